@@ -276,7 +276,7 @@ async def test_an_open_page_is_told_what_is_changed_and_run(tmp_path: Path) -> N
         for _again in range(2):  # what changes nothing is not told
             await t.call("apply_experiment_data", data=change, experimentId=experiment.id)
         await t.call("run_experiment", experimentId=experiment.id)
-        told = [(asked.page, asked.request) for asked in store.asked_after(0)]
+        told = [(asked.page, asked.request) for asked in store.requests_after(0)]
     assert told == [
         ("tab", {"type": "apply_experiment_data", "data": change}),
         ("tab", {"type": "run_experiment"}),
@@ -387,8 +387,8 @@ async def test_what_is_typed_in_the_open_form_is_read_though_it_is_not_saved(
         store.attend(("tab",), SystemClock().now_us())
 
         async def page() -> None:
-            await eventually(lambda: bool(store.asked_after(0)))
-            await t.ui.answer(store.asked_after(0)[0].id, answer)
+            await eventually(lambda: bool(store.requests_after(0)))
+            await t.ui.answer(store.requests_after(0)[0].id, answer)
 
         answering = asyncio.create_task(page())
         read = await t.call("get_experiment_data")

@@ -1,4 +1,4 @@
-"""Which repository a client means: the one given at the start, its own root, or the folder."""
+"""Determines the repository of a client: the given root, a root of the client, or the folder."""
 
 from pathlib import Path
 from typing import Any
@@ -16,23 +16,23 @@ from treadle.paths import find_root, holds_home
 Context = ServerRequestContext[Any, Any]
 
 ROOTS = "roots"
-"""The name of our only question, where questions are answered by calling again."""
+"""The name of the only question to clients, for the protocol that asks by an answer."""
 
 _GIVE_ONE = "Start it as `treadle mcp --repo PATH`."
 
 
 class Repository:
-    """Finds the root once and keeps it, until the client says that its roots have changed."""
+    """Finds the root once and keeps it until the client reports changed roots."""
 
     def __init__(self, given: Path | None, folder: Path) -> None:
-        """`given` is the root that the command line names; `folder` is where we were started."""
+        """`given` is the root of the command line, `folder` the working directory."""
         self._given = given
         self._folder = folder
         self._found = given
 
     @property
     def likely(self) -> Path:
-        """A folder to go by while the client has not been asked."""
+        """The folder to use before the client is asked."""
         return self._found or find_root(self._folder)
 
     def forget(self) -> None:
@@ -42,9 +42,9 @@ class Repository:
     async def root(
         self, context: Context, params: types.CallToolRequestParams
     ) -> Path | types.InputRequiredResult:
-        """The root for a call, or the question for the client's roots that has to come first.
+        """The root for a call, or a question for the roots of the client that must come first.
 
-        Raises UsageError when there is no folder that the call can be about.
+        Raises UsageError if there is no usable folder.
         """
         if self._found is None:
             roots = await self._ask(context, params)
@@ -56,7 +56,7 @@ class Repository:
     async def _ask(
         self, context: Context, params: types.CallToolRequestParams
     ) -> list[types.Root] | types.InputRequiredResult:
-        """The roots of a client that offers them; from 2026-07-28 on it is asked by an answer."""
+        """The roots of a client that has some. From 2026-07-28 on, an answer asks the client."""
         capabilities = context.session.client_capabilities
         if capabilities is None or capabilities.roots is None:
             return []
@@ -69,7 +69,7 @@ class Repository:
             listed = await context.session.send_request(
                 types.ListRootsRequest(), types.ListRootsResult
             )
-        except MCPError:  # it says that it has roots, yet cannot list them
+        except MCPError:  # the client claims roots, but cannot list them
             return []
         return listed.roots
 
@@ -86,7 +86,7 @@ def _first_folder(roots: list[types.Root]) -> Path:
 
 
 def _enclosing(folder: Path) -> Path:
-    """The repository around `folder`; refused where that would be a whole home or disk."""
+    """The repository that contains `folder`; not a home directory or a whole disk."""
     root = find_root(folder)
     if holds_home(root):
         raise UsageError(

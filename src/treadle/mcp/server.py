@@ -1,4 +1,4 @@
-"""The server: answers `tools/list` and `tools/call`, over standard input and output or HTTP."""
+"""The MCP server: lists and calls tools, over standard input and output or over HTTP."""
 
 import asyncio
 import json
@@ -54,11 +54,11 @@ async def serve_stdio(
     *,
     all_traces: bool = False,
 ) -> None:
-    """Serve one client until it closes standard input; it is offered the tools of `groups`.
+    """Serve one client until it closes standard input; it gets the tools of `groups`.
 
-    With `all_traces` it may read records of other repositories and programs too.
-    Without `repository` the client's root is served, else the repository around this folder.
-    Nothing but the protocol reaches standard output.
+    With `all_traces` it may also read the records of other repositories and programs. Without
+    `repository` it uses the root of the client, else the repository that contains the working
+    directory. Only the protocol writes to standard output.
     """
     async with AsyncExitStack() as stack:
         found = Repository(repository, Path.cwd())
@@ -69,10 +69,10 @@ async def serve_stdio(
 
 @asynccontextmanager
 async def serve_http(app: App) -> AsyncIterator[ASGIApp]:
-    """An application that speaks streamable HTTP; its clients share the repository of `app`.
+    """An application for streamable HTTP whose clients share the repository of `app`.
 
-    A client is offered the groups of tools that the parameter `tools` of its address names.
-    Whoever mounts it checks where requests come from.
+    The parameter `tools` of the address chooses the groups of tools. The caller checks the sender
+    of a request.
     """
     async with AsyncExitStack() as stack:
         service = _Service(Repository(app.root, app.root), stack, DEFAULT_GROUPS)
@@ -83,7 +83,7 @@ async def serve_http(app: App) -> AsyncIterator[ASGIApp]:
 
 
 async def _checked(application: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Refuse a request whose address names a group of tools that does not exist."""
+    """Refuse a request whose address names an unknown group of tools."""
     try:
         _groups_of(Request(scope), DEFAULT_GROUPS)
     except UsageError as error:
@@ -94,7 +94,7 @@ async def _checked(application: ASGIApp, scope: Scope, receive: Receive, send: S
 
 
 def _groups_of(request: object, default: frozenset[ToolGroup]) -> frozenset[ToolGroup]:
-    """The groups that the address of an HTTP request names. Raises UsageError."""
+    """The groups in the address of an HTTP request. Raises UsageError."""
     named = request.query_params.get("tools") if isinstance(request, Request) else None
     return default if named is None else groups_named(named)
 
@@ -115,7 +115,7 @@ def _server(service: "_Service") -> Server[Any]:
 
 
 class _Service:
-    """The handlers of all connections, and the repositories that they have called tools in."""
+    """The handlers of all connections, and the repositories whose tools they have called."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class _Service:
         *,
         all_traces: bool = False,
     ) -> None:
-        """`groups` are offered to a client that does not choose."""
+        """`groups` are for clients that choose none."""
         self._all_traces = all_traces
         self._repository = repository
         self._stack = stack
@@ -139,20 +139,20 @@ class _Service:
         return INSTRUCTIONS + (_ABOUT_TRACES if ToolGroup.TRACES in self._groups else "")
 
     def share(self, app: App) -> None:
-        """Use tools that are served already."""
+        """Use an application that is already open."""
         self._opened[app.root] = app
 
     async def list_tools(
         self, context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        """The tools are the same for every repository, so none has to be known yet."""
+        """The tools, which are the same for every repository."""
         groups = _groups_of(context.request, self._groups)
         return types.ListToolsResult(tools=await asyncio.to_thread(self._tools, groups))
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """Run the tool and answer as a session would answer its model."""
+        """Run the tool, and answer as a session answers its model."""
         try:
             root = await self._repository.root(context, params)
             if isinstance(root, types.InputRequiredResult):
@@ -181,7 +181,7 @@ class _Service:
         return listed_tools(in_groups(listed_registry(self._repository.likely), groups))
 
     async def _app(self, root: Path) -> App:
-        """The tools of the repository at `root`; when it is new, its index is built meanwhile."""
+        """The application of the repository at `root`; a new one refreshes its index meanwhile."""
         async with self._opening:
             if root not in self._opened:
                 toolset = Toolset.CODE if self._groups <= REPOSITORY_GROUPS else Toolset.ALL
@@ -193,7 +193,7 @@ class _Service:
 
 @asynccontextmanager
 async def _progress(app: App, context: Context) -> AsyncIterator[None]:
-    """Meanwhile report the progress of the first index build to a client that requested it."""
+    """Report the progress of the first index build to a client that requested it."""
     with app.bus.subscribe(IndexProgress) as events:
         telling = asyncio.create_task(_tell(events, context))
         try:
@@ -208,7 +208,9 @@ async def _tell(events: Subscription, context: Context) -> None:
     async for envelope in events:
         event = envelope.event
         assert isinstance(event, IndexProgress)
-        if event.done * 100 // event.total > percent:  # it must rise, and need not rise often
+        if (
+            event.done * 100 // event.total > percent
+        ):  # the protocol needs rising values, and few of them
             percent = event.done * 100 // event.total
             message = f"indexed {event.done:,} of {event.total:,} files"
             await context.session.report_progress(event.done, event.total, message)

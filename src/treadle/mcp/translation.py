@@ -1,4 +1,4 @@
-"""Tools and the outcomes of calls, in the words of the Model Context Protocol."""
+"""Translates tools and outcomes of calls to the types of the Model Context Protocol."""
 
 import json
 
@@ -12,10 +12,10 @@ from treadle.tools.registry import AnyTool, Registry
 
 
 def listed_tools(registry: Registry) -> list[types.Tool]:
-    """Every tool with the registry's own words and schemas.
+    """All tools with the descriptions and schemas of the registry.
 
-    Schemas of results are left out: together they are as long as everything else, and no model
-    needs them to read a result that names its fields.
+    Without schemas of results: they would double the size, and a model can read named fields
+    without them.
     """
     return [
         types.Tool(
@@ -40,7 +40,7 @@ def _annotations(tool: AnyTool) -> types.ToolAnnotations:
 
 
 def call_result(outcome: Outcome) -> types.CallToolResult:
-    """A success as text and as structure, a failure as the text that a model would be given."""
+    """A success as text and as structure; a failure as the text for a model."""
     if not isinstance(outcome, ToolCallCompleted):
         return failed_result(outcome.error)
     return types.CallToolResult(
@@ -50,7 +50,7 @@ def call_result(outcome: Outcome) -> types.CallToolResult:
 
 
 def failed_result(failure: ToolFailure) -> types.CallToolResult:
-    """A failure; without structure, which would have to be that of a success."""
+    """A failure. It has no structure, since that would have to match the result of a success."""
     return types.CallToolResult(
         content=[types.TextContent(text=failure_content(failure))], is_error=True
     )

@@ -1,1 +1,1 @@
-"""The state of a person's screen: stored, sent to pages, and changed by tools (docs/ui.md)."""
+"""The state of the page: saved, sent to pages, and changed by tools (docs/ui.md)."""

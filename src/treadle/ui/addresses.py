@@ -1,4 +1,4 @@
-"""The addresses of the page, and which of them a tool may send a person to."""
+"""The addresses of the page, and those that a tool may open."""
 
 from urllib.parse import urlsplit
 
@@ -9,15 +9,15 @@ SCREENS = (
     "threads", "runs", "traces", "experiments", "analyst", "sessions", "proposals", "breakpoints",
     "tools", "models", "settings",
 )  # fmt: skip
-"""The first part of the path of every screen; the page begins at `/`."""
+"""The first part of the path of every screen; the start page is `/`."""
 
 MOST_CHARACTERS = 2_000
 
 
 def own_address(url: str) -> str:
-    """`url`, if it is the path of a screen of the page, with or without a query.
+    """Return `url` if it is the path of a screen, with or without a query.
 
-    Raises UsageError for anything else: text of a trace must not lead a person elsewhere.
+    Raises UsageError for anything else: text of a trace must not lead a person to another site.
     """
     path = urlsplit(url).path if _plain(url) else ""
     parts = path.split("/")[1:]
@@ -30,13 +30,13 @@ def own_address(url: str) -> str:
 
 
 def view_at(location: str) -> View:
-    """The list that a screen shows; that of runs where it shows none."""
+    """The list that a screen shows; the list of runs for a screen without a list."""
     screen = location.partition("?")[0].split("/")[1]
     shown = {"threads": View.THREADS, "traces": View.SPANS}
     return shown.get(screen, View.RUNS)
 
 
 def _plain(url: str) -> bool:
-    """Whether it is a path of this server, as every browser reads it."""
+    """Whether every browser reads it as a path of this server."""
     safe = url.isascii() and url.isprintable() and not set(url) & set(" \\<>\"'`")
     return safe and len(url) <= MOST_CHARACTERS and url.startswith("/") and url[1:2] != "/"

@@ -1,4 +1,4 @@
-"""Publishes changes of the state and requests to pages on the bus of a server."""
+"""Publishes changes of the page state, and requests to pages, on the bus of a server."""
 
 import asyncio
 import contextlib
@@ -16,13 +16,13 @@ from treadle.ids import NO_REQUEST
 from treadle.ui.store import UiStore
 
 POLL_SECONDS = 0.1
-"""How often it is looked whether any process changed the state or asked something."""
+"""How often the feed checks for changes and requests of other processes."""
 _BEAT_SECONDS = 5.0
-"""How often it is said that the pages are still there."""
+"""How often the feed renews the open pages."""
 
 
 class UiFeed:
-    """Follows the file of the state while it is entered."""
+    """Follows the file of the state until it is left."""
 
     def __init__(self, store: UiStore, bus: EventBus, clock: Clock | None = None) -> None:
         self._store = store
@@ -35,7 +35,7 @@ class UiFeed:
         self._beaten = self._clock.monotonic()
 
     async def __aenter__(self) -> Self:
-        with contextlib.suppress(StoreError):  # a server has more to serve than the page
+        with contextlib.suppress(StoreError):  # the server also works without the state of the page
             self._revision, _ = await asyncio.to_thread(self._store.revision)
             self._number = await asyncio.to_thread(self._store.last_number)
         self._task = asyncio.create_task(self._follow(), name="pages")
@@ -57,13 +57,13 @@ class UiFeed:
 
     @asynccontextmanager
     async def attended(self, page: str) -> AsyncIterator[None]:
-        """A page is open and follows the events of this server, until it is left."""
+        """Register a page as open until this is left."""
         self._pages[page] += 1
         try:
-            with contextlib.suppress(StoreError):  # it is tried again with every sign of life
+            with contextlib.suppress(StoreError):  # the next renewal tries again
                 await asyncio.to_thread(self._store.attend, (page,), self._clock.now_us())
             yield
-        finally:  # without waiting for the file: what ends a stream ends whatever waits in it
+        finally:  # without waiting for the file, so that the stream can end at once
             self._pages[page] -= 1
             if not self._pages[page]:
                 del self._pages[page]
@@ -78,10 +78,10 @@ class UiFeed:
                 await self._tell()
 
     def _keep_pages(self, pages: tuple[str, ...]) -> None:
-        """Say which pages have left, and now and then which are there."""
+        """Unregister pages that have left, and renew the open ones at intervals."""
         while self._left:
             page = self._left.pop()
-            if page not in self._pages:  # else it has come back, as it may meanwhile
+            if page not in self._pages:  # otherwise it has returned meanwhile
                 self._store.leave(page)
             if page in self._pages:
                 self._store.attend((page,), self._clock.now_us())
@@ -95,7 +95,7 @@ class UiFeed:
         if revision != self._revision:
             self._revision = revision
             await self._bus.publish(UiChanged(request_id=NO_REQUEST, revision=revision, by=by))
-        for asked in await asyncio.to_thread(self._store.asked_after, self._number):
+        for asked in await asyncio.to_thread(self._store.requests_after, self._number):
             self._number = asked.number
             if asked.page in self._pages:
                 await self._bus.publish(

@@ -1,7 +1,6 @@
-"""What the server asks a page, and what a page answers: typed, as JSON.
+"""Requests of the server to a page, and the answers of the page, as JSON.
 
-Each request goes out with an id, and the answer names it. The names of the fields are those of the
-contract.
+Each request has an id, which the answer repeats. The contract defines the names of the fields.
 """
 
 from typing import Annotated, Any, Literal
@@ -11,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from treadle.ui.state import MOST_COLLAPSED, View
 
 MOST_LABELS = 50
-"""Labels of one filter."""
+"""The maximum number of labels in a filter."""
 
 Id = Annotated[str, Field(min_length=1, max_length=500)]
-"""An id of a span, a page or an experiment: opaque text."""
+"""The id of a span, a page or an experiment: opaque text."""
 Label = Annotated[str, Field(min_length=1, max_length=200)]
 Labels = Annotated[tuple[Label, ...], Field(max_length=MOST_LABELS)]
 LabelAction = Literal["set", "add", "clear"]
@@ -25,37 +24,37 @@ class _Message(BaseModel):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """It as JSON values, by the names of the contract, without what is not given."""
+        """The JSON values by the names of the contract, without absent ones."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 class GetCollapsedSpans(_Message):
-    """Say which spans are collapsed."""
+    """Asks for the collapsed spans."""
 
     type: Literal["get_collapsed_spans"] = "get_collapsed_spans"
 
 
 class GetExperimentData(_Message):
-    """Say what is in the form of the experiment, saved or not."""
+    """Asks for the content of the form of the experiment, saved or not."""
 
     type: Literal["get_experiment_data"] = "get_experiment_data"
 
 
 class EvaluateExperimentResults(_Message):
-    """Say how the results of the experiment compare, as shown."""
+    """Asks for the displayed comparison of the experiment."""
 
     type: Literal["evaluate_experiment_results"] = "evaluate_experiment_results"
 
 
 class NavigateTo(_Message):
-    """Show that address."""
+    """Opens an address."""
 
     type: Literal["navigate_to"] = "navigate_to"
     url: str
 
 
 class NavigateToExperiment(_Message):
-    """Show the form for an experiment with that call."""
+    """Opens the form for an experiment with a call."""
 
     type: Literal["navigate_to_experiment"] = "navigate_to_experiment"
     span_id: str = Field(alias="spanId")
@@ -63,20 +62,20 @@ class NavigateToExperiment(_Message):
 
 
 class ApplyExperimentData(_Message):
-    """The open experiment was changed by this merge patch: show it."""
+    """Shows the open experiment after a merge patch has changed it."""
 
     type: Literal["apply_experiment_data"] = "apply_experiment_data"
     data: dict[str, JsonValue]
 
 
 class RunExperiment(_Message):
-    """The open experiment runs: show it."""
+    """Shows that the open experiment runs."""
 
     type: Literal["run_experiment"] = "run_experiment"
 
 
 class ApplyLabelFilter(_Message):
-    """Change the filter of a view, or of the one that is shown."""
+    """Changes the label filter of a view, by default the open one."""
 
     type: Literal["apply_label_filter"] = "apply_label_filter"
     labels: Labels
@@ -98,7 +97,7 @@ AnyRequest = Annotated[UiRequest, Field(discriminator="type")]
 
 
 class CollapsedSpans(_Message):
-    """The spans that are collapsed on the page."""
+    """The collapsed spans of the page."""
 
     type: Literal["collapsed_spans_response"] = "collapsed_spans_response"
     collapsed_span_ids: Annotated[tuple[Id, ...], Field(max_length=MOST_COLLAPSED)] = Field(
@@ -117,7 +116,7 @@ class ExperimentData(_Message):
 
 
 class ExperimentResults(_Message):
-    """The comparison as the page shows it."""
+    """The displayed comparison."""
 
     type: Literal["evaluate_experiment_results_response"] = "evaluate_experiment_results_response"
     has_results: bool = Field(alias="hasResults")
@@ -127,7 +126,7 @@ class ExperimentResults(_Message):
 
 
 class Done(_Message):
-    """Whether the page did what it was asked, and if not, why."""
+    """Whether the page did what the request says, and if not, why."""
 
     type: Literal[
         "navigate_to_response",
@@ -147,5 +146,5 @@ AnyAnswer = Annotated[UiAnswer, Field(discriminator="type")]
 
 
 def answers(answer: UiAnswer, request: UiRequest) -> bool:
-    """Whether it is the answer to such a request."""
+    """Whether `answer` has the type that answers `request`."""
     return answer.type == f"{request.type.removeprefix('get_')}_response"

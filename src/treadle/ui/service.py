@@ -1,4 +1,4 @@
-"""The state of the page as tools and routes use it, and the way to ask a page for something."""
+"""The page state for tools and routes, and requests to pages."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from treadle.ui.state import Change, Page, SavedView, UiState
 from treadle.ui.store import UiStore
 
 PATIENCE_SECONDS = 2.0
-"""How long a page has to answer: a person waits for it, and it has little to do."""
+"""The time for a page to answer. A person waits for it."""
 _LOOK_SECONDS = 0.05
 
 _REQUEST: TypeAdapter[UiRequest] = TypeAdapter(AnyRequest)
@@ -23,9 +23,9 @@ _ANSWER: TypeAdapter[UiAnswer] = TypeAdapter(AnyAnswer)
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The result of a request to a page: `page` is None if none is open.
+    """The result of a request to a page. `page` is None if no page is open.
 
-    `answer` is None where none came in time.
+    `answer` is None if none arrived in time.
     """
 
     page: str | None = None
@@ -33,7 +33,7 @@ class Reply:
 
 
 class Ui:
-    """The state in a file, and the pages that are open over it, in whichever process."""
+    """The saved state, and the open pages of all processes."""
 
     def __init__(
         self, store: UiStore, clock: Clock | None = None, *, patience: float = PATIENCE_SECONDS
@@ -43,24 +43,25 @@ class Ui:
         self._patience = patience
 
     async def state(self) -> UiState:
-        """What is shown now."""
+        """The current state."""
         return await asyncio.to_thread(self._store.state)
 
     async def change(self, change: Change, *, by: str | None = None) -> UiState:
-        """Make the state different; `by` is the page that did it, if one did."""
+        """Change the state. `by` is the page that changed it, if any."""
         now_us = self._clock.now_us()
         return await asyncio.to_thread(self._store.change, change, by=by, now_us=now_us)
 
     async def pages(self) -> tuple[Page, ...]:
-        """The pages that are open, the one that a person used last first."""
+        """The open pages, last used first."""
         return await asyncio.to_thread(self._store.pages, self._clock.now_us())
 
     async def ask(
         self, request: UiRequest, *, request_id: UUID | None = None, page: str | None = None
     ) -> Reply:
-        """Ask that page, else the one that was used last, and wait a little for its answer.
+        """Send a request to a page, by default the last used one, and wait for its answer.
 
-        `request_id` is that of the call or session that asks.
+        `request_id` is the id of the call or session that asks. Other processes may serve the page,
+        so the answer arrives through the file of the state.
         """
         asked = await self._put(request, request_id, page)
         if asked is None:
@@ -75,12 +76,12 @@ class Ui:
         return Reply(asked_page)
 
     async def tell(self, request: UiRequest, *, request_id: UUID | None = None) -> None:
-        """Let the page that was used last follow what was done; its answer is not waited for."""
+        """Send a request to the last used page without waiting for its answer."""
         await self._put(request, request_id, None)
 
     async def answer(self, ui_id: UUID, answer: UiAnswer) -> bool:
-        """Take a page's answer; False where it is too late. Raises NotFoundError, UsageError."""
-        asked = await asyncio.to_thread(self._store.asked, ui_id)
+        """Save the answer of a page. False if it is too late. Raises NotFoundError, UsageError."""
+        asked = await asyncio.to_thread(self._store.request, ui_id)
         if asked is None:
             raise NotFoundError(
                 f"There is no request {ui_id}.", hint="A request is kept for one minute."
@@ -91,31 +92,31 @@ class Ui:
         return await asyncio.to_thread(self._store.answer, ui_id, answer.fields)
 
     async def views(self, screen: str | None = None) -> list[SavedView]:
-        """The saved views, of one screen if it is named."""
+        """The saved views, of one screen if given."""
         return await asyncio.to_thread(self._store.views, screen)
 
     async def view(self, view_id: str) -> SavedView:
-        """The saved view of that id. Raises NotFoundError."""
+        """The saved view with that id. Raises NotFoundError."""
         for view in await self.views():
             if view.id == view_id:
                 return view
         raise NotFoundError(f"There is no view {view_id}.", hint="GET /api/v1/views lists them.")
 
     async def save_view(self, view: SavedView) -> SavedView:
-        """Keep a view; one without an id is new. Raises UsageError for a name that is used."""
+        """Save a view; without an id it is new. Raises UsageError for a name in use."""
         kept = replace(view, id=view.id or str(new_id()), updated_us=self._clock.now_us())
         await asyncio.to_thread(self._store.save_view, kept)
         return kept
 
     async def delete_view(self, view_id: str) -> None:
-        """Take a view out. Raises NotFoundError."""
+        """Delete a view. Raises NotFoundError."""
         await self.view(view_id)
         await asyncio.to_thread(self._store.delete_view, view_id)
 
     async def _put(
         self, request: UiRequest, request_id: UUID | None, page: str | None
     ) -> tuple[UUID, str] | None:
-        """Keep a request for a page: its id, and that of the page; None where there is none."""
+        """Save a request for a page, and return the ids of both. None if no page is open."""
         pages = [each.id for each in await self.pages() if page in {None, each.id}]
         if not pages:
             return None

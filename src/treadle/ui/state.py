@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 MOST_COLLAPSED = 50_000
-"""Collapsed spans that are kept; of more, those that were collapsed first are forgotten."""
+"""The maximum number of saved collapsed spans. The oldest are dropped first."""
 
 
 class View(StrEnum):
-    """The lists whose rows can be filtered by labels."""
+    """The lists that labels can filter."""
 
     THREADS = "threads"
     RUNS = "runs"
@@ -20,37 +20,37 @@ class View(StrEnum):
 class UiState:
     """The state after `revision` changes.
 
-    `location` is the address (path and query) where a page was last, `changed_by` the page that
-    made the last change, None where a tool or a program did. Collapsed spans are in the order in
-    which they were collapsed.
+    `location` is the last address of a page: path and query. `changed_by` is the page that made the
+    last change, None for a tool or a program. Collapsed spans are in the order in which the person
+    collapsed them.
     """
 
     revision: int = 0
     changed_by: str | None = None
     location: str = "/"
     experiment_id: str | None = None
-    """The experiment that is open."""
+    """The open experiment."""
     label_filters: Mapping[View, tuple[str, ...]] = field(default_factory=dict)
-    """The labels of which a row of the view has one; a view without a filter is not named."""
+    """The labels by which each view is filtered. A row needs one of them."""
     collapsed_span_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page that is open in a browser, by the id that it gave itself."""
+    """An open page, with the id that it chose."""
 
     id: str
     location: str
     used_us: int
-    """When a person last did something there, in Unix microseconds."""
+    """The time of the last action of a person there, in Unix microseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What is to be different; what is None or empty stays.
+    """A change of the state; fields that are None or empty stay.
 
-    `label_filters` replaces the filters of the views that it names; `experiment_id` is the empty
-    string to have none open.
+    `label_filters` replaces the filters of the views that it names. An empty `experiment_id` closes
+    the experiment.
     """
 
     location: str | None = None

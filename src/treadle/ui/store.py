@@ -1,6 +1,6 @@
-"""The file of the state: what is shown, which pages are open, and what they are asked.
+"""The file of the page state: what pages show, which pages are open, and requests to them.
 
-It is how the processes of Treadle reach a page: the one that serves it follows the file.
+The processes of Treadle reach a page through this file. The server of the page follows it.
 """
 
 import json
@@ -16,9 +16,9 @@ from treadle.secrets import redact
 from treadle.ui.state import MOST_COLLAPSED, Change, Page, SavedView, UiState, View
 
 CONNECTED_US = 15_000_000
-"""A page was there if its server has said so within this time."""
+"""A page counts as open if its server has renewed it within this time."""
 _KEPT_US = 60_000_000
-"""How long a request to a page is kept."""
+"""The time after which a request to a page is deleted."""
 
 _MIGRATIONS = (
     """
@@ -70,8 +70,8 @@ SCHEMA = Schema.of_migrations("page state", _MIGRATIONS, pragmas=FAST, busy_seco
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A request to a page; `number` grows with each. `request` is one of `ui.messages` as JSON."""
+class PageRequest:
+    """A request to a page. `number` grows with each; `request` is one of `ui.messages` as JSON."""
 
     number: int
     id: UUID
@@ -83,8 +83,7 @@ class Asked:
 class UiStore:
     """The state in a SQLite file, which several processes may use. All methods block.
 
-    The file is made when it is first needed. All methods raise StoreError, and may be called from
-    any thread.
+    The first use creates the file. All methods raise StoreError, and are thread-safe.
     """
 
     def __init__(self, path: Path) -> None:
@@ -95,12 +94,12 @@ class UiStore:
         self._database.close()
 
     def state(self) -> UiState:
-        """What is shown now."""
+        """The current state."""
         with self._database.use() as connection:
             return _state(connection)
 
     def revision(self) -> tuple[int, str | None]:
-        """How often the state has changed, and which page did it last."""
+        """The number of changes, and the page that made the last one."""
         with self._database.use() as connection:
             found: tuple[int, str | None] = connection.execute(
                 "SELECT revision, changed_by FROM state"
@@ -108,7 +107,7 @@ class UiStore:
             return found
 
     def change(self, change: Change, *, by: str | None = None, now_us: int) -> UiState:
-        """Change the state, for that page if a page did it; an equal state is not a change."""
+        """Change the state. `by` is the page that changed it. An equal state is not a change."""
         with self._database.transaction() as connection:
             before = _state(connection)
             if by is not None:
@@ -124,7 +123,7 @@ class UiStore:
             return _state(connection)
 
     def attend(self, pages: tuple[str, ...], now_us: int) -> None:
-        """Say that these pages are there; one that is new has been used now."""
+        """Renew open pages. A new page counts as used now."""
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM pages WHERE seen_us < ?", (now_us - CONNECTED_US,))
             connection.executemany(
@@ -134,12 +133,12 @@ class UiStore:
             )
 
     def leave(self, page: str) -> None:
-        """Say that a page is there no more."""
+        """Unregister a page."""
         with self._database.use() as connection:
             connection.execute("DELETE FROM pages WHERE id = ?", (page,))
 
     def pages(self, now_us: int) -> tuple[Page, ...]:
-        """The pages that are there, the one that was used last first."""
+        """The open pages, last used first."""
         with self._database.use() as connection:
             found = connection.execute(
                 "SELECT id, location, used_us FROM pages WHERE seen_us >= ?"
@@ -157,7 +156,7 @@ class UiStore:
         request_id: UUID,
         now_us: int,
     ) -> None:
-        """Keep a request for a page until it is answered, a minute at most."""
+        """Save a request for a page until it is answered, at most a minute."""
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM requests WHERE asked_us < ?", (now_us - _KEPT_US,))
             connection.execute(
@@ -166,15 +165,15 @@ class UiStore:
                 (str(ui_id), str(request_id), page, redact(json.dumps(request)), now_us),
             )
 
-    def asked_after(self, number: int) -> list[Asked]:
-        """The requests after that number that wait for an answer, in order."""
+    def requests_after(self, number: int) -> list[PageRequest]:
+        """The unanswered requests after that number, in order."""
         with self._database.use() as connection:
             found = connection.execute(
                 "SELECT number, id, request_id, page, body FROM requests"
                 " WHERE number > ? AND answer IS NULL ORDER BY number",
                 (number,),
             )
-            return [_asked(row) for row in found]
+            return [_page_request(row) for row in found]
 
     def last_number(self) -> int:
         """The number of the newest request."""
@@ -182,17 +181,17 @@ class UiStore:
             (number,) = connection.execute("SELECT max(number) FROM requests").fetchone()
             return number or 0
 
-    def asked(self, ui_id: UUID) -> Asked | None:
-        """The request of that id, None where it is not kept."""
+    def request(self, ui_id: UUID) -> PageRequest | None:
+        """The request with that id, if it is saved."""
         with self._database.use() as connection:
             row = connection.execute(
                 "SELECT number, id, request_id, page, body FROM requests WHERE id = ?",
                 (str(ui_id),),
             ).fetchone()
-            return _asked(row) if row else None
+            return _page_request(row) if row else None
 
     def answer(self, ui_id: UUID, answer: Mapping[str, object]) -> bool:
-        """Keep the answer to a request; False where there is none, or it has one."""
+        """Save the answer to a request. False if there is no such request, or it has an answer."""
         with self._database.use() as connection:
             changed = connection.execute(
                 "UPDATE requests SET answer = ? WHERE id = ? AND answer IS NULL",
@@ -201,7 +200,7 @@ class UiStore:
             return changed.rowcount == 1
 
     def answer_to(self, ui_id: UUID) -> Mapping[str, object] | None:
-        """The answer to a request; None while there is none."""
+        """The answer to a request, if there is one."""
         with self._database.use() as connection:
             row = connection.execute(
                 "SELECT answer FROM requests WHERE id = ?", (str(ui_id),)
@@ -210,7 +209,7 @@ class UiStore:
             return answer
 
     def views(self, screen: str | None = None) -> list[SavedView]:
-        """The saved views, of one screen if it is named, by screen and name."""
+        """The saved views, of one screen if given, by screen and name."""
         with self._database.use() as connection:
             found = connection.execute(
                 "SELECT id, screen, name, query, search, columns, updated_us FROM views"
@@ -220,7 +219,7 @@ class UiStore:
             return [_view(row) for row in found]
 
     def save_view(self, view: SavedView) -> None:
-        """Keep a view, in the place of the one with its id. Raises UsageError for a used name."""
+        """Save a view, or replace the one with its id. Raises UsageError for a name in use."""
         with self._database.transaction() as connection:
             taken = connection.execute(
                 "SELECT 1 FROM views WHERE screen = ? AND name = ? AND id <> ?",
@@ -236,14 +235,14 @@ class UiStore:
                 (view.id, view.screen, redact(view.name), redact(view.query), redact(view.search),
                  json.dumps(view.columns), view.updated_us),
             )  # fmt: skip
-            _told_of_views(connection)
+            _announce_views(connection)
 
     def delete_view(self, view_id: str) -> bool:
-        """Take a view out; False where there is none."""
+        """Delete a view. False if there is none."""
         with self._database.transaction() as connection:
             gone = connection.execute("DELETE FROM views WHERE id = ?", (view_id,)).rowcount == 1
             if gone:
-                _told_of_views(connection)
+                _announce_views(connection)
             return gone
 
 
@@ -287,8 +286,8 @@ def _write(connection: sqlite3.Connection, before: UiState, change: Change) -> N
     )
 
 
-def _told_of_views(connection: sqlite3.Connection) -> None:
-    """Let pages read again what they show."""
+def _announce_views(connection: sqlite3.Connection) -> None:
+    """Make pages read the views again."""
     connection.execute("UPDATE state SET revision = revision + 1, changed_by = NULL")
 
 
@@ -297,6 +296,6 @@ def _view(row: tuple[str, str, str, str, str, str, int]) -> SavedView:
     return SavedView(view_id, screen, name, query, search, json.loads(columns), updated_us)
 
 
-def _asked(row: tuple[int, str, str, str, str]) -> Asked:
+def _page_request(row: tuple[int, str, str, str, str]) -> PageRequest:
     number, ui_id, request_id, page, body = row
-    return Asked(number, UUID(ui_id), UUID(request_id), page, json.loads(body))
+    return PageRequest(number, UUID(ui_id), UUID(request_id), page, json.loads(body))

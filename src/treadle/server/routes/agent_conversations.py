@@ -1,4 +1,4 @@
-"""Saved conversations with agents: listed, shown, named and deleted."""
+"""Lists, shows, renames and deletes saved conversations with agents."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ router = APIRouter(prefix="/agents/conversations", tags=["agents"])
 
 
 class Place(TypedDict):
-    """Which part of a list is given, and whether there is more."""
+    """The part of a list, and whether there is more."""
 
     offset: int
     limit: int
@@ -24,14 +24,14 @@ class Place(TypedDict):
 
 
 class ConversationList(TypedDict):
-    """The conversations with agents about the repository, changed last first."""
+    """The conversations with agents about the repository, last changed first."""
 
     data: list[ListedConversation]
     pagination: Place
 
 
 class Renaming(BaseModel):
-    """Another title."""
+    """The new title."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -45,7 +45,7 @@ async def conversations(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
     offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
 ) -> Response:
-    """What was asked of agents, the newest first."""
+    """The conversations with agents, last changed first."""
     most = offset + limit + 1
     found = await server.conversations.list(root=server.app.root, limit=most, kind=Kind.AGENT)
     data = [listed(row) for row in found[offset : most - 1]]
@@ -55,7 +55,7 @@ async def conversations(
 
 @router.get("/{conversation}", response_class=Response, responses=json_responses(AgentConversation))
 async def show(server: CurrentServer, request: Request, conversation: str) -> Response:
-    """One with all its questions, calls and answers: an id, the beginning of one, or `last`."""
+    """A conversation with its questions, calls and answers, by id, id prefix or `last`."""
     return await _shown(server, request, conversation)
 
 
@@ -65,7 +65,7 @@ async def show(server: CurrentServer, request: Request, conversation: str) -> Re
 async def rename(
     server: CurrentServer, request: Request, conversation: str, wanted: Renaming
 ) -> Response:
-    """Give it another title."""
+    """Rename a conversation."""
     root = server.app.root
     named = await server.conversations.rename(
         conversation, wanted.title, root=root, kind=Kind.AGENT
@@ -76,7 +76,7 @@ async def rename(
 
 @router.delete("/{conversation}", status_code=204)
 async def delete(server: CurrentServer, conversation: str) -> None:
-    """Take it out for good; what is recorded of it stays."""
+    """Permanently delete a conversation. Its traces stay."""
     root = server.app.root
     gone = await server.conversations.delete(conversation, root=root, kind=Kind.AGENT)
     await server.announce_conversation(str(gone.id), gone=True)

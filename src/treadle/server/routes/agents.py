@@ -1,4 +1,4 @@
-"""Agents: which there are, and questions to them, whose turns are turns like any other."""
+"""Lists the agents, and sends questions to them. A question starts a turn."""
 
 from typing import Annotated, Any
 
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/agents", tags=["agents"])
 
 
 class ListedAgent(BaseModel):
-    """An agent as its definition has it, without its prompt."""
+    """The definition of an agent, without its prompt."""
 
     name: str
     description: str
@@ -30,14 +30,14 @@ class ListedAgent(BaseModel):
 
 
 class AgentList(BaseModel):
-    """All agents by name; `warnings` tell which definitions were passed over."""
+    """All agents by name. `warnings` name the ignored definitions."""
 
     data: list[ListedAgent]
     warnings: tuple[str, ...]
 
 
 class Ask(BaseModel):
-    """A question, what the person has on the screen, and the model to ask."""
+    """A question, what the screen shows, and the model to use."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -56,7 +56,7 @@ class Ask(BaseModel):
 
 @router.get("")
 async def agents(server: CurrentServer) -> AgentList:
-    """The agents that can be asked."""
+    """The available agents."""
     return AgentList(
         data=[
             ListedAgent(origin=agent.origin, **agent.header.model_dump(mode="json"))
@@ -70,11 +70,13 @@ async def agents(server: CurrentServer) -> AgentList:
 async def ask(
     server: CurrentServer, name: Annotated[str, Path(min_length=1, max_length=100)], asked: Ask
 ) -> TurnAnswer:
-    """Ask an agent. `GET /turns/{request_id}` tells how far it is; its events are on `/events`."""
+    """Ask an agent. `GET /turns/{request_id}` returns the state; the events are on `/events`."""
     if name not in server.agents.agents:
         raise NotFoundError(f"There is no agent {name!r}.", hint="GET /api/v1/agents lists them.")
     if asked.page_id is not None:
-        await server.ui.change(Change(), by=asked.page_id)  # now it is the one that was used last
+        await server.ui.change(
+            Change(), by=asked.page_id
+        )  # the page becomes the page that was used last
     turn = await server.turns.start_question(
         asked.question,
         asked.context,

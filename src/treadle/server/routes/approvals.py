@@ -1,4 +1,4 @@
-"""What waits for a person to allow it."""
+"""The approvals that wait for a person."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/approvals", tags=["approvals"])
 
 
 class Scope(StrEnum):
-    """For how long the answer holds."""
+    """The validity of the answer."""
 
     ONCE = ApprovalScope.ONCE.value
     SESSION = ApprovalScope.SESSION.value
@@ -26,7 +26,7 @@ class Scope(StrEnum):
 
 
 class Answer(BaseModel):
-    """The person's answer; the model is told the `words` of a denial."""
+    """The answer of the person. The model receives the `words` of a denial."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -35,19 +35,19 @@ class Answer(BaseModel):
 
 
 class Pending(BaseModel):
-    """The questions that wait, oldest first, as the event `ApprovalRequested` tells them."""
+    """The waiting questions, oldest first, in the format of the event `ApprovalRequested`."""
 
     data: list[Annotated[Any, DocumentedAs(ApprovalRequested)]]
 
 
 @router.get("")
 async def pending(server: CurrentServer) -> Pending:
-    """What waits for an answer. Only while somebody follows the events with `approve=true`."""
+    """The waiting questions. None wait unless a client follows the events with `approve=true`."""
     return Pending(data=[plain(event) for event in server.app.approvals.pending()])
 
 
 @router.post("/{approval_id}")
 async def answer(server: CurrentServer, approval_id: UUID, given: Answer) -> Taken:
-    """Answer a question; `taken` is false when it waits no more."""
+    """Answer a question. `taken` is false if it no longer waits."""
     scope = ApprovalScope(given.scope.value)
     return {"taken": server.app.approvals.answer(approval_id, scope, given.words)}

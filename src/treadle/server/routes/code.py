@@ -1,4 +1,4 @@
-"""Search in the code, and context for a question."""
+"""Searches the code, and returns context for a question."""
 
 import asyncio
 import json
@@ -27,14 +27,14 @@ class _Asked(BaseModel):
 
 
 class SearchQuery(_Asked):
-    """What to search, and how much to show of what."""
+    """The query, and the form of the results."""
 
     top_k: int = Field(10, ge=1, le=1_000)
     view: View = View.ITEMS
 
 
 class ContextQuery(_Asked):
-    """The question, and how many tokens the answer may take."""
+    """The question, and the maximum tokens of the answer."""
 
     budget: int = Field(4_000, ge=1, le=1_000_000)
 
@@ -43,14 +43,14 @@ class ContextQuery(_Asked):
 async def search(
     server: CurrentServer, query: Annotated[SearchQuery, Query()]
 ) -> JsonOf[SearchResults]:
-    """Ranked items or files of an index that was brought up to date, as `search --json` gives."""
+    """Ranked items or files of the refreshed index, in the format of `search --json`."""
     _check(server, query)
     return await asyncio.to_thread(_fresh_results, server, query)
 
 
 @router.get("/context", response_class=Response, responses=json_responses(CodeContextResult))
 async def context(server: CurrentServer, query: Annotated[ContextQuery, Query()]) -> Response:
-    """What a model would be given for a question, as `context --json` gives."""
+    """The context that a model gets for a question, in the format of `context --json`."""
     _check(server, query)
     arguments = json.dumps({"token_budget": query.budget, "hint": query.q})
     return answer(await server.app.executor.call("request_code_context", arguments, vendor="http"))
@@ -74,5 +74,5 @@ def _check(server: ServerState, query: _Asked) -> None:
 def _is_root(name: str, root: Path) -> bool:
     try:
         return Path(name).resolve() == root
-    except (ValueError, OSError):  # a NUL, a name that is too long
+    except (ValueError, OSError):  # a NUL character, or a name that is too long
         return False

@@ -1,4 +1,4 @@
-"""The settings in force, to be read: they are changed in files, which a person can keep."""
+"""Shows the effective settings. People change them in files."""
 
 import asyncio
 from typing import Any
@@ -15,7 +15,7 @@ router = APIRouter(prefix="/settings", tags=["settings"])
 
 
 class ToldOrigin(BaseModel):
-    """Where a value is from: the layer; of a file its path and line, else the variable or flag."""
+    """The source of a value: its layer, and the path and line, the variable or the flag."""
 
     layer: LayerKind
     source: str | None
@@ -23,15 +23,15 @@ class ToldOrigin(BaseModel):
 
     @classmethod
     def of(cls, origin: Origin) -> "ToldOrigin":
-        """The same as an answer has it."""
+        """The origin as JSON."""
         return cls(layer=origin.layer, source=origin.source or None, line=origin.line)
 
 
 class ToldSetting(BaseModel):
-    """One setting, with secrets masked.
+    """A setting, with masked secrets.
 
-    It is changed in `file`, or with the environment variable `variable` if it has one. With
-    `needs_consent` a repository may not set it unless you trust it.
+    People change it in `file`, or with the environment variable `variable`. A repository may not
+    set one with `needs_consent` unless you trust it.
     """
 
     key: str
@@ -46,7 +46,7 @@ class ToldSetting(BaseModel):
 
 
 class SettingsFile(BaseModel):
-    """A file that settings are read from, be it there or not."""
+    """A configuration file, whether or not it exists."""
 
     path: str
     layer: LayerKind
@@ -54,9 +54,9 @@ class SettingsFile(BaseModel):
 
 
 class SettingsAnswer(BaseModel):
-    """All settings as the server read them at its start; a change needs a restart.
+    """All settings as the server read them at its start. A change needs a restart.
 
-    `warnings` say what the repository's file was not allowed to set.
+    `warnings` name settings that the file of the repository may not set.
     """
 
     data: list[ToldSetting]
@@ -66,7 +66,7 @@ class SettingsAnswer(BaseModel):
 
 @router.get("")
 async def effective_settings(configured: Configured) -> SettingsAnswer:
-    """Every setting with its value, where it is from, what it is and where to change it."""
+    """Every setting with its value, its source, its description and where to change it."""
     return await asyncio.to_thread(_answer, configured)
 
 

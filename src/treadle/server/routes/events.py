@@ -1,4 +1,4 @@
-"""What happens, as server-sent events."""
+"""The events of the server, as server-sent events and over a WebSocket."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ router = APIRouter(tags=["events"])
 sockets = APIRouter(tags=["events"])
 
 _SIGN_OF_LIFE_SECONDS = 15
-"""After so long a silence a comment is sent, lest something on the way gives the stream up."""
+"""After this silence the server sends a comment, so that no proxy closes the stream."""
 
 
 class _EventStream(StreamingResponse):
@@ -37,14 +37,14 @@ async def events(
     page: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
     last_event_id: Annotated[int | None, Header(ge=0)] = None,
 ) -> _EventStream:
-    """Every event as JSON (as `ask --json` prints it), its number as the id, without end.
+    """Every event as JSON, as `ask --json` prints it, without end. The id is its number.
 
-    Those after number `after`, or after the `Last-Event-ID` of a client that comes back; from now
-    on without either, from the first that is kept with 0. An event `gap` with
-    `{"after", "next"}` tells of some that are kept no more, or that a server before this one
-    sent: then all that is shown is to be read again. With `approve` a person follows who can be
-    asked, and answers at `/approvals`. With `page`, an id that a page of the browser gives itself
-    and keeps, that page is open, and is asked things by `UiRequested`, which it answers at `/ui`.
+    The stream starts after number `after`, or after the `Last-Event-ID` of a client that
+    reconnects. Without either it starts with the next event, with 0 at the first saved event. An
+    event `gap` with `{"after", "next"}` reports events that are not available: a client then reads
+    everything that it shows again. With `approve`, a person follows the stream and answers at
+    `/approvals`. With `page`, the id that a page chose for itself, the page counts as open: it
+    receives `UiRequested` and answers at `/ui`.
     """
     start = last_event_id if last_event_id is not None else after
     return _EventStream(
@@ -62,15 +62,15 @@ async def events_by_socket(
     page: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
     approve: bool = False,
 ) -> None:
-    """The same for a page: a browser opens only six event streams to one server over all its tabs.
+    """The same over a WebSocket, since a browser opens only six event streams to one server.
 
     Each message is an event as JSON, `{"type": "gap", "after", "next"}`, or, after a silence,
-    `{"type": "alive"}`. The first is `{"type": "open", "after"}`: the number that it begins behind,
-    so that a client that loses the connection before any event goes on from there. Nothing is read
-    from the client.
+    `{"type": "alive"}`. The first message is `{"type": "open", "after"}` with the number before the
+    first event, so that a client can resume even before an event. The server ignores messages of
+    the client.
     """
     if after is None:
-        after = server.log.newest  # what happens while it is being accepted is not missed
+        after = server.log.newest  # includes events during the handshake
     await socket.accept()
     following = _follow(server, after, None, approve=approve, page=page)
     sending = asyncio.create_task(_send(socket, after, following))
@@ -86,7 +86,7 @@ async def events_by_socket(
 async def _send(
     socket: WebSocket, after: int, following: AsyncGenerator[LoggedEvent | Gap | None]
 ) -> None:
-    """Fails with a RuntimeError where the client is gone, which it may be before it is accepted."""
+    """Raises RuntimeError if the client has left, which may happen before the handshake ends."""
     async with aclosing(following):
         await socket.send_text(json.dumps({"type": "open", "after": after}))
         async for event in following:
@@ -121,7 +121,7 @@ async def _follow(
     approve: bool,
     page: str | None,
 ) -> AsyncGenerator[LoggedEvent | Gap | None]:
-    """The events as they come; None after a silence, as a sign of life."""
+    """The events as they come; None after a silence."""
     async with AsyncExitStack() as stack:
         if approve:
             stack.enter_context(server.app.approvals.attend())

@@ -1,4 +1,4 @@
-"""What stands beside recorded spans: their faults, and the requests that could be made again."""
+"""Findings in recorded spans, and the requests of calls that can be repeated."""
 
 import asyncio
 from typing import Annotated, Any
@@ -23,13 +23,13 @@ router = APIRouter(tags=["traces"])
 
 
 class FaultsQuery(Filter):
-    """Of which spans, and how many are told of."""
+    """The spans, and the maximum number of findings."""
 
     limit: int = Field(50, ge=1, le=1_000)
 
 
 class ToldFinding(TypedDict):
-    """A fault of a span, as `docs/detectors.md` describes it; `also_in` counts later spans."""
+    """A finding, as `docs/detectors.md` describes it. `also_in` counts later spans."""
 
     trace_id: str
     span_id: str
@@ -48,9 +48,10 @@ class ToldFinding(TypedDict):
 
 
 class FindingList(TypedDict):
-    """The faults of all spans that fit, the worst if there are more than were asked for.
+    """The findings in all matching spans, the most severe ones if there are too many.
 
-    Of the `spans` that fit, `unexamined` were not looked at, since too many were new: ask again.
+    `unexamined` of the `spans` have not been examined yet, since too many are new. Repeat the
+    request later.
     """
 
     data: list[ToldFinding]
@@ -60,16 +61,16 @@ class FindingList(TypedDict):
 
 
 class RecordedRequest(TypedDict):
-    """A recorded model call as a chat request; `notes` say what of it was not recorded."""
+    """A recorded model call as a chat request. `notes` state what was not recorded."""
 
     body: dict[str, Any]
     notes: list[str]
 
 
 class Runnable(TypedDict):
-    """Whether a call can be run again in an experiment, and why or why not.
+    """Whether an experiment can run a call again, and why.
 
-    One that is `readable` alone can be changed in an experiment, for example to another model.
+    A call that is only `readable` can be changed in an experiment, for example to another model.
     """
 
     runnable: bool
@@ -82,7 +83,7 @@ class Runnable(TypedDict):
 async def findings(
     server: CurrentServer, asked: Annotated[FaultsQuery, Query()], request: Request
 ) -> Response:
-    """What detectors found wrong with spans, in order of time."""
+    """The findings of the detectors, in order of time."""
 
     def make() -> FindingList:
         found = detected(server.traces, asked.wanted(), rules=server.rules, limit=asked.limit)
@@ -124,7 +125,7 @@ async def can_be_run(
     request: Request,
     ids: str,  # noqa: ARG001
 ) -> Response:
-    """Whether a recorded call can be run again in an experiment, at `/runnable/TRACE/SPAN`."""
+    """Whether an experiment can run a recorded call again, at `/runnable/TRACE/SPAN`."""
     wanted = "/".join(ids_in_path(request, "/runnable/", 2))
     listed = await asyncio.to_thread(listed_call, server.traces, wanted)
     found = await opened.runnable(wanted)

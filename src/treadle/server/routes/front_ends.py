@@ -1,4 +1,4 @@
-"""Front ends that run tools themselves, each over a WebSocket."""
+"""Connects front ends that run tools, each over a WebSocket."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ _POLICY_VIOLATION = 1008
 
 
 class Hello(BaseModel):
-    """The first message: which tools are defined, and which of all external ones it runs."""
+    """The first message: the tools that it defines, and the external tools that it runs."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -36,15 +36,15 @@ async def front_end(
 ) -> None:
     """Serve the front end of that name until it leaves.
 
-    Its first message is `hello`; it gets `{"type": "ready"}`, then `tool_call` and
-    `tool_call_withdrawn`, and sends `tool_result`, `tool_error` and `tool_progress`. What cannot
-    be read is answered with `{"type": "error", "message", "hint"}`.
+    Its first message is `hello`. It receives `{"type": "ready"}`, then `tool_call` and
+    `tool_call_withdrawn`, and sends `tool_result`, `tool_error` and `tool_progress`. The answer to
+    an invalid message is `{"type": "error", "message", "hint"}`.
     """
     await socket.accept()
     try:
         hello = Hello.model_validate_json(await _text(socket))
         for definition in hello.tools:
-            await asyncio.sleep(0)  # checking a schema takes milliseconds
+            await asyncio.sleep(0)  # the check of a schema takes milliseconds
             server.app.bridge.define(definition)
     except (ValidationError, UsageError) as error:
         what = error if isinstance(error, UsageError) else _unreadable(error)
@@ -82,7 +82,7 @@ async def _receive(socket: WebSocket, connection: Connection) -> None:
 
 
 async def _text(socket: WebSocket) -> str:
-    """The next message. Raises UsageError for one of bytes, WebSocketDisconnect at the end."""
+    """The next message. Raises UsageError for a binary message, WebSocketDisconnect at the end."""
     message = await socket.receive()
     if message["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(message["code"], message.get("reason"))

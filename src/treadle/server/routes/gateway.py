@@ -1,4 +1,4 @@
-"""The gateway within the server: where its calls arrive, and what is held at its breakpoints."""
+"""The gateway in the server: its endpoints, breakpoints and held calls."""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -26,7 +26,7 @@ _METHODS = ["GET", "POST"]
 async def open_gateway(
     server: ServerState, settings: Settings, env: Mapping[str, str]
 ) -> AsyncIterator[Gateway]:
-    """The gateway of a server, open as long as it runs."""
+    """Open the gateway until this is left."""
     register_keys(settings, env)
     recording = server.app.recording
     async with Gateway.open(
@@ -43,14 +43,14 @@ async def open_gateway(
 
 
 class _Calls:
-    """Passes calls on to the gateway, which is there once the application has started."""
+    """Passes calls to the gateway, which exists once the application has started."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await scope["app"].state.gateway(scope, receive, send)
 
 
 def gateway_routes() -> list[Route]:
-    """Where calls arrive: what OpenAI's clients ask for."""
+    """The routes of the gateway: the paths that clients of OpenAI use."""
     paths = ("chat/completions", "responses", "embeddings", "models", "models/{model:path}")
     return [
         Route(f"/v1/{path}", _Calls(), methods=_METHODS, include_in_schema=False) for path in paths
@@ -69,17 +69,17 @@ router = APIRouter(prefix="/breakpoints", tags=["breakpoints"])
 
 
 def _valid(text: str) -> str:
-    text.encode()  # raises a ValueError for half a surrogate pair, which no answer can hold
+    text.encode()  # raises a ValueError for a lone surrogate, which an answer cannot contain
     return text
 
 
 ValidText = Annotated[str, AfterValidator(_valid)]
 ShownText = Annotated[str, BeforeValidator(lambda text: text.encode("utf-8", "replace").decode())]
-"""Text of a call, which may hold half a surrogate pair."""
+"""Text of a call. It may contain a lone surrogate."""
 
 
 class Given(BaseModel):
-    """Which calls to hold: those that fit all that is said; with nothing said, all."""
+    """The calls to hold: calls that match all given fields; without a field all calls."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -91,13 +91,13 @@ class Given(BaseModel):
     on_expiry: Literal["continue", "refuse"] | None = None
 
     def values(self, *, given_only: bool = False) -> dict[str, Any]:
-        """As a breakpoint has them; with `given_only` none but those that were said."""
+        """The fields of a breakpoint; with `given_only` only the given ones."""
         values = self.model_dump(exclude_unset=given_only)
         return values | ({"labels": tuple(self.labels)} if "labels" in values else {})
 
 
 class BreakpointList(BaseModel):
-    """All breakpoints; `broken` says why they are not kept, if they are not."""
+    """All breakpoints. `broken` states why they cannot be saved."""
 
     data: list[Breakpoint]
     broken: str | None
@@ -125,19 +125,19 @@ class HeldSummary(BaseModel):
 
 
 class HeldCall(HeldSummary):
-    """The same with its body: as it is to be sent while it waits, without secrets afterwards."""
+    """A held call with its body: the body to send while it waits, afterwards without secrets."""
 
     body: str
 
 
 class HeldList(BaseModel):
-    """Held calls, the newest first."""
+    """Held calls, newest first."""
 
     data: list[HeldSummary]
 
 
 class Continued(BaseModel):
-    """How to go on: with the body as it is, or with this one in its place."""
+    """How to continue: with the original body, or with this one."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -145,7 +145,7 @@ class Continued(BaseModel):
 
 
 class Refused(BaseModel):
-    """Why the call is refused, in words for its client."""
+    """The reason of the refusal, for the client."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -160,20 +160,20 @@ async def breakpoints(gateway: OpenedGateway) -> BreakpointList:
 
 @router.post("", status_code=201)
 async def add(gateway: OpenedGateway, given: Annotated[Given, Body()]) -> Breakpoint:
-    """Hold calls from now on."""
+    """Add a breakpoint."""
     return await gateway.breakpoints.add(**given.values())
 
 
 @router.get("/held")
 async def held(gateway: OpenedGateway, state: HeldState | None = None) -> HeldList:
-    """The calls that are held, or were."""
+    """The calls that are or were held."""
     found = gateway.breakpoints.held(state)
     return HeldList(data=[HeldSummary.model_validate(each) for each in found])
 
 
 @router.get("/held/{held_id}")
 async def held_call(gateway: OpenedGateway, held_id: str) -> HeldCall:
-    """One of them with its body."""
+    """A held call with its body."""
     found = gateway.breakpoints.one_held(held_id)
     shown = found.body.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return HeldCall.model_validate(replace(found, body=shown))
@@ -183,13 +183,13 @@ async def held_call(gateway: OpenedGateway, held_id: str) -> HeldCall:
 async def go_on(
     gateway: OpenedGateway, held_id: str, continued: Annotated[Continued | None, Body()] = None
 ) -> HeldSummary:
-    """Let it go on, edited where a body is given: JSON, or the very text to send."""
+    """Release a held call, with the given body if there is one: JSON, or the text to send."""
     body = continued.body if continued else None
     content = None
     if isinstance(body, str):
         content = body.encode("utf-8", "surrogateescape")
     elif body is not None:
-        content = json.dumps(body).encode()  # half a surrogate pair only stands in an escape
+        content = json.dumps(body).encode()  # a lone surrogate can only be an escape
     return HeldSummary.model_validate(await gateway.breakpoints.go_on(held_id, content))
 
 
@@ -197,7 +197,7 @@ async def go_on(
 async def refuse(
     gateway: OpenedGateway, held_id: str, refused: Annotated[Refused | None, Body()] = None
 ) -> HeldSummary:
-    """Answer it with an error."""
+    """Refuse a held call with an error."""
     reason = refused.reason if refused else None
     return HeldSummary.model_validate(await gateway.breakpoints.refuse(held_id, reason))
 
@@ -206,12 +206,12 @@ async def refuse(
 async def change(
     gateway: OpenedGateway, breakpoint_id: str, changed: Annotated[Given, Body()]
 ) -> Breakpoint:
-    """Change what is said of it."""
+    """Change a breakpoint."""
     values = changed.values(given_only=True)
     return await gateway.breakpoints.change(breakpoint_id, **values)
 
 
 @router.delete("/{breakpoint_id}", status_code=204)
 async def remove(gateway: OpenedGateway, breakpoint_id: str) -> None:
-    """Take it away; what it holds goes on waiting."""
+    """Delete a breakpoint. The calls that it holds continue to wait."""
     await gateway.breakpoints.remove(breakpoint_id)

@@ -1,4 +1,4 @@
-"""Whether the server is well, and what it serves."""
+"""The state of the server, and what it serves."""
 
 import asyncio
 from dataclasses import asdict
@@ -16,7 +16,7 @@ router = APIRouter(tags=["health"])
 
 
 class IndexHealth(BaseModel):
-    """The code index as it is; `fresh`: no file has changed since it was brought up to date."""
+    """The code index. `fresh`: no file has changed since the last refresh."""
 
     files: int
     items: int
@@ -26,9 +26,9 @@ class IndexHealth(BaseModel):
 
 
 class GatewayHealth(BaseModel):
-    """Calls since the start, and how many of them could not be recorded, for which reason.
+    """The calls of the gateway since the start, and those that could not be recorded.
 
-    `path` is where clients of OpenAI find it, behind the address of the server.
+    `path` is the base path for OpenAI clients.
     """
 
     path: str = "/v1"
@@ -38,10 +38,9 @@ class GatewayHealth(BaseModel):
 
 
 class TraceHealth(BaseModel):
-    """The store of spans: what is lost to it, how large it is, and what waits to be written.
+    """The store of spans: its losses, its size, and the bytes that wait.
 
-    `redactions` counts the secrets of each kind that were taken out before storing. `otlp_path` is
-    where exporters send spans, behind the address of the server.
+    `redactions` counts the redacted secrets by kind. `otlp_path` is the path for exporters.
     """
 
     otlp_path: str = "/v1/traces"
@@ -54,9 +53,9 @@ class TraceHealth(BaseModel):
 
 
 class ModelHealth(BaseModel):
-    """Who answers where nobody is named; `embedded` is the demonstration model.
+    """The default model; `embedded` marks the demonstration model.
 
-    Without one `error` says why; all is null while it is still looked for.
+    `error` states why there is none. All fields are null while the server looks for one.
     """
 
     model_config = ConfigDict(from_attributes=True)
@@ -68,7 +67,7 @@ class ModelHealth(BaseModel):
 
 
 class Health(BaseModel):
-    """`recording` says what is missing from the record, if anything is."""
+    """`recording` states what could not be recorded."""
 
     ok: bool
     version: str
@@ -82,7 +81,7 @@ class Health(BaseModel):
 
 @router.get("/health")
 async def health(server: CurrentServer, gateway: OpenedGateway, configured: Configured) -> Health:
-    """The version, the repository, its index, and whether all is recorded."""
+    """The version, the repository, its index, and whether everything is recorded."""
     status = await asyncio.to_thread(server.app.index.status)
     return Health(
         ok=True,

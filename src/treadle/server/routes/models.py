@@ -1,4 +1,4 @@
-"""The models in reach with their prices, and how the price of a model is found."""
+"""Lists the available models with their prices, and explains the price of a model."""
 
 import asyncio
 from typing import Annotated, Literal
@@ -18,9 +18,9 @@ router = APIRouter(tags=["settings"])
 
 
 class TokenPrices(BaseModel):
-    """US dollars for a million tokens; null is unknown, or has no price of its own.
+    """US dollars per million tokens. Null means unknown, or no separate price.
 
-    `request` is US dollars for each call beside them. `stepped`: long inputs cost more.
+    `request` is US dollars per call, in addition. `stepped`: long inputs cost more.
     """
 
     model_config = ConfigDict(from_attributes=True)
@@ -35,7 +35,7 @@ class TokenPrices(BaseModel):
 
 
 class ToldModel(BaseModel):
-    """A model; what is not known of it is null."""
+    """A model. Unknown values are null."""
 
     id: str
     context_window: int | None
@@ -43,7 +43,7 @@ class ToldModel(BaseModel):
 
 
 class ToldModels(BaseModel):
-    """What one provider offers; `error` says why it could not be asked. `latency` in seconds."""
+    """The models of a provider. `error` states why it did not answer; `latency` is in seconds."""
 
     provider: str
     base_url: str | None
@@ -54,14 +54,14 @@ class ToldModels(BaseModel):
 
 
 class ModelList(BaseModel):
-    """All providers in reach, and the price list that the prices are from."""
+    """The available providers, and the version of the price list."""
 
     data: list[ToldModels]
     price_list: str
 
 
 class PriceAsked(BaseModel):
-    """A model as it is named in a call, and whose it is: one of ours, or as spans name it."""
+    """The name of a model in a call, and its provider, as configured or as in spans."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -71,11 +71,11 @@ class PriceAsked(BaseModel):
 
 
 class PriceAnswer(BaseModel):
-    """How the price of a model is found, or why there is none.
+    """The price of a model, or the reason why there is none.
 
-    `found_by` says what told whose price holds: the address of the provider, its name, or the name
-    of the model alone. `list_provider` and `list_model` are the entry of the list, `pages` are
-    where its makers have it from, `comment` is what they say of it.
+    `found_by` states what identified the provider: its address, its name, or the name of the model
+    alone. `list_provider` and `list_model` are the entry of the list, `pages` the sources of its
+    authors, `comment` their remark.
     """
 
     model: str
@@ -94,14 +94,14 @@ class PriceAnswer(BaseModel):
 
 @router.get("/models")
 async def models(configured: Configured) -> ModelList:
-    """Ask every provider in reach for its models."""
+    """Ask every available provider for its models."""
     found = await list_models(configured.settings, configured.env)
     return await asyncio.to_thread(_listed, found)
 
 
 @router.get("/prices")
 async def prices(configured: Configured, asked: Annotated[PriceAsked, Query()]) -> PriceAnswer:
-    """How the price of a model is found. Calls of spans are reckoned in the same way."""
+    """The price of a model. Calls of spans are priced in the same way."""
     return await asyncio.to_thread(_price, configured, asked.model, asked.provider)
 
 
@@ -168,5 +168,5 @@ def _address(configured: Configuration, provider: str | None) -> str | None:
         return unnamed
     try:
         return address_of(configured.settings, provider)
-    except ConfigError:  # none of ours: as spans of other programs name it
+    except ConfigError:  # a provider of other programs, as in spans
         return None

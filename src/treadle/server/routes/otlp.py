@@ -1,7 +1,7 @@
-"""Spans from any OpenTelemetry exporter, over OTLP/HTTP.
+"""Receives spans of OpenTelemetry exporters over OTLP/HTTP.
 
-What it answers is the protocol's: in the encoding of the request, errors as `google.rpc.Status`,
-429 and 503 where it is to be tried again.
+The answers follow the protocol: the encoding of the request, errors as `google.rpc.Status`, and 429
+or 503 if the exporter should retry.
 """
 
 import asyncio
@@ -28,12 +28,12 @@ from treadle.spans.span_writer import StoreBusyError
 router = APIRouter(tags=["otlp"])
 
 _INVALID_ARGUMENT, _RESOURCE_EXHAUSTED, _UNAVAILABLE = 3, 8, 14
-"""Codes of google.rpc."""
+"""The codes of google.rpc."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Encoding:
-    """One of the two encodings of OTLP/HTTP."""
+    """An encoding of OTLP/HTTP."""
 
     media_type: str
     decode: Decode
@@ -66,12 +66,12 @@ _FAILURES: tuple[tuple[type[TreadleError], int, int], ...] = (
     (StoreError, 503, _UNAVAILABLE),
     (TreadleError, 400, _INVALID_ARGUMENT),
 )
-"""The first that fits says with which status and code an error is answered."""
+"""The first match gives the status and the code of an error."""
 
 
 @router.post("/traces", response_class=Response)
 async def traces(server: CurrentServer, request: Request) -> Response:
-    """Keep the spans of an export; a 200 says that they are safely on disk."""
+    """Store the spans of an export. A 200 means that they are on disk."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     encoding = _ENCODINGS.get(media_type)
     if encoding is None:

@@ -1,4 +1,4 @@
-"""Proposed changes: listed, shown, applied, refused, undone."""
+"""Lists, shows, applies, denies and undoes proposals."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,10 +27,10 @@ router = APIRouter(prefix="/proposals", tags=["proposals"])
 
 
 class Decision(BaseModel):
-    """Which hunks are meant, and the person's words.
+    """The hunks, and the words of the person.
 
-    Hunks are chosen by their numbers from 1, or all of a file by its path; without either, all
-    of the proposal is meant.
+    Hunk numbers start at 1. A path selects all hunks of a file. Without either, the whole proposal
+    is selected.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -41,7 +41,7 @@ class Decision(BaseModel):
 
 
 class ProposalList(TypedDict):
-    """What was proposed, the newest first."""
+    """Proposals, newest first."""
 
     data: list[ListedProposal]
 
@@ -52,7 +52,7 @@ async def proposals(
     state: ProposalState | None = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
 ) -> JsonOf[ProposalList]:
-    """What was proposed for the repository."""
+    """The proposals for the repository."""
     states = [state] if state else None
     found = await asyncio.to_thread(_edits(server).list, states=states, limit=limit)
     return {"data": [listed_proposal(each) for each in found]}
@@ -60,7 +60,7 @@ async def proposals(
 
 @router.get("/{reference}")
 async def proposal(server: CurrentServer, reference: str) -> JsonOf[ShownProposal]:
-    """A proposal with its diffs, and whether its files are still what it was made on."""
+    """A proposal with its diffs, and whether its files have changed since."""
 
     def read(edits: Edits) -> ShownProposal:
         found = edits.find(reference)
@@ -71,7 +71,7 @@ async def proposal(server: CurrentServer, reference: str) -> JsonOf[ShownProposa
 
 @router.post("/{reference}/approve")
 async def approve(server: CurrentServer, reference: str, given: Decision) -> JsonOf[ListedProposal]:
-    """Apply the proposal, or only some of its hunks; the others are denied then."""
+    """Apply a proposal, or some of its hunks and deny the others."""
 
     def run(edits: Edits, found: Proposal) -> None:
         hunks = chosen_parts(found, given.hunks, given.files)
@@ -82,7 +82,7 @@ async def approve(server: CurrentServer, reference: str, given: Decision) -> Jso
 
 @router.post("/{reference}/deny")
 async def deny(server: CurrentServer, reference: str, given: Decision) -> JsonOf[ListedProposal]:
-    """Refuse the proposal, or only some of its hunks."""
+    """Deny a proposal, or some of its hunks."""
 
     def run(edits: Edits, found: Proposal) -> None:
         hunks = chosen_parts(found, given.hunks, given.files)
@@ -95,10 +95,10 @@ async def deny(server: CurrentServer, reference: str, given: Decision) -> JsonOf
 async def undo(
     server: CurrentServer, reference: str, keep_changed: bool = False
 ) -> JsonOf[ListedProposal]:
-    """Take the change back; what others changed beside it stays.
+    """Undo a change. Other changes of the same files stay.
 
-    With `keep_changed` a file in which the change itself was edited since is kept, and the
-    proposal is partly undone; without, that is a conflict and nothing is written.
+    If the changed text was edited since, that is a conflict and nothing is written. With
+    `keep_changed` such files keep their edits, and the proposal is partly undone.
     """
 
     def run(edits: Edits, found: Proposal) -> None:
@@ -109,13 +109,13 @@ async def undo(
 
 @router.post("/{reference}/redo")
 async def redo(server: CurrentServer, reference: str) -> JsonOf[ListedProposal]:
-    """Make a change again that was undone."""
+    """Redo a change that was undone."""
     return await _changed(server, reference, lambda edits, found: edits.redo(found.id))
 
 
 @router.post("/{reference}/restage")
 async def restage(server: CurrentServer, reference: str) -> JsonOf[ListedProposal]:
-    """Place the proposal anew on files that have changed."""
+    """Place a proposal on files that have changed."""
     return await _changed(server, reference, lambda edits, found: edits.restage(found.id))
 
 
@@ -146,7 +146,7 @@ _EVENTS: dict[ProposalState, type[ProposalEvent]] = {
     ProposalState.UNDONE: EditUndone,
     ProposalState.PARTLY_UNDONE: EditUndone,
 }
-"""What those who follow the events are told when a person has decided here."""
+"""The events of the decisions of a person."""
 
 
 def _edits(server: ServerState) -> Edits:

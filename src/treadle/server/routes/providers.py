@@ -1,6 +1,6 @@
-"""Providers: what is known of them, whether one answers, and the key that a person enters.
+"""Shows and tests providers, and saves the API keys that a person enters.
 
-No answer holds a key or a part of one.
+No answer contains a key or a part of one.
 """
 
 import asyncio
@@ -34,12 +34,12 @@ Name = Annotated[str, Path(min_length=1, max_length=100)]
 
 
 class ToldKey(BaseModel):
-    """Where the key of a provider is; the key itself is never told.
+    """The location of the API key of a provider, without the key.
 
-    `state` is of the one in use. `name` is the environment variable or the keyring entry that is
-    looked at before a kept key. `kept`: where an entered key is kept, be it in use or not;
-    `kept_for`: for which address, where that is not the present one. `wanted`: without a key it
-    cannot be asked. `enterable`: whether one can be entered.
+    `state` describes the key that is used. `name` is the environment variable or keyring entry that
+    precedes a saved key. `kept` is the location of an entered key, `kept_for` its address if that
+    differs from the current one. `wanted`: the provider needs a key. `enterable`: a person can
+    enter one.
     """
 
     state: KeyState
@@ -53,8 +53,8 @@ class ToldKey(BaseModel):
 class ToldProvider(BaseModel):
     """A provider. Without `base_url` it runs within the server, or has no address yet.
 
-    `origin` is where its address is from; of the layer `default` it is known by name. `models` are
-    those that the settings name; all are at `/models`.
+    `origin` is the source of its address; `default` means a provider that Treadle knows. `models`
+    are those of the settings; `/models` lists all.
     """
 
     name: str
@@ -66,9 +66,9 @@ class ToldProvider(BaseModel):
 
 
 class ProviderList(BaseModel):
-    """All providers. `default_model` is asked where nobody names one; `error` says why none is.
+    """All providers. `default_model` answers if a request names no model.
 
-    Both are null while it is still looked for.
+    `error` states why there is none. Both are null while the server looks for it.
     """
 
     data: list[ToldProvider]
@@ -77,7 +77,7 @@ class ProviderList(BaseModel):
 
 
 class TestAsked(BaseModel):
-    """Which model to ask; without one, the provider's first. It may take so many seconds."""
+    """The model to ask; default: the first model of the provider. `seconds` is the time limit."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -86,7 +86,7 @@ class TestAsked(BaseModel):
 
 
 class TestAnswer(BaseModel):
-    """How one small question with a tool went: `error` is a sentence, times are in seconds."""
+    """The outcome of a small question with a tool. `error` is a sentence; times are in seconds."""
 
     provider: str
     model: str | None
@@ -97,7 +97,7 @@ class TestAnswer(BaseModel):
 
 
 class EnteredKey(BaseModel):
-    """A key, alone and on one line."""
+    """An API key on one line."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -106,7 +106,7 @@ class EnteredKey(BaseModel):
 
 @router.get("")
 async def providers(configured: Configured) -> ProviderList:
-    """All providers that can be asked, and where the key of each is."""
+    """All providers, and the location of their API keys."""
     chosen = await configured.default_model()
     states = await asyncio.to_thread(provider_states, configured.settings, configured.env)
     return ProviderList(
@@ -118,7 +118,7 @@ async def providers(configured: Configured) -> ProviderList:
 
 @router.post("/{name}/test")
 async def check(configured: Configured, name: Name, asked: TestAsked | None = None) -> TestAnswer:
-    """Ask a model of the provider one small question; a failure is told in the answer."""
+    """Ask a model of the provider one small question. The answer reports a failure."""
     asked = asked or TestAsked()
     await asyncio.to_thread(state_of, configured.settings, configured.env, name)
     began = time.monotonic()
@@ -142,7 +142,7 @@ async def check(configured: Configured, name: Name, asked: TestAsked | None = No
 
 @router.put("/{name}/key")
 async def set_key(configured: Configured, name: Name, entered: EnteredKey) -> ToldProvider:
-    """Keep a key for the address that the provider has now. It is in use from the next call on."""
+    """Save a key for the current address of the provider. The next call uses it."""
     key = entered.key.get_secret_value()
     await asyncio.to_thread(save_key, configured.settings, configured.env, name, key)
     return await _one(configured, name)
@@ -150,7 +150,7 @@ async def set_key(configured: Configured, name: Name, entered: EnteredKey) -> To
 
 @router.delete("/{name}/key", status_code=204)
 async def delete_key(configured: Configured, name: Name) -> None:
-    """Delete the kept key, if there is one. One of the environment or the settings stays."""
+    """Delete the saved key, if there is one. A key of the environment or the settings stays."""
     await asyncio.to_thread(forget_key, configured.settings, configured.env, name)
 
 
@@ -161,7 +161,7 @@ async def _one(configured: Configuration, name: str) -> ToldProvider:
 
 
 async def _tested(configured: Configuration, name: str, model: str | None) -> ModelTest:
-    """The outcome for this very provider, which TREADLE_BASE_URL would stand before."""
+    """Test this provider even if TREADLE_BASE_URL is set."""
     env = dict(configured.env)
     wanted = f"{name}/{model}" if model and name != EMBEDDED else name
     if name != UNNAMED:

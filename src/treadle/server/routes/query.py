@@ -1,4 +1,4 @@
-"""Help with queries: the names of their language, what a text says in it, values to choose from."""
+"""Help for queries: the names of the query language, parsed texts, and values to choose from."""
 
 from typing import Annotated
 
@@ -23,15 +23,15 @@ from treadle.traces.store.results import ValueCount, Values
 router = APIRouter(tags=["query"])
 
 MOST_CHARACTERS = 20_000
-"""Of a query that is looked at while it is typed."""
+"""Limits of a query that a person types."""
 
 
 class QueryField(BaseModel):
-    """A name that may stand before a value.
+    """A field of the query language.
 
-    `choices` are all its values, where those are fixed. `listed` says that `/query/values` knows
-    values of it. Lists have it of a row's spans, one of which has to fit, but for those in
-    `of_the_whole`, where it is about the row itself.
+    `choices` are all its values if they are fixed. `listed`: `/query/values` knows values. In
+    lists, a field applies to the spans of a row, one of which must match. Fields in `of_the_whole`
+    apply to the row itself.
     """
 
     name: str
@@ -45,13 +45,13 @@ class QueryField(BaseModel):
 
 
 class QueryFields(BaseModel):
-    """All names of the query language, those that are used most first."""
+    """All fields of the query language, the most used ones first."""
 
     data: list[QueryField]
 
 
 class TermValue(BaseModel):
-    """A value as it stands in the text: what it says, and whether a part of it is a wildcard."""
+    """A value in the text: its meaning, and whether it contains a wildcard."""
 
     text: str
     wildcard: bool
@@ -60,9 +60,9 @@ class TermValue(BaseModel):
 
 
 class QueryTerm(BaseModel):
-    """A condition as it stands in the text, with what turns it round. Of its values one must fit.
+    """A condition in the text, with its negation. One of its values must match.
 
-    `field` is the name of a query field, whatever alias was written; `text` for words alone.
+    `field` is the name of the field, even if the text has an alias; `text` for plain words.
     """
 
     start: int
@@ -74,7 +74,7 @@ class QueryTerm(BaseModel):
 
 
 class QueryProblem(BaseModel):
-    """What cannot be read, where, and what would be right."""
+    """A problem of the text, its position, and a correct form."""
 
     start: int
     message: str
@@ -82,9 +82,9 @@ class QueryProblem(BaseModel):
 
 
 class ParsedQuery(BaseModel):
-    """The terms of a query; where there is a problem, those before it.
+    """The terms of a query; with a problem, the terms before it.
 
-    Places count UTF-16 code units from 0, as JavaScript does; an end is the place behind.
+    Positions count UTF-16 code units from 0, as JavaScript does. An end is exclusive.
     """
 
     terms: list[QueryTerm]
@@ -92,7 +92,7 @@ class ParsedQuery(BaseModel):
 
 
 class Completing(Filter):
-    """Of which field values are asked for, and what they hold."""
+    """The field, and a text that its values contain."""
 
     field: str = Field(description="a name of the query language")
     prefix: str = Field("", max_length=1_000, description="the beginning or a part of the value")
@@ -100,16 +100,16 @@ class Completing(Filter):
 
 
 class Faceting(Filter):
-    """Which list is to be narrowed, and how many values of each facet are told of."""
+    """The list, and the number of values of each facet."""
 
     rows: Rows = Rows.SPANS
     limit: int = Field(20, ge=1, le=1_000)
 
 
 class FieldValue(TypedDict):
-    """A value, how many have it, and how it is written in a query: in quotes where need be.
+    """A value, its count, and its form in a query, quoted if necessary.
 
-    `count` is null where it was not counted.
+    `count` is null if it was not counted.
     """
 
     value: str
@@ -118,7 +118,7 @@ class FieldValue(TypedDict):
 
 
 class FieldValues(TypedDict):
-    """Values of a field, those that most have first; `more` says that there are others."""
+    """Values of a field, most frequent first. `more`: there are others."""
 
     field: str
     values: list[FieldValue]
@@ -126,7 +126,7 @@ class FieldValues(TypedDict):
 
 
 class FacetList(TypedDict):
-    """The facets of a list. `complete` is false where so many fit that only the newest count."""
+    """The facets of a list. `complete` is false if only the newest matches were counted."""
 
     rows: Rows
     data: list[FieldValues]
@@ -135,7 +135,7 @@ class FacetList(TypedDict):
 
 @router.get("/query/fields")
 async def fields() -> QueryFields:
-    """What the query language knows: for completion and help."""
+    """The fields of the query language, for completion and help."""
     return QueryFields(
         data=[
             QueryField(
@@ -155,7 +155,7 @@ async def fields() -> QueryFields:
 
 @router.get("/query/parse")
 async def parse(query: Annotated[str, Query(max_length=MOST_CHARACTERS)] = "") -> ParsedQuery:
-    """What a text says in the query language. Half a query is no failure: it has a `problem`."""
+    """Parse a query. An incomplete query is valid input: the answer has a `problem`."""
     terms: list[QueryTerm] = []
     try:
         for term in parse_terms(query, now_us=SystemClock().now_us()):
@@ -171,7 +171,7 @@ async def parse(query: Annotated[str, Query(max_length=MOST_CHARACTERS)] = "") -
 async def values(
     server: CurrentServer, asked: Annotated[Completing, Query()], request: Request
 ) -> Response:
-    """Values of a field that hold a text, those that begin with it first, among spans that fit."""
+    """Values of a field that contain a text, those that begin with it first."""
     name = NAMES.get(asked.field.lower())
     if name is None:
         raise UsageError(
@@ -196,10 +196,10 @@ async def values(
 async def facets(
     server: CurrentServer, asked: Annotated[Faceting, Query()], request: Request
 ) -> Response:
-    """What a list can be narrowed to.
+    """The facets of a list.
 
-    How many of its rows have each status, model, label and so on; each is counted without the
-    conditions on itself, so that a choice can be changed.
+    They count the rows of each status, model, label and so on. Each facet ignores the conditions on
+    itself, so that a choice can be changed.
     """
 
     def make() -> FacetList:
@@ -238,5 +238,5 @@ def _told(text: str, term: Term) -> QueryTerm:
 
 
 def _place(text: str, place: int) -> int:
-    """The place of a character, in UTF-16 code units."""
+    """The position of a character in UTF-16 code units."""
     return len(text[:place].encode("utf-16-le", "surrogatepass")) // 2

@@ -1,4 +1,4 @@
-"""What a rule of redaction would do, before it is put into the settings."""
+"""Previews a redaction rule before it is added to the settings."""
 
 import time
 from dataclasses import asdict
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/redaction", tags=["traces"])
 
 
 class Asked(SpanParameters):
-    """A rule, and the spans to try it on, of which the newest are taken."""
+    """A rule, and the spans to test it on, newest first."""
 
     pattern: str = Field(min_length=1, max_length=10_000, description="a RE2 expression")
     limit: int = Field(1_000, ge=1, le=10_000)
@@ -32,7 +32,7 @@ class Asked(SpanParameters):
 async def preview_rule(
     server: CurrentServer, asked: Annotated[Asked, Query()], request: Request
 ) -> Response:
-    """How often a pattern matches what is stored, with a few masked examples; nothing changes."""
+    """The number of matches of a pattern in the stored spans, with a few masked examples."""
 
     def make() -> dict[str, Any]:
         try:

@@ -1,4 +1,4 @@
-"""How much of the traces is kept, and what other limits would delete."""
+"""Shows how much of the traces is kept, and what other limits would delete."""
 
 import asyncio
 import time
@@ -17,9 +17,9 @@ router = APIRouter(prefix="/retention", tags=["settings"])
 
 
 class HeldTraces(BaseModel):
-    """A part of the traces, or all of them; bytes are about. Times are Unix microseconds.
+    """A set of traces. `bytes` is approximate. Times are Unix microseconds.
 
-    `runs` counts those that have a trace among them.
+    `runs` counts the runs that have a trace in the set.
     """
 
     model_config = ConfigDict(from_attributes=True)
@@ -33,7 +33,7 @@ class HeldTraces(BaseModel):
 
 
 class RetentionAnswer(BaseModel):
-    """What the settings keep (null: all), what is there now, and what goes at the next pruning."""
+    """The limits of the settings (null: none), all traces, and what the next pruning deletes."""
 
     keep: str | None
     max_size: str | None
@@ -42,7 +42,7 @@ class RetentionAnswer(BaseModel):
 
 
 class RetentionPreview(BaseModel):
-    """What these limits would delete, and what there is in all."""
+    """What these limits would delete, and all traces."""
 
     keep: str | None
     max_size: str | None
@@ -51,7 +51,7 @@ class RetentionPreview(BaseModel):
 
 
 class Limits(BaseModel):
-    """Limits as in the settings; what is not given is without a limit."""
+    """Limits in the format of the settings. An absent limit means none."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -64,7 +64,7 @@ class Limits(BaseModel):
 
 @router.get("")
 async def retention(server: CurrentServer, configured: Configured) -> RetentionAnswer:
-    """What is kept, and how much there is."""
+    """The limits, and the current amount of traces."""
     own = configured.settings.traces
     held, due = await asyncio.to_thread(_looked, server, own.keep, own.max_size)
     return RetentionAnswer(keep=own.keep, max_size=own.max_size, held=held, due=due)
@@ -72,7 +72,7 @@ async def retention(server: CurrentServer, configured: Configured) -> RetentionA
 
 @router.get("/preview")
 async def preview(server: CurrentServer, limits: Annotated[Limits, Query()]) -> RetentionPreview:
-    """What would be deleted if this were kept; nothing is changed."""
+    """What these limits would delete. Nothing changes."""
     held, deleted = await asyncio.to_thread(_looked, server, limits.keep, limits.max_size)
     return RetentionPreview(keep=limits.keep, max_size=limits.max_size, held=held, deleted=deleted)
 

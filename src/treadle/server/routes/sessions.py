@@ -1,4 +1,4 @@
-"""Saved conversations: listed, shown, named, branched and deleted."""
+"""Lists, shows, renames, branches and deletes saved conversations."""
 
 from typing import Annotated
 
@@ -19,7 +19,7 @@ router = APIRouter(prefix="/sessions", tags=["sessions"])
 
 
 class SessionPlace(TypedDict):
-    """Which part of a list is given, and whether there is more."""
+    """The part of a list, and whether there is more."""
 
     offset: int
     limit: int
@@ -27,14 +27,14 @@ class SessionPlace(TypedDict):
 
 
 class SessionPage(TypedDict):
-    """The conversations about the repository, changed last first."""
+    """The conversations about the repository, last changed first."""
 
     data: list[ListedSession]
     pagination: SessionPlace
 
 
 class ListQuery(BaseModel):
-    """Which part of the list."""
+    """The part of the list."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -44,7 +44,7 @@ class ListQuery(BaseModel):
 
 
 class SessionChange(BaseModel):
-    """What is to change; what is absent stays."""
+    """The changes; fields that are absent stay."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -56,7 +56,7 @@ class SessionChange(BaseModel):
 async def sessions(
     server: CurrentServer, query: Annotated[ListQuery, Query()]
 ) -> JsonOf[SessionPage]:
-    """The conversations, as `sessions list --json` gives them."""
+    """The conversations, in the format of `sessions list --json`."""
     wanted = query.offset + query.limit
     found = await server.conversations.list(root=server.app.root, limit=wanted + 1)
     more = len(found) > wanted
@@ -68,14 +68,14 @@ async def sessions(
 
 @router.get("/{session}")
 async def show(server: CurrentServer, session: str) -> JsonOf[Session]:
-    """Every message of every branch, as `sessions export` gives them. `session` as in `ask`."""
+    """All messages of all branches, in the format of `sessions export`."""
     conversation = await server.conversations.load(session, root=server.app.root)
     return conversation_answer(conversation, await server.conversations.tree(conversation))
 
 
 @router.patch("/{session}")
 async def change(server: CurrentServer, session: str, wanted: SessionChange) -> JsonOf[Session]:
-    """Give it another title, or let it go on from another of its messages."""
+    """Rename a conversation, or continue from another of its messages."""
     if wanted.title is not None:
         await server.conversations.rename(session, wanted.title, root=server.app.root)
     if wanted.at is not None:
@@ -87,7 +87,7 @@ async def change(server: CurrentServer, session: str, wanted: SessionChange) -> 
 
 @router.delete("/{session}")
 async def delete(server: CurrentServer, session: str) -> JsonOf[ListedSession]:
-    """Take it out with all its branches, for good."""
+    """Permanently delete a conversation with all its branches."""
     gone = summary_answer(await server.conversations.delete(session, root=server.app.root))
     await server.announce_conversation(gone["id"], gone=True)
     return gone

@@ -1,4 +1,4 @@
-"""How the recorded calls of each tool went."""
+"""Statistics of the recorded calls of each tool."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/tools", tags=["tools"])
 
 
 class CallLatency(BaseModel):
-    """Milliseconds of calls that ran to an end, without the waits for a person."""
+    """Milliseconds of finished calls, without the time that they waited for a person."""
 
     p50: float
     p95: float
@@ -25,10 +25,10 @@ class CallLatency(BaseModel):
 
 
 class ToolCalls(BaseModel):
-    """The calls of one tool, of whichever program. `last_us` is when the last one began.
+    """The calls of one tool, by all programs. `last_us` is the start of the last one.
 
-    `by_status` counts them by how they ended, `failures` the failed ones by the kind of failure.
-    `success_rate` is of those that ran to an end; null where none did, as `latency_ms`.
+    `by_status` counts the calls by outcome, `failures` the failed ones by kind. `success_rate` and
+    `latency_ms` refer to finished calls; null if there are none.
     """
 
     name: str
@@ -41,7 +41,7 @@ class ToolCalls(BaseModel):
 
 
 class ToolStatistics(BaseModel):
-    """Every tool that was called in that time, by name; null is without a limit."""
+    """The tools with calls in the period, by name. A null bound means no limit."""
 
     data: list[ToolCalls]
     since_us: int | None
@@ -49,7 +49,7 @@ class ToolStatistics(BaseModel):
 
 
 class Asked(BaseModel):
-    """Of which time; without anything, of all."""
+    """The period; default: all."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -63,7 +63,7 @@ class Asked(BaseModel):
 async def tool_statistics(
     server: CurrentServer, asked: Annotated[Asked, Query()]
 ) -> ToolStatistics:
-    """Calls, failures and times of each tool, counted by the database."""
+    """Calls, failures and durations of each tool, counted by the database."""
     since, until = _bounds(asked, time.time_ns() // 1_000)
     found = await asyncio.to_thread(
         server.traces.tool_stats,
@@ -74,7 +74,7 @@ async def tool_statistics(
 
 
 def _bounds(asked: Asked, now_us: int) -> tuple[int | None, int | None]:
-    """The time in which all that is asked for holds."""
+    """The intersection of all requested periods."""
     bounds = (None, None) if asked.period is None else period_bounds(asked.period, now_us)
     since = _known(bounds[0], _moment("since", asked.since, now_us))
     until = _known(bounds[1], _moment("until", asked.until, now_us))

@@ -1,4 +1,4 @@
-"""The tools: what there is, and calls from outside a session."""
+"""Lists the tools, and calls them outside a session."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ router = APIRouter(prefix="/tools", tags=["tools"])
 
 
 class ListedTool(BaseModel):
-    """A tool as a model is told of it, and what it does to the world."""
+    """A tool as a model sees it, and its effect."""
 
     name: str
     description: str
@@ -27,7 +27,7 @@ class ListedTool(BaseModel):
 
 
 class Listed(BaseModel):
-    """All tools, those of front ends last."""
+    """All tools; those of front ends come last."""
 
     data: list[ListedTool]
 
@@ -53,7 +53,7 @@ async def tools(server: CurrentServer) -> Listed:
 
 
 _OBJECT = {"content": {"application/json": {"schema": {"type": "object"}}}}
-"""What stands in the document of the API where every tool has a form of its own."""
+"""The schema in the API document where each tool has its own format."""
 _ARGUMENTS = {
     "requestBody": {"description": "the arguments, by the schema of the tool", **_OBJECT},
     "responses": {"200": {"description": "the result of the tool", **_OBJECT}},
@@ -62,13 +62,13 @@ _ARGUMENTS = {
 
 @router.post("/{name}/call", response_class=Response, openapi_extra=_ARGUMENTS)
 async def call(name: str, server: CurrentServer, request: Request) -> Response:
-    """Run a tool with the arguments in the body; its result as a model gets it, byte for byte."""
+    """Run a tool with the arguments in the body. The answer is the tool message, byte for byte."""
     arguments = (await request.body()).decode(errors="replace")
     return answer(await server.app.executor.call(name, arguments, vendor="http"))
 
 
 def answer(outcome: Outcome) -> Response:
-    """The text of the tool message; of a call that failed, with the status that fits."""
+    """The tool message; a failed call has the status of its error."""
     if isinstance(outcome, ToolCallCompleted):
         return Response(outcome.content, media_type="application/json")
     status = HTTP_STATUS[outcome.error.kind]

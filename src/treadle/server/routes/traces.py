@@ -1,4 +1,4 @@
-"""What was recorded: lists, sums, one trace or span, and its deletion."""
+"""Lists, sums up, shows and deletes the recorded spans."""
 
 import asyncio
 import re
@@ -29,24 +29,24 @@ from treadle.traces.store.protocol import Deleted
 router = APIRouter(tags=["traces"])
 
 _SHOWN_TYPES = ("image/", "audio/", "video/", "text/plain")
-"""Types that a browser may show; but for SVG, none of them can run anything."""
+"""Media types that a browser may show. None except SVG can run scripts."""
 
 
 class Filter(SpanParameters):
-    """Which spans are meant."""
+    """The selection of spans."""
 
     token: str | None = Field(None, description="the server's token, if it has one")
 
     def wanted(self) -> SpanQuery:
-        """As conditions, without Treadle's own calls unless they are asked for.
+        """The conditions, without Treadle's own calls unless the query selects them.
 
-        Raises UsageError for a time or a query that cannot be read.
+        Raises UsageError for an invalid time or query.
         """
         return without_own(self.to_query(time.time_ns() // 1_000))
 
 
 class Paging(Filter):
-    """Which of them, in which order, and which part of the list."""
+    """The selection, the order, and the part of the list."""
 
     limit: int = Field(50, ge=1, le=1_000)
     offset: int = Field(0, ge=0, le=1_000_000)
@@ -55,18 +55,18 @@ class Paging(Filter):
     ascending: bool = False
 
     def page(self) -> dict[str, Any]:
-        """What all reading methods take."""
+        """The arguments of all reading methods."""
         sort = Sort(self.sort, self.ascending)
         return {"sort": sort, "limit": self.limit, "offset": self.offset, "cursor": self.cursor}
 
 
 class Searching(Paging):
-    """The same with what is searched for, if `text` and `query` do not say it."""
+    """The selection, with the searched text in `text` or in `query`."""
 
     q: str | None = Field(None, min_length=1, max_length=10_000, description="literal text")
 
     def wanted(self) -> SpanQuery:
-        """As conditions. Raises UsageError for a time or a query that cannot be read."""
+        """The conditions. Raises UsageError for an invalid time or query."""
         query = super().wanted()
         if self.q is None:
             return query
@@ -74,7 +74,7 @@ class Searching(Paging):
 
 
 class Grouping(Filter):
-    """What spans are grouped by, and which part of the groups."""
+    """The grouping, and the part of the groups."""
 
     group_by: GroupBy
     bucket_size: int = Field(3_600, ge=1, le=366 * 86_400, description="seconds, for `time`")
@@ -83,7 +83,7 @@ class Grouping(Filter):
 
 
 class Counting(Filter):
-    """How many labels are told of."""
+    """The maximum number of labels."""
 
     limit: int = Field(100, ge=1, le=10_000)
 
@@ -92,7 +92,7 @@ class Counting(Filter):
 async def threads(
     server: CurrentServer, asked: Annotated[Paging, Query()], request: Request
 ) -> Response:
-    """Threads with spans that fit, by default the one with the newest run first."""
+    """Threads with matching spans, by default those with the newest runs first."""
     return await _page(request, asked, server.traces.threads, told.thread_answer)
 
 
@@ -100,7 +100,7 @@ async def threads(
 async def runs(
     server: CurrentServer, asked: Annotated[Paging, Query()], request: Request
 ) -> Response:
-    """Runs with spans that fit, by default the newest first."""
+    """Runs with matching spans, by default newest first."""
     return await _page(request, asked, server.traces.runs, told.run_answer)
 
 
@@ -108,7 +108,7 @@ async def runs(
 async def spans(
     server: CurrentServer, asked: Annotated[Paging, Query()], request: Request
 ) -> Response:
-    """Spans that fit, without their whole content, by default the newest first."""
+    """Matching spans without their whole content, by default newest first."""
     return await _page(request, asked, server.traces.spans, told.span_answer)
 
 
@@ -116,7 +116,7 @@ async def spans(
 async def search(
     server: CurrentServer, asked: Annotated[Searching, Query()], request: Request
 ) -> Response:
-    """Spans that hold a text, with the place where they do."""
+    """Spans that contain a text, with its position."""
     return await _page(request, asked, server.traces.search, told.hit_answer)
 
 
@@ -156,7 +156,7 @@ async def groups(
 async def labels(
     server: CurrentServer, asked: Annotated[Counting, Query()], request: Request
 ) -> Response:
-    """Labels and how many spans bear each, most first."""
+    """Labels with the number of spans, most frequent first."""
     return await json_response(
         request,
         lambda: told.labels_answer(server.traces.labels(asked.wanted(), limit=asked.limit)),
@@ -167,7 +167,7 @@ async def labels(
 async def summary(
     server: CurrentServer, asked: Annotated[Filter, Query()], request: Request
 ) -> Response:
-    """All spans that fit, summed up."""
+    """The sums of all matching spans."""
     return await json_response(
         request, lambda: told.summary_answer(server.traces.summary(asked.wanted()))
     )
@@ -185,7 +185,7 @@ async def run(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 500,
     cursor: str | None = None,
 ) -> Response:
-    """A run with its spans, in order of time; `spans.pagination` says how to get the others."""
+    """A run with its spans, in order of time. `spans.pagination` leads to further spans."""
     (wanted,) = ids_in_path(request, "/runs/")
 
     def make() -> shapes.RunWithSpans:
@@ -208,7 +208,7 @@ async def run(
     responses=json_responses(shapes.Skeleton),
 )
 async def trace(server: CurrentServer, request: Request, trace_id: str) -> Response:  # noqa: ARG001
-    """The skeleton of a trace: all its spans column by column, without their content."""
+    """The skeleton of a trace: all its spans in columns, without content."""
     (wanted,) = ids_in_path(request, "/traces/")
     return await json_response(
         request, lambda: told.skeleton_answer(server.traces.skeleton(wanted))
@@ -223,7 +223,8 @@ async def trace(server: CurrentServer, request: Request, trace_id: str) -> Respo
 async def span(server: CurrentServer, request: Request, ids: str, whole: bool = False) -> Response:  # noqa: ARG001
     """A span with its content, at `/spans/TRACE/SPAN`.
 
-    Large values are previews unless `whole`; `cut` says which, and where their parts are.
+    Large values are previews unless `whole` is set. `cut` lists them, and the hashes of their
+    parts.
     """
     trace_id, span_id = ids_in_path(request, "/spans/", 2)
 
@@ -247,12 +248,14 @@ _MEDIA_TYPE = re.compile(r"[a-zA-Z0-9!#$&^_.+-]{1,100}/[a-zA-Z0-9!#$&^_.+-]{1,10
 async def blob(
     server: CurrentServer, digest: Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
 ) -> Response:
-    """A large value or an attachment by its hash; what could run in a page is a download."""
+    """A large value or an attachment by its hash. Content that a page could run is a download."""
     found = await asyncio.to_thread(server.traces.blob, digest)
     if found is None:
         raise NotFoundError(f"There is no blob {digest}.")
     media_type = found.media_type or ""
-    if not _MEDIA_TYPE.fullmatch(media_type):  # it was recorded, and a header takes not all text
+    if not _MEDIA_TYPE.fullmatch(
+        media_type
+    ):  # the type is recorded text, and a header accepts only some characters
         media_type = "application/octet-stream"
     shown = media_type.startswith(_SHOWN_TYPES) and "svg" not in media_type
     return Response(
@@ -269,21 +272,21 @@ async def blob(
 
 @router.delete("/threads/" + rest_of_path("thread_id"))
 async def delete_thread(server: CurrentServer, request: Request, thread_id: str) -> Deleted:  # noqa: ARG001
-    """Delete all runs of a thread for good, with all they hold."""
+    """Permanently delete all runs of a thread."""
     (wanted,) = ids_in_path(request, "/threads/")
     return await _deleted(server, wanted, lambda: server.traces.delete(threads=[wanted]))
 
 
 @router.delete("/runs/" + rest_of_path("run_id"))
 async def delete_run(server: CurrentServer, request: Request, run_id: str) -> Deleted:  # noqa: ARG001
-    """Delete a run for good, with all it holds."""
+    """Permanently delete a run."""
     (wanted,) = ids_in_path(request, "/runs/")
     return await _deleted(server, wanted, lambda: server.traces.delete(runs=[wanted]))
 
 
 @router.delete("/traces/" + rest_of_path("trace_id"))
 async def delete_trace(server: CurrentServer, request: Request, trace_id: str) -> Deleted:  # noqa: ARG001
-    """Delete a trace for good, with all it holds."""
+    """Permanently delete a trace."""
     (wanted,) = ids_in_path(request, "/traces/")
     return await _deleted(server, wanted, lambda: server.traces.delete(traces=[wanted]))
 

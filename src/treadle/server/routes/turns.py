@@ -1,4 +1,4 @@
-"""Turns: a message is sent, its turn runs, and meanwhile it is steered or cancelled."""
+"""Starts turns with messages, and shows, steers and cancels them."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ router = APIRouter(prefix="/turns", tags=["turns"])
 
 
 class Begin(BaseModel):
-    """A message, the conversation that it goes on with, and how it is served."""
+    """A message, the conversation to continue, and how it is served."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -39,7 +39,7 @@ class Begin(BaseModel):
 
 
 class Steer(BaseModel):
-    """A further message for the model's next request."""
+    """A further message, sent with the next request to the model."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -47,7 +47,7 @@ class Steer(BaseModel):
 
 
 class State(StrEnum):
-    """How far a turn is."""
+    """The state of a turn."""
 
     RUNNING = "running"
     DONE = "done"
@@ -56,12 +56,10 @@ class State(StrEnum):
 
 
 class TurnAnswer(BaseModel):
-    """A turn by its ids. `final` is what `ask --json` ends with, once it is done.
+    """A turn. `final` is the last event of `ask --json`, once the turn is done.
 
-    Of an agent that was asked, `agent` names it and `conversation_id` what it goes on with; of the
-    assistant `session_id` does.
-
-    Its events bear `request_id`, which without dashes is also the id of its trace.
+    A turn of an agent has `agent` and `conversation_id`, a turn of the assistant has `session_id`.
+    Its events have `request_id`, which without dashes is also the id of its trace.
     """
 
     request_id: UUID
@@ -74,22 +72,22 @@ class TurnAnswer(BaseModel):
 
 
 class TurnEvents(BaseModel):
-    """What happened in a turn, in order, each event as `GET /events` sends it.
+    """The events of a turn, in order, in the format of `GET /events`.
 
-    Without the messages that the models were sent, which the trace holds.
+    The messages to the models are left out. The trace has them.
     """
 
     data: list[Annotated[Any, DocumentedAs(any_event)]]
 
 
 class Cancelled(TypedDict):
-    """Whether the turn was still there to be cancelled."""
+    """Whether the turn still ran."""
 
     cancelled: bool
 
 
 class CallPlace(BaseModel):
-    """The span that a tool call is recorded as; its trace is that of the turn."""
+    """The span of a tool call, in the trace of the turn."""
 
     span_id: str
 
@@ -102,7 +100,7 @@ class TurnList(BaseModel):
 
 @router.post("", status_code=202)
 async def begin(server: CurrentServer, message: Begin) -> TurnAnswer:
-    """Send a message. Its turn begins at once, or when its conversation is free."""
+    """Send a message. Its turn starts when its conversation is free."""
     turn = await server.turns.start(
         message.text,
         session=message.session,
@@ -114,7 +112,7 @@ async def begin(server: CurrentServer, message: Begin) -> TurnAnswer:
 
 @router.get("")
 async def running(server: CurrentServer) -> TurnList:
-    """What runs now."""
+    """The turns that run or wait."""
     return TurnList(data=[turn_answer(turn) for turn in server.turns.running()])
 
 
@@ -122,7 +120,7 @@ async def running(server: CurrentServer) -> TurnList:
 async def show(
     server: CurrentServer, request_id: UUID, wait: Annotated[float, Query(ge=0, le=60)] = 0
 ) -> TurnAnswer:
-    """A turn that runs, or ended not long ago; if it runs, its end is waited for `wait` seconds."""
+    """A turn that runs or has ended recently. Waits up to `wait` seconds for its end."""
     turn = server.turns.turn(request_id)
     await asyncio.wait({turn.task}, timeout=wait)
     return turn_answer(turn)
@@ -130,10 +128,10 @@ async def show(
 
 @router.get("/{request_id}/events")
 async def replay(server: CurrentServer, request_id: UUID) -> TurnEvents:
-    """What happened so far, with the sessions of agents that it called.
+    """The events so far, including those of called agents.
 
-    For who comes to a turn in its middle: the events to come have higher numbers. Empty, or without
-    the beginning, where that is kept no more.
+    A client that joins a running turn starts here; further events have higher numbers. The
+    beginning is missing if the server has dropped it.
     """
     return TurnEvents(data=await asyncio.to_thread(_events, server.log.of_turn(request_id)))
 
@@ -142,24 +140,24 @@ async def replay(server: CurrentServer, request_id: UUID) -> TurnEvents:
 async def call_place(
     request_id: UUID, turn: Annotated[int, Path(ge=0)], slot: Annotated[int, Path(ge=0)]
 ) -> CallPlace:
-    """Where a call of that request is recorded; nothing says that there was such a call."""
+    """The id of the span of a tool call, whether or not the call exists."""
     return CallPlace(span_id=call_span_id(request_id, turn, slot))
 
 
 @router.post("/{request_id}/steer")
 async def steer(server: CurrentServer, request_id: UUID, message: Steer) -> Taken:
-    """Let the model have a further message with its next request; `taken` is false if too late."""
+    """Send a further message with the next request to the model, if it is not too late."""
     return {"taken": await server.turns.steer(request_id, message.text)}
 
 
 @router.post("/{request_id}/cancel")
 async def cancel(server: CurrentServer, request_id: UUID) -> Cancelled:
-    """End a turn; `cancelled` is false if it had ended."""
+    """Cancel a turn. `cancelled` is false if it has ended."""
     return {"cancelled": server.turns.cancel(request_id)}
 
 
 def turn_answer(turn: Turn) -> TurnAnswer:
-    """A turn as it is now."""
+    """The current state of a turn."""
     answer = TurnAnswer(
         request_id=turn.request_id,
         session_id=turn.conversation_id if turn.agent is None else None,

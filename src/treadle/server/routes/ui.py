@@ -1,4 +1,4 @@
-"""What pages show: the state that they mirror, and what they are asked."""
+"""The state that pages mirror, and requests to pages."""
 
 from typing import Annotated
 from uuid import UUID
@@ -29,7 +29,7 @@ Spans = Annotated[tuple[Id, ...], Field(max_length=MOST_COLLAPSED)]
 
 
 class OpenPage(BaseModel):
-    """A page that is open; `used_us` is when a person last did something there."""
+    """An open page. `used_us` is the time of the last action of a person there."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -39,9 +39,9 @@ class OpenPage(BaseModel):
 
 
 class Shown(BaseModel):
-    """The state, and the pages that are open, the one that was used last first.
+    """The state, and the open pages, last used first.
 
-    `changed_by` is the page that made the last change, null where a tool or a program did.
+    `changed_by` is the page that made the last change, null for a tool or a program.
     """
 
     revision: int
@@ -54,10 +54,10 @@ class Shown(BaseModel):
 
 
 class UiChange(BaseModel):
-    """What is different on the page that says so; what is absent stays.
+    """A change of a page; fields that are absent stay.
 
-    `label_filters` replaces the filters of the views that it names. Without anything but `page` a
-    person has used that page.
+    `label_filters` replaces the filters of the views that it names. With `page` alone, it reports
+    that a person used the page.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -71,7 +71,7 @@ class UiChange(BaseModel):
 
 
 class Asking(BaseModel):
-    """What a page is asked; the one that was used last, unless another is named."""
+    """A request to a page; default: the page that was used last."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -80,7 +80,7 @@ class Asking(BaseModel):
 
 
 class Asked(BaseModel):
-    """What came of it: the page that was asked, null where none is open, and its answer."""
+    """The page that received the request, null if none is open, and its answer."""
 
     page: str | None
     answer: AnyAnswer | None
@@ -88,13 +88,13 @@ class Asked(BaseModel):
 
 @router.get("")
 async def state(server: CurrentServer) -> Shown:
-    """What is shown now, to be mirrored; `UiChanged` among the events says when it changes."""
+    """The current state. `UiChanged` among the events reports each change."""
     return await _told(server, await server.ui.state())
 
 
 @router.patch("")
 async def change(server: CurrentServer, wanted: UiChange) -> Shown:
-    """Say what a person has changed on a page."""
+    """Report the change of a person on a page."""
     given = wanted.model_fields_set
     changed = Change(
         location=wanted.location,
@@ -108,7 +108,7 @@ async def change(server: CurrentServer, wanted: UiChange) -> Shown:
 
 @router.post("/requests")
 async def ask(server: CurrentServer, asking: Asking) -> Asked:
-    """Ask a page for something, and wait a little for its answer."""
+    """Send a request to a page, and wait briefly for its answer."""
     reply = await server.ui.ask(asking.request, page=asking.page)
     return Asked(page=reply.page, answer=reply.answer)
 
@@ -117,7 +117,7 @@ async def ask(server: CurrentServer, asking: Asking) -> Asked:
 async def take_answer(
     server: CurrentServer, ui_id: UUID, given: Annotated[UiAnswer, Body(discriminator="type")]
 ) -> Taken:
-    """A page's answer to `UiRequested`; `taken` is false when there is one already."""
+    """The answer of a page to `UiRequested`. `taken` is false if there is one already."""
     return {"taken": await server.ui.answer(ui_id, given)}
 
 

@@ -1,4 +1,4 @@
-"""Saved views of lists: listed, kept, changed and deleted. `UiChanged` tells pages of each."""
+"""Lists, saves, changes and deletes saved views. `UiChanged` reports each change to pages."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -18,9 +18,9 @@ Columns = Annotated[tuple[Name, ...], Field(max_length=200)]
 
 
 class View(BaseModel):
-    """A view under a name that no other of its screen has.
+    """A named view. The name is unique within its screen.
 
-    `query` is a text of the query language, `search` the rest of the address behind `?`.
+    `query` is a text of the query language, `search` the query string of the address.
     """
 
     model_config = ConfigDict(from_attributes=True)
@@ -41,7 +41,7 @@ class ViewList(BaseModel):
 
 
 class NewView(BaseModel):
-    """A view to keep."""
+    """A new view."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -53,7 +53,7 @@ class NewView(BaseModel):
 
 
 class ViewChange(BaseModel):
-    """What is different; what is absent stays."""
+    """The changes; fields that are absent stay."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -65,13 +65,13 @@ class ViewChange(BaseModel):
 
 @router.get("")
 async def views(server: CurrentServer, screen: str | None = None) -> ViewList:
-    """The saved views, of one screen if it is named."""
+    """The saved views, of one screen if given."""
     return ViewList(data=[View.model_validate(each) for each in await server.ui.views(screen)])
 
 
 @router.post("", status_code=201)
 async def save(server: CurrentServer, given: NewView) -> View:
-    """Keep a view."""
+    """Save a view."""
     kept = await server.ui.save_view(SavedView(id="", updated_us=0, **given.model_dump()))
     return View.model_validate(kept)
 
@@ -86,5 +86,5 @@ async def change(server: CurrentServer, view_id: str, given: ViewChange) -> View
 
 @router.delete("/{view_id}", status_code=204)
 async def delete(server: CurrentServer, view_id: str) -> None:
-    """Take a view out."""
+    """Delete a view."""
     await server.ui.delete_view(view_id)
