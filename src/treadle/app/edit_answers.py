@@ -13,9 +13,9 @@ from treadle.errors import UsageError
 
 
 class ProposedFile(TypedDict):
-    """What becomes of a file. Lines are counted without what was denied, if anything is left.
+    """The result for a file. Lines are counted without denied hunks, unless all are denied.
 
-    `undone`: it is taken back while other files of the proposal are kept.
+    `undone`: the change of this file is undone, and other files of the proposal stay changed.
     """
 
     path: str

@@ -21,11 +21,11 @@ def whole_span(span: Span) -> "SpanContent":
 
 
 def previewed_span(span: Span) -> "SpanContent":
-    """The same, with the beginning of each large value, which `cut` tells of.
+    """The same with a preview of each large value, which `cut` lists.
 
-    `cut` holds `path` to the value, `characters` of the whole, and `parts` that make it up in this
-    order: `{"text"}`, or `{"blob", "media_type", "bytes", "base64"}` by its hash. So nothing that a
-    span says can be taken for a link.
+    An entry of `cut` has the `path` to the value, the `characters` of the whole value, and its
+    `parts` in order: `{"text"}`, or `{"blob", "media_type", "bytes", "base64"}` by hash. Recorded
+    text therefore cannot imitate a link.
     """
     cut: list[Cut] = []
     shown = cast("dict[str, JsonValue]", _previewed(span.to_json(), [], cut))

@@ -1,4 +1,4 @@
-"""The document of the API: how its operations are named, and what FastAPI does not tell."""
+"""The OpenAPI document: the names of operations, and corrections of what FastAPI writes."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from fastapi.routing import APIRoute
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """The document as FastAPI makes it, but for streams of events.
+    """The document of FastAPI, corrected for streams of events.
 
-    It calls their data text, and their errors events.
+    FastAPI describes their data as text, and their errors as events.
     """
     made = FastAPI.openapi(app)
     for path in made["paths"].values():
@@ -24,6 +24,6 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 
 def operation_id(route: APIRoute) -> str:
-    """A name by which clients are generated: the module of the route and its function."""
+    """The name of an operation for generated clients: the module of the route and its function."""
     module = route.endpoint.__module__.rpartition(".")[2]
     return route.name if route.name == module else f"{module}_{route.name}"
