@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from treadle.events import EventBus
-from treadle.events.experiments import ExperimentChanged
+from treadle.events.changes import ExperimentChanged
 from treadle.experiments.model import Experiment, Version
 from treadle.experiments.store import ExperimentStore
 from treadle.server.experiment_feed import experiments_followed

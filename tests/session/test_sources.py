@@ -10,9 +10,12 @@ import pytest
 from tests.fakes.model import FakeModel, Say, calls
 from tests.session.parts import Echo, EchoArguments, EchoResult, results, stage
 from treadle.code import CodeIndex
+from treadle.code.snippets import write_snippet
 from treadle.config.model import ToolSettings
-from treadle.events.edits import EditApplied
+from treadle.events.changes import EditApplied
 from treadle.events.types import RetrievalFinished, SourceRange
+from treadle.ids import new_id
+from treadle.session import Conversation
 from treadle.session.sources import merge_ranges
 from treadle.toolbox.code.read_file import ReadFile
 from treadle.toolbox.code.request_code_context import RequestCodeContext
@@ -172,3 +175,16 @@ def test_a_range_inside_another_is_not_told_twice() -> None:
         SourceRange("a", 1, 9, "f"),
         SourceRange("a", 8, 12),
     )
+
+
+async def test_a_pasted_snippet_is_a_source_if_the_file_has_its_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text("one\ntwo\nthree\n")
+    exact = write_snippet(str(file), 4, 7, "two")
+    moved = write_snippet(str(file), 0, 5, "three")
+    wrong = write_snippet(str(file), 0, 3, "six")
+    async with stage() as at:
+        about = Conversation(new_id(), str(tmp_path), "fake-model", 0, 0)
+        session = at.session(FakeModel(Say("Fine.")), conversation=about)
+        outcome = await session.run(f"Why?\n{exact}\n{moved}\n{wrong}")
+    assert outcome.sources == (SourceRange("a.py", 2, 2), SourceRange("a.py", 3, 3))

@@ -12,7 +12,7 @@ from treadle.config.model import ApprovalSettings, EditSettings
 from treadle.edits.model import ProposalState
 from treadle.edits.service import Edits
 from treadle.events import Event, EventBus, Outcome
-from treadle.events.edits import ProposalEvent
+from treadle.events.changes import ProposalEvent
 from treadle.events.types import (
     ApprovalRequested,
     ApprovalScope,

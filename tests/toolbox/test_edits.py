@@ -7,7 +7,7 @@ import pytest
 from tests.toolbox.edit_bench import YES, Answer, Bench
 from treadle.config.model import ApprovalSettings, EditSettings
 from treadle.edits.model import ProposalState
-from treadle.events.edits import EditApplied, EditDenied, EditFailed, EditStaged
+from treadle.events.changes import EditApplied, EditDenied, EditFailed, EditStaged
 from treadle.events.types import (
     ApprovalRequested,
     ApprovalScope,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from treadle.events import EventBus
+from treadle.events.changes import UiRequested
 from treadle.events.types import ErrorKind, ToolCallCompleted
-from treadle.events.ui import UiRequested
 from treadle.spans.span import Span, SpanKind, SpanStatus
 from treadle.tokens import estimate
 from treadle.toolbox.ui import ANALYST_TOOLS, ui_tools

@@ -15,7 +15,7 @@ from treadle.cli.trace_lines import trace_lines
 from treadle.cli.trace_tree import view_trace
 from treadle.errors import UsageError
 from treadle.events import Envelope
-from treadle.events.edits import EditApplied, EditFailed, EditStaged
+from treadle.events.changes import EditApplied, EditFailed, EditStaged
 from treadle.events.types import (
     ApprovalRequested,
     ApprovalResolved,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.fakes.clock import HastyClock
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events import EventBus
-from treadle.events.ui import UiChanged, UiRequested
+from treadle.events.changes import UiChanged, UiRequested
 from treadle.ui import store as store_module
 from treadle.ui.addresses import SCREENS, own_address, view_at
 from treadle.ui.feed import UiFeed

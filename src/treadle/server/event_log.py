@@ -11,7 +11,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from treadle.events import Envelope, EventBus, Subscription, event_json
-from treadle.events.listener import Listener
+from treadle.events.bus import Listener
 from treadle.events.types import SessionStarted
 
 MOST_CHARACTERS = 16_000_000

@@ -11,9 +11,7 @@ from pydantic import AwareDatetime, Field
 from typing_extensions import TypeAliasType
 
 from treadle.events import Event
-from treadle.events.edits import ProposalEvent
-from treadle.events.spans import SpanWritten
-from treadle.events.ui import UiRequested
+from treadle.events.changes import ProposalEvent, SpanWritten, UiRequested
 from treadle.json_schemas import object_type
 from treadle.ui.messages import AnyRequest
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from treadle.database import Database
 from treadle.events import EventBus
-from treadle.events.experiments import ExperimentChanged
+from treadle.events.changes import ExperimentChanged
 from treadle.experiments.store import SCHEMA, parse_plan
 from treadle.ids import NO_REQUEST
 

@@ -9,7 +9,7 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 
 from treadle.errors import StoreError
 from treadle.events import EventBus
-from treadle.events.spans import SpanEnded, SpansLeftOut, SpanStarted
+from treadle.events.changes import SpanEnded, SpansLeftOut, SpanStarted
 from treadle.events.types import Event
 from treadle.ids import NO_REQUEST
 from treadle.traces.store.protocol import Changes, SpanChange

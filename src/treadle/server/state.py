@@ -21,7 +21,7 @@ from treadle.config.quantities import age_us, size_bytes
 from treadle.config.traces import TraceSettings
 from treadle.diagnosis.detectors import Rule
 from treadle.errors import StoreError
-from treadle.events.conversations import ConversationChanged
+from treadle.events.changes import ConversationChanged
 from treadle.ids import NO_REQUEST
 from treadle.server.event_log import EventLog
 from treadle.server.experiment_feed import experiments_followed

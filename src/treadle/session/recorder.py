@@ -10,8 +10,8 @@ from uuid import UUID
 
 import treadle
 from treadle.events import Envelope, EventBus, Subscription
+from treadle.events.bus import Listener
 from treadle.events.encoding import plain
-from treadle.events.listener import Listener
 from treadle.events.types import (
     Event,
     RetrievalFinished,

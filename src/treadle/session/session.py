@@ -142,6 +142,7 @@ class RequestSession:
         self._begun = False
         self._over = False
         self.request_id: UUID = ids()
+        self._sources = SourceCollector(bus, self.request_id)
         self._writer = ConversationWriter(conversation, store, self._clock)
         self._reporter = SessionReporter(
             bus, self.request_id, conversation.id, self._tally, self._clock
@@ -174,7 +175,7 @@ class RequestSession:
         if self._begun:
             raise RuntimeError("a request session serves one message; create another one")
         self._begun = True
-        async with SourceCollector(self._bus, self.request_id) as collector:
+        async with self._sources:
             try:
                 text, reason = await self._serve(user_text)
                 await self._end_turn(reason)
@@ -193,7 +194,7 @@ class RequestSession:
             self._reporter.usage,
             self._tally.cost,
             self._tool_calls,
-            collector.sources(),
+            self._sources.sources(),
             await asyncio.to_thread(check_quotes, Path(self._root), text) if text else (),
         )
 
@@ -318,6 +319,7 @@ class RequestSession:
                 self._user_place = len(self._writer.conversation.entries)
             message = UserMessage(text, context, steers)
             await self._writer.append(message, request_id=self.request_id)
+        await self._sources.add_pasted(Path(self._root), text)
 
     async def _take_steering(self) -> None:
         """Put what was said meanwhile into the conversation, for the request that comes."""

@@ -1,5 +1,6 @@
 """The code behind an answer: the lines that the model received and the code that it quotes."""
 
+import asyncio
 import json
 import os
 import re
@@ -10,19 +11,22 @@ from pathlib import Path
 from uuid import UUID
 
 from treadle.code.files.walk import read_file
-from treadle.code.snippets import Snippet, claimed_snippets
+from treadle.code.snippets import Snippet, claimed_snippets, parse_snippets
 from treadle.errors import PathRefusedError
 from treadle.events import Envelope, EventBus, Subscription
-from treadle.events.edits import EditApplied
-from treadle.events.listener import Listener
+from treadle.events.bus import Listener
+from treadle.events.changes import EditApplied
 from treadle.events.types import RetrievalFinished, SourceRange, ToolCallCompleted
 from treadle.paths import resolve_readable
 
 _LINES = re.compile(r"(\d{1,9})-(\d{1,9})")
 
+MOST_QUOTES = 100
+"""The most quotes that are compared with the files for one text."""
+
 
 class SourceCollector(Listener):
-    """Listens to the retrievals and results of one request while it is entered."""
+    """Collects the sources of one request: retrieved lines, lines in results, pasted snippets."""
 
     def __init__(self, bus: EventBus, request_id: UUID) -> None:
         self._bus = bus
@@ -46,15 +50,20 @@ class SourceCollector(Listener):
                     for each in self._found
                 ]
 
+    async def add_pasted(self, root: Path, text: str) -> None:
+        """Add the lines of the snippets in a person's message that the files below `root` have."""
+        if snippets := parse_snippets(text)[:MOST_QUOTES]:
+            self._found += await asyncio.to_thread(_exact_lines, root, snippets)
+
     def sources(self) -> tuple[SourceRange, ...]:
-        """All ranges, in the order of their coming, without those that lie inside another."""
+        """All ranges in the order in which they came, without ranges inside another range."""
         return merge_ranges(self._found)
 
 
 def merge_ranges(ranges: Iterable[SourceRange]) -> tuple[SourceRange, ...]:
-    """`ranges` without those that lie inside another of the same file; of equal ones the first.
+    """`ranges` without those that are inside another range of the same file.
 
-    What is stale covers nothing that is not.
+    The first of equal ranges is kept. A stale range does not cover a range that is not stale.
     """
     kept: list[SourceRange] = []
     for new in ranges:
@@ -74,7 +83,7 @@ def _inside(inner: SourceRange, outer: SourceRange) -> bool:
 
 
 def _lines_read(content: str) -> list[SourceRange]:
-    """The range of a result that shows lines of one file, as read_file's: `file`, `lines` "3-9"."""
+    """The range of a result with lines of one file: the fields `file`, and `lines` as "3-9"."""
     if '"lines":"' not in content:
         return []
     try:
@@ -87,28 +96,25 @@ def _lines_read(content: str) -> list[SourceRange]:
     return []
 
 
-MOST_QUOTES = 100
-"""Of one answer; more are not looked at."""
-
-
 class QuoteVerdict(StrEnum):
-    """What the disk says of a quote."""
+    """How a quote compares with the file."""
 
     EXACT = "exact"
-    """The file holds these bytes at this range."""
+    """The file has these bytes at this range."""
     MOVED = "moved"
-    """It holds them elsewhere: the range of the quote is the true one, not the one claimed."""
+    """The file has these bytes at another range. The quote then has that range."""
     DIFFERENT = "different"
-    """It does not hold them."""
+    """The file does not have these bytes."""
     UNREADABLE = "unreadable"
-    """There is no such file, or it is none that may be read."""
+    """The file does not exist or may not be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A quote of the bytes `start` to `end` of `file` (relative to the root where it is inside).
+    """A quote of the bytes `start` to `end` of `file`.
 
-    Lines count from 1 and include the last; both are 0 where the file does not hold the quote.
+    `file` is relative to the root if it is inside. Lines count from 1 and include the last; both
+    are 0 if the file does not have the quoted bytes.
     """
 
     file: str
@@ -120,8 +126,16 @@ class Quote:
 
 
 def check_quotes(root: Path, text: str) -> tuple[Quote, ...]:
-    """The code quoted in `text`, in order. Reads files: call it in a thread."""
+    """The code quoted in `text`, in order, compared with the files. Reads files."""
     return tuple(_checked(root, snippet) for snippet in claimed_snippets(text)[:MOST_QUOTES])
+
+
+def _exact_lines(root: Path, snippets: Iterable[Snippet]) -> list[SourceRange]:
+    return [
+        SourceRange(quote.file, quote.start_line, quote.end_line)
+        for quote in (_checked(root, snippet) for snippet in snippets)
+        if quote.verdict in {QuoteVerdict.EXACT, QuoteVerdict.MOVED}
+    ]
 
 
 def _checked(root: Path, snippet: Snippet) -> Quote:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from uuid import UUID
 
-from treadle.events.edits import (
+from treadle.events.changes import (
     EditApplied,
     EditDenied,
     EditFailed,

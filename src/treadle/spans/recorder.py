@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from treadle.events import Envelope, EventBus, Subscription
-from treadle.events.listener import Listener
+from treadle.events.bus import Listener
 from treadle.spans.event_mapper import RECORDED, SpanMapper
 from treadle.spans.span_writer import SpanWriter
 

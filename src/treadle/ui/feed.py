@@ -11,7 +11,7 @@ from typing import Self
 from treadle.clock import Clock, SystemClock
 from treadle.errors import StoreError
 from treadle.events import EventBus
-from treadle.events.ui import UiChanged, UiRequested
+from treadle.events.changes import UiChanged, UiRequested
 from treadle.ids import NO_REQUEST
 from treadle.ui.store import UiStore
 

@@ -18,7 +18,7 @@ from treadle.app.edit_answers import (
 from treadle.edits.model import Proposal, ProposalState
 from treadle.edits.service import Edits
 from treadle.errors import StoreError
-from treadle.events.edits import EditApplied, EditDenied, EditUndone, ProposalEvent
+from treadle.events.changes import EditApplied, EditDenied, EditUndone, ProposalEvent
 from treadle.ids import new_id
 from treadle.json_schemas import JsonOf
 from treadle.server.state import CurrentServer, ServerState

@@ -13,7 +13,7 @@ from treadle.app import trace_answers as told
 from treadle.app import trace_shapes as shapes
 from treadle.app.span_content import previewed_span, whole_span
 from treadle.errors import NotFoundError
-from treadle.events.spans import SpansDeleted
+from treadle.events.changes import SpansDeleted
 from treadle.ids import NO_REQUEST
 from treadle.json_schemas import json_responses
 from treadle.server.path_ids import ids_in_path, rest_of_path

@@ -13,7 +13,7 @@ from treadle.edits.diffs import unified
 from treadle.edits.model import EditError, Proposal, ProposalState
 from treadle.edits.requests import EditRequest
 from treadle.edits.service import Edits
-from treadle.events.edits import EditApplied, EditDenied, EditFailed, EditStaged, ProposalEvent
+from treadle.events.changes import EditApplied, EditDenied, EditFailed, EditStaged, ProposalEvent
 from treadle.events.types import Effect, ErrorKind
 from treadle.private_files import why_private
 from treadle.protected_files import why_protected
