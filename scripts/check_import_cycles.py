@@ -1,8 +1,9 @@
 """Reports import cycles between the modules of `src/treadle`.
 
 Every import statement counts. An import inside a function or under `if TYPE_CHECKING` connects two
-modules too: neither can be read or moved without the other. An import of a module does not count as
-an import of the packages that contain it. `NOT_YET_CHECKED` lists packages that still have cycles.
+modules too: neither can be read or moved without the other. An import of a module also imports the
+packages that contain it, except the packages that contain the importing module too.
+`NOT_YET_CHECKED` lists packages that still have cycles.
 """
 
 import ast
@@ -29,7 +30,15 @@ def modules(sources: Path) -> dict[str, str]:
 
 def imports(texts: Mapping[str, str]) -> Graph:
     """The modules that each module imports. Modules from elsewhere are left out."""
-    return {name: frozenset(_imported(text, texts)) - {name} for name, text in texts.items()}
+    return {
+        name: frozenset(
+            each
+            for imported in _imported(text, texts)
+            for each in (imported, *_packages(imported, texts))
+            if not f"{name}.".startswith(f"{each}.")
+        )
+        for name, text in texts.items()
+    }
 
 
 def cycles(graph: Graph) -> list[list[str]]:
@@ -50,6 +59,11 @@ def _imported(text: str, known: Mapping[str, str]) -> Iterator[str]:
             for each in node.names:
                 inner = f"{node.module}.{each.name}"
                 yield inner if inner in known else node.module
+
+
+def _packages(name: str, known: Mapping[str, str]) -> Iterator[str]:
+    parts = name.split(".")
+    yield from (each for n in range(1, len(parts)) if (each := ".".join(parts[:n])) in known)
 
 
 def _reachable(graph: Graph, start: str) -> set[str]:

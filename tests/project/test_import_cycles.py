@@ -25,5 +25,16 @@ def test_modules_of_one_package_form_no_cycle_with_its_init() -> None:
     assert cycles(imports(texts)) == []
 
 
+def test_an_import_from_another_package_imports_that_package_too() -> None:
+    texts = {
+        "p": "",
+        "p.a": "import p.q.b",
+        "p.q": "import p.q.c",
+        "p.q.b": "",
+        "p.q.c": "import p.a",
+    }
+    assert cycles(imports(texts)) == [["p.a", "p.q", "p.q.c"]]
+
+
 def test_the_code_base_has_no_import_cycle() -> None:
     assert main() == 0
