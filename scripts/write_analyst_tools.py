@@ -11,11 +11,11 @@ from typing import Any
 
 from treadle.events import EventBus, Outcome
 from treadle.events.types import ToolCallCompleted
+from treadle.spans.span_files import read_spans
 from treadle.toolbox.traces import trace_tools
 from treadle.tools.executor import ToolExecutor
 from treadle.tools.failures import failure_content
 from treadle.tools.registry import Registry
-from treadle.traces.exchange import read_spans
 from treadle.traces.store.sqlite import SqliteTraceStore
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

@@ -77,7 +77,9 @@ def test_text_that_only_looks_so_is_not_marked(text: str) -> None:
 
 def test_dropped_and_unreadable_parts_are_marked() -> None:
     assert of({"otel.dropped_attributes_count": 3, "otel.dropped_links_count": 0}) == ["dropped"]
-    assert of({"otel.unreadable": ["its start is no time"]}) == ["unreadable"]
+    assert of({"otel.unreadable": ["its start is not between the years 1970 and 2262"]}) == [
+        "unreadable"
+    ]
 
 
 def test_dropped_attributes_of_events_and_links_are_marked() -> None:
@@ -94,12 +96,12 @@ def test_marks_are_shown_with_their_reasons() -> None:
         end_us=1_000,
         attributes={
             "otel.dropped_attributes_count": 3,
-            "otel.unreadable": ["its links are no list"],
+            "otel.unreadable": ["its links are not a list"],
         },
     )
     trace = Trace("t", (odd,))
     notes = "\n".join(view_trace(trace).rows[0].notes)
     assert "clock skew" in notes
     assert "dropped 3 attributes" in notes
-    assert "its links are no list" in notes
+    assert "its links are not a list" in notes
     assert trace_to_json(trace)["marks"] == {"a": ["clock_skew", "dropped", "unreadable"]}

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from treadle.spans.span import Span
-from treadle.traces.exchange import span_from_json
+from treadle.spans.span_files import span_from_json
 
 
 def check_whole(spans: Sequence[Span]) -> None:

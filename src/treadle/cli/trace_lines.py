@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from treadle.cli.trace_tree import FAILURE_SYMBOLS, Row, Symbol, TraceView
-from treadle.spans.span import Totals
+from treadle.spans.totals import Totals
 from treadle.traces.amounts import cost, duration, tokens
 from treadle.visible import in_line
 

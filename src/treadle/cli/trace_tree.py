@@ -10,17 +10,8 @@ from treadle.diagnosis.record_faults import RecordFaultKind, record_faults
 from treadle.diagnosis.span_messages import Message, Role, read
 from treadle.events.types import Usage
 from treadle.spans.forest import Node, arrange
-from treadle.spans.span import (
-    Attributes,
-    JsonValue,
-    Span,
-    SpanEvent,
-    SpanKind,
-    SpanStatus,
-    Totals,
-    Trace,
-)
-from treadle.spans.totals import totals
+from treadle.spans.span import Attributes, JsonValue, Span, SpanEvent, SpanKind, SpanStatus, Trace
+from treadle.spans.totals import Totals, totals
 from treadle.visible import printable
 
 

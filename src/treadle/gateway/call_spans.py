@@ -20,7 +20,7 @@ from treadle.gateway.conversion import joined, messages_of_request
 from treadle.llm import prices
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.profiles import PROFILES
-from treadle.spans.otlp.span_collector import finite
+from treadle.spans.otlp.span_collector import double_value
 from treadle.spans.raw_span import RawSpan
 from treadle.spans.span import BUDGET_LABEL, CostSource, JsonValue, Span, SpanKind, SpanStatus
 from treadle.spans.vocabularies.mapper import to_span
@@ -319,7 +319,7 @@ def _bounded(value: object) -> JsonValue:
     if isinstance(value, str):
         return value[:_WRITTEN_LIMIT]
     if isinstance(value, float):
-        return finite(value)
+        return double_value(value)
     if isinstance(value, bool | int):
         return value
     if isinstance(value, list) and all(isinstance(each, str) for each in value):

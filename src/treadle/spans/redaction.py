@@ -1,11 +1,15 @@
-"""Secrets out of spans that come from outside, in every text of them, before they are stored."""
+"""Redaction of spans before they are stored, and previews of redaction rules on stored spans."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from treadle.secrets import is_telling, redact_counted, redact_named, suspects
+from treadle.secrets import Rule, is_telling, redact_counted, redact_named, suspects
 from treadle.spans.span import Attributes, JsonValue, Span, SpanEvent, SpanLink
+
+_EXAMPLES = 10
+_AROUND = 20
 
 
 def redact_spans(spans: Sequence[Span]) -> tuple[tuple[Span, ...], Mapping[str, int]]:
@@ -35,14 +39,14 @@ def redact_spans(spans: Sequence[Span]) -> tuple[tuple[Span, ...], Mapping[str, 
 
 
 _Named = tuple[str, str]
-"""A text, and the name of its attribute if that suggests a secret."""
+"""A text, and the name of its attribute, which suggests a secret."""
 
 _Findings = Mapping[str | _Named, tuple[str, Mapping[str, int]]]
-"""Texts that contain secrets: the redacted text, and the redacted secrets."""
+"""For each text with secrets: the redacted text, and the counts of secrets by kind."""
 
 
 class _Texts:
-    """The distinct texts of spans; separately, those under a name that suggests a secret."""
+    """The distinct texts of spans. `named` has those under a name that suggests a secret."""
 
     def __init__(self) -> None:
         self.plain: set[str] = set()
@@ -66,7 +70,7 @@ class _Texts:
             self._add(name, value)
 
     def _add(self, name: str, value: JsonValue) -> None:
-        # Exact types first: a check against an abstract one costs as much as all of the rest.
+        # Exact types first: a check against an abstract type costs as much as the whole rest.
         if type(value) is str:
             self.plain.add(value)
             if is_telling(name):
@@ -91,7 +95,7 @@ def _findings(texts: _Texts) -> _Findings:
 
 
 class _Redaction:
-    """Puts what was found into its place in one span, and counts it."""
+    """Replaces the found secrets of spans, and counts them."""
 
     def __init__(self, findings: _Findings, counts: Counter[str]) -> None:
         self._findings = findings
@@ -143,3 +147,84 @@ class _Redaction:
         if isinstance(value, Sequence):
             return [self._value(name, each) for each in value]
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class RedactionExample:
+    """A masked match with the text around it, and its location."""
+
+    trace_id: str
+    span_id: str
+    field: str
+    """A path, such as `input` or `attributes.db.statement`."""
+    before: str
+    masked: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class RedactionPreview:
+    """The numbers of searched spans, of spans with matches, and of matches; and some examples."""
+
+    spans: int
+    changed: int
+    found: int
+    examples: tuple[RedactionExample, ...]
+
+
+def preview_redaction(rule: Rule, spans: Iterable[Span]) -> RedactionPreview:
+    """Count the matches of `rule` in these spans, without a change to them."""
+    searched = changed = found = 0
+    examples: list[RedactionExample] = []
+    for span in spans:
+        searched += 1
+        before = found
+        for field, text in _named_texts(span):
+            matches = _matches(rule, text)
+            found += len(matches)
+            examples += [
+                _example(span, field, text, match)
+                for match in matches[: max(0, _EXAMPLES - len(examples))]
+            ]
+        changed += found > before
+    return RedactionPreview(searched, changed, found, tuple(examples[:_EXAMPLES]))
+
+
+def _matches(rule: Rule, text: str) -> list[str]:
+    found: list[str] = []
+
+    def note(match: str) -> bool:
+        found.append(match)
+        return True
+
+    rule.apply(text, note)
+    return found
+
+
+def _example(span: Span, field: str, text: str, match: str) -> RedactionExample:
+    at = text.find(match)  # -1 if the text escapes it
+    before, after = (
+        ("", "") if at < 0 else (text[max(0, at - _AROUND) : at], text[at + len(match) :])
+    )
+    masked = f"{match[:2]}… ({len(match)} characters)"
+    return RedactionExample(span.trace_id, span.span_id, field, before, masked, after[:_AROUND])
+
+
+def _named_texts(span: Span) -> Iterator[tuple[str, str]]:
+    """Every text of a span that redaction searches, with its path."""
+    values = span.to_json()
+    for name in ("trace_id", "span_id", "parent_id"):
+        del values[name]
+    return _walk("", values)
+
+
+def _walk(field: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield field, value
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield field, name
+            yield from _walk(f"{field}.{name}" if field else name, inner)
+    elif isinstance(value, Sequence):
+        for inner in value:
+            yield from _walk(field, inner)

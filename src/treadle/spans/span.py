@@ -197,29 +197,6 @@ def _knowledge(span: Span) -> tuple[bool, int, int]:
     return span.end_us is not None, len(span.events), known + len(span.attributes)
 
 
-REPLIED = (SpanStatus.OK, SpanStatus.CANCELLED)
-"""How model calls end that may have been charged: an interrupted one may have been too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """Sums over a trace or a part of it.
-
-    Tokens and cost are sums of what is known, None if nothing is. `unmetered` and `unpriced`
-    count the model calls, answered or interrupted, whose tokens and whose cost nobody knows.
-    """
-
-    spans: int
-    model_calls: int
-    tool_calls: int
-    failed: int
-    """Model and tool calls that ended with an error."""
-    tokens: Usage
-    cost: float | None
-    unmetered: int
-    unpriced: int
-
-
 @dataclass(frozen=True, slots=True)
 class Trace:
     """All stored spans of one trace, by start time and then by id."""

@@ -1,11 +1,47 @@
-"""Sums over the spans of one trace, by the rule that the store's sums follow too."""
+"""Totals of a trace, and the model calls that count in them: one rule for lists, views and pages.
 
-from collections.abc import Sequence
+Several spans may record one request to a model: that of the client's instrumentation, of a
+framework around it, and of a gateway. These spans are nested, with spans of the transport between
+them. Only one of them counts as a call, with its tokens and its cost:
+
+- The innermost one counts, since it is closest to the provider. Several attempts within one outer
+  call count each.
+- If no inner span has tokens or a cost, the innermost outer span that has them counts instead.
+
+A tool, an agent, a retrieval, a guardrail or an evaluation between two calls separates them, so
+both count. The rule depends only on the present spans, not on the order of their arrival.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from treadle.events.types import Usage
-from treadle.spans.counted_calls import counted_spans
-from treadle.spans.span import REPLIED, Span, SpanKind, SpanStatus, Totals
+from treadle.spans.span import Span, SpanKind, SpanStatus
+
+REPLIED = (SpanStatus.OK, SpanStatus.CANCELLED)
+"""The statuses of model calls that may have been charged, as an interrupted call may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over a trace or a part of it.
+
+    Tokens and cost are sums of known values, or None without any. `unmetered` and `unpriced` count
+    the model calls, answered or interrupted, whose tokens or whose cost is unknown.
+    """
+
+    spans: int
+    model_calls: int
+    tool_calls: int
+    failed: int
+    """Model and tool calls that ended with an error."""
+    tokens: Usage
+    cost: float | None
+    unmetered: int
+    unpriced: int
+
 
 Number = TypeVar("Number", int, float)
 
@@ -37,3 +73,103 @@ def totals(spans: Sequence[Span]) -> Totals:
 def _sum(values: Sequence[Number | None]) -> Number | None:
     known = [value for value in values if value is not None]
     return sum(known[1:], start=known[0]) if known else None
+
+
+SEPARATE = ("guardrail", "evaluate")
+"""Operations of kind `other` that make separate calls."""
+STEPS = ("gateway", "chain")
+"""Operations of kind `agent` that only forward a call: retries, fallbacks, wrappers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The input of the rule for one span. `known` is true if its tokens or its cost are known."""
+
+    span_id: str
+    parent_id: str | None
+    model: bool
+    known: bool
+
+
+def forwards_call(kind: str, operation: str) -> bool:
+    """Whether a model call below such a span may be the same call as one above it."""
+    if kind == SpanKind.AGENT:
+        return operation in STEPS
+    return kind == SpanKind.OTHER and operation not in SEPARATE
+
+
+def counted_spans(spans: Iterable[Span]) -> set[str]:
+    """The ids of the model calls of one trace that count."""
+    return counted_calls(
+        Step(
+            span.span_id,
+            span.parent_id,
+            span.kind is SpanKind.MODEL,
+            (span.tokens.input, span.tokens.output, span.cost) != (None, None, None),
+        )
+        for span in spans
+        if span.kind is SpanKind.MODEL or forwards_call(span.kind, span.operation)
+    )
+
+
+def counted_calls(steps: Iterable[Step]) -> set[str]:
+    """The ids of the model calls that count, among them and the spans that forward calls."""
+    by_id = {step.span_id: step for step in steps}
+    below = _children(by_id)
+    ordered = _parents_first(by_id, below)
+    contains_call: set[str] = set()
+    contains_known: set[str] = set()
+    for step in reversed(ordered):
+        for child in below.get(step.span_id, ()):
+            if child.model or child.span_id in contains_call:
+                contains_call.add(step.span_id)
+            if (child.model and child.known) or child.span_id in contains_known:
+                contains_known.add(step.span_id)
+    counted: set[str] = set()
+    covered: set[str] = set()
+    for step in ordered:
+        own = step.span_id
+        replaces_inner = step.known and own in contains_call and own not in contains_known
+        if step.model and own not in covered and (replaces_inner or own not in contains_call):
+            counted.add(own)
+        if own in covered or (replaces_inner and own in counted):
+            covered.update(child.span_id for child in below.get(own, ()))
+    return counted
+
+
+def _children(by_id: Mapping[str, Step]) -> dict[str, list[Step]]:
+    """The steps below each step. A step in a cycle of parents is not below another one."""
+    below: dict[str, list[Step]] = defaultdict(list)
+    in_cycle = _cycles(by_id)
+    for step in by_id.values():
+        parent_id = step.parent_id
+        if parent_id is not None and parent_id in by_id and step.span_id not in in_cycle:
+            below[parent_id].append(step)
+    return below
+
+
+def _cycles(by_id: Mapping[str, Step]) -> set[str]:
+    """The steps that are their own ancestors."""
+    cycles: set[str] = set()
+    settled: set[str] = set()
+    for start in by_id:
+        path: dict[str, None] = {}
+        current: str | None = start
+        while current is not None and current in by_id:
+            if current in settled or current in path:
+                break
+            path[current] = None
+            current = by_id[current].parent_id
+        if current in path:
+            walked = list(path)
+            cycles.update(walked[walked.index(current) :])
+        settled.update(path)
+    return cycles
+
+
+def _parents_first(by_id: Mapping[str, Step], below: Mapping[str, list[Step]]) -> list[Step]:
+    placed = {child.span_id for children in below.values() for child in children}
+    ordered = [step for step in by_id.values() if step.span_id not in placed]
+    for step in ordered:  # the loop extends the list
+        ordered.extend(below.get(step.span_id, ()))
+    return ordered

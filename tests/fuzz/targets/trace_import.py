@@ -8,8 +8,8 @@ from tests.fuzz.targets.otlp_json import SEEDS as EXPORTS
 from treadle.events.types import Usage
 from treadle.spans.otlp import decode_json
 from treadle.spans.span import CostSource, Span
+from treadle.spans.span_files import ExchangeError, read_span_lines, write_span_lines
 from treadle.spans.vocabularies.mapper import map_spans
-from treadle.traces.exchange import ExchangeError, read_span_lines, write_span_lines
 
 
 def _written(*spans: Span) -> bytes:

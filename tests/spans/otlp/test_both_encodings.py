@@ -144,10 +144,10 @@ def test_only_the_bad_span_is_rejected_and_named(
 @pytest.mark.parametrize(
     ("broken", "why"),
     [
-        ({"startTimeUnixNano": str(2**63)}, "its start is no time between"),
-        ({"startTimeUnixNano": str(2**64 - 1)}, "its start is no time between"),
-        ({"endTimeUnixNano": str(2**63)}, "its end is no time between"),
-        ({"events": [{"name": "e", "timeUnixNano": str(2**63)}]}, 'event "e" is no time between'),
+        ({"startTimeUnixNano": str(2**63)}, "its start is not between"),
+        ({"startTimeUnixNano": str(2**64 - 1)}, "its start is not between"),
+        ({"endTimeUnixNano": str(2**63)}, "its end is not between"),
+        ({"events": [{"name": "e", "timeUnixNano": str(2**63)}]}, 'event "e" is not between'),
     ],
 )
 def test_impossible_time_costs_only_that_field(
@@ -244,14 +244,14 @@ def test_the_whole_can_be_written_as_json(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("values", [("a", "b", "c"), (1, 2)], ids=["texts", "numbers"])
-def test_values_of_an_attribute_that_comes_again_are_not_lost_in_silence(
+def test_repeated_attribute_with_another_value_is_reported(
     encoding: str, values: tuple[object, ...]
 ) -> None:
     """open-telemetry/opentelemetry-dotnet#2547: an array as one attribute for each element."""
     sent = [{"key": "list", "value": any_value(each)} for each in values]
     found = decoded(encoding, span(attributes=sent))
     assert found.rejected == 0
-    assert "attribute list comes again" in found.warnings[0]
+    assert "attribute list has two different values" in found.warnings[0]
     assert found.spans[0].attributes["list"] == values[-1]
     same = decoded(encoding, span(attributes=[sent[0], sent[0]]))
     assert same.warnings == ()

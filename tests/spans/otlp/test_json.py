@@ -177,7 +177,7 @@ def test_text_that_is_no_utf8_is_repaired() -> None:
     assert found.spans[1].attributes["k"] == "cut \ufffd"
     assert (found.rejected, found.damaged) == (0, 1)
     assert '"bad"' in found.warnings[0]
-    assert "no UTF-8" in found.warnings[0]
+    assert "not UTF-8" in found.warnings[0]
 
 
 def test_text_of_the_resource_that_is_no_utf8_costs_no_span() -> None:

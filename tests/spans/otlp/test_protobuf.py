@@ -22,7 +22,7 @@ PLACE = "x" * len(BAD)
 
 
 def broken(sent: dict[str, object]) -> bytes:
-    """The request with text in it that is no UTF-8."""
+    """The request with text in it that is not UTF-8."""
     body = protobuf(sent)
     assert PLACE.encode() in body
     return body.replace(PLACE.encode(), BAD)
@@ -49,7 +49,7 @@ def test_text_that_is_no_utf8_is_repaired(bad: dict[str, object]) -> None:
     assert [each.name for each in found.spans] == ["good", "bad", "good"]
     assert (found.rejected, found.damaged) == (0, 1)
     assert '"bad"' in found.warnings[0]
-    assert "is no UTF-8" in found.warnings[0]
+    assert "is not UTF-8" in found.warnings[0]
     assert "\ufffd" in json.dumps(found.spans[1].to_json(), ensure_ascii=False)
 
 

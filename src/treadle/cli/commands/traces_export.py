@@ -31,9 +31,9 @@ def configure(actions: Actions) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write what fits the query, oldest first."""
-    from treadle.app.span_reading import whole_spans
     from treadle.spans.otlp.writer import write_otlp, write_otlp_lines
-    from treadle.traces.exchange import write_span_lines, write_spans
+    from treadle.spans.span_files import write_span_lines, write_spans
+    from treadle.traces.span_stream import whole_spans
 
     query = typed_query(options)
     to_file, to_stream = (

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     from treadle.config.loader import load
     from treadle.llm.profiles import register_keys
     from treadle.spans.redaction import redact_spans
-    from treadle.traces.exchange import read_spans
+    from treadle.spans.span_files import read_spans
 
     settings = load(repository(options), os.environ, {}).settings
     redact_by(settings.traces.redaction)

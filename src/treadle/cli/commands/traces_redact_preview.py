@@ -1,4 +1,4 @@
-"""`treadle traces redact-preview`: what a rule of redaction would take out, without taking it."""
+"""`treadle traces redact-preview`: count what a redaction rule would remove."""
 
 import argparse
 import os
@@ -37,20 +37,20 @@ def configure(actions: Actions) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print how often each rule matches, with masked examples."""
-    from treadle.app.span_reading import whole_spans
-    from treadle.spans.redaction_preview import preview
+    from treadle.spans.redaction import preview_redaction
+    from treadle.traces.span_stream import whole_spans
 
     query = typed_query(options)
     rules = _rules(options)
     with closing(open_trace_store()) as store:
         found = list(islice(whole_spans(store, query, newest_first=True), options.limit))
     for name, rule in rules.items():
-        told = preview(rule, found)
+        result = preview_redaction(rule, found)
         if options.json:
-            print_json({"rule": name, **asdict(told)})
+            print_json({"rule": name, **asdict(result)})
             continue
-        say(f"{name}: {told.found:,} matches in {told.changed:,} of {told.spans:,} spans")
-        for each in told.examples:
+        say(f"{name}: {result.found:,} matches in {result.changed:,} of {result.spans:,} spans")
+        for each in result.examples:
             where = f"{each.trace_id[:8]}/{each.span_id} {each.field}"
             say(f"  {where}: " + repr(f"{each.before}[{each.masked}]{each.after}")[1:-1])
     return 0

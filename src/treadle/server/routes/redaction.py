@@ -1,4 +1,4 @@
-"""Previews a redaction rule before it is added to the settings."""
+"""Previews of redaction rules before they become settings."""
 
 import time
 from dataclasses import asdict
@@ -8,20 +8,20 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from treadle.app.span_reading import whole_spans
 from treadle.errors import UsageError
 from treadle.json_schemas import json_responses
 from treadle.secrets import Rule
 from treadle.server.responses import json_response
 from treadle.server.state import CurrentServer
-from treadle.spans.redaction_preview import RedactionPreview, preview
+from treadle.spans.redaction import RedactionPreview, preview_redaction
 from treadle.traces.query.parameters import SpanParameters
+from treadle.traces.span_stream import whole_spans
 
 router = APIRouter(prefix="/redaction", tags=["traces"])
 
 
-class Asked(SpanParameters):
-    """A rule, and the spans to test it on, newest first."""
+class PreviewParameters(SpanParameters):
+    """A rule, and the query whose newest spans it searches."""
 
     pattern: str = Field(min_length=1, max_length=10_000, description="a RE2 expression")
     limit: int = Field(1_000, ge=1, le=10_000)
@@ -30,17 +30,17 @@ class Asked(SpanParameters):
 
 @router.get("/preview", response_class=Response, responses=json_responses(RedactionPreview))
 async def preview_rule(
-    server: CurrentServer, asked: Annotated[Asked, Query()], request: Request
+    server: CurrentServer, parameters: Annotated[PreviewParameters, Query()], request: Request
 ) -> Response:
-    """The number of matches of a pattern in the stored spans, with a few masked examples."""
+    """Counts the matches of a pattern in stored spans, with masked examples. Changes nothing."""
 
     def make() -> dict[str, Any]:
         try:
-            rule = Rule("preview", asked.pattern)
+            rule = Rule("preview", parameters.pattern)
         except ValueError as error:
             raise UsageError(f"pattern: {error}.", hint="Use RE2 syntax.") from error
-        query = asked.to_query(time.time_ns() // 1_000)
+        query = parameters.to_query(time.time_ns() // 1_000)
         spans = whole_spans(server.traces, query, newest_first=True)
-        return asdict(preview(rule, islice(spans, asked.limit)))
+        return asdict(preview_redaction(rule, islice(spans, parameters.limit)))
 
     return await json_response(request, make)

@@ -1,8 +1,7 @@
-"""OTLP, the protocol of OpenTelemetry: exports of traces as protobuf and as JSON."""
+"""OTLP, the protocol of OpenTelemetry: export requests of traces as protobuf and as JSON."""
 
-from treadle.spans.otlp.json_decoder import decode_json
-from treadle.spans.otlp.protobuf_decoder import decode_protobuf
-from treadle.spans.otlp.responses import respond_json, respond_protobuf
+from treadle.spans.otlp.json_encoding import decode_json, respond_json
+from treadle.spans.otlp.protobuf_encoding import decode_protobuf, respond_protobuf
 from treadle.spans.otlp.span_collector import OtlpError, SpanBatch
 
 __all__ = [

@@ -1,8 +1,9 @@
-"""JSON that cannot be parsed as it is, repaired so far that what is wrong costs one value alone.
+"""Repairs JSON that a parser refuses, so that only the faulty value is lost.
 
-Two faults are repaired: bytes that are not UTF-8, and values nested deeper than a parser can
-follow. Each leaves a mark in its place, a character that Unicode reserves and no text has, so that
-the span which has the fault is known. Several documents in a row, such as JSON lines, are read too.
+Two faults are repaired: bytes that are not UTF-8, and values that are nested too deeply for a
+parser. A mark replaces each faulty value, so the span that contains it is known. The mark is a
+character that Unicode reserves and that no text contains. Several documents in a row, such as JSON
+lines, are read too.
 """
 
 import json
@@ -17,7 +18,7 @@ Pairs = list[tuple[str, Any]]
 _NO_TEXT = "\ufdd0"
 _TOO_DEEP = "\ufdd1"
 _FAULTS = {
-    _NO_TEXT: "it has a text that is no UTF-8",
+    _NO_TEXT: "it has a text that is not UTF-8",
     _TOO_DEEP: f"one of its attributes is nested deeper than {DEPTH_LIMIT} levels",
 }
 _LEVELS = 4 * (DEPTH_LIMIT + 8)
@@ -26,11 +27,11 @@ _LEVELS = 4 * (DEPTH_LIMIT + 8)
 _UNDECODED = re.compile("[\udc80-\udcff]+")
 _TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 _BETWEEN = re.compile(r"[\s\x1e\ufeff]*")
-"""What may separate documents: white space, the separator of RFC 7464, a byte order mark."""
+"""Separators of documents: white space, the separator of RFC 7464, a byte order mark."""
 
 
 def parse_repaired(body: bytes, hook: Callable[[Pairs], object] | None) -> tuple[list[Any], bool]:
-    """The documents in `body`, and whether any was repaired; none when it is not JSON."""
+    """The documents in `body`, and whether any was repaired; no documents if it is not JSON."""
     decoded = body.decode("utf-8", "surrogateescape")
     text = _shallow(_UNDECODED.sub(_NO_TEXT, decoded))
     decoder = json.JSONDecoder(parse_int=_whole_number, object_pairs_hook=hook)
@@ -42,13 +43,13 @@ def parse_repaired(body: bytes, hook: Callable[[Pairs], object] | None) -> tuple
 
 
 def faults_in(value: object) -> list[str]:
-    """What had to be repaired in there."""
+    """The faults whose marks `value` contains."""
     text = json.dumps(value, ensure_ascii=False)
     return [fault for mark, fault in _FAULTS.items() if mark in text]
 
 
-def unmarked(value: Any) -> Any:
-    """`value` with the character for what cannot be read in place of the marks."""
+def without_marks(value: Any) -> Any:
+    """`value` with the replacement character in place of the marks."""
     text = json.dumps(value, ensure_ascii=False)
     return json.loads(re.sub(f"[{''.join(_FAULTS)}]", "\ufffd", text))
 
@@ -67,7 +68,7 @@ def _next(text: str, at: int) -> int:
 
 
 def _whole_number(digits: str) -> int | str:
-    """Numbers of thousands of digits stay text: Python refuses to read them."""
+    """A number; with 100 digits and more a text, since Python refuses to parse very long ones."""
     return int(digits) if len(digits) < 100 else digits
 
 
@@ -76,12 +77,12 @@ def _shallow(text: str) -> str:
     parts: list[str] = []
     depth, kept_from = 0, 0
     for token in _TOKENS.finditer(text):
-        sign = token.group()
-        if sign in "[{":
+        bracket = token.group()
+        if bracket in "[{":
             depth += 1
             if depth == _LEVELS + 1:
                 parts.append(text[kept_from : token.start()])
-        elif sign in "]}":
+        elif bracket in "]}":
             if depth == _LEVELS + 1:
                 parts.append(f'"{_TOO_DEEP}"')
                 kept_from = token.end()

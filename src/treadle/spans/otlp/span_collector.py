@@ -1,4 +1,4 @@
-"""What both encodings of OTLP share: checked ids and times, spans that are taken or rejected."""
+"""Collects the spans of an export, in either encoding: checks them, and counts what is left out."""
 
 import base64
 import math
@@ -12,20 +12,20 @@ from treadle.spans.raw_span import RawSpan, RawStatus
 from treadle.spans.span import Attributes, JsonValue, SpanEvent
 
 DEPTH_LIMIT = 64
-"""How deep lists and maps of an attribute may be nested."""
+"""The most levels of lists and maps in an attribute."""
 
 DROPPED = (
     "otel.dropped_attributes_count",
     "otel.dropped_events_count",
     "otel.dropped_links_count",
 )
-"""Attributes that say how much the exporter left out."""
+"""Attributes with the counts of data that the exporter dropped."""
 
 UNREADABLE = "otel.unreadable"
-"""Attribute that says what could not be read, and was left out."""
+"""The attribute that lists the fields of a span that could not be read."""
 
-NOT_A_TIME = "is no time between the years 1970 and 2262"
-"""Nanoseconds in 63 bits reach no further."""
+_NOT_A_TIME = "is not between the years 1970 and 2262"
+"""The range of nanoseconds in 63 bits."""
 
 _REASONS_LIMIT = 20
 _NAME_LIMIT = 80
@@ -37,11 +37,11 @@ SPAN_ID_DIGITS = 16
 
 
 class OtlpError(TreadleError):
-    """The body is not an export of traces, so nothing of it was stored."""
+    """The body is not an export of traces. Nothing is stored."""
 
 
 class SpanFaultError(Exception):
-    """Why a span or a field of one cannot be taken, such as "its trace id is empty"."""
+    """Why a span or one of its fields is left out, such as "its trace id is empty"."""
 
 
 T_co = TypeVar("T_co", covariant=True)
@@ -63,9 +63,19 @@ class SpanBatch(Generic[T_co]):
     damaged: int = 0
     warnings: tuple[str, ...] = ()
 
+    def problems(self) -> str:
+        """The reasons of rejected spans and the warnings, for a response."""
+        reasons = (*self.reasons, *_and_more(self.rejected - len(self.reasons)))
+        warnings = (*self.warnings, *_and_more(self.damaged - len(self.warnings)))
+        return "; ".join((*reasons, *warnings))
+
     def with_spans(self, spans: Iterable[U]) -> "SpanBatch[U]":
         """The same report with other spans."""
         return SpanBatch(tuple(spans), self.rejected, self.reasons, self.damaged, self.warnings)
+
+
+def _and_more(count: int) -> tuple[str, ...]:
+    return (f"and {count} more",) if count else ()
 
 
 class SpanCollector:
@@ -78,16 +88,16 @@ class SpanCollector:
         self._damaged = 0
         self._warnings: list[str] = []
         self._faults: list[str] = []
-        """Of the span that is being read."""
+        """The faults of the current span."""
         self._lost: list[str] = []
 
-    def take(self, raw: RawSpan) -> None:
-        """Take one span that was read whole. Raises SpanFaultError when it has no valid ids."""
+    def add(self, raw: RawSpan) -> None:
+        """Accept the current span. Raises SpanFaultError if its ids are not valid."""
         _check_id(raw.trace_id, TRACE_ID_DIGITS, "trace id")
         _check_id(raw.span_id, SPAN_ID_DIGITS, "span id")
         if not (raw.parent_id or "").strip("0"):
             raw.parent_id = None
-        raw.end_ns = raw.end_ns or None  # zero says that it has not ended
+        raw.end_ns = raw.end_ns or None  # zero: it has not ended
         if not 0 <= raw.start_ns < _TIME_LIMIT or not 0 <= (raw.end_ns or 0) < _TIME_LIMIT:
             self._replace_times(raw)
         if self._faults:
@@ -95,29 +105,29 @@ class SpanCollector:
         self._spans.append(raw)
 
     def reject(self, raw: RawSpan, fault: SpanFaultError) -> None:
-        """Leave one span out, of which so much was read."""
+        """Leave out the current span; `raw` has the fields that were read."""
         self._faults.clear()
-        self._reject(f"{_named(raw)}: {fault}")
+        self._reject(f"{_title(raw)}: {fault}")
 
-    def fault(self, what: str) -> None:
-        """Note a field of the span that is being read; it is left out, and its span taken."""
+    def note_fault(self, what: str) -> None:
+        """Note that a field of the current span is left out."""
         self._faults.append(what)
 
-    def warn(self, what: str) -> None:
-        """Note a field that belongs to no single span and was left out."""
+    def note_warning(self, what: str) -> None:
+        """Note that a field of a resource, of a scope or of the export is left out."""
         self._damaged += 1
         if len(self._warnings) < _REASONS_LIMIT:
             self._warnings.append(what)
 
-    def lose(self, what: str) -> None:
-        """Note a part of the export that may hold spans, but cannot be read as any."""
+    def note_lost(self, what: str) -> None:
+        """Note a part of the export that may contain spans but cannot be read."""
         self._lost.append(what)
 
     def decoded(self) -> SpanBatch[RawSpan]:
-        """The result. Raises OtlpError if the body is not empty but contains no span."""
+        """The collected spans. Raises OtlpError if parts were lost and there are no spans."""
         if self._lost and not self._spans and not self._rejected:
             raise OtlpError(
-                f"The body holds no spans that can be read: {self._lost[0]}.",
+                f"The body contains no readable span: {self._lost[0]}.",
                 hint='Send an OTLP export request: an object with "resourceSpans".',
             )
         for what in self._lost:
@@ -137,64 +147,64 @@ class SpanCollector:
             self._reasons.append(reason)
 
     def _replace_times(self, raw: RawSpan) -> None:
-        """Put a plausible time where the reported one is impossible."""
+        """Replace times that are out of range."""
         if not 0 <= (raw.end_ns or 0) < _TIME_LIMIT:
-            self.fault(f"its end {NOT_A_TIME}")
+            self.note_fault(f"its end {_NOT_A_TIME}")
             raw.end_ns = None
         if not 0 <= raw.start_ns < _TIME_LIMIT:
-            self.fault(f"its start {NOT_A_TIME}")
+            self.note_fault(f"its start {_NOT_A_TIME}")
             raw.start_ns = raw.end_ns or time.time_ns()
 
     def _note_faults(self, raw: RawSpan) -> None:
-        """Warn of the fields that were left out, and keep a mark in the span."""
+        """Move the faults into the warnings and into an attribute of the span."""
         for fault in self._faults:
-            self.warn(f"{_named(raw)}: {fault}; only this was left out")
+            self.note_warning(f"{_title(raw)}: {fault}; only this was left out")
         raw.attributes[UNREADABLE] = self._faults[:_REASONS_LIMIT]
         self._faults.clear()
 
 
-def _named(raw: RawSpan) -> str:
+def _title(raw: RawSpan) -> str:
     name = raw.name[:_NAME_LIMIT]
     return f'span "{name}" ({raw.span_id or "no id"} of trace {raw.trace_id or "?"})'
 
 
-def described(resource: Attributes, scope: Mapping[str, JsonValue]) -> Attributes:
-    """A resource together with the instrumentation; its name and version are in `scope` too."""
+def resource_attributes(resource: Attributes, scope: Mapping[str, JsonValue]) -> Attributes:
+    """The attributes of a resource and of its instrumentation scope together."""
     return {**resource, **{f"otel.scope.{name}": value for name, value in scope.items()}}
 
 
-def event_at(at_ns: int, name: str, attributes: Attributes) -> SpanEvent:
-    """An event of a span. Raises SpanFaultError."""
+def build_event(at_ns: int, name: str, attributes: Attributes) -> SpanEvent:
+    """An event of a span. Raises SpanFaultError if its time is out of range."""
     if not 0 <= at_ns < _TIME_LIMIT:
-        raise SpanFaultError(f'the time of its event "{name[:_NAME_LIMIT]}" {NOT_A_TIME}')
+        raise SpanFaultError(f'the time of its event "{name[:_NAME_LIMIT]}" {_NOT_A_TIME}')
     return SpanEvent(at_ns // 1_000, name, attributes)
 
 
-def tagged(raw: bytes) -> JsonValue:
-    """Bytes as a JSON value."""
-    return tagged_text(base64.b64encode(raw).decode())
+def bytes_value(raw: bytes) -> JsonValue:
+    """The JSON value for bytes."""
+    return base64_value(base64.b64encode(raw).decode())
 
 
-def tagged_text(encoded: str) -> JsonValue:
-    """Bytes that are base64 already, the same way."""
+def base64_value(encoded: str) -> JsonValue:
+    """The JSON value for bytes in base64."""
     return {"base64": encoded}
 
 
 def check_depth(depth: int, key: str) -> None:
-    """Refuse what is nested so deeply that whoever walks it would fall."""
+    """Raise SpanFaultError for a value whose nesting could exhaust the stack of a reader."""
     if depth > DEPTH_LIMIT:
         raise SpanFaultError(f"its attribute {key} is nested deeper than {DEPTH_LIMIT} levels")
 
 
-def finite(value: float) -> JsonValue:
-    """A double as a JSON value: what JSON has no number for is text, as in OTLP's own JSON."""
+def double_value(value: float) -> JsonValue:
+    """The JSON value for a double: text for NaN and infinities, as in OTLP/JSON."""
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
-def status_of(code: int) -> RawStatus:
-    """The status with that code; a code of the future says nothing."""
+def read_status(code: int) -> RawStatus:
+    """The status with that code; unknown codes count as unset."""
     return _STATUSES.get(code, RawStatus.UNSET)
 
 
@@ -208,6 +218,6 @@ def _check_id(digits: str, length: int, what: str) -> None:
     raise SpanFaultError(f"its {what} has {len(digits)} hex digits instead of {length}")
 
 
-def comes_twice(key: str) -> str:
-    """What is wrong with an attribute of two values, which no exporter may send."""
-    return f"its attribute {key} comes again with another value, and the last one is kept"
+def describe_duplicate(key: str) -> str:
+    """The fault of a key with two different values."""
+    return f"its attribute {key} has two different values; only the last one is kept"

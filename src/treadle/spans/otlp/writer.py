@@ -1,8 +1,7 @@
-"""Spans as OTLP/JSON, one request on a line, as the collector's file exporter writes it.
+"""Writes spans as OTLP/JSON, one request a line, like the file exporter of the collector.
 
-Ids that are not hexadecimal numbers of the right length are replaced by their hashes, since
-OpenTelemetry has no others; `treadle.trace_id` and similar attributes keep the originals. Data
-that is not an attribute of a span is exported under the names of OpenInference.
+An id that OpenTelemetry does not allow is replaced by its hash; `treadle.trace_id` and similar
+attributes keep the original. Input and output are exported under the names of OpenInference.
 """
 
 import json
@@ -20,13 +19,13 @@ _SCOPE = "otel.scope."
 
 
 def write_otlp(path: Path, spans: Iterable[Span]) -> int:
-    """Write `spans` to a new file and give their number. Raises OSError."""
+    """Write `spans` to a new file. Returns their number. Raises OSError."""
     with open_output(path) as stream:
         return write_otlp_lines(stream, spans)
 
 
 def write_otlp_lines(stream: BinaryIO, spans: Iterable[Span]) -> int:
-    """The same to an open stream of bytes."""
+    """Write `spans` to an open stream of bytes. Returns their number."""
     written = 0
     for span in spans:
         stream.write(json.dumps(_request(span), separators=(",", ":")).encode() + b"\n")
@@ -36,9 +35,10 @@ def write_otlp_lines(stream: BinaryIO, spans: Iterable[Span]) -> int:
 
 def _request(span: Span) -> dict[str, Any]:
     resource = {k: v for k, v in span.resource.items() if not k.startswith(_SCOPE)}
-    said = {k.removeprefix(_SCOPE): v for k, v in span.resource.items() if k.startswith(_SCOPE)}
-    named = {key: said.pop(key) for key in ("name", "version") if isinstance(said.get(key), str)}
-    scope = {**named, "attributes": _attributes(said)}
+    scoped = {k.removeprefix(_SCOPE): v for k, v in span.resource.items() if k.startswith(_SCOPE)}
+    names = [key for key in ("name", "version") if isinstance(scoped.get(key), str)]
+    named = {key: scoped.pop(key) for key in names}
+    scope = {**named, "attributes": _attributes(scoped)}
     return {
         "resourceSpans": [
             {
@@ -105,19 +105,19 @@ def _attributes(attributes: Attributes) -> list[dict[str, Any]]:
 def _value(value: JsonValue) -> dict[str, Any]:
     match value:
         case None:
-            told: dict[str, Any] = {}
+            encoded: dict[str, Any] = {}
         case bool():
-            told = {"boolValue": value}
+            encoded = {"boolValue": value}
         case int():
-            told = {"intValue": str(value)}
+            encoded = {"intValue": str(value)}
         case float():
-            told = {"doubleValue": value}
+            encoded = {"doubleValue": value}
         case str():
-            told = {"stringValue": value}
+            encoded = {"stringValue": value}
         case {"base64": data} if len(value) == 1:
-            told = {"bytesValue": data}
+            encoded = {"bytesValue": data}
         case Mapping():
-            told = {"kvlistValue": {"values": _attributes(value)}}
+            encoded = {"kvlistValue": {"values": _attributes(value)}}
         case _:
-            told = {"arrayValue": {"values": [_value(each) for each in value]}}
-    return told
+            encoded = {"arrayValue": {"values": [_value(each) for each in value]}}
+    return encoded

@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from treadle.spans.counted_calls import SEPARATE, STEPS, Step, counted_calls, passes_on
 from treadle.spans.span import SpanKind
+from treadle.spans.totals import SEPARATE, STEPS, Step, counted_calls, forwards_call
 from treadle.traces.store import statements
 from treadle.traces.store.columns import SpanRow
 from treadle.traces.store.packing import Text
@@ -75,7 +75,7 @@ class _Found(NamedTuple):
 
 def is_step(row: SpanRow) -> bool:
     """Whether the span is a call, or may be on the way from one to another."""
-    return row.kind == SpanKind.MODEL or passes_on(row.kind, str(row.operation))
+    return row.kind == SpanKind.MODEL or forwards_call(row.kind, str(row.operation))
 
 
 def left_by(before: SpanRow, row: SpanRow) -> set[Place]:

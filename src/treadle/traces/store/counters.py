@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from treadle.spans.span import REPLIED, SpanKind, SpanStatus
+from treadle.spans.span import SpanKind, SpanStatus
+from treadle.spans.totals import REPLIED
 from treadle.traces.store.columns import SpanRow
 
 Counters = list[int]

@@ -6,7 +6,8 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from treadle.events.types import Usage
-from treadle.spans.span import CostSource, SpanKind, SpanStatus, Totals, is_shown
+from treadle.spans.span import CostSource, SpanKind, SpanStatus, is_shown
+from treadle.spans.totals import Totals
 from treadle.traces.query.amounts import NANO
 from treadle.traces.query.conditions import Field
 from treadle.traces.store.counters import COUNTER_NAMES

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.spans.otlp.exports import as_json, request, span
 from treadle.events.types import Usage
+from treadle.spans import span_files
 from treadle.spans.span import (
     CostSource,
     JsonValue,
@@ -18,8 +19,7 @@ from treadle.spans.span import (
     SpanLink,
     SpanStatus,
 )
-from treadle.traces import exchange
-from treadle.traces.exchange import ExchangeError, read_spans, span_from_json, write_spans
+from treadle.spans.span_files import ExchangeError, read_spans, span_from_json, write_spans
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
 JSON: st.SearchStrategy[JsonValue] = st.recursive(
@@ -91,7 +91,7 @@ def spans_of(path: Path) -> list[Span]:
 def test_what_is_read_is_exactly_what_was_written(
     tmp_path_factory: pytest.TempPathFactory, name: str, spans: list[Span]
 ) -> None:
-    path = tmp_path_factory.mktemp("exchange") / name
+    path = tmp_path_factory.mktemp("span_files") / name
     assert write_spans(path, spans) == len(spans)
     assert spans_of(path) == spans
 
@@ -216,7 +216,7 @@ def test_an_export_of_many_lines_without_an_end_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A compressed file of 1 MB can have lines of 1 GB in all."""
-    monkeypatch.setattr(exchange, "_LINE_LIMIT", 30)
+    monkeypatch.setattr(span_files, "_LINE_LIMIT", 30)
     path = tmp_path / "bomb.jsonl.gz"
     path.write_bytes(gzip.compress(b"x\n" * 20))
     with pytest.raises(ExchangeError, match="too far"):

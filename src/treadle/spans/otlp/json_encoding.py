@@ -1,8 +1,8 @@
-"""Reads an export in JSON, by the rules of OTLP/JSON: hex ids, numbers also as text.
+"""OTLP/JSON: reads export requests, and writes responses.
 
-What is off the rules is read where it has one meaning: the names of fields in snake case, ids in
-base64, an export without its outer levels, several exports in a row. What cannot be read is counted
-as rejected, so that nothing is lost in silence.
+Ids are hex digits, and numbers may be text. The reader also accepts deviations that have only one
+meaning: field names in snake case, ids in base64, an export without its outer levels, several
+exports in a row. It counts what it cannot read as rejected, so nothing is lost silently.
 """
 
 import json
@@ -11,16 +11,16 @@ from typing import Any
 
 from treadle.spans.otlp.json_fields import (
     Object,
-    attributes_of,
-    id_of,
-    integer_of,
-    list_of,
-    object_of,
-    renamed,
-    shown,
-    text_of,
+    describe_value,
+    read_attributes,
+    read_id,
+    read_integer,
+    read_list,
+    read_object,
+    read_text,
+    with_camel_case,
 )
-from treadle.spans.otlp.json_repair import Pairs, faults_in, parse_repaired, unmarked
+from treadle.spans.otlp.json_repair import Pairs, faults_in, parse_repaired, without_marks
 from treadle.spans.otlp.span_collector import (
     DROPPED,
     SPAN_ID_DIGITS,
@@ -30,15 +30,15 @@ from treadle.spans.otlp.span_collector import (
     SpanBatch,
     SpanCollector,
     SpanFaultError,
-    described,
-    event_at,
-    status_of,
+    build_event,
+    read_status,
+    resource_attributes,
 )
 from treadle.spans.raw_span import RawSpan, RawStatus
 from treadle.spans.span import Attributes, JsonValue, SpanEvent, SpanLink
 
 _LEVELS = ("resourceSpans", "scopeSpans", "instrumentationLibrarySpans", "spans")
-"""The lists on the way from an export to its spans."""
+"""The nested lists from an export to its spans."""
 _MOST_LEVELS = 8
 _SHARED = frozenset({"resource", "scope", "instrumentationLibrary", "schemaUrl"})
 _DROPPED_FIELDS = dict(
@@ -51,21 +51,29 @@ _DROPPED_FIELDS = dict(
 _DROPPED_ATTRIBUTES = "droppedAttributesCount"
 _STATUS_NAMES = {f"STATUS_CODE_{status.name}": status for status in RawStatus}
 _NO_TIME = -1
-"""Stands for a time that cannot be read, and is none."""
+"""Replaces a time that cannot be read."""
 
 
 def decode_json(body: bytes) -> SpanBatch[RawSpan]:
     """The spans of an export request in JSON. Raises OtlpError if it is not such a request.
 
-    Fields that are not known are ignored, as the protocol asks.
+    Unknown fields are ignored, as the protocol requires.
     """
     if not body.strip():
         return SpanBatch(())
     reader = _Reader(*_parse(body, None))
     if body.count(b'"spanId"') + body.count(b'"span_id"') > reader.ids_seen:
-        # Perhaps a name comes twice in one object, of which a parser keeps the last.
-        reader = _Reader(*_parse(body, _joined))
+        # An object may repeat a name, of which a parser keeps only the last value.
+        reader = _Reader(*_parse(body, _with_joined_lists))
     return reader.decoded()
+
+
+def respond_json(batch: SpanBatch[object]) -> bytes:
+    """The response in OTLP/JSON, where `rejectedSpans` is a string, as every int64."""
+    if not (batch.rejected or batch.damaged):
+        return b"{}"
+    partial = {"rejectedSpans": str(batch.rejected), "errorMessage": batch.problems()}
+    return json.dumps({"partialSuccess": partial}).encode()
 
 
 def _parse(body: bytes, hook: Callable[[Pairs], object] | None) -> tuple[list[Any], bool]:
@@ -76,22 +84,22 @@ def _parse(body: bytes, hook: Callable[[Pairs], object] | None) -> tuple[list[An
         documents, repaired = parse_repaired(body, hook)
     if not documents or not all(isinstance(each, dict) or each for each in documents):
         raise OtlpError(
-            "The body is no JSON of an OTLP trace export.",
-            hint='It has to be an object with "resourceSpans".',
+            "The body is not JSON of an OTLP trace export.",
+            hint='Send an object with "resourceSpans".',
         )
     return documents, repaired
 
 
-def _joined(pairs: Pairs) -> dict[str, Any]:
-    """An object whose lists under the same name are one list."""
-    made: dict[str, Any] = {}
+def _with_joined_lists(pairs: Pairs) -> dict[str, Any]:
+    """An object in which lists under the same name are joined."""
+    merged: dict[str, Any] = {}
     for name, value in pairs:
-        before = made.get(name)
+        before = merged.get(name)
         if isinstance(before, list) and isinstance(value, list):
             before.extend(value)
         else:
-            made[name] = value
-    return made
+            merged[name] = value
+    return merged
 
 
 class _Reader:
@@ -99,87 +107,89 @@ class _Reader:
 
     def __init__(self, documents: list[Any], repaired: bool) -> None:
         self.ids_seen = 0
-        """How many objects with a span id were read."""
-        self._export = SpanCollector()
+        """The number of objects with a span id that were read."""
+        self._collector = SpanCollector()
         self._repaired = repaired
         for document in documents:
             self._level(document, "the body", {}, {}, 0)
 
     def decoded(self) -> SpanBatch[RawSpan]:
-        """What was read. Raises OtlpError."""
-        return self._export.decoded()
+        """The spans. Raises OtlpError."""
+        return self._collector.decoded()
 
     def _level(
         self, sent: object, where: str, resource: Attributes, scope: Attributes, depth: int
     ) -> None:
-        """Read whatever leads to spans: a list, an object of any level, or a span itself."""
+        """Read a list, an object of any level, or a span."""
         if sent is None:
             return
         if depth > _MOST_LEVELS:
-            self._export.lose(f"{where} is nested deeper than any export")
+            self._collector.note_lost(f"{where} is nested deeper than an export can be")
         elif isinstance(sent, list):
             for each in sent:
                 self._level(each, where, resource, scope, depth + 1)
         elif not isinstance(sent, dict):
-            self._export.lose(f"{where} has {shown(sent)} where an object belongs")
+            self._collector.note_lost(f"{where} has {describe_value(sent)} instead of an object")
         else:
-            self._container(renamed(sent), where, resource, scope, depth)
+            self._container(with_camel_case(sent), where, resource, scope, depth)
 
     def _container(
         self, sent: Object, where: str, resource: Attributes, scope: Attributes, depth: int
     ) -> None:
         if "resource" in sent:
             resource = self._shared(sent["resource"])
-        said = sent.get("scope") or sent.get("instrumentationLibrary")
-        if said:
-            scope = self._scope(said)
+        sent_scope = sent.get("scope") or sent.get("instrumentationLibrary")
+        if sent_scope:
+            scope = self._scope(sent_scope)
         levels = [name for name in _LEVELS if sent.get(name) is not None]
         if not levels and ("traceId" in sent or "spanId" in sent):
-            self._span(sent, described(resource, scope))
+            self._span(sent, resource_attributes(resource, scope))
         elif not levels:
             unknown = [name for name in sent if name not in _SHARED and name not in _LEVELS]
             if any(sent[name] is not None for name in unknown):
-                self._export.lose(f"{where} has {shown(unknown[0])}, but no list of spans")
+                self._collector.note_lost(
+                    f"{where} has {describe_value(unknown[0])}, but no list of spans"
+                )
         for name in levels:
             if name == "spans":
-                self._spans(sent[name], described(resource, scope))
+                self._spans(sent[name], resource_attributes(resource, scope))
             else:
                 self._level(sent[name], name, resource, scope, depth + 1)
 
     def _spans(self, sent: object, resource: Attributes) -> None:
         for span in sent if isinstance(sent, list) else [sent]:
             if isinstance(span, dict):
-                self._span(renamed(span), resource)
+                self._span(with_camel_case(span), resource)
             elif span is not None:
-                self._export.lose(f"spans has {shown(span)} where a span belongs")
+                self._collector.note_lost(f"spans has {describe_value(span)} instead of a span")
 
     def _span(self, sent: Object, resource: Attributes) -> None:
         raw = RawSpan(resource=resource)
         if self._repaired:
             for fault in faults_in(sent):
-                self._export.fault(fault)
-            sent = unmarked(sent)
+                self._collector.note_fault(fault)
+            sent = without_marks(sent)
         self.ids_seen += "spanId" in sent
         try:
             self._read(raw, sent)
-            self._export.take(raw)
+            self._collector.add(raw)
         except SpanFaultError as fault:
-            self._export.reject(raw, fault)
+            self._collector.reject(raw, fault)
 
     def _read(self, raw: RawSpan, span: Object) -> None:
-        """Read a span. Raises SpanFaultError where its ids cannot be read."""
+        """Read a span. Raises SpanFaultError if its ids cannot be read."""
         name = span.get("name")
         if type(name) is str:
             raw.name = name
         elif name is not None:
-            raw.name = shown(name)
-            self._export.fault("its name is no text")
-        raw.trace_id = id_of(span.get("traceId"), "its trace id", TRACE_ID_DIGITS)
-        raw.span_id = id_of(span.get("spanId"), "its span id", SPAN_ID_DIGITS)
+            raw.name = describe_value(name)
+            self._collector.note_fault("its name is not a text")
+        raw.trace_id = read_id(span.get("traceId"), "its trace id", TRACE_ID_DIGITS)
+        raw.span_id = read_id(span.get("spanId"), "its span id", SPAN_ID_DIGITS)
         raw.parent_id = self._reference(span.get("parentSpanId"), "its parent's id")
         raw.start_ns = self._time(span.get("startTimeUnixNano"))
         raw.end_ns = self._time(span.get("endTimeUnixNano"))
-        raw.attributes = attributes_of(span.get("attributes"), self._export.fault)
+        raw.attributes = read_attributes(span.get("attributes"), self._collector.note_fault)
         if span.get("status"):
             self._status(raw, span["status"])
         if span.get("events"):
@@ -191,70 +201,70 @@ class _Reader:
                 self._dropped(raw, span[field], field, attribute)
 
     def _reference(self, value: object, what: str) -> str:
-        """The id of another span; one of another form is kept, as no span here may have it."""
+        """The id of another span. An id of another form is kept as it is."""
         try:
-            return id_of(value, what, SPAN_ID_DIGITS)
+            return read_id(value, what, SPAN_ID_DIGITS)
         except SpanFaultError as fault:
             if isinstance(value, str):
                 return value
-            self._export.fault(str(fault))
+            self._collector.note_fault(str(fault))
             return ""
 
     def _time(self, value: object) -> int:
         if type(value) is int:
             return value
         try:
-            return integer_of(value, "")
+            return read_integer(value, "")
         except SpanFaultError:
             return _NO_TIME
 
     def _status(self, raw: RawSpan, sent: object) -> None:
         try:
-            status = object_of(sent)
-            raw.status_message = text_of(status.get("message"), "its status message")
+            status = read_object(sent)
+            raw.status_message = read_text(status.get("message"), "its status message")
             code = status.get("code")
             named = _STATUS_NAMES.get(code) if isinstance(code, str) else None
-            raw.status = named or status_of(integer_of(code, "its status code"))
+            raw.status = named or read_status(read_integer(code, "its status code"))
         except SpanFaultError as fault:
-            self._export.fault(str(fault))
+            self._collector.note_fault(str(fault))
 
     def _each(self, sent: object, what: str, read: Callable[[Object], Any]) -> list[Any]:
-        """Those of a list that can be read."""
-        made = []
+        """The entries of a list that can be read."""
+        entries = []
         try:
-            for each in list_of(sent, what):
+            for each in read_list(sent, what):
                 try:
-                    made.append(read(object_of(each)))
+                    entries.append(read(read_object(each)))
                 except SpanFaultError as fault:
-                    self._export.fault(f"one of {what}: {fault}")
+                    self._collector.note_fault(f"one of {what}: {fault}")
         except SpanFaultError as fault:
-            self._export.fault(str(fault))
-        return made
+            self._collector.note_fault(str(fault))
+        return entries
 
     def _event(self, event: Object) -> SpanEvent:
-        name = text_of(event.get("name"), "its name")
-        at_ns = integer_of(event.get("timeUnixNano"), "its time")
-        return event_at(at_ns, name, self._attributes(event))
+        name = read_text(event.get("name"), "its name")
+        at_ns = read_integer(event.get("timeUnixNano"), "its time")
+        return build_event(at_ns, name, self._attributes(event))
 
     def _link(self, link: Object) -> SpanLink:
         self.ids_seen += "spanId" in link
         return SpanLink(
-            id_of(link.get("traceId"), "its trace id", TRACE_ID_DIGITS),
-            id_of(link.get("spanId"), "its span id", SPAN_ID_DIGITS),
+            read_id(link.get("traceId"), "its trace id", TRACE_ID_DIGITS),
+            read_id(link.get("spanId"), "its span id", SPAN_ID_DIGITS),
             self._attributes(link),
         )
 
     def _attributes(self, part: Object) -> Attributes:
-        """Those of an event or a link, and how many of them the exporter dropped."""
-        attributes = attributes_of(part.get("attributes"), self._export.fault)
-        dropped = integer_of(part.get(_DROPPED_ATTRIBUTES), _DROPPED_ATTRIBUTES)
+        """The attributes of an event or a link, with the count that the exporter dropped."""
+        attributes = read_attributes(part.get("attributes"), self._collector.note_fault)
+        dropped = read_integer(part.get(_DROPPED_ATTRIBUTES), _DROPPED_ATTRIBUTES)
         return {**attributes, DROPPED[0]: dropped} if dropped else attributes
 
     def _dropped(self, raw: RawSpan, value: object, field: str, attribute: str) -> None:
         try:
-            raw.attributes[attribute] = integer_of(value, field)
+            raw.attributes[attribute] = read_integer(value, field)
         except SpanFaultError as fault:
-            self._export.fault(str(fault))
+            self._collector.note_fault(str(fault))
 
     def _scope(self, sent: object) -> dict[str, JsonValue]:
         scope = self._shared(sent)
@@ -263,16 +273,16 @@ class _Reader:
         return scope
 
     def _shared(self, sent: object) -> dict[str, JsonValue]:
-        """Attributes that many spans share, so that no fault in one may cost a span."""
+        """The attributes of a resource or scope. Their faults do not affect spans."""
         faults: list[str] = []
         try:
-            said = object_of(unmarked(sent) if self._repaired else sent)
-            attributes = attributes_of(said.get("attributes"), faults.append)
+            values = read_object(without_marks(sent) if self._repaired else sent)
+            attributes = read_attributes(values.get("attributes"), faults.append)
         except SpanFaultError as fault:
             attributes = {}
             faults.append(str(fault))
         if faults:
             attributes[UNREADABLE] = faults
             for what in faults:
-                self._export.warn(f"a resource or scope: {what}; only this was left out")
+                self._collector.note_warning(f"a resource or scope: {what}; only this was left out")
         return attributes
