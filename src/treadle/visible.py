@@ -1,46 +1,74 @@
-"""Foreign text shown so that nothing in it is hidden or acts on what is around it."""
+"""Foreign text shown so that nothing in it is hidden or acts on what is around it.
+
+This module decides which characters are hidden, for every output. The page has the same list in
+`web/src/text/visible.ts`; a test compares both.
+"""
 
 import re
 
-CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
-"""Ranges of a regular expression: control characters but tab and line feed."""
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
+"""Ranges of a regular expression: control characters except tab and line feed."""
 
-UNSEEN = (
+_UNSEEN = (
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Ranges too: what Unicode says may be ignored when text is shown (spaces without width, marks of
-direction, fillers, tags and variations that can carry hidden text), separators of lines, and halves
-of pairs. The joiners of letters and emoji, and the two variations of emoji, are not among them."""
+"""Ranges of the characters that Unicode lets a program ignore when it shows text: spaces without
+width, marks of direction, fillers, tags and variations that can carry hidden text. In addition the
+separators of lines, and halves of surrogate pairs. The joiners of letters and emoji, and the two
+variations of emoji, are not included."""
 
-JOINERS = "\u200c\u200d"
+_JOINERS = "\u200c\u200d"
 """They shape some scripts and emoji. Where exact text matters, they are shown as well."""
 
-_HIDDEN = re.compile(f"[{CONTROLS}{UNSEEN}]")
-_HIDDEN_IN_LINE = re.compile(f"[{CONTROLS}\t\n{UNSEEN}]")
+_HIDDEN = re.compile(f"[{_CONTROLS}{_UNSEEN}]")
+_HIDDEN_IN_LINE = re.compile(f"[{_CONTROLS}\t\n{_UNSEEN}]")
+_INEXACT_IN_LINE = re.compile(f"[{_CONTROLS}\n{_UNSEEN}{_JOINERS}]")
+_INEXACT = re.compile(rf"[{_CONTROLS}{_UNSEEN}{_JOINERS}]|\\(?=u\{{)")
+_BRACED = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def printable(text: str) -> str:
-    """`text` with each hidden or steering character as an escape; line ends and tabs stay."""
+    """`text` with each hidden or steering character as an escape. Line ends and tabs stay."""
     if text.isascii() and text.isprintable():
         return text
     return _HIDDEN.sub(_escape, text.replace("\r\n", "\n"))
 
 
 def in_line(text: str) -> str:
-    """`printable` on a single line: a name of a file may hold line breaks."""
+    """`printable` on a single line. The name of a file may contain line breaks."""
     if text.isascii() and text.isprintable():
         return text
     return _HIDDEN_IN_LINE.sub(lambda found: _SHORT.get(found[0]) or _escape(found), text)
 
 
 def in_json(text: str) -> str:
-    """JSON `text` with the same characters as escapes of JSON: the same value."""
+    """JSON `text` with the same characters as escapes of JSON. The value stays equal."""
     if text.isascii() and "\x7f" not in text:
         return text
     return _HIDDEN.sub(lambda found: _units(found[0]), text)
+
+
+def in_pictures(text: str) -> str:
+    """`text` on a single line with pictures for hidden characters and joiners, such as ␛."""
+    return _INEXACT_IN_LINE.sub(lambda found: _picture(ord(found[0])), text)
+
+
+def in_braces(text: str) -> str:
+    r"""`text` with hidden characters and joiners as `\u{202e}`. `from_braces` reverses it."""
+    return _INEXACT.sub(lambda found: braced(found[0]), text)
+
+
+def braced(character: str) -> str:
+    """One character as `in_braces` writes it."""
+    return f"\\u{{{ord(character):x}}}"
+
+
+def from_braces(text: str) -> str:
+    """The text that `in_braces` escaped."""
+    return _BRACED.sub(lambda found: chr(int(found[1], 16)), text)
 
 
 def _escape(found: re.Match[str]) -> str:
@@ -50,7 +78,13 @@ def _escape(found: re.Match[str]) -> str:
     return f"\\u{code:04x}" if code < 0x1_0000 else f"\\U{code:08x}"
 
 
+def _picture(code: int) -> str:
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else f"\u2039U+{code:04X}\u203a"
+
+
 def _units(character: str) -> str:
-    """JSON escapes the halves of a pair one by one."""
+    """JSON escapes the halves of a surrogate pair one by one."""
     data = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{data[at]:02x}{data[at + 1]:02x}" for at in range(0, len(data), 2))

@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TextIO
 
-from treadle.edits.diffs import all_crlf, safe_text, unified
+from treadle.edits.diffs import all_crlf, unified
 from treadle.edits.model import FileChange, Hunk
-from treadle.visible import in_line, printable
+from treadle.visible import in_line, in_pictures, printable
 
 _RED, _GREEN, _CYAN, _BOLD, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
 _COLOURS = {"+++": _BOLD, "---": _BOLD, "@@ ": _CYAN}
@@ -89,7 +89,7 @@ def _texts(data: bytes, encoding: str, *, hide_cr: bool) -> list[str]:
     if not data:
         return []
     lines = data.decode(encoding, "backslashreplace").removesuffix("\n").split("\n")
-    return [safe_text(line.removesuffix("\r") if hide_cr else line) for line in lines]
+    return [in_pictures(line.removesuffix("\r") if hide_cr else line) for line in lines]
 
 
 def _line(row: _Row, half: int, *, colour: bool) -> str:

@@ -1,17 +1,13 @@
 """Changes as people see them: the unified diff, built from the hunks alone, and line counts."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from treadle.edits.line_differences import differences
 from treadle.edits.model import ChangeKind, FileChange, Hunk
 from treadle.edits.text import MAX_CONTEXT_BYTES, line_break_of, split_lines
-from treadle.visible import CONTROLS, JOINERS, UNSEEN
+from treadle.visible import in_pictures
 
 _NOWHERE = "/dev/null"
-
-_UNSAFE = re.compile(f"[{CONTROLS}\n{UNSEEN}{JOINERS}]")
-"""What a terminal obeys, or what is not seen: controls and marks of direction."""
 
 
 def unified(change: FileChange) -> str:
@@ -47,18 +43,7 @@ def counts(change: FileChange) -> tuple[int, int]:
 
 def safe(data: bytes, encoding: str = "utf-8") -> str:
     """`data` as text that a terminal shows and does not obey."""
-    return safe_text(data.decode(encoding, "backslashreplace"))
-
-
-def safe_text(text: str) -> str:
-    """`text` on one line, with a picture for each character that is hidden or steers a terminal."""
-    return _UNSAFE.sub(lambda match: _picture(ord(match[0])), text)
-
-
-def _picture(code: int) -> str:
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "\u2421" if code == 0x7F else f"\u2039U+{code:04X}\u203a"
+    return in_pictures(data.decode(encoding, "backslashreplace"))
 
 
 def _headers(change: FileChange) -> Iterator[str]:

@@ -22,13 +22,13 @@ from dataclasses import dataclass
 
 from treadle.fencing import fence_name
 from treadle.spans.text_cuts import cut_before, cut_behind
-from treadle.visible import CONTROLS, JOINERS, UNSEEN
+from treadle.visible import braced, from_braces, in_braces
 
 INLINE_CHARACTERS = 120
 _SOURCE_CHARACTERS = 300
 
-_HIDDEN = re.compile(rf"[{CONTROLS}{UNSEEN}{JOINERS}]|\\(?=u\{{)|<(?=/?(?:code=|recorded-))")
-_ESCAPE = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
+_TAG = re.compile(r"<(?=/?(?:code=|recorded-))")
+"""The beginning of a tag that a reader could take for code of a file, or for a fence."""
 _OPENING = re.compile(r'<recorded-([0-9a-f]{12}) source=("(?:[^"\\\n]|\\[^\n])*+")>\n')
 
 
@@ -74,22 +74,18 @@ def recorded(message: str) -> Iterator[Recorded]:
         body = message[opening.end() : end + 1]
         lines = body.split("\n")[:-1]
         yield Recorded(
-            _as_it_was("\n".join(line.removeprefix("| ") for line in lines)),
-            _as_it_was(json.loads(opening[2])),
+            from_braces("\n".join(line.removeprefix("| ") for line in lines)),
+            from_braces(json.loads(opening[2])),
         )
         position = end + 1 + len(closing)
 
 
 def _visible(text: str, *, also: str = "") -> str:
     """`text` with what is hidden, and the characters of `also`, as escapes."""
-    shown = _HIDDEN.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
+    shown = _TAG.sub(lambda found: braced(found[0]), in_braces(text))
     for character in also:
-        shown = shown.replace(character, f"\\u{{{ord(character):x}}}")
+        shown = shown.replace(character, braced(character))
     return shown
-
-
-def _as_it_was(shown: str) -> str:
-    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), shown)
 
 
 def _cut(text: str, limit: int) -> str:

@@ -1,4 +1,5 @@
 // What hostile text looks like.
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { cut, visible, withQuotesAsRecorded } from "./visible";
 
@@ -44,4 +45,23 @@ test("a cut never halves a character", () => {
     expect(shown).toBe([...shown].join(""));
     expect(visible(shown)).toBe(shown);
   }
+});
+
+test("the page and the server hide the same characters", () => {
+  const module = readFileSync("../src/treadle/visible.py", "utf-8");
+  const constant = (name: string) => {
+    const value = new RegExp(`^${name} = (?:"([^"]*)"|\\(([^)]*)\\))`, "m").exec(module);
+    const written =
+      value?.[1] ?? [...(value?.[2] ?? "").matchAll(/"([^"]*)"/g)].map((m) => m[1]).join("");
+    return written.replace(/\\U0*([0-9a-f]+)/g, "\\u{$1}");
+  };
+  const ranges = constant("_CONTROLS") + constant("_UNSEEN");
+  const hidden = new RegExp(`[${ranges}]`, "u");
+  const differing = [];
+  for (let code = 0; code <= 0x10ffff; code++) {
+    const character = String.fromCodePoint(code);
+    if ((visible(character) !== character) !== hidden.test(character)) differing.push(code);
+  }
+  // A page shows a carriage return as a space; on a terminal it would hide the line before it.
+  expect(differing).toEqual([0x0d]);
 });

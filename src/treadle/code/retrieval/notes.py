@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from treadle.code.model import Reading
 from treadle.code.terms import STOP_WORDS, WEAK_WORDS, terms_of_word, words_in
+from treadle.visible import in_line
 
 _MOST_WORDS = 5
 _MOST_FILES = 3
@@ -82,5 +83,4 @@ def _with_errors(connection: sqlite3.Connection, files: Iterable[str]) -> list[s
 
 def _shown(path: bytes) -> str:
     """A path on one line, whatever it holds."""
-    text = path.decode("utf-8", "replace")
-    return "".join(character if character.isprintable() else "?" for character in text)
+    return in_line(path.decode("utf-8", "replace"))
