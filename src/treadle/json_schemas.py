@@ -101,7 +101,8 @@ def _keys(kind: type) -> list[tuple[str, Any]]:
         if member.form.inline:
             found += _keys(_bare(hint))
         elif member.form.optional:
-            found.append((member.key, NotRequired[_without_none(hint)]))
+            written = member.form.write is not None
+            found.append((member.key, NotRequired[hint if written else _without_none(hint)]))
         else:
             found.append((member.key, hint))
     return found

@@ -36,7 +36,7 @@ class JsonField(NamedTuple):
     omit: bool = False
     """The JSON does not contain the field."""
     optional: bool = False
-    """The JSON omits the key while the value is None."""
+    """The JSON omits the key while the value, before `write`, is None."""
     inline: bool = False
     """The JSON contains the fields of the value instead of the value."""
     as_is: bool = False
@@ -189,10 +189,10 @@ def _record(found: tuple[JsonMember, ...], record: Any) -> dict[str, Any]:
     for each in found:
         form = each.form
         value = getattr(record, each.attribute)
-        if form.write is not None:
-            value = form.write(value)
         if form.optional and value is None:
             continue
+        if form.write is not None:
+            value = form.write(value)
         if not form.as_is:
             value = to_json(value)
         if form.inline:

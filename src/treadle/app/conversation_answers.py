@@ -1,162 +1,98 @@
-"""Conversations as JSON, for the command line and the server."""
+"""Conversations with all their messages as JSON, for the command line and the server."""
 
 from collections.abc import Sequence
-from typing import Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from typing_extensions import TypedDict
-
-from treadle.events.types import StopReason
+from treadle.events.types import CallKey
+from treadle.json_values import JsonField
 from treadle.llm.messages import AssistantMessage, ToolMessage, UserMessage
-from treadle.session import Conversation, ConversationSummary, Entry
-from treadle.session.conversation import MessageState
+from treadle.session import Conversation, Entry
 
 EXPORT_VERSION = 1
 """The version of the JSON format."""
 
+_Entry = Annotated[Entry, JsonField(inline=True)]
 
-class ListedSession(TypedDict):
-    """A conversation in a list.
 
-    `stop_reason` states how the last turn ended. It is null if the turn still runs or its process
-    was killed, and if there is no turn.
+@dataclass(frozen=True, slots=True)
+class SavedUserMessage:
+    """A message of the user. `context` was sent in front of it.
+
+    A message that `steers` arrived while an earlier one was answered. `stop_reason` is the end of
+    the turn that answers it; null while the turn runs, and if its process was killed.
     """
 
-    id: str
-    root: str
-    model: str
-    title: str
-    created_us: int
-    updated_us: int
-    turns: int
-    stop_reason: StopReason | None
-
-
-class _Saved(TypedDict):
-    number: int
-    parent: int | None
-    state: MessageState
-    at_us: int
-    stop_reason: StopReason | None
-
-
-class SavedUserMessage(_Saved):
-    """A message of the person. `context` was sent in front of it.
-
-    A message that `steers` arrived while an earlier message was served. `stop_reason` states how
-    its turn ended. It is null if the turn still runs or its process was killed.
-    """
-
-    role: Literal["user"]
+    entry: _Entry
     text: str
     context: str
     steers: bool
+    role: Literal["user"] = "user"
 
 
-class SavedCall(TypedDict):
-    """A tool call of a model. `arguments` is the raw JSON text."""
+@dataclass(frozen=True, slots=True)
+class SavedCall:
+    """A tool call of a model. `arguments` is its raw JSON text."""
 
-    turn: int
-    slot: int
+    key: Annotated[CallKey, JsonField(inline=True)]
     name: str
     arguments: str
 
 
-class SavedReply(_Saved):
-    """A reply of a model."""
+@dataclass(frozen=True, slots=True)
+class SavedReply:
+    """A reply of the model."""
 
-    role: Literal["assistant"]
+    entry: _Entry
     text: str | None
-    calls: list[SavedCall]
+    calls: tuple[SavedCall, ...]
+    role: Literal["assistant"] = "assistant"
 
 
-class SavedResult(_Saved):
-    """The result of the call `turn`, `slot`, as the model received it."""
+@dataclass(frozen=True, slots=True)
+class SavedResult:
+    """The result of the call at that turn and slot, as the model received it."""
 
-    role: Literal["tool"]
-    turn: int
-    slot: int
+    entry: _Entry
+    key: Annotated[CallKey, JsonField(inline=True)]
     ok: bool
     content: str
+    role: Literal["tool"] = "tool"
 
 
-class SavedNote(_Saved):
+@dataclass(frozen=True, slots=True)
+class SavedNote:
     """A note of Treadle to the model."""
 
-    role: Literal["note"]
+    entry: _Entry
     text: str
+    role: Literal["note"] = "note"
 
 
-SavedMessage = SavedUserMessage | SavedReply | SavedResult | SavedNote
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Every message of every branch; `branch` has the message numbers of the current branch."""
 
-
-class Session(TypedDict):
-    """All messages of all branches; `branch` has the numbers of the current branch."""
-
-    version: int
-    id: str
-    root: str
-    model: str
-    title: str
-    created_us: int
-    updated_us: int
+    conversation: Annotated[Conversation, JsonField(inline=True)]
     branch: list[int]
-    messages: list[SavedMessage]
+    messages: list[SavedUserMessage | SavedReply | SavedResult | SavedNote]
+    version: int = EXPORT_VERSION
+
+    @classmethod
+    def of(cls, conversation: Conversation, tree: Sequence[Entry]) -> "Session":
+        """Add the messages of all branches to a conversation."""
+        branch = [entry.number for entry in conversation.entries]
+        return cls(conversation, branch, [_saved(entry) for entry in tree])
 
 
-def summary_answer(row: ConversationSummary) -> ListedSession:
-    """A conversation in a list."""
-    return {
-        "id": str(row.id),
-        "root": row.root,
-        "model": row.model,
-        "title": row.title,
-        "created_us": row.created_us,
-        "updated_us": row.updated_us,
-        "turns": row.turns,
-        "stop_reason": row.stop_reason,
-    }
-
-
-def conversation_answer(conversation: Conversation, tree: Sequence[Entry]) -> Session:
-    """All messages of all branches; `branch` has the numbers of the current branch."""
-    return {
-        "version": EXPORT_VERSION,
-        "id": str(conversation.id),
-        "root": conversation.root,
-        "model": conversation.model,
-        "title": conversation.title,
-        "created_us": conversation.created_us,
-        "updated_us": conversation.updated_us,
-        "branch": [entry.number for entry in conversation.entries],
-        "messages": [_message_answer(entry) for entry in tree],
-    }
-
-
-def _message_answer(entry: Entry) -> SavedMessage:
-    saved: _Saved = {
-        "number": entry.number,
-        "parent": entry.parent,
-        "state": entry.state,
-        "at_us": entry.at_us,
-        "stop_reason": entry.stop_reason,
-    }
+def _saved(entry: Entry) -> SavedUserMessage | SavedReply | SavedResult | SavedNote:
     match entry.message:
         case UserMessage(text=text, context=context, steers=steers):
-            return {**saved, "role": "user", "text": text, "context": context, "steers": steers}
+            return SavedUserMessage(entry, text, context, steers)
         case AssistantMessage(text=reply, calls=calls):
-            saved_calls: list[SavedCall] = [
-                {"turn": c.key.turn, "slot": c.key.slot, "name": c.name, "arguments": c.arguments}
-                for c in calls
-            ]
-            return {**saved, "role": "assistant", "text": reply, "calls": saved_calls}
+            saved = tuple(SavedCall(call.key, call.name, call.arguments) for call in calls)
+            return SavedReply(entry, reply, saved)
         case ToolMessage(key=key, content=content, ok=ok):
-            return {
-                **saved,
-                "role": "tool",
-                "turn": key.turn,
-                "slot": key.slot,
-                "ok": ok,
-                "content": content,
-            }
+            return SavedResult(entry, key, ok, content)
         case note:
-            return {**saved, "role": "note", "text": note.text}
+            return SavedNote(entry, note.text)

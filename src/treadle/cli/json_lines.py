@@ -1,19 +1,16 @@
-"""Shows a running question to a program: every event as a line, then one final line."""
+"""Prints a turn for programs: each event as a line, then one final line."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from treadle.app.answers import final_answer, outcome_answer
 from treadle.app.application import App
+from treadle.app.turn_answers import Failure, Final
 from treadle.cli.output import print_json
 from treadle.errors import TreadleError
 from treadle.events import Subscription, event_json
-from treadle.events.types import SessionCancelled, StopReason, Usage
+from treadle.events.types import SessionCancelled, StopReason
+from treadle.json_values import to_json
 from treadle.session import SessionOutcome
-
-if TYPE_CHECKING:
-    from treadle.app.answer_shapes import Failure
 
 
 class JsonLines:
@@ -21,7 +18,7 @@ class JsonLines:
 
     @contextmanager
     def answering(self, _app: App) -> Iterator[None]:
-        """Nobody answers: what needs approval is refused."""
+        """Answer no questions, so that calls that need an approval are refused."""
         yield
 
     async def follow(self, events: Subscription) -> None:
@@ -30,15 +27,18 @@ class JsonLines:
             print_json(event_json(envelope))
             match envelope.event:
                 case SessionCancelled(parent_id=None, usage=usage, cost=cost):
-                    print_json(final_answer("", usage, cost, 0, StopReason.CANCELLED))
+                    _print_final(Final(usage=usage, cost=cost, stop_reason=StopReason.CANCELLED))
                 case _:
                     pass
 
     def finish(self, outcome: SessionOutcome, trace_id: str) -> None:
-        """Print the final line of a request that ended by itself."""
-        print_json(outcome_answer(outcome, trace_id))
+        """Print the final line of a completed request."""
+        _print_final(Final.of(outcome, trace_id))
 
     def fail(self, error: TreadleError) -> None:
         """Print the final line of a request that failed."""
-        told: Failure = {"message": error.message, "hint": error.hint}
-        print_json(final_answer("", Usage(), None, 0, StopReason.FAILED, error=told))
+        _print_final(Final(stop_reason=StopReason.FAILED, error=Failure.of(error)))
+
+
+def _print_final(final: Final) -> None:
+    print_json(to_json(final))

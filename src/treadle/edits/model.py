@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import blake2b
+from typing import Annotated
 from uuid import UUID
 
 from treadle.errors import TreadleError
 from treadle.events.types import ErrorKind
+from treadle.json_values import JsonField
 
 
 class EditError(TreadleError):
@@ -132,21 +134,21 @@ class Proposal:
     """
 
     id: UUID
-    root: str
+    root: Annotated[str, JsonField(omit=True)]
     state: ProposalState
     summary: str
-    changes: tuple[FileChange, ...]
+    changes: Annotated[tuple[FileChange, ...], JsonField(omit=True)]
     created_us: int
     changed_us: int
     request_id: UUID | None = None
-    turn: int = 0
-    slot: int = 0
+    turn: Annotated[int, JsonField(omit=True)] = 0
+    slot: Annotated[int, JsonField(omit=True)] = 0
     session_id: UUID | None = None
-    denied: frozenset[tuple[int, int]] = frozenset()
+    denied: Annotated[frozenset[tuple[int, int]], JsonField(omit=True)] = frozenset()
     words: str | None = None
     reason: str | None = None
     notes: tuple[str, ...] = field(default=())
-    undone: frozenset[int] = frozenset()
+    undone: Annotated[frozenset[int], JsonField(omit=True)] = frozenset()
     warnings: tuple[str, ...] = field(default=())
 
     def parts(self) -> tuple[tuple[int, int], ...]:

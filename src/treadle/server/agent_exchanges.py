@@ -1,106 +1,117 @@
-"""Conversations with agents as JSON: each question with its steps and its answer."""
+"""Conversations with agents as JSON: each question with the steps to its answer."""
 
 from collections.abc import Iterator, Sequence
-
-from typing_extensions import TypedDict
+from dataclasses import dataclass
+from typing import Annotated
+from uuid import UUID
 
 from treadle.agents.definitions import FINAL
-from treadle.events.types import CallKey
+from treadle.events.types import CallKey, StopReason
+from treadle.json_values import JsonField, json_property
 from treadle.llm.messages import AssistantMessage, ToolMessage, UserMessage
 from treadle.session import Conversation, ConversationSummary, Entry
+from treadle.session.conversation import MessageState
 
 
-class ListedConversation(TypedDict):
+@dataclass(frozen=True, slots=True)
+class ListedConversation:
     """A conversation in a list. `questions` is their number; times are Unix microseconds.
 
-    `stop_reason` states how the last question ended. It is null while the question is served.
+    `stop_reason` is the end of the last question; null while the agent answers it.
     """
 
-    id: str
+    id: UUID
     agent: str | None
     title: str
     model: str
     created_us: int
     updated_us: int
     questions: int
-    stop_reason: str | None
+    stop_reason: StopReason | None
+
+    @classmethod
+    def of(cls, row: ConversationSummary) -> "ListedConversation":
+        """The JSON of a conversation in a list."""
+        return cls(
+            id=row.id,
+            agent=row.agent,
+            title=row.title,
+            model=row.model,
+            created_us=row.created_us,
+            updated_us=row.updated_us,
+            questions=row.turns,
+            stop_reason=row.stop_reason,
+        )
 
 
-class MadeCall(TypedDict):
-    """A tool call. `arguments` is the JSON text of the model.
+@dataclass(frozen=True, slots=True)
+class AgentCall:
+    """A tool call. `arguments` is the JSON text that the model wrote.
 
     `ok` and `summary` are null while the call has no result.
     """
 
-    turn: int
-    slot: int
+    key: Annotated[CallKey, JsonField(inline=True)]
     name: str
     arguments: str
     ok: bool | None
     summary: str | None
 
 
-class Step(TypedDict):
-    """A reply of the model: its text and its calls. `state` is the state of the reply."""
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A reply of the model and its tool calls. `state` is the state of the reply."""
 
     text: str
-    state: str
-    calls: list[MadeCall]
+    state: MessageState
+    calls: list[AgentCall]
 
 
-class Exchange(TypedDict):
-    """A question, the steps that served it, and the answer.
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question, the steps in their order, and the displayed answer.
 
-    `request_id` is the id of the events, `trace_id` the id of the trace. `context` was sent with
-    the question. `stop_reason` is null while the question is served. `answer` is the last text that
-    the person saw.
+    `request_id` is the id of its events, `trace_id` of its trace. `context` was sent with the
+    question. `stop_reason` is null while the agent answers.
     """
 
-    request_id: str | None
-    trace_id: str | None
+    request_id: UUID | None
     question: str
     context: str
     at_us: int
-    stop_reason: str | None
+    stop_reason: StopReason | None
     steps: list[Step]
     answer: str
 
+    @json_property
+    def trace_id(self) -> str | None:
+        """The id of the trace."""
+        return self.request_id.hex if self.request_id else None
 
-class AgentConversation(ListedConversation):
+
+@dataclass(frozen=True, slots=True)
+class AgentConversation:
     """A conversation with its exchanges, oldest first."""
 
+    listed: Annotated[ListedConversation, JsonField(inline=True)]
     exchanges: list[Exchange]
 
-
-def listed(row: ConversationSummary) -> ListedConversation:
-    """A conversation as an entry of a list."""
-    return ListedConversation(
-        id=str(row.id),
-        agent=row.agent,
-        title=row.title,
-        model=row.model,
-        created_us=row.created_us,
-        updated_us=row.updated_us,
-        questions=row.turns,
-        stop_reason=row.stop_reason,
-    )
-
-
-def told(row: ConversationSummary, conversation: Conversation) -> AgentConversation:
-    """A conversation with all its exchanges."""
-    exchanges = [_exchange(entries) for entries in _by_question(conversation.entries)]
-    return AgentConversation(**listed(row), exchanges=exchanges)
+    @classmethod
+    def of(cls, row: ConversationSummary, conversation: Conversation) -> "AgentConversation":
+        """Add the exchanges to a conversation of a list."""
+        exchanges = [_exchange(entries) for entries in _by_question(conversation.entries)]
+        return cls(ListedConversation.of(row), exchanges)
 
 
 def _by_question(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
-    some: list[Entry] = []
+    group: list[Entry] = []
     for entry in entries:
-        if isinstance(entry.message, UserMessage) and some:
-            yield some
-            some = []
-        some.append(entry)
-    if some:
-        yield some
+        if isinstance(entry.message, UserMessage) and group:
+            yield group
+            group = []
+        group.append(entry)
+    if group:
+        yield group
 
 
 def _exchange(entries: Sequence[Entry]) -> Exchange:
@@ -114,10 +125,8 @@ def _exchange(entries: Sequence[Entry]) -> Exchange:
     replies = [
         (entry, entry.message) for entry in entries if isinstance(entry.message, AssistantMessage)
     ]
-    request = first.request_id
     return Exchange(
-        request_id=str(request) if request else None,
-        trace_id=request.hex if request else None,
+        request_id=first.request_id,
         question=question.text,
         context=question.context,
         at_us=first.at_us,
@@ -131,16 +140,8 @@ def _step(entry: Entry, reply: AssistantMessage, results: dict[CallKey, ToolMess
     calls = []
     for call in reply.calls:
         result = results.get(call.key)
-        calls.append(
-            MadeCall(
-                turn=call.key.turn,
-                slot=call.key.slot,
-                name=call.name,
-                arguments=call.arguments,
-                ok=result.ok if result else None,
-                summary=result.summary if result else None,
-            )
-        )
+        ok, summary = (result.ok, result.summary) if result else (None, None)
+        calls.append(AgentCall(call.key, call.name, call.arguments, ok, summary))
     return Step(text=reply.text or "", state=entry.state, calls=calls)
 
 

@@ -1,47 +1,49 @@
-"""Errors over HTTP: `{"error": {"message", "hint"}}` and the status."""
+"""Error responses: `{"error": {"message", "hint"}}` with a matching HTTP status."""
 
 import difflib
 import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Annotated, Unpack, get_args, get_origin
+from typing import Annotated, get_args, get_origin
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
-from typing_extensions import TypedDict
 
 from treadle.errors import ExitStatus, TreadleError, UsageError
 from treadle.events.types import HTTP_STATUS
 from treadle.experiments.requests import Problem
 from treadle.experiments.service import InvalidRequestError
-from treadle.json_schemas import DocumentedAs, json_responses
+from treadle.json_schemas import json_responses
+from treadle.json_values import JsonField, to_json
 from treadle.server.responses import AsciiJsonResponse
 from treadle.tools.failures import kind_of
 
 _log = logging.getLogger(__name__)
 
 
-class More(TypedDict, total=False):
-    """Further fields of some errors: the wrong field, or all problems."""
-
-    field: str | None
-    problems: Sequence[Annotated[Mapping[str, str], DocumentedAs(Problem)]]
+def _name_or_none(name: str) -> str | None:
+    return name or None
 
 
-class ErrorDetail(More):
-    """The error in one sentence, and what to do."""
+@dataclass(frozen=True, slots=True)
+class ErrorDetail:
+    """The error in one sentence, and what to do. An invalid request has a `field` or `problems`."""
 
     message: str
-    hint: str | None
+    hint: str | None = None
+    field: Annotated[str | None, JsonField(write=_name_or_none, optional=True)] = None
+    """The name of the invalid field, "" for the whole body."""
+    problems: Annotated[Sequence[Problem] | None, JsonField(optional=True)] = None
 
 
-class ErrorAnswer(TypedDict):
-    """The body of every answer that is an error."""
+@dataclass(frozen=True, slots=True)
+class ErrorAnswer:
+    """The body of every error response."""
 
     error: ErrorDetail
 
@@ -53,25 +55,26 @@ ERRORS = json_responses(
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Answer every error with a sentence and a hint."""
+    """Answer every error with one sentence and a hint."""
     app.add_exception_handler(TreadleError, _treadle_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(OSError, _system_error)
-    for kind in _OF_INPUT:
-        app.add_exception_handler(kind, _unfit)
+    for kind in _VALUE_ERRORS:
+        app.add_exception_handler(kind, _invalid_value)
     app.add_exception_handler(Exception, _unexpected)
 
 
-def error_body(message: str, hint: str | None = None, **more: Unpack[More]) -> ErrorAnswer:
-    """The body of every answer that is an error."""
-    return {"error": {"message": message, "hint": hint, **more}}
+def _response(
+    error: ErrorDetail, status: int, headers: Mapping[str, str] | None = None
+) -> AsciiJsonResponse:
+    return AsciiJsonResponse(to_json(ErrorAnswer(error)), status_code=status, headers=headers)
 
 
 def refuse_wrong_parameters(request: Request) -> None:
-    """Raise UsageError for an unknown query parameter, which may be a typing error.
+    """Raise UsageError for an unknown query parameter, and for a repeated single parameter.
 
-    Also for a repeated parameter with a single value, since the route would ignore the first one.
+    The repetition of a parameter with one value is an error, because the first value has no effect.
     """
     route = request.scope["route"]
     assert isinstance(route, APIRoute)
@@ -87,7 +90,7 @@ def refuse_wrong_parameters(request: Request) -> None:
 
 
 def _parameters(route: APIRoute) -> dict[str, object]:
-    """The names and types of the query parameters of a route, including the fields of models."""
+    """The names and types of the query parameters of a route and of its models."""
     known: dict[str, object] = {}
     for field in route.dependant.query_params:
         kind = field.field_info.annotation
@@ -106,70 +109,66 @@ async def _treadle_error(_request: Request, error: Exception) -> AsciiJsonRespon
     assert isinstance(error, TreadleError)
     provider = error.exit_status is ExitStatus.PROVIDER
     status = HTTPStatus.BAD_GATEWAY if provider else HTTP_STATUS[kind_of(error)]
-    body = error_body(error.message, error.hint)
-    if isinstance(error, InvalidRequestError):
-        body["error"]["problems"] = [asdict(each) for each in error.problems]
-    return AsciiJsonResponse(body, status_code=status)
+    problems = error.problems if isinstance(error, InvalidRequestError) else None
+    return _response(ErrorDetail(error.message, error.hint, problems=problems), status)
 
 
 async def _system_error(_request: Request, error: Exception) -> AsciiJsonResponse:
-    """A refusal of the operating system: an impossible name, a full disk."""
+    """An error of the operating system, such as an invalid name or a full disk."""
     assert isinstance(error, OSError)
     reason = error.strerror or type(error).__name__
-    body = error_body(
+    detail = ErrorDetail(
         f"The operating system refused it: {reason}.",
         "Check the name, the permissions and the disk.",
     )
-    return AsciiJsonResponse(body, status_code=HTTP_STATUS[kind_of(error)])
+    return _response(detail, HTTP_STATUS[kind_of(error)])
 
 
-_OF_INPUT: Mapping[type[Exception], str] = {
+_VALUE_ERRORS: Mapping[type[Exception], str] = {
     UnicodeError: "A text in it is not valid Unicode.",
     OverflowError: "A number in it is too large.",
     RecursionError: "It is nested too deeply.",
 }
-"""Exceptions that only the input of a caller can cause, and that no check prevented."""
+"""Python errors that only a value in the request can cause."""
 
 
-async def _unfit(_request: Request, error: Exception) -> AsciiJsonResponse:
+async def _invalid_value(_request: Request, error: Exception) -> AsciiJsonResponse:
     _log.warning("A request was refused late", exc_info=error)
-    said = next(said for kind, said in _OF_INPUT.items() if isinstance(error, kind))
-    message = f"The request is invalid. {said}"
-    return AsciiJsonResponse(error_body(message, "Change it."), status_code=422)
+    reason = next(text for kind, text in _VALUE_ERRORS.items() if isinstance(error, kind))
+    return _response(ErrorDetail(f"The request is invalid. {reason}", "Change it."), 422)
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
-    meant = f"Did you mean {near[0]!r}? " if near else ""
-    return f"{meant}See /api/openapi.json for the parameters and fields."
+    suggestion = f"Did you mean {near[0]!r}? " if near else ""
+    return f"{suggestion}See /api/openapi.json for the parameters and fields."
 
 
 async def _invalid(_request: Request, error: Exception) -> AsciiJsonResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    place, *path = first["loc"]
+    source, *path = first["loc"]
     field = ".".join(map(str, path))
     hint = "See /api/openapi.json for the parameters and fields."
     if first["type"] == "extra_forbidden":
-        message = f"There is no {_PLACES.get(place, 'field')} {field!r}."
+        message = f"There is no {_SOURCES.get(source, 'field')} {field!r}."
     elif first["type"] == "json_invalid":
         message, field = "The body is not valid JSON.", ""
     else:
-        message = f"{field or place}: {first['msg']}."
-    body = error_body(message, hint, field=field or None)
-    return AsciiJsonResponse(body, status_code=422)
+        message = f"{field or source}: {first['msg']}."
+    return _response(ErrorDetail(message, hint, field), 422)
 
 
-_PLACES = {"query": "parameter", "body": "field"}
+_SOURCES = {"query": "parameter", "body": "field"}
 
 
 async def _http(_request: Request, error: Exception) -> AsciiJsonResponse:
     assert isinstance(error, HTTPException)
     hint = "See /api/openapi.json for the addresses." if error.status_code in {404, 405} else None
-    body = error_body(str(error.detail).rstrip(".") + ".", hint)
-    return AsciiJsonResponse(body, status_code=error.status_code, headers=error.headers)
+    detail = ErrorDetail(str(error.detail).rstrip(".") + ".", hint)
+    return _response(detail, error.status_code, error.headers)
 
 
 async def _unexpected(_request: Request, error: Exception) -> AsciiJsonResponse:
-    what = f"Unexpected {type(error).__name__}."
-    return AsciiJsonResponse(error_body(what, "The server's log has details."), status_code=500)
+    detail = ErrorDetail(f"Unexpected {type(error).__name__}.", "The server's log has details.")
+    return _response(detail, 500)

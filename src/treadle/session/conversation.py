@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
 from uuid import UUID
 
 from treadle.events.types import StopReason
+from treadle.json_values import JsonField
 from treadle.llm.messages import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
 from treadle.secrets import redact
 
@@ -38,13 +40,13 @@ class Entry:
     ended (None while it runs, and for ever when it was killed), and which it was.
     """
 
-    message: Message
+    message: Annotated[Message, JsonField(omit=True)]
     at_us: int
     number: int
     parent: int | None
     state: MessageState = MessageState.COMPLETED
     stop_reason: StopReason | None = None
-    request_id: UUID | None = None
+    request_id: Annotated[UUID | None, JsonField(omit=True)] = None
 
 
 @dataclass(slots=True)
@@ -63,9 +65,9 @@ class Conversation:
     created_us: int
     updated_us: int
     title: str = ""
-    entries: list[Entry] = field(default_factory=list)
-    next_number: int = 0
-    agent: str | None = None
+    entries: Annotated[list[Entry], JsonField(omit=True)] = field(default_factory=list)
+    next_number: Annotated[int, JsonField(omit=True)] = 0
+    agent: Annotated[str | None, JsonField(omit=True)] = None
 
     @property
     def messages(self) -> tuple[Message, ...]:

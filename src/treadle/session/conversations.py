@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from sqlite3 import Connection
 from types import TracebackType
-from typing import Self
+from typing import Annotated, Self
 from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
@@ -16,6 +16,7 @@ from treadle.database import FAST, Database, Schema, ids_with_prefix, storable_t
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import StopReason
 from treadle.ids import IdSource, is_last, new_id, resolve_prefix
+from treadle.json_values import JsonField
 from treadle.session.conversation import Conversation, Entry, MessageState, open_calls
 from treadle.session.message_json import decode, encode
 
@@ -101,7 +102,7 @@ class ConversationSummary:
     updated_us: int
     turns: int
     stop_reason: StopReason | None
-    agent: str | None = None
+    agent: Annotated[str | None, JsonField(omit=True)] = None
 
 
 class ConversationStore:

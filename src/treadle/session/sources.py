@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 from uuid import UUID
 
 from treadle.code.files.walk import read_file
@@ -17,6 +18,7 @@ from treadle.events import Envelope, EventBus, Subscription
 from treadle.events.bus import Listener
 from treadle.events.changes import EditApplied
 from treadle.events.types import RetrievalFinished, SourceRange, ToolCallCompleted
+from treadle.json_values import JsonField
 from treadle.paths import resolve_readable
 
 _LINES = re.compile(r"(\d{1,9})-(\d{1,9})")
@@ -118,8 +120,8 @@ class Quote:
     """
 
     file: str
-    start: int
-    end: int
+    start: Annotated[int, JsonField("start_byte")]
+    end: Annotated[int, JsonField("end_byte")]
     start_line: int
     end_line: int
     verdict: QuoteVerdict

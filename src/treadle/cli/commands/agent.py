@@ -8,7 +8,6 @@ from uuid import UUID
 from treadle.agents.page_context import PageContext
 from treadle.app.agents import ORCHESTRATOR, AgentService
 from treadle.app.application import open_app
-from treadle.app.conversation_answers import summary_answer
 from treadle.cli.command import Command, repository
 from treadle.cli.commands.sessions import stored
 from treadle.cli.output import print_json, say, short_id, table, tell, tell_line, when
@@ -17,6 +16,7 @@ from treadle.config.loader import load
 from treadle.errors import ExitStatus, UsageError
 from treadle.events import EventBus
 from treadle.ids import new_id
+from treadle.json_values import to_json
 from treadle.session import SessionOutcome
 from treadle.session.conversations import Kind
 
@@ -141,7 +141,7 @@ def _list_conversations(options: argparse.Namespace) -> int:
     root = repository(options)
     found = stored(lambda store: store.list(root=root, kind=Kind.AGENT))
     if options.json:
-        data = [{**summary_answer(row), "agent": row.agent} for row in found]
+        data = [{**to_json(row), "agent": row.agent} for row in found]
         print_json({"conversations": data})
         return ExitStatus.DONE
     if not found:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from treadle.app.edit_answers import chosen_parts, listed_proposal, shown_proposal
+from treadle.app.proposal_answers import ListedProposal, ShownProposal, chosen_parts
 from treadle.app.stores import open_edits
 from treadle.app.toolsets import preview_proposal
 from treadle.cli.command import Command, allow_program, positive, repository
@@ -16,6 +16,7 @@ from treadle.config.loader import load
 from treadle.edits.diffs import counts
 from treadle.edits.model import Proposal, ProposalState
 from treadle.edits.service import Edits, Freshness
+from treadle.json_values import to_json
 from treadle.toolbox.wording import counted
 
 _SHOWN = 20
@@ -86,7 +87,7 @@ def _list(edits: Edits, options: argparse.Namespace) -> int:
     states = [ProposalState(options.state)] if options.state else None
     proposals = edits.list(states=states, limit=options.limit)
     if options.json:
-        print_json({"proposals": [listed_proposal(each) for each in proposals]})
+        print_json({"proposals": [to_json(ListedProposal.of(each)) for each in proposals]})
         return 0
     if not proposals:
         say(
@@ -112,7 +113,7 @@ def _size(proposal: Proposal) -> str:
 def _show(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
     freshness = edits.freshness(proposal)
     if options.json:
-        print_json(shown_proposal(proposal, freshness))
+        print_json(to_json(ShownProposal.of(proposal, freshness)))
         return 0
     say(f"{proposal.id}  {proposal.state.value}  {when(proposal.created_us)}")
     say_line(f"{proposal.summary} ({_size(proposal)})")
@@ -194,7 +195,7 @@ _COMMANDS: dict[str, Callable[[Edits, Proposal, argparse.Namespace], int]] = {
 
 def _told(proposal: Proposal, options: argparse.Namespace) -> int:
     if options.json:
-        print_json(listed_proposal(proposal))
+        print_json(to_json(ListedProposal.of(proposal)))
         return 0
     left = proposal.selected()
     if proposal.state is ProposalState.PARTLY_UNDONE:

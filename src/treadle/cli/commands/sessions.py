@@ -8,13 +8,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from treadle.app.conversation_answers import conversation_answer, summary_answer
+from treadle.app.conversation_answers import Session
 from treadle.app.stores import conversations_path
 from treadle.cli.command import Command, positive, repository
 from treadle.cli.commands.ask import add_serving_options, serve
 from treadle.cli.output import print_json, say, say_line, short_id, table, tell, tell_line, when
 from treadle.cli.transcripts import as_lines, as_markdown
 from treadle.errors import UsageError
+from treadle.json_values import to_json
 from treadle.session import Conversation, ConversationStore, Entry
 
 T = TypeVar("T")
@@ -94,7 +95,7 @@ def _list(options: argparse.Namespace) -> int:
     root = None if options.all else repository(options)
     found = stored(lambda store: store.list(root=root, limit=options.limit))
     if options.json:
-        print_json({"sessions": [summary_answer(row) for row in found]})
+        print_json({"sessions": to_json(found)})
         return 0
     if not found:
         tell('There are no conversations. Start one with `treadle ask "…"`.')
@@ -109,7 +110,7 @@ def _list(options: argparse.Namespace) -> int:
 def _show(options: argparse.Namespace) -> int:
     conversation, tree = _loaded(options, options.at)
     if options.json:
-        print_json(conversation_answer(conversation, tree))
+        print_json(to_json(Session.of(conversation, tree)))
     else:
         for line in as_lines(conversation, tree):
             say(line)
@@ -143,7 +144,7 @@ def _rename(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace) -> int:
     conversation, tree = _loaded(options, options.at)
     if options.format == "json" or options.json:
-        text = json.dumps(conversation_answer(conversation, tree), indent=2) + "\n"
+        text = json.dumps(to_json(Session.of(conversation, tree)), indent=2) + "\n"
     else:
         text = as_markdown(conversation)
     if options.output is None:

@@ -1,33 +1,28 @@
-"""Lists, shows, renames and deletes saved conversations with agents."""
+"""Routes that list, show, rename and delete saved conversations with agents."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
-from typing_extensions import TypedDict
+from starlette.requests import Request
+from starlette.responses import Response
 
-from treadle.json_schemas import json_responses
-from treadle.server.agent_exchanges import AgentConversation, ListedConversation, listed, told
-from treadle.server.responses import json_response
+from treadle.json_schemas import JsonOf, json_responses
+from treadle.server.agent_exchanges import AgentConversation, ListedConversation
+from treadle.server.responses import OffsetPagination, json_response
 from treadle.server.state import CurrentServer, ServerState
 from treadle.session import Kind
 
 router = APIRouter(prefix="/agents/conversations", tags=["agents"])
 
 
-class Place(TypedDict):
-    """The part of a list, and whether there is more."""
-
-    offset: int
-    limit: int
-    more: bool
-
-
-class ConversationList(TypedDict):
-    """The conversations with agents about the repository, last changed first."""
+@dataclass(frozen=True, slots=True)
+class ConversationList:
+    """The conversations with agents about the repository, most recently changed first."""
 
     data: list[ListedConversation]
-    pagination: Place
+    pagination: OffsetPagination
 
 
 class Renaming(BaseModel):
@@ -38,24 +33,22 @@ class Renaming(BaseModel):
     title: str = Field(min_length=1, max_length=1_000)
 
 
-@router.get("", response_class=Response, responses=json_responses(ConversationList))
+@router.get("")
 async def conversations(
     server: CurrentServer,
-    request: Request,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
     offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
-) -> Response:
-    """The conversations with agents, last changed first."""
-    most = offset + limit + 1
-    found = await server.conversations.list(root=server.app.root, limit=most, kind=Kind.AGENT)
-    data = [listed(row) for row in found[offset : most - 1]]
-    place = Place(offset=offset, limit=limit, more=len(found) == most)
-    return await json_response(request, lambda: ConversationList(data=data, pagination=place))
+) -> JsonOf[ConversationList]:
+    """A page of the conversations with agents, newest first."""
+    end = offset + limit
+    found = await server.conversations.list(root=server.app.root, limit=end + 1, kind=Kind.AGENT)
+    data = [ListedConversation.of(row) for row in found[offset:end]]
+    return ConversationList(data, OffsetPagination(offset, limit, more=len(found) > end))
 
 
 @router.get("/{conversation}", response_class=Response, responses=json_responses(AgentConversation))
 async def show(server: CurrentServer, request: Request, conversation: str) -> Response:
-    """A conversation with its questions, calls and answers, by id, id prefix or `last`."""
+    """A conversation with its questions, calls and answers, by id, prefix of an id or `last`."""
     return await _shown(server, request, conversation)
 
 
@@ -63,27 +56,25 @@ async def show(server: CurrentServer, request: Request, conversation: str) -> Re
     "/{conversation}", response_class=Response, responses=json_responses(AgentConversation)
 )
 async def rename(
-    server: CurrentServer, request: Request, conversation: str, wanted: Renaming
+    server: CurrentServer, request: Request, conversation: str, given: Renaming
 ) -> Response:
-    """Rename a conversation."""
+    """Change the title."""
     root = server.app.root
-    named = await server.conversations.rename(
-        conversation, wanted.title, root=root, kind=Kind.AGENT
-    )
+    named = await server.conversations.rename(conversation, given.title, root=root, kind=Kind.AGENT)
     await server.announce_conversation(str(named.id))
     return await _shown(server, request, conversation)
 
 
 @router.delete("/{conversation}", status_code=204)
 async def delete(server: CurrentServer, conversation: str) -> None:
-    """Permanently delete a conversation. Its traces stay."""
+    """Delete a conversation. Its recorded spans stay."""
     root = server.app.root
-    gone = await server.conversations.delete(conversation, root=root, kind=Kind.AGENT)
-    await server.announce_conversation(str(gone.id), gone=True)
+    deleted = await server.conversations.delete(conversation, root=root, kind=Kind.AGENT)
+    await server.announce_conversation(str(deleted.id), gone=True)
 
 
 async def _shown(server: ServerState, request: Request, reference: str) -> Response:
     root = server.app.root
     row = await server.conversations.get(reference, root=root, kind=Kind.AGENT)
-    whole = await server.conversations.load(str(row.id), root=root, kind=Kind.AGENT)
-    return await json_response(request, lambda: told(row, whole))
+    loaded = await server.conversations.load(str(row.id), root=root, kind=Kind.AGENT)
+    return await json_response(request, lambda: AgentConversation.of(row, loaded))

@@ -50,4 +50,4 @@ async def pending(server: CurrentServer) -> Pending:
 async def answer(server: CurrentServer, approval_id: UUID, given: Answer) -> Taken:
     """Answer a question. `taken` is false if it no longer waits."""
     scope = ApprovalScope(given.scope.value)
-    return {"taken": server.app.approvals.answer(approval_id, scope, given.words)}
+    return Taken(taken=server.app.approvals.answer(approval_id, scope, given.words))

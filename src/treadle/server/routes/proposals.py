@@ -1,19 +1,17 @@
-"""Lists, shows, applies, denies and undoes proposals."""
+"""Routes that list, show, apply, deny and undo proposed changes."""
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
-from typing_extensions import TypedDict
 
-from treadle.app.edit_answers import (
+from treadle.app.proposal_answers import (
     ListedProposal,
     ShownProposal,
     chosen_parts,
-    listed_proposal,
-    shown_proposal,
 )
 from treadle.edits.model import Proposal, ProposalState
 from treadle.edits.service import Edits
@@ -27,10 +25,9 @@ router = APIRouter(prefix="/proposals", tags=["proposals"])
 
 
 class Decision(BaseModel):
-    """The hunks, and the words of the person.
+    """The selected hunks, and the user's comment.
 
-    Hunk numbers start at 1. A path selects all hunks of a file. Without either, the whole proposal
-    is selected.
+    A number from 1 selects a hunk, a path all hunks of a file. The default is all hunks.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -40,8 +37,9 @@ class Decision(BaseModel):
     words: str | None = Field(None, max_length=10_000)
 
 
-class ProposalList(TypedDict):
-    """Proposals, newest first."""
+@dataclass(frozen=True, slots=True)
+class ProposalList:
+    """The proposals, newest first."""
 
     data: list[ListedProposal]
 
@@ -55,7 +53,7 @@ async def proposals(
     """The proposals for the repository."""
     states = [state] if state else None
     found = await asyncio.to_thread(_edits(server).list, states=states, limit=limit)
-    return {"data": [listed_proposal(each) for each in found]}
+    return ProposalList([ListedProposal.of(each) for each in found])
 
 
 @router.get("/{reference}")
@@ -64,14 +62,14 @@ async def proposal(server: CurrentServer, reference: str) -> JsonOf[ShownProposa
 
     def read(edits: Edits) -> ShownProposal:
         found = edits.find(reference)
-        return shown_proposal(found, edits.freshness(found))
+        return ShownProposal.of(found, edits.freshness(found))
 
     return await asyncio.to_thread(read, _edits(server))
 
 
 @router.post("/{reference}/approve")
 async def approve(server: CurrentServer, reference: str, given: Decision) -> JsonOf[ListedProposal]:
-    """Apply a proposal, or some of its hunks and deny the others."""
+    """Apply the proposal, or only the selected hunks and deny the others."""
 
     def run(edits: Edits, found: Proposal) -> None:
         hunks = chosen_parts(found, given.hunks, given.files)
@@ -82,7 +80,7 @@ async def approve(server: CurrentServer, reference: str, given: Decision) -> Jso
 
 @router.post("/{reference}/deny")
 async def deny(server: CurrentServer, reference: str, given: Decision) -> JsonOf[ListedProposal]:
-    """Deny a proposal, or some of its hunks."""
+    """Deny the proposal, or only the selected hunks."""
 
     def run(edits: Edits, found: Proposal) -> None:
         hunks = chosen_parts(found, given.hunks, given.files)
@@ -95,10 +93,10 @@ async def deny(server: CurrentServer, reference: str, given: Decision) -> JsonOf
 async def undo(
     server: CurrentServer, reference: str, keep_changed: bool = False
 ) -> JsonOf[ListedProposal]:
-    """Undo a change. Other changes of the same files stay.
+    """Undo the change. Later changes of other lines stay.
 
-    If the changed text was edited since, that is a conflict and nothing is written. With
-    `keep_changed` such files keep their edits, and the proposal is partly undone.
+    If the changed lines were edited since, the undo is a conflict and writes nothing. With
+    `keep_changed` it keeps such files, and the proposal is partly undone.
     """
 
     def run(edits: Edits, found: Proposal) -> None:
@@ -109,13 +107,13 @@ async def undo(
 
 @router.post("/{reference}/redo")
 async def redo(server: CurrentServer, reference: str) -> JsonOf[ListedProposal]:
-    """Redo a change that was undone."""
+    """Repeat an undone change."""
     return await _changed(server, reference, lambda edits, found: edits.redo(found.id))
 
 
 @router.post("/{reference}/restage")
 async def restage(server: CurrentServer, reference: str) -> JsonOf[ListedProposal]:
-    """Place a proposal on files that have changed."""
+    """Rebase the proposal on files that have changed."""
     return await _changed(server, reference, lambda edits, found: edits.restage(found.id))
 
 
@@ -137,7 +135,7 @@ async def _changed(
         await server.app.bus.publish(
             event(request_id=request_id, proposal_id=changed.id, files=files)
         )
-    return listed_proposal(changed)
+    return ListedProposal.of(changed)
 
 
 _EVENTS: dict[ProposalState, type[ProposalEvent]] = {
@@ -146,7 +144,7 @@ _EVENTS: dict[ProposalState, type[ProposalEvent]] = {
     ProposalState.UNDONE: EditUndone,
     ProposalState.PARTLY_UNDONE: EditUndone,
 }
-"""The events of the decisions of a person."""
+"""The event that the server publishes after a decision."""
 
 
 def _edits(server: ServerState) -> Edits:

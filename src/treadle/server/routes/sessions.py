@@ -1,40 +1,31 @@
-"""Lists, shows, renames, branches and deletes saved conversations."""
+"""Routes that list, show, rename, branch and delete saved conversations."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
-from typing_extensions import TypedDict
 
-from treadle.app.conversation_answers import (
-    ListedSession,
-    Session,
-    conversation_answer,
-    summary_answer,
-)
+from treadle.app.conversation_answers import Session
 from treadle.json_schemas import JsonOf
+from treadle.server.responses import OffsetPagination
 from treadle.server.state import CurrentServer
+from treadle.session import ConversationSummary
 
 router = APIRouter(prefix="/sessions", tags=["sessions"])
 
 
-class SessionPlace(TypedDict):
-    """The part of a list, and whether there is more."""
+@dataclass(frozen=True, slots=True)
+class SessionPage:
+    """The conversations about the repository, most recently changed first."""
 
-    offset: int
-    limit: int
-    more: bool
-
-
-class SessionPage(TypedDict):
-    """The conversations about the repository, last changed first."""
-
-    data: list[ListedSession]
-    pagination: SessionPlace
+    data: Sequence[ConversationSummary]
+    pagination: OffsetPagination
 
 
 class ListQuery(BaseModel):
-    """The part of the list."""
+    """The position of the page in the list."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -44,7 +35,7 @@ class ListQuery(BaseModel):
 
 
 class SessionChange(BaseModel):
-    """The changes; fields that are absent stay."""
+    """The new values. Absent fields keep their values."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -56,38 +47,35 @@ class SessionChange(BaseModel):
 async def sessions(
     server: CurrentServer, query: Annotated[ListQuery, Query()]
 ) -> JsonOf[SessionPage]:
-    """The conversations, in the format of `sessions list --json`."""
-    wanted = query.offset + query.limit
-    found = await server.conversations.list(root=server.app.root, limit=wanted + 1)
-    more = len(found) > wanted
-    return {
-        "data": [summary_answer(row) for row in found[query.offset : wanted]],
-        "pagination": {"offset": query.offset, "limit": query.limit, "more": more},
-    }
+    """A page of the conversations, as in `sessions list --json`."""
+    end = query.offset + query.limit
+    found = await server.conversations.list(root=server.app.root, limit=end + 1)
+    page = OffsetPagination(query.offset, query.limit, more=len(found) > end)
+    return SessionPage(found[query.offset : end], page)
 
 
 @router.get("/{session}")
 async def show(server: CurrentServer, session: str) -> JsonOf[Session]:
-    """All messages of all branches, in the format of `sessions export`."""
+    """Every message of every branch, as in `sessions export`. `session` is as in `ask`."""
     conversation = await server.conversations.load(session, root=server.app.root)
-    return conversation_answer(conversation, await server.conversations.tree(conversation))
+    return Session.of(conversation, await server.conversations.tree(conversation))
 
 
 @router.patch("/{session}")
 async def change(server: CurrentServer, session: str, wanted: SessionChange) -> JsonOf[Session]:
-    """Rename a conversation, or continue from another of its messages."""
+    """Change the title, or the message from which the conversation continues."""
     if wanted.title is not None:
         await server.conversations.rename(session, wanted.title, root=server.app.root)
     if wanted.at is not None:
         await server.conversations.branch(session, wanted.at, root=server.app.root)
     changed = await show(server, session)
-    await server.announce_conversation(changed["id"])
+    await server.announce_conversation(str(changed.conversation.id))
     return changed
 
 
 @router.delete("/{session}")
-async def delete(server: CurrentServer, session: str) -> JsonOf[ListedSession]:
-    """Permanently delete a conversation with all its branches."""
-    gone = summary_answer(await server.conversations.delete(session, root=server.app.root))
-    await server.announce_conversation(gone["id"], gone=True)
-    return gone
+async def delete(server: CurrentServer, session: str) -> JsonOf[ConversationSummary]:
+    """Delete a conversation with all its branches."""
+    deleted = await server.conversations.delete(session, root=server.app.root)
+    await server.announce_conversation(str(deleted.id), gone=True)
+    return deleted

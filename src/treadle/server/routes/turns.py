@@ -1,4 +1,4 @@
-"""Starts turns with messages, and shows, steers and cancels them."""
+"""Routes that send messages, and follow, steer and cancel their turns."""
 
 import asyncio
 import json
@@ -8,12 +8,9 @@ from uuid import UUID
 
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
-from typing_extensions import TypedDict
 
-from treadle.app.answer_shapes import Failure, Final
-from treadle.app.answers import outcome_answer
 from treadle.app.assistant import Choices
-from treadle.errors import TreadleError
+from treadle.app.turn_answers import Failure, Final
 from treadle.json_schemas import DocumentedAs, JsonOf
 from treadle.server.event_log import LoggedEvent
 from treadle.server.event_shapes import any_event
@@ -26,12 +23,12 @@ router = APIRouter(prefix="/turns", tags=["turns"])
 
 
 class Begin(BaseModel):
-    """A message, the conversation to continue, and how it is served."""
+    """A message, the conversation to continue, and the options of the turn."""
 
     model_config = ConfigDict(extra="forbid")
 
     text: str = Field(min_length=1, max_length=1_000_000)
-    session: str | None = Field(None, description='an id, the beginning of one, or "last"')
+    session: str | None = Field(None, description='an id, a prefix of an id, or "last"')
     model: str | None = Field(None, description="PROVIDER/MODEL; default: the configured model")
     tools: bool = True
     stream: bool = True
@@ -39,7 +36,7 @@ class Begin(BaseModel):
 
 
 class Steer(BaseModel):
-    """A further message, sent with the next request to the model."""
+    """Another message for the model's next request."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -56,10 +53,10 @@ class State(StrEnum):
 
 
 class TurnAnswer(BaseModel):
-    """A turn. `final` is the last event of `ask --json`, once the turn is done.
+    """A turn. `final` is the last line of `ask --json`, once the turn is done.
 
-    A turn of an agent has `agent` and `conversation_id`, a turn of the assistant has `session_id`.
-    Its events have `request_id`, which without dashes is also the id of its trace.
+    An agent's turn has the name of the `agent` and a `conversation_id`. The assistant's turn has a
+    `session_id`. Its events contain `request_id`, which is the id of its trace without the dashes.
     """
 
     request_id: UUID
@@ -72,35 +69,35 @@ class TurnAnswer(BaseModel):
 
 
 class TurnEvents(BaseModel):
-    """The events of a turn, in order, in the format of `GET /events`.
+    """The events of a turn in order, as `GET /events` sends them.
 
-    The messages to the models are left out. The trace has them.
+    They do not contain the messages to the models. The trace contains those.
     """
 
     data: list[Annotated[Any, DocumentedAs(any_event)]]
 
 
-class Cancelled(TypedDict):
-    """Whether the turn still ran."""
+class Cancelled(BaseModel):
+    """Whether the turn was running or waiting."""
 
     cancelled: bool
 
 
 class CallPlace(BaseModel):
-    """The span of a tool call, in the trace of the turn."""
+    """The recorded span of a tool call, in the trace of the turn."""
 
     span_id: str
 
 
 class TurnList(BaseModel):
-    """The turns that run or wait, oldest first."""
+    """The running and waiting turns, oldest first."""
 
     data: list[TurnAnswer]
 
 
 @router.post("", status_code=202)
 async def begin(server: CurrentServer, message: Begin) -> TurnAnswer:
-    """Send a message. Its turn starts when its conversation is free."""
+    """Send a message. Its turn starts at once, or after the other turns of the conversation."""
     turn = await server.turns.start(
         message.text,
         session=message.session,
@@ -112,7 +109,7 @@ async def begin(server: CurrentServer, message: Begin) -> TurnAnswer:
 
 @router.get("")
 async def running(server: CurrentServer) -> TurnList:
-    """The turns that run or wait."""
+    """The running and waiting turns."""
     return TurnList(data=[turn_answer(turn) for turn in server.turns.running()])
 
 
@@ -120,7 +117,7 @@ async def running(server: CurrentServer) -> TurnList:
 async def show(
     server: CurrentServer, request_id: UUID, wait: Annotated[float, Query(ge=0, le=60)] = 0
 ) -> TurnAnswer:
-    """A turn that runs or has ended recently. Waits up to `wait` seconds for its end."""
+    """A running or recently ended turn, after at most `wait` seconds for its end."""
     turn = server.turns.turn(request_id)
     await asyncio.wait({turn.task}, timeout=wait)
     return turn_answer(turn)
@@ -128,10 +125,10 @@ async def show(
 
 @router.get("/{request_id}/events")
 async def replay(server: CurrentServer, request_id: UUID) -> TurnEvents:
-    """The events so far, including those of called agents.
+    """The past events of a turn and of the agents that it called.
 
-    A client that joins a running turn starts here; further events have higher numbers. The
-    beginning is missing if the server has dropped it.
+    A client that joins a running turn reads these first; later events have higher numbers. Events
+    that the server no longer keeps are missing.
     """
     return TurnEvents(data=await asyncio.to_thread(_events, server.log.of_turn(request_id)))
 
@@ -140,20 +137,20 @@ async def replay(server: CurrentServer, request_id: UUID) -> TurnEvents:
 async def call_place(
     request_id: UUID, turn: Annotated[int, Path(ge=0)], slot: Annotated[int, Path(ge=0)]
 ) -> CallPlace:
-    """The id of the span of a tool call, whether or not the call exists."""
+    """The span id of a call of that request, even if the request had no such call."""
     return CallPlace(span_id=call_span_id(request_id, turn, slot))
 
 
 @router.post("/{request_id}/steer")
 async def steer(server: CurrentServer, request_id: UUID, message: Steer) -> Taken:
-    """Send a further message with the next request to the model, if it is not too late."""
-    return {"taken": await server.turns.steer(request_id, message.text)}
+    """Add a message to the model's next request; `taken` is false if it is too late."""
+    return Taken(taken=await server.turns.steer(request_id, message.text))
 
 
 @router.post("/{request_id}/cancel")
 async def cancel(server: CurrentServer, request_id: UUID) -> Cancelled:
-    """Cancel a turn. `cancelled` is false if it has ended."""
-    return {"cancelled": server.turns.cancel(request_id)}
+    """Cancel a turn; `cancelled` is false if it had ended."""
+    return Cancelled(cancelled=server.turns.cancel(request_id))
 
 
 def turn_answer(turn: Turn) -> TurnAnswer:
@@ -172,8 +169,8 @@ def turn_answer(turn: Turn) -> TurnAnswer:
     if turn.task.cancelled():
         return answer.model_copy(update={"state": State.CANCELLED})
     if (error := turn.task.exception()) is not None:
-        return answer.model_copy(update={"state": State.FAILED, "error": _told(error)})
-    final = outcome_answer(turn.task.result(), turn.request_id.hex)
+        return answer.model_copy(update={"state": State.FAILED, "error": Failure.of(error)})
+    final = Final.of(turn.task.result(), turn.request_id.hex)
     return answer.model_copy(update={"state": State.DONE, "final": final})
 
 
@@ -183,9 +180,3 @@ def _events(logged: list[LoggedEvent]) -> list[dict[str, Any]]:
         if "input_text" in event:
             event["input_text"] = None
     return events
-
-
-def _told(error: BaseException) -> Failure:
-    if isinstance(error, TreadleError):
-        return {"message": error.message, "hint": error.hint}
-    return {"message": f"Unexpected {type(error).__name__}.", "hint": None}

@@ -118,7 +118,7 @@ async def take_answer(
     server: CurrentServer, ui_id: UUID, given: Annotated[UiAnswer, Body(discriminator="type")]
 ) -> Taken:
     """The answer of a page to `UiRequested`. `taken` is false if there is one already."""
-    return {"taken": await server.ui.answer(ui_id, given)}
+    return Taken(taken=await server.ui.answer(ui_id, given))
 
 
 async def _told(server: ServerState, shown: UiState) -> Shown:

@@ -1,7 +1,7 @@
 // Treadle's own conversations about the repository, changed last first; and the way to a new one.
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useRef, useState } from "react";
-import type { ListedSession } from "../../api/schema";
+import type { ConversationSummary } from "../../api/schema";
 import { Button } from "../../components/Button";
 import { type PlainColumn, PlainTable } from "../../components/PlainTable";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
@@ -101,7 +101,7 @@ function Begin({ field }: { field: React.RefObject<HTMLTextAreaElement | null> }
 
 type Costs = ReadonlyMap<string, number | null> | undefined;
 
-function columnsWith(costs: Costs): readonly PlainColumn<ListedSession>[] {
+function columnsWith(costs: Costs): readonly PlainColumn<ConversationSummary>[] {
   return [
     {
       id: "title",
