@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from treadle.traces.store.examinations import Examinations, SpanExaminer
     from treadle.traces.store.results import (
         Facets,
+        FieldValues,
         Group,
         Hit,
         LabelCounts,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
         Skeleton,
         Summary,
         ThreadSummary,
-        Values,
     )
 
     class Recorded(TraceReading, RecordedCalls, Protocol):
@@ -96,7 +96,7 @@ class OfRepository:
 
     def values(
         self, field: Field, query: Query = _EVERYTHING, *, text: str = "", limit: int = 20
-    ) -> "Values":
+    ) -> "FieldValues":
         """See `SpanReader`."""
         return self._reader.values(field, query & self._only, text=text, limit=limit)
 
@@ -146,6 +146,6 @@ class OfRepository:
         """See `SpanReader`. Accepts only a trace whose spans all belong to this repository."""
         named = Query((any_of(Field.TRACE, [trace_id]),))
         found = self._reader.skeleton(trace_id)
-        if self.spans(named, limit=1).total != len(found.columns.span_ids):
+        if self.spans(named, limit=1).pagination.total != len(found.columns.span_ids):
             raise NotFoundError(f"This repository has no trace {trace_id!r}.")
         return found

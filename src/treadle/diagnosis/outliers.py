@@ -198,7 +198,7 @@ def newest_spans(reader: SpanReader, query: Query, most: int) -> tuple[ListedSpa
         limit = min(_PAGE, most - len(found))
         page = reader.spans(query, sort=NEWEST, limit=limit, cursor=cursor)
         found += page.data
-        cursor = page.next_cursor
+        cursor = page.pagination.next_cursor
         if cursor is None:
             break
     return tuple(sorted(found, key=lambda span: (span.start_us, span.trace_id, span.span_id)))

@@ -8,7 +8,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
+from treadle.json_values import JsonField
 from treadle.spans.otlp.span_collector import DROPPED, UNREADABLE
 from treadle.spans.span import Span, SpanStatus
 from treadle.spans.vocabularies.values import parse_json
@@ -29,8 +31,8 @@ class RecordFaultKind(StrEnum):
 class RecordFault:
     """A fault of a record, with a message for a person."""
 
-    kind: RecordFaultKind
-    message: str
+    kind: Annotated[RecordFaultKind, JsonField("mark")]
+    message: Annotated[str, JsonField("words")]
 
 
 _CUT = re.compile(

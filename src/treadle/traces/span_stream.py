@@ -21,6 +21,6 @@ def whole_spans(
             span = store.span(listed.trace_id, listed.span_id)
             if span is not None:  # it may have been deleted meanwhile
                 yield span
-        cursor = page.next_cursor
+        cursor = page.pagination.next_cursor
         if cursor is None:
             return

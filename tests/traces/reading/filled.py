@@ -48,9 +48,9 @@ def walked(
     """All rows of a list by its cursors, and the total that its first page tells."""
     first = page = page_after(None)
     rows = list(page.data)
-    while page.next_cursor:
+    while page.pagination.next_cursor:
         assert page.data
         between()
-        page = page_after(page.next_cursor)
+        page = page_after(page.pagination.next_cursor)
         rows += page.data
-    return rows, first.total
+    return rows, first.pagination.total

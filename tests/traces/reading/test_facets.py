@@ -15,7 +15,7 @@ from treadle.errors import UsageError
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import Field, Query, Rows, any_of
 from treadle.traces.store.reading import facets
-from treadle.traces.store.results import Values
+from treadle.traces.store.results import Facets, FieldValues
 
 
 def values_of(found: NaiveSpan, field: Field) -> set[str]:
@@ -39,10 +39,14 @@ def counted(rows: Iterable[set[str]]) -> dict[str, int]:
     return dict(Counter(value for row in rows for value in row))
 
 
-def told(values: Values) -> dict[str, int]:
-    counts = [each.count for each in values.data]
-    assert counts == sorted(counts, reverse=True)
-    return {each.value: each.count for each in values.data}
+def of(found: Facets, field: Field) -> FieldValues:
+    return next(each for each in found.data if each.field is field)
+
+
+def counts_of(values: FieldValues) -> dict[str, int]:
+    counts = {each.value: each.count or 0 for each in values.values}
+    assert list(counts.values()) == sorted(counts.values(), reverse=True)
+    return counts
 
 
 def without(query: Query, field: Field) -> Query:
@@ -63,7 +67,7 @@ def test_each_facet_is_counted_without_its_own_conditions(seed: int) -> None:
             for field in facets.FACETS[Rows.SPANS]:
                 fitting = there.fitting(without(query, field))
                 expected = counted(values_of(each, field) for each in fitting)
-                assert told(found.values[field]) == expected, (field, query)
+                assert counts_of(of(found, field)) == expected, (field, query)
             check_rows(there, query)
 
 
@@ -82,10 +86,10 @@ def check_rows(there: Filled, query: Query) -> None:
                 row = span.run if rows is Rows.RUNS else span.thread
                 if row in values:
                     values[row] |= values_of(span, field)
-            assert told(found.values[field]) == counted(values.values()), (rows, field, query)
-    statuses = there.store.facets(Rows.RUNS, query).values[Field.STATUS]
+            assert counts_of(of(found, field)) == counted(values.values()), (rows, field, query)
+    statuses = of(there.store.facets(Rows.RUNS, query), Field.STATUS)
     runs = there.store.runs(without(query, Field.STATUS), limit=1_000).data
-    assert told(statuses) == counted({each.status.value} for each in runs)
+    assert counts_of(statuses) == counted({each.status.value} for each in runs)
 
 
 @settings(max_examples=10)
@@ -102,8 +106,8 @@ def test_values_are_those_of_what_fits_and_hold_the_text(seed: int) -> None:
             held = {
                 value: count for value, count in expected.items() if text.lower() in value.lower()
             }
-            assert {each.value: each.count for each in found.data} == held, (field, query, text)
-            begun = [each.value.lower().startswith(text.lower()) for each in found.data]
+            assert {each.value: each.count for each in found.values} == held, (field, query, text)
+            begun = [each.value.lower().startswith(text.lower()) for each in found.values]
             assert begun == sorted(begun, reverse=True)
             assert not found.more
 
@@ -111,12 +115,12 @@ def test_values_are_those_of_what_fits_and_hold_the_text(seed: int) -> None:
 def test_a_list_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with filled(Random(3)) as there:
         assert there.store.values(Field.RUN, limit=1).more
-        assert len(there.store.values(Field.RUN, limit=1).data) == 1
-        assert there.store.facets(limit=1).values[Field.KIND].more
+        assert len(there.store.values(Field.RUN, limit=1).values) == 1
+        assert of(there.store.facets(limit=1), Field.KIND).more
         with pytest.raises(UsageError, match="cost"):
             there.store.values(Field.COST)
         monkeypatch.setattr(facets, "MOST_READ", 3)
         some = Query((any_of(Field.NAME, ["none"], negated=True),))
         found = there.store.facets(query=some)
         assert not found.complete
-        assert sum(told(found.values[Field.STATUS]).values()) <= 4
+        assert sum(counts_of(of(found, Field.STATUS)).values()) <= 4

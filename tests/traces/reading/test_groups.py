@@ -47,7 +47,7 @@ def check_sums(random: Random) -> None:
 
             groups = {group.value: plain(group.sums) for group in page.data}
             assert groups == naive.groups(fitting, by, bucket)
-            assert page.total == len(groups)
+            assert page.pagination.total == len(groups)
             named = {label.name: label.count for label in labels.data}
             expected = naive.groups(fitting, GroupBy.LABEL)
             assert named == {label: sums.spans for label, sums in expected.items()}

@@ -146,10 +146,10 @@ def test_a_long_text_is_cut_around_the_match(tmp_path: Path) -> None:
 def test_search_goes_on_after_its_cursor(store: SqliteTraceStore) -> None:
     query = parse_query("done", now_us=0)
     first = store.search(query, limit=2)
-    second = store.search(query, limit=2, cursor=first.next_cursor)
+    second = store.search(query, limit=2, cursor=first.pagination.next_cursor)
 
     assert [hit.span.span_id for hit in second.data] == ["percent"]
-    assert second.next_cursor is None
+    assert second.pagination.next_cursor is None
 
 
 def test_what_is_searched_with_other_conditions_fits_all(store: SqliteTraceStore) -> None:

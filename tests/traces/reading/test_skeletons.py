@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.spans.runs import span
-from treadle.app.trace_answers import skeleton_answer
 from treadle.errors import NotFoundError
 from treadle.events.types import Usage
+from treadle.json_values import to_json
 from treadle.spans.span import Span, SpanKind
 from treadle.traces import SqliteTraceStore
 from treadle.traces.store.reading.skeletons import Flag
@@ -213,7 +213,7 @@ def test_a_large_trace_is_small_on_the_wire(store: SqliteTraceStore, count: int,
     for start in range(0, count, 5_000):
         store.write([root, *calls][start : start + 5_000]).result()
 
-    answer = json.dumps(skeleton_answer(store.skeleton("trace")), separators=(",", ":"))
+    answer = json.dumps(to_json(store.skeleton("trace")), separators=(",", ":"))
 
     assert len(store.skeleton("trace").columns.span_ids) == count
     assert len(gzip.compress(answer.encode(), 6)) < most

@@ -109,7 +109,7 @@ def test_listed_spans_tell_their_run_thread_and_whether_they_count(seed: int) ->
 def test_a_cursor_of_another_query_or_order_is_refused() -> None:
     errors = parse_query("status:error", now_us=0)
     with filled(Random(1)) as there:
-        cursor = there.store.spans(limit=1).next_cursor
+        cursor = there.store.spans(limit=1).pagination.next_cursor
 
         with pytest.raises(UsageError, match="another query or another order"):
             there.store.spans(errors, limit=1, cursor=cursor)

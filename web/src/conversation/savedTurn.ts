@@ -1,5 +1,5 @@
 // A saved turn in the shape of a live one, so that both look the same.
-import type { AgentConversation, Run } from "../api/schema";
+import type { AgentConversation, RunSummary } from "../api/schema";
 import type { Outcome } from "./turn/outcome";
 import type { Call, Item, Turn } from "./turn/turn";
 import { stoppedBecause } from "./turn/wording";
@@ -27,7 +27,7 @@ export interface SavedContent {
 }
 
 /** `run` is the recorded run of the turn, if it is known: it has the cost and the duration. */
-export function savedTurn(content: SavedContent, agent: string, run: Run | null): SavedTurn {
+export function savedTurn(content: SavedContent, agent: string, run: RunSummary | null): SavedTurn {
   const { requestId, question, context } = content;
   const id = requestId ?? `saved ${content.at_us}`;
   const session = {
@@ -60,7 +60,11 @@ export function savedTurn(content: SavedContent, agent: string, run: Run | null)
 type Exchange = AgentConversation["exchanges"][number];
 
 /** A question to an agent. What the agents did that it called is recorded in its trace only. */
-export function savedExchange(exchange: Exchange, agent: string, run: Run | null): SavedTurn {
+export function savedExchange(
+  exchange: Exchange,
+  agent: string,
+  run: RunSummary | null,
+): SavedTurn {
   const content = {
     requestId: exchange.request_id,
     traceId: exchange.trace_id,
@@ -119,7 +123,7 @@ export function savedCall(request: SavedRequest, result: SavedResult | null): Ca
   };
 }
 
-function outcomeOf(content: SavedContent, run: Run | null): Outcome {
+function outcomeOf(content: SavedContent, run: RunSummary | null): Outcome {
   const state = stateOf(content.stopReason);
   const [model, ...others] = run?.models ?? [];
   return {

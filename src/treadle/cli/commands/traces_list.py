@@ -1,12 +1,11 @@
 """`treadle traces list`: the latest runs, threads or spans, or those that a query asks for."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from typing import TypeVar
 
 from treadle.app.stores import open_trace_store
-from treadle.app.trace_answers import page_answer, run_answer, span_answer, thread_answer
 from treadle.cli.output import print_json, say, short_id, tell, when
 from treadle.cli.trace_queries import (
     UNKNOWN,
@@ -17,6 +16,7 @@ from treadle.cli.trace_queries import (
     fitted_table,
     listed_query,
 )
+from treadle.json_values import to_json
 from treadle.traces.amounts import cost, duration
 from treadle.traces.query import Page
 from treadle.traces.store.results import ListedSpan, RunSummary, Sums, ThreadSummary
@@ -41,29 +41,28 @@ def run(options: argparse.Namespace) -> int:
     with closing(open_trace_store()) as store:
         if options.spans:
             spans = store.spans(query, sort=sort, limit=limit, cursor=cursor)
-            return _show(spans, span_answer, _SPANS, [_span_row(s) for s in spans.data], options)
+            return _show(spans, _SPANS, [_span_row(s) for s in spans.data], options)
         if options.threads:
             threads = store.threads(query, sort=sort, limit=limit, cursor=cursor)
             rows = [_thread_row(thread) for thread in threads.data]
-            return _show(threads, thread_answer, _THREADS, rows, options)
+            return _show(threads, _THREADS, rows, options)
         runs = store.runs(query, sort=sort, limit=limit, cursor=cursor)
-        return _show(runs, run_answer, _RUNS, [_run_row(each) for each in runs.data], options)
+        return _show(runs, _RUNS, [_run_row(each) for each in runs.data], options)
 
 
 def _show(
     page: Page[T],
-    told: Callable[[T], object],
     headers: tuple[str, ...],
     rows: Sequence[tuple[str, ...]],
     options: argparse.Namespace,
 ) -> int:
     if options.json:
-        print_json(page_answer(page, told, limit=options.limit))
+        print_json(to_json(page))
     elif rows:
         say(fitted_table(rows, headers))
-        if page.next_cursor:
-            more = "" if page.total is None else f" of {page.total:,}"
-            tell(f"{len(rows)}{more} shown; next page: --cursor {page.next_cursor}")
+        if page.pagination.next_cursor:
+            more = "" if page.pagination.total is None else f" of {page.pagination.total:,}"
+            tell(f"{len(rows)}{more} shown; next page: --cursor {page.pagination.next_cursor}")
     elif options.query or options.repo:
         tell("No recorded trace matches.")
     else:

@@ -4,9 +4,9 @@ import argparse
 from contextlib import closing
 
 from treadle.app.stores import open_trace_store
-from treadle.app.trace_answers import hit_answer, page_answer
 from treadle.cli.output import one_line, print_json, say, short_id, tell, when
 from treadle.cli.trace_queries import Actions, add_page, add_query, chosen_sort, listed_query
+from treadle.json_values import to_json
 from treadle.traces.store.results import Hit
 
 _LONGEST = 400
@@ -25,14 +25,14 @@ def run(options: argparse.Namespace) -> int:
     with closing(open_trace_store()) as store:
         page = store.search(query, sort=sort, limit=options.limit, cursor=options.cursor)
     if options.json:
-        print_json(page_answer(page, hit_answer, limit=options.limit))
+        print_json(to_json(page))
         return 0
     for hit in page.data:
         _show(hit)
     if not page.data:
         tell("No recorded span contains the text.")
-    elif page.next_cursor:
-        tell(f"{len(page.data)} shown; next page: --cursor {page.next_cursor}")
+    elif page.pagination.next_cursor:
+        tell(f"{len(page.data)} shown; next page: --cursor {page.pagination.next_cursor}")
     return 0
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 from treadle.app.stores import open_trace_store
-from treadle.app.trace_answers import summary_answer
 from treadle.cli.output import one_line, print_json, say, short_id, table, tell
 from treadle.cli.trace_lines import describe
 from treadle.cli.trace_queries import UNKNOWN, Actions, add_query, typed_query
+from treadle.json_values import to_json
 from treadle.traces.amounts import cost, duration
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import Field, Query, any_of
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     with closing(open_trace_store()) as store:
         summary = store.summary(query)
     if options.json:
-        print_json(summary_answer(summary))
+        print_json(to_json(summary))
     elif not summary.sums.totals.spans:
         tell("No recorded span matches.")
     else:

@@ -48,7 +48,7 @@ def _runs(reader: SpanReader, query: Query) -> list[RunSummary]:
     while len(found) < MOST_RUNS:
         page = reader.runs(query, limit=_PAGE, cursor=cursor)
         found += page.data
-        cursor = page.next_cursor
+        cursor = page.pagination.next_cursor
         if cursor is None:
             break
     return found[:MOST_RUNS]

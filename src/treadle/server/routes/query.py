@@ -4,7 +4,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
-from typing_extensions import TypedDict
 
 from treadle.clock import SystemClock
 from treadle.errors import UsageError
@@ -15,10 +14,9 @@ from treadle.server.state import CurrentServer
 from treadle.traces.query import QuerySyntaxError, Rows
 from treadle.traces.query.language import Term, parse_terms
 from treadle.traces.query.vocabulary import NAMES, VOCABULARY, Takes
-from treadle.traces.query.writing import write_value
 from treadle.traces.store.reading.facets import COUNTED
 from treadle.traces.store.reading.runs import of_the_whole
-from treadle.traces.store.results import ValueCount, Values
+from treadle.traces.store.results import Facets, FieldValues, ValueCount
 
 router = APIRouter(tags=["query"])
 
@@ -106,33 +104,6 @@ class Faceting(Filter):
     limit: int = Field(20, ge=1, le=1_000)
 
 
-class FieldValue(TypedDict):
-    """A value, its count, and its form in a query, quoted if necessary.
-
-    `count` is null if it was not counted.
-    """
-
-    value: str
-    count: int | None
-    written: str
-
-
-class FieldValues(TypedDict):
-    """Values of a field, most frequent first. `more`: there are others."""
-
-    field: str
-    values: list[FieldValue]
-    more: bool
-
-
-class FacetList(TypedDict):
-    """The facets of a list. `complete` is false if only the newest matches were counted."""
-
-    rows: Rows
-    data: list[FieldValues]
-    complete: bool
-
-
 @router.get("/query/fields")
 async def fields() -> QueryFields:
     """The fields of the query language, for completion and help."""
@@ -180,19 +151,17 @@ async def values(
 
     def make() -> FieldValues:
         if name.choices and name.field not in COUNTED:
-            held = [each for each in name.choices if asked.prefix.lower() in each]
-            told = [FieldValue(value=each, count=None, written=each) for each in held]
-            cut = told[: asked.limit]
-            return FieldValues(field=name.name, values=cut, more=len(told) > len(cut))
-        found = server.traces.values(
+            choices = [each for each in name.choices if asked.prefix.lower() in each]
+            values = tuple(ValueCount(each, None) for each in choices[: asked.limit])
+            return FieldValues(name.field, values, more=len(choices) > len(values))
+        return server.traces.values(
             name.field, asked.wanted(), text=asked.prefix, limit=asked.limit
         )
-        return _values(name.name, found)
 
     return await json_response(request, make)
 
 
-@router.get("/facets", response_class=Response, responses=json_responses(FacetList))
+@router.get("/facets", response_class=Response, responses=json_responses(Facets))
 async def facets(
     server: CurrentServer, asked: Annotated[Faceting, Query()], request: Request
 ) -> Response:
@@ -201,21 +170,9 @@ async def facets(
     They count the rows of each status, model, label and so on. Each facet ignores the conditions on
     itself, so that a choice can be changed.
     """
-
-    def make() -> FacetList:
-        found = server.traces.facets(asked.rows, asked.wanted(), limit=asked.limit)
-        data = [_values(field.value, each) for field, each in found.values.items()]
-        return FacetList(rows=asked.rows, data=data, complete=found.complete)
-
-    return await json_response(request, make)
-
-
-def _values(field: str, found: Values) -> FieldValues:
-    return FieldValues(field=field, values=[_value(each) for each in found.data], more=found.more)
-
-
-def _value(found: ValueCount) -> FieldValue:
-    return FieldValue(value=found.value, count=found.count, written=write_value(found.value))
+    return await json_response(
+        request, lambda: server.traces.facets(asked.rows, asked.wanted(), limit=asked.limit)
+    )
 
 
 def _told(text: str, term: Term) -> QueryTerm:

@@ -4,27 +4,38 @@ import asyncio
 import re
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
-from treadle.app import trace_answers as told
-from treadle.app import trace_shapes as shapes
-from treadle.app.span_content import previewed_span, whole_span
 from treadle.errors import NotFoundError
 from treadle.events.changes import SpansDeleted
 from treadle.ids import NO_REQUEST
-from treadle.json_schemas import json_responses
+from treadle.json_schemas import json_responses, object_type
+from treadle.json_values import JsonField
 from treadle.server.path_ids import ids_in_path, rest_of_path
 from treadle.server.responses import json_response
+from treadle.server.span_content import SpanContent, previewed_span, whole_span
 from treadle.server.state import CurrentServer, ServerState
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import Condition, GroupBy, Operator, Page, Sort, SortKey, any_of
 from treadle.traces.query import Field as About
 from treadle.traces.query import Query as SpanQuery
+from treadle.traces.query.pages import Pagination
 from treadle.traces.query.parameters import SpanParameters
 from treadle.traces.store.protocol import Deleted
+from treadle.traces.store.results import (
+    Group,
+    Hit,
+    LabelCounts,
+    ListedSpan,
+    RunSummary,
+    Skeleton,
+    Summary,
+    ThreadSummary,
+)
 
 router = APIRouter(tags=["traces"])
 
@@ -88,95 +99,99 @@ class Counting(Filter):
     limit: int = Field(100, ge=1, le=10_000)
 
 
-@router.get("/threads", response_class=Response, responses=json_responses(shapes.ThreadPage))
+def _page_type(item: type) -> Any:
+    """A page of these rows, for the OpenAPI document."""
+    name = item.__name__.removeprefix("Listed").removesuffix("Summary") + "Page"
+    return object_type(name, Page, {"data": list[item], "pagination": Pagination})  # type: ignore[valid-type]  # known at run time
+
+
+def _page_responses(item: type) -> dict[int | str, dict[str, Any]]:
+    return json_responses(lambda: _page_type(item))
+
+
+@dataclass(frozen=True, slots=True)
+class RunWithSpans:
+    """A run with its spans, in order of time."""
+
+    run: Annotated[RunSummary, JsonField(inline=True)]
+    spans: Annotated[Page[ListedSpan], JsonField(documented_as=lambda: _page_type(ListedSpan))]
+
+
+@router.get("/threads", response_class=Response, responses=_page_responses(ThreadSummary))
 async def threads(
     server: CurrentServer, asked: Annotated[Paging, Query()], request: Request
 ) -> Response:
     """Threads with matching spans, by default those with the newest runs first."""
-    return await _page(request, asked, server.traces.threads, told.thread_answer)
+    return await _page(request, asked, server.traces.threads)
 
 
-@router.get("/runs", response_class=Response, responses=json_responses(shapes.RunPage))
+@router.get("/runs", response_class=Response, responses=_page_responses(RunSummary))
 async def runs(
     server: CurrentServer, asked: Annotated[Paging, Query()], request: Request
 ) -> Response:
     """Runs with matching spans, by default newest first."""
-    return await _page(request, asked, server.traces.runs, told.run_answer)
+    return await _page(request, asked, server.traces.runs)
 
 
-@router.get("/spans", response_class=Response, responses=json_responses(shapes.SpanPage))
+@router.get("/spans", response_class=Response, responses=_page_responses(ListedSpan))
 async def spans(
     server: CurrentServer, asked: Annotated[Paging, Query()], request: Request
 ) -> Response:
     """Matching spans without their whole content, by default newest first."""
-    return await _page(request, asked, server.traces.spans, told.span_answer)
+    return await _page(request, asked, server.traces.spans)
 
 
-@router.get("/search", response_class=Response, responses=json_responses(shapes.HitPage))
+@router.get("/search", response_class=Response, responses=_page_responses(Hit))
 async def search(
     server: CurrentServer, asked: Annotated[Searching, Query()], request: Request
 ) -> Response:
     """Spans that contain a text, with its position."""
-    return await _page(request, asked, server.traces.search, told.hit_answer)
+    return await _page(request, asked, server.traces.search)
 
 
-async def _page(
-    request: Request,
-    asked: Paging,
-    read: Callable[..., Page[Any]],
-    tell: Callable[[Any], object],
-) -> Response:
-    def make() -> shapes.Page[object]:
-        found = read(asked.wanted(), **asked.page())
-        return told.page_answer(found, tell, limit=asked.limit, offset=asked.offset)
-
-    return await json_response(request, make)
+async def _page(request: Request, asked: Paging, read: Callable[..., Page[Any]]) -> Response:
+    return await json_response(request, lambda: read(asked.wanted(), **asked.page()))
 
 
-@router.get("/groups", response_class=Response, responses=json_responses(shapes.GroupPage))
+@router.get("/groups", response_class=Response, responses=_page_responses(Group))
 async def groups(
     server: CurrentServer, asked: Annotated[Grouping, Query()], request: Request
 ) -> Response:
     """Counts, tokens and cost by time, model, thread, run, label or operation."""
-
-    def make() -> shapes.GroupPage:
-        found = server.traces.groups(
+    return await json_response(
+        request,
+        lambda: server.traces.groups(
             asked.group_by,
             asked.wanted(),
             bucket_seconds=asked.bucket_size,
             limit=asked.limit,
             offset=asked.offset,
-        )
-        return told.page_answer(found, told.group_answer, limit=asked.limit, offset=asked.offset)
-
-    return await json_response(request, make)
+        ),
+    )
 
 
-@router.get("/labels", response_class=Response, responses=json_responses(shapes.LabelCounts))
+@router.get("/labels", response_class=Response, responses=json_responses(LabelCounts))
 async def labels(
     server: CurrentServer, asked: Annotated[Counting, Query()], request: Request
 ) -> Response:
     """Labels with the number of spans, most frequent first."""
     return await json_response(
-        request,
-        lambda: told.labels_answer(server.traces.labels(asked.wanted(), limit=asked.limit)),
+        request, lambda: server.traces.labels(asked.wanted(), limit=asked.limit)
     )
 
 
-@router.get("/summary", response_class=Response, responses=json_responses(shapes.Summary))
+@router.get("/summary", response_class=Response, responses=json_responses(Summary))
 async def summary(
     server: CurrentServer, asked: Annotated[Filter, Query()], request: Request
 ) -> Response:
     """The sums of all matching spans."""
-    return await json_response(
-        request, lambda: told.summary_answer(server.traces.summary(asked.wanted()))
-    )
+    return await json_response(request, lambda: server.traces.summary(asked.wanted()))
 
 
 @router.get(
     "/runs/" + rest_of_path("run_id"),
     response_class=Response,
-    responses=json_responses(shapes.RunWithSpans),
+    responses=json_responses(RunWithSpans),
 )
 async def run(
     server: CurrentServer,
@@ -188,16 +203,13 @@ async def run(
     """A run with its spans, in order of time. `spans.pagination` leads to further spans."""
     (wanted,) = ids_in_path(request, "/runs/")
 
-    def make() -> shapes.RunWithSpans:
+    def make() -> RunWithSpans:
         query = SpanQuery((any_of(About.RUN, [wanted]),))
         found = server.traces.runs(query, limit=1).data
         if not found:
             raise NotFoundError(f"There is no run {wanted}.", hint="/api/v1/runs lists the runs.")
         page = server.traces.spans(query, sort=Sort(ascending=True), limit=limit, cursor=cursor)
-        return {
-            **told.run_answer(found[0]),
-            "spans": told.page_answer(page, told.span_answer, limit=limit),
-        }
+        return RunWithSpans(found[0], page)
 
     return await json_response(request, make)
 
@@ -205,20 +217,18 @@ async def run(
 @router.get(
     "/traces/" + rest_of_path("trace_id"),
     response_class=Response,
-    responses=json_responses(shapes.Skeleton),
+    responses=json_responses(Skeleton),
 )
 async def trace(server: CurrentServer, request: Request, trace_id: str) -> Response:  # noqa: ARG001
     """The skeleton of a trace: all its spans in columns, without content."""
     (wanted,) = ids_in_path(request, "/traces/")
-    return await json_response(
-        request, lambda: told.skeleton_answer(server.traces.skeleton(wanted))
-    )
+    return await json_response(request, lambda: server.traces.skeleton(wanted))
 
 
 @router.get(
     "/spans/" + rest_of_path("ids"),
     response_class=Response,
-    responses=json_responses(shapes.SpanContent),
+    responses=json_responses(SpanContent),
 )
 async def span(server: CurrentServer, request: Request, ids: str, whole: bool = False) -> Response:  # noqa: ARG001
     """A span with its content, at `/spans/TRACE/SPAN`.
@@ -228,7 +238,7 @@ async def span(server: CurrentServer, request: Request, ids: str, whole: bool = 
     """
     trace_id, span_id = ids_in_path(request, "/spans/", 2)
 
-    def make() -> shapes.SpanContent:
+    def make() -> SpanContent:
         found = server.traces.span(trace_id, span_id)
         if found is None:
             raise NotFoundError(f"There is no span {span_id} in the trace {trace_id}.")

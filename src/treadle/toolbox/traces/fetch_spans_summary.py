@@ -234,8 +234,8 @@ class FetchSpansSummary(TraceTool[FetchSpansSummaryArguments, FetchSpansSummaryR
 
     def _efficiency(self, query: Query, summary: Summary) -> Efficiency:
         ended_well = query & Query((any_of(About.STATUS, [SpanStatus.OK.value]),))
-        runs = self._reader.runs(query, limit=1).total
-        successful = self._reader.runs(ended_well, limit=1).total
+        runs = self._reader.runs(query, limit=1).pagination.total
+        successful = self._reader.runs(ended_well, limit=1).pagination.total
         totals = summary.sums.totals
         return Efficiency(
             runs=runs,

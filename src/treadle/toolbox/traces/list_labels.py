@@ -62,7 +62,7 @@ class ListLabels(TraceTool[ListLabelsArguments, ListLabelsResult]):
         if arguments.own is not None:
             query &= INCLUDED
         query = without_own(query)
-        total = self._reader.groups(GroupBy.LABEL, query, limit=1).total or 0
+        total = self._reader.groups(GroupBy.LABEL, query, limit=1).pagination.total or 0
         return fitted(
             lambda limit: self._reader.groups(
                 GroupBy.LABEL, query, limit=limit, offset=arguments.offset

@@ -47,11 +47,11 @@ def fitted(
     page = read(limit)
 
     def built(count: int, characters: int) -> R:
-        cursor = page.next_cursor if count == len(page.data) else _SOME_CURSOR
+        cursor = page.pagination.next_cursor if count == len(page.data) else _SOME_CURSOR
         place = Pagination(
             offset=offset,
             limit=limit,
-            total=page.total,
+            total=page.pagination.total,
             returned=count,
             next_cursor=cursor if count else None,
         )

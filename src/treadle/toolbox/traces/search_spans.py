@@ -117,7 +117,7 @@ class SearchSpans(TraceTool[SearchSpansArguments, SearchSpansResult]):
             return self._reader.search(query, **part)
         page = self._reader.spans(query, **part)
         hits = tuple(Hit(span, "name", "", ()) for span in page.data)
-        return Page(hits, page.total, page.next_cursor)
+        return Page(hits, page.pagination)
 
 
 def _found_span(hit: Hit, characters: int) -> FoundSpan:

@@ -15,16 +15,25 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
-    """A part of a list. `total` is None where counting all would take long.
+class Pagination:
+    """Which part of a list it is. `total` is None where counting would take long.
 
-    `next_cursor` asks for what follows; None at the end. It stays right while spans arrive: what is
-    new and sorts before it is not shown again, nor is anything left out.
+    `next_cursor` requests the next part; None at the end. It stays valid while spans arrive: the
+    next part neither repeats rows nor leaves any out.
     """
 
-    data: tuple[T, ...]
+    offset: int
+    limit: int
     total: int | None
     next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A part of a list."""
+
+    data: tuple[T, ...]
+    pagination: Pagination
 
 
 class Part(TypedDict, total=False):

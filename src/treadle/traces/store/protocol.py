@@ -11,6 +11,7 @@ from treadle.traces.query.pages import Page, Part
 from treadle.traces.store.examinations import Examinations, SpanExaminer
 from treadle.traces.store.results import (
     Facets,
+    FieldValues,
     Group,
     Hit,
     LabelCounts,
@@ -19,7 +20,6 @@ from treadle.traces.store.results import (
     Skeleton,
     Summary,
     ThreadSummary,
-    Values,
 )
 
 EVERYTHING = Query()
@@ -136,7 +136,7 @@ class SpanReader(Protocol):
 
     def values(
         self, field: Field, query: Query = EVERYTHING, *, text: str = "", limit: int = 20
-    ) -> Values:
+    ) -> FieldValues:
         """The values of a field that hold `text`, and how many spans that fit have each.
 
         Raises UsageError for a field whose values are not counted.

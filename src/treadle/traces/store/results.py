@@ -6,10 +6,12 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from treadle.events.types import Usage
+from treadle.json_values import JsonField, json_property
 from treadle.spans.span import CostSource, SpanKind, SpanStatus, is_shown
 from treadle.spans.totals import Totals
 from treadle.traces.query.amounts import NANO
-from treadle.traces.query.conditions import Field
+from treadle.traces.query.conditions import Field, Rows
+from treadle.traces.query.writing import write_value
 from treadle.traces.store.counters import COUNTER_NAMES
 from treadle.traces.store.packing import unpacked
 
@@ -85,7 +87,7 @@ class ListedSpan:
     `counted` is false for a model call around another one, whose tokens and cost count there.
     """
 
-    key: Annotated[int, From("s.id")]
+    key: Annotated[int, From("s.id"), JsonField(omit=True)]
     trace_id: Annotated[str, From("t.trace_id")]
     span_id: str
     parent_id: str | None
@@ -135,7 +137,7 @@ class Sums:
     durations, whether they overlap or not; `errors` counts failed spans of any kind.
     """
 
-    totals: Totals
+    totals: Annotated[Totals, JsonField(inline=True)]
     errors: int
     unfinished: int
     busy_us: int
@@ -180,7 +182,7 @@ class RunSummary:
     `duration_us` is the root's, None while that is unfinished.
     """
 
-    key: Annotated[int, From("g.id")]
+    key: Annotated[int, From("g.id"), JsonField(omit=True)]
     run_id: str
     thread_id: str
     trace_id: Annotated[str, From("t.trace_id")]
@@ -208,7 +210,7 @@ def _title(question: str | None, name: str) -> str:
 class ThreadSummary:
     """A thread as lists show it. `title` is the question of its first run."""
 
-    key: Annotated[int, From("g.id")]
+    key: Annotated[int, From("g.id"), JsonField(omit=True)]
     thread_id: str
     title: Annotated[str | None, From("s.input_preview", "s.name", convert=_title)]
     runs: int
@@ -231,7 +233,7 @@ class Group:
     """
 
     value: str | int
-    sums: Sums
+    sums: Annotated[Sums, JsonField(inline=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,25 +254,35 @@ class LabelCounts:
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
-    """A value, and how many spans, runs or threads have it."""
+    """A value, how many spans, runs or threads have it, and how queries write it, perhaps quoted.
+
+    `count` is None where they were not counted.
+    """
 
     value: str
-    count: int
+    count: int | None
+
+    @json_property
+    def written(self) -> str:
+        """The value as queries write it."""
+        return write_value(self.value)
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
-    """The most frequent values. `more` states that there are others."""
+class FieldValues:
+    """The most frequent values of a field. `more` states that there are others."""
 
-    data: tuple[ValueCount, ...]
+    field: Field
+    values: tuple[ValueCount, ...]
     more: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """The values of each facet; `complete` states that every row was counted."""
+    """The facets of a list. `complete` is false if so many rows fit that only the newest count."""
 
-    values: Mapping[Field, Values]
+    rows: Rows
+    data: tuple[FieldValues, ...]
     complete: bool
 
 
@@ -285,46 +297,53 @@ class Hit:
     `ranges` are the matches within `excerpt`, from and to (not included), in characters.
     """
 
-    span: ListedSpan
+    span: Annotated[ListedSpan, JsonField(inline=True)]
     field: FoundIn
     excerpt: str
     ranges: tuple[tuple[int, int], ...]
 
 
+Integers = Annotated[list[int], JsonField(as_is=True)]
+KnownIntegers = Annotated[list[int | None], JsonField(as_is=True)]
+
+
 @dataclass(slots=True)
 class Columns:
-    """One entry a span in each, parents before children, children by their start.
+    """The spans of a trace column by column, parents before children, children by their start.
 
-    `parents` are places in these lists, -1 for none. `names`, `operations` and `models` are places
-    in `Skeleton.texts`, -1 for none; `kinds` and `statuses` too. `starts` are microseconds since
-    the start of the trace, `durations` microseconds, None where there is none; `first_tokens`
-    count from the start of their span. `costs` are billionths of a dollar.
+    `parents` are positions in these lists, -1 for none. `names`, `kinds`, `operations`, `models`
+    and `statuses` are positions in `Skeleton.texts`, -1 for none. `starts` are microseconds since
+    the start of the trace, `first_tokens` since that of their span. `costs` are billionths of a
+    dollar. `flags` are sums of 1 (its own ancestor), 2 (a parent that never arrived), 4 (it ended
+    before it started), 8 (unfinished), 16 (outside of the time of its parent) and 32 (a model call
+    around another one, whose tokens and cost count there).
     """
 
-    span_ids: list[str]
-    parents: list[int]
-    depths: list[int]
-    names: list[int]
-    kinds: list[int]
-    operations: list[int]
-    models: list[int]
-    statuses: list[int]
-    starts: list[int | None]
-    durations: list[int | None]
-    first_tokens: list[int | None]
-    input_tokens: list[int | None]
-    output_tokens: list[int | None]
-    costs: list[int | None]
-    flags: list[int]
+    span_ids: Annotated[list[str], JsonField(as_is=True)]
+    parents: Integers
+    depths: Integers
+    names: Integers
+    kinds: Integers
+    operations: Integers
+    models: Integers
+    statuses: Integers
+    starts: KnownIntegers
+    durations: KnownIntegers
+    first_tokens: KnownIntegers
+    input_tokens: KnownIntegers
+    output_tokens: KnownIntegers
+    costs: KnownIntegers
+    flags: Integers
 
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
     """A trace without contents.
 
-    `root` is the place of the span that names the trace: its true root, or the earliest span
-    until that arrives.
-    `start_us` is the first start, in Unix microseconds, `last_us` the last moment that is known.
+    `root` is the position of the span that names the trace: its true root, or the earliest span
+    until that arrives. `start_us` is the first start, `last_us` the last known moment.
+
+    `revision` is the newest of its spans: what was written later is not in it.
     """
 
     trace_id: str
@@ -334,28 +353,32 @@ class Skeleton:
     last_us: int
     root: int | None
     revision: int
-    """The newest revision of its spans: what was written later is not in it."""
     texts: tuple[str, ...]
     columns: Columns
 
 
+def milliseconds(microseconds: int | None) -> float | None:
+    """Milliseconds with the microseconds as decimals."""
+    return None if microseconds is None else microseconds / 1_000
+
+
 @dataclass(frozen=True, slots=True)
 class Percentiles:
-    """Of `n` durations in microseconds, each the value of a real one (nearest rank).
+    """Percentiles of `n` durations (nearest rank). All are None if there are none.
 
-    All are None where there are none.
+    The JSON has them in milliseconds.
     """
 
     n: int
-    p50_us: int | None
-    p95_us: int | None
-    p99_us: int | None
-    max_us: int | None
+    p50_us: Annotated[int | None, JsonField("p50", write=milliseconds)]
+    p95_us: Annotated[int | None, JsonField("p95", write=milliseconds)]
+    p99_us: Annotated[int | None, JsonField("p99", write=milliseconds)]
+    max_us: Annotated[int | None, JsonField("max", write=milliseconds)]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolUsage:
-    """The calls of one tool among the spans."""
+    """The calls of one tool."""
 
     name: str
     calls: int
@@ -365,32 +388,80 @@ class ToolUsage:
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """The spans of one model, '' for those without. `latency` is that of its counted calls."""
+    """The spans of one model, '' for spans without one. `latency` is that of its counted calls."""
 
-    name: str
-    sums: Sums
+    name: Annotated[str, JsonField("model")]
+    sums: Annotated[Sums, JsonField(inline=True)]
     latency: Percentiles
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """A set of spans in numbers, by the names of the tool `fetch_spans_summary`."""
+
+    total_spans: int
+    by_operation: Mapping[str, int]
+    by_status: Mapping[str, int]
+    start_us: int | None
+    last_us: int | None
+    total_duration_ms: float | None
+    busy_ms: float
+    total_cost: float | None
+    unpriced: int
+    total_input_tokens: int | None
+    total_output_tokens: int | None
+    cached_tokens: int | None
+    cache_write_tokens: int | None
+    reasoning_tokens: int | None
+    unmetered: int
+    models_used: tuple[str, ...]
+    labels_found: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """A set of spans in all. `snapshot` is the newest revision seen, but for the analyst's own.
+    """A set of spans in all, with the worst of them.
 
-    `wall_us` is the time from the first start to the last end; `sums.busy_us` the sum of durations.
+    `snapshot` is the newest revision, except for those of the analyst's own spans. `wall_us` is the
+    time from the first start to the last end.
     """
 
-    snapshot: int
-    sums: Sums
-    start_us: int | None
-    last_us: int | None
-    wall_us: int | None
-    by_operation: tuple[tuple[str, int], ...]
-    by_status: tuple[tuple[str, int], ...]
+    snapshot: Annotated[int, JsonField("snapshot_id")]
+    sums: Annotated[Sums, JsonField(omit=True)]
+    start_us: Annotated[int | None, JsonField(omit=True)]
+    last_us: Annotated[int | None, JsonField(omit=True)]
+    wall_us: Annotated[int | None, JsonField(omit=True)]
+    by_operation: Annotated[tuple[tuple[str, int], ...], JsonField(omit=True)]
+    by_status: Annotated[tuple[tuple[str, int], ...], JsonField(omit=True)]
     latency: Percentiles
-    time_to_first_token: Percentiles
-    models: tuple[ModelUsage, ...]
-    tools: tuple[ToolUsage, ...]
-    labels: tuple[LabelCount, ...]
-    errors: tuple[ListedSpan, ...]
-    slowest: tuple[ListedSpan, ...]
-    most_expensive: tuple[ListedSpan, ...]
+    time_to_first_token: Annotated[Percentiles, JsonField("ttft")]
+    models: Annotated[tuple[ModelUsage, ...], JsonField("model_breakdown")]
+    tools: Annotated[tuple[ToolUsage, ...], JsonField("tool_usage")]
+    labels: Annotated[tuple[LabelCount, ...], JsonField(omit=True)]
+    errors: Annotated[tuple[ListedSpan, ...], JsonField("error_spans")]
+    slowest: Annotated[tuple[ListedSpan, ...], JsonField("slowest_spans")]
+    most_expensive: Annotated[tuple[ListedSpan, ...], JsonField("expensive_spans")]
+
+    @json_property
+    def summary(self) -> Figures:
+        """The figures of all spans together."""
+        totals = self.sums.totals
+        return Figures(
+            total_spans=totals.spans,
+            by_operation=dict(self.by_operation),
+            by_status=dict(self.by_status),
+            start_us=self.start_us,
+            last_us=self.last_us,
+            total_duration_ms=milliseconds(self.wall_us),
+            busy_ms=self.sums.busy_us / 1_000,
+            total_cost=totals.cost,
+            unpriced=totals.unpriced,
+            total_input_tokens=totals.tokens.input,
+            total_output_tokens=totals.tokens.output,
+            cached_tokens=totals.tokens.cached,
+            cache_write_tokens=totals.tokens.cache_write,
+            reasoning_tokens=totals.tokens.reasoning,
+            unmetered=totals.unmetered,
+            models_used=tuple(model.name for model in self.models),
+            labels_found=tuple(label.name for label in self.labels),
+        )

@@ -1,14 +1,14 @@
 // What the answers of a conversation took, as it was recorded: it is not saved with them.
 import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { client, ok } from "../../api/client";
-import type { AgentConversation, Run } from "../../api/schema";
+import type { AgentConversation, RunSummary } from "../../api/schema";
 import { RECORDED } from "../../live/events";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 
 const MOST = 200;
 
 /** The runs of its saved answers by their traces, as far as they are recorded still. */
-export function useRecordedRuns(saved: AgentConversation | null): ReadonlyMap<string, Run> {
+export function useRecordedRuns(saved: AgentConversation | null): ReadonlyMap<string, RunSummary> {
   const id = saved?.id ?? "";
   const ended = saved?.exchanges.filter((each) => each.stop_reason !== null) ?? [];
   const queryKey = ["analyst", "runs", id, ended.length];

@@ -1,7 +1,7 @@
 // A session: its saved turns with their branches, its running turns, and the message field.
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useRef, useState } from "react";
-import type { Run, Session } from "../../api/schema";
+import type { RunSummary, Session } from "../../api/schema";
 import { Button } from "../../components/Button";
 import { Menu } from "../../components/Menu";
 import { useNotices } from "../../components/Notices";
@@ -136,7 +136,7 @@ export function SessionConversation({ id, session, live, onSaved }: Props) {
 interface BranchTurnProps {
   turn: BranchTurn;
   /** The recorded run of the turn; null if it is unknown. */
-  run: Run | null;
+  run: RunSummary | null;
   isLast: boolean;
   onAskAgain: (question: string) => void;
   /** Null while branching is not possible. */

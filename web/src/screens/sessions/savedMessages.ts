@@ -1,5 +1,5 @@
 // The turn of a saved branch, in the shape in which the page shows any turn.
-import type { Run } from "../../api/schema";
+import type { RunSummary } from "../../api/schema";
 import { type SavedTurn, savedCall, savedTurn } from "../../conversation/savedTurn";
 import type { Item } from "../../conversation/turn/turn";
 import { isRecord, parsed } from "../../conversation/turn/wording";
@@ -7,7 +7,7 @@ import type { BranchTurn, Saved } from "./branches";
 
 const MOST_ERROR = 400;
 
-export function savedMessages(turn: BranchTurn, run: Run | null): SavedTurn {
+export function savedMessages(turn: BranchTurn, run: RunSummary | null): SavedTurn {
   const { question, messages } = turn;
   const results = new Map(
     messages.flatMap((each) => (each.role === "tool" ? [[keyOf(each), each] as const] : [])),

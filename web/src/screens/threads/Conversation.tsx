@@ -1,7 +1,7 @@
 // What was said in a thread, run by run, the newest at the bottom; earlier runs on demand.
 import { Link, useSearch } from "@tanstack/react-router";
 import { useEffect, useLayoutEffect, useRef } from "react";
-import type { Run } from "../../api/schema";
+import type { RunSummary } from "../../api/schema";
 import { StatusBadge } from "../../components/Badge";
 import { Button } from "../../components/Button";
 import { Messages } from "../../components/messages/Messages";
@@ -14,7 +14,7 @@ import { tokensOf } from "./rows";
 import styles from "./ThreadScreen.module.css";
 import { type Turn, useConversation } from "./useConversation";
 
-export function Conversation({ runs }: { runs: RowList<Run> }) {
+export function Conversation({ runs }: { runs: RowList<RunSummary> }) {
   const turns = useConversation(runs.rows, runs.hasMore);
   const { run: chosen } = useSearch({ from: "/threads/$threadId" });
   const scroller = useRef<HTMLElement>(null);

@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { client, ok } from "../../api/client";
-import type { Thread } from "../../api/schema";
+import type { ThreadSummary } from "../../api/schema";
 import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
 import { useNotices } from "../../components/Notices";
@@ -12,7 +12,7 @@ import { counted } from "../../format/numbers";
 
 interface Props {
   threadId: string;
-  thread: Thread | undefined;
+  thread: ThreadSummary | undefined;
 }
 
 export function DeleteThread({ threadId, thread }: Props) {

@@ -1,6 +1,6 @@
 // The runs of a thread: choosing one marks what it added to the conversation.
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import type { Run } from "../../api/schema";
+import type { RunSummary } from "../../api/schema";
 import { StatusBadge } from "../../components/Badge";
 import { Errors } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
@@ -12,9 +12,9 @@ import { visible } from "../../text/visible";
 import { tokensOf } from "./rows";
 import styles from "./ThreadScreen.module.css";
 
-const runId = (run: Run) => run.run_id;
+const runId = (run: RunSummary) => run.run_id;
 
-const COLUMNS: readonly Column<Run>[] = [
+const COLUMNS: readonly Column<RunSummary>[] = [
   {
     id: "question",
     name: "Run",
@@ -63,7 +63,7 @@ const COLUMNS: readonly Column<Run>[] = [
   },
 ];
 
-export function RunList({ threadId, runs }: { threadId: string; runs: RowList<Run> }) {
+export function RunList({ threadId, runs }: { threadId: string; runs: RowList<RunSummary> }) {
   const { run: chosen } = useSearch({ from: "/threads/$threadId" });
   const navigate = useNavigate({ from: "/threads/$threadId" });
   const mark = (run: string | undefined) =>

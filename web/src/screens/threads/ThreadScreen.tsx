@@ -3,7 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { client, ok } from "../../api/client";
-import type { Run, Thread } from "../../api/schema";
+import type { RunSummary, ThreadSummary } from "../../api/schema";
 import { Badge } from "../../components/Badge";
 import { CopyButton } from "../../components/CopyButton";
 import { written } from "../../components/query/editing";
@@ -21,7 +21,7 @@ import { titleOf, tokensOf } from "./rows";
 import styles from "./ThreadScreen.module.css";
 
 const RUNS = 10; // each is read with what was said in it
-const runId = (run: Run) => run.run_id;
+const runId = (run: RunSummary) => run.run_id;
 
 export function ThreadScreen() {
   const { threadId } = useParams({ from: "/threads/$threadId" });
@@ -34,7 +34,7 @@ export function ThreadScreen() {
     },
   });
   useLiveRefresh(WRITTEN, () => thread.refetch());
-  const runs = useRowList<Run>({
+  const runs = useRowList<RunSummary>({
     key: ["thread", threadId, "runs"],
     read: (cursor, signal) => {
       const asked = { query, limit: RUNS, ...(cursor ? { cursor } : {}) };
@@ -84,13 +84,13 @@ function inShell(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-function shortTitle(thread: Thread): string {
+function shortTitle(thread: ThreadSummary): string {
   const line = titleOf(thread).split("\n", 1)[0] ?? "";
   const { shown, left } = cut(line, 120);
   return visible(left > 0 ? `${shown}…` : shown);
 }
 
-function Sums({ thread }: { thread: Thread }) {
+function Sums({ thread }: { thread: ThreadSummary }) {
   const { sums } = thread;
   return (
     <>

@@ -1,5 +1,5 @@
 // The columns of the list of threads.
-import type { Thread } from "../../api/schema";
+import type { ThreadSummary } from "../../api/schema";
 import { Ago, Errors, Labels, Names } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
 import { count, shortCost, shortCount, unit } from "../../format/numbers";
@@ -7,9 +7,9 @@ import { moment } from "../../format/times";
 import { visible } from "../../text/visible";
 import { titleOf, tokensOf } from "./rows";
 
-export const threadId = (thread: Thread) => thread.thread_id;
+export const threadId = (thread: ThreadSummary) => thread.thread_id;
 
-export const THREAD_COLUMNS: readonly Column<Thread>[] = [
+export const THREAD_COLUMNS: readonly Column<ThreadSummary>[] = [
   {
     id: "title",
     name: "Thread",

@@ -1,7 +1,7 @@
 // What was said in a run, out of the requests and replies of its model calls.
 import { type QueryClient, queryOptions } from "@tanstack/react-query";
 import { client, getJson, ok } from "../../api/client";
-import type { ListedSpan, Run, SpanContent } from "../../api/schema";
+import type { ListedSpan, RunSummary, SpanContent } from "../../api/schema";
 import { type MarkedText, textBytes, unmarked, wholeValue } from "../../components/messages/blobs";
 import { isObject, messagesInText, parsed } from "../../components/messages/chat";
 import { textMessage } from "../../components/messages/message";
@@ -18,7 +18,7 @@ const MOST_CALLS = 20;
 const MOST_BYTES = 2_000_000;
 
 /** What was said in a run. It is read again when the run has gone on. */
-export function saidIn(run: Run, queries: QueryClient) {
+export function saidIn(run: RunSummary, queries: QueryClient) {
   return queryOptions({
     queryKey: ["said", run.run_id, run.last_us, run.sums.spans, run.status],
     queryFn: ({ signal }) => readRun(run, queries, signal),
@@ -26,7 +26,7 @@ export function saidIn(run: Run, queries: QueryClient) {
   });
 }
 
-async function readRun(run: Run, queries: QueryClient, signal: AbortSignal): Promise<Said> {
+async function readRun(run: RunSummary, queries: QueryClient, signal: AbortSignal): Promise<Said> {
   const asked = { run_ids: [run.run_id], kind: ["model" as const], limit: MOST_CALLS };
   const page = await ok(client.GET("/api/v1/spans", { params: { query: asked }, signal }));
   const calls = page.data.filter((call) => call.counted);
@@ -46,7 +46,7 @@ async function readRun(run: Run, queries: QueryClient, signal: AbortSignal): Pro
 }
 
 /** A run without a model call says what went in and came out at its root. */
-function withoutCalls(run: Run): Said {
+function withoutCalls(run: RunSummary): Said {
   const request = run.question ? [textMessage("input", run.question)] : [];
   const reply = run.answer ? [textMessage("output", run.answer)] : [];
   return { request, reply, error: null, left: null };

@@ -1,7 +1,7 @@
 // What the screens of threads read out of the rows of the server.
-import type { Sums, Thread } from "../../api/schema";
+import type { Sums, ThreadSummary } from "../../api/schema";
 
-export function titleOf(thread: Thread): string {
+export function titleOf(thread: ThreadSummary): string {
   return thread.title || thread.thread_id;
 }
 

@@ -1,13 +1,13 @@
 // The conversation of a thread, run by run: what each added to it.
 import { type UseQueryResult, useQueries, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
-import type { Run } from "../../api/schema";
+import type { RunSummary } from "../../api/schema";
 import type { Message } from "../../components/messages/message";
 import { addedByEach } from "./merging";
 import { type Said, saidIn } from "./reading";
 
 export interface Turn {
-  run: Run;
+  run: RunSummary;
   /** What it added; null while it is being read. */
   messages: readonly Message[] | null;
   said: Said | null;
@@ -19,7 +19,7 @@ export interface Turn {
  * The turns of runs that are given newest first, as they are listed; the oldest first. Of the
  * oldest run nobody knows what was said before it while there are earlier ones: it is left out.
  */
-export function useConversation(runs: readonly Run[], hasEarlier: boolean): readonly Turn[] {
+export function useConversation(runs: readonly RunSummary[], hasEarlier: boolean): readonly Turn[] {
   const queries = useQueryClient();
   const inOrder = useMemo(() => runs.toReversed(), [runs]);
   const read = useQueries({ queries: inOrder.map((run) => saidIn(run, queries)), combine });

@@ -2,7 +2,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { client, ok } from "../../api/client";
-import type { Run } from "../../api/schema";
+import type { RunSummary } from "../../api/schema";
 import { ConfirmDialog } from "../../components/ConfirmDialog";
 import { Dialog } from "../../components/Dialog";
 import { Menu } from "../../components/Menu";
@@ -15,7 +15,7 @@ import styles from "./RunActions.module.css";
 import { useAskAnalyst } from "./useAskAnalyst";
 
 interface Props {
-  run: Run;
+  run: RunSummary;
   /** After it was deleted, and everything that was read is held to be old: leave it. */
   onGone: () => Promise<void> | void;
 }
@@ -50,7 +50,7 @@ export function RunActions({ run, onGone }: Props) {
 }
 
 interface DeleteProps {
-  run: Run;
+  run: RunSummary;
   onGone: () => Promise<void> | void;
   onClose: () => void;
 }

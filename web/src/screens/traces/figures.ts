@@ -1,9 +1,9 @@
 // Figures of runs and spans as their lists show them.
-import type { Tokens } from "../../api/schema";
+import type { Usage } from "../../api/schema";
 import { shortCount, UNKNOWN } from "../../format/numbers";
 
 /** "39.3K → 772": tokens in and out. */
-export function inAndOut({ input, output }: Pick<Tokens, "input" | "output">): string {
+export function inAndOut({ input, output }: Pick<Usage, "input" | "output">): string {
   if (input === null && output === null) return UNKNOWN;
   return `${shortCount(input)} → ${shortCount(output)}`;
 }

@@ -1,5 +1,5 @@
 // The columns of the list of runs.
-import type { Run } from "../../api/schema";
+import type { RunSummary } from "../../api/schema";
 import { StatusBadge } from "../../components/Badge";
 import { Ago, Errors, Labels, Names } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
@@ -8,9 +8,9 @@ import { visible } from "../../text/visible";
 import { inAndOut } from "./figures";
 import { runTitle } from "./runTitle";
 
-export const runId = (run: Run) => run.run_id;
+export const runId = (run: RunSummary) => run.run_id;
 
-export const RUN_COLUMNS: readonly Column<Run>[] = [
+export const RUN_COLUMNS: readonly Column<RunSummary>[] = [
   {
     id: "title",
     name: "Run",

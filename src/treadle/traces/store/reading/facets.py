@@ -22,7 +22,7 @@ from treadle.traces.store.reading.runs import fitting_rows
 from treadle.traces.store.reading.spans import conditions
 from treadle.traces.store.reading.text_terms import add_holds
 from treadle.traces.store.reading.where import Sql, resolved
-from treadle.traces.store.results import Facets, ValueCount, Values, plain
+from treadle.traces.store.results import Facets, FieldValues, ValueCount, plain
 
 MOST_READ = 200_000
 """Spans, runs or threads that are counted, the newest of more."""
@@ -74,7 +74,7 @@ COUNTED = frozenset({*_GROUPED, *_COLUMNS})
 
 def value_counts(
     connection: sqlite3.Connection, field: Field, query: Query, *, text: str = "", limit: int
-) -> Values:
+) -> FieldValues:
     """The values of a field that hold `text` and how many spans that fit have each.
 
     Those that begin with it come first. The case of ASCII letters does not count. Raises
@@ -96,15 +96,15 @@ def value_counts(
         f" ORDER BY {place} > 1, many DESC, value LIMIT ?",
         (*rows.values, packed(text), packed(text), limit + 1),
     ).fetchall()
-    data = tuple(ValueCount(plain(value), count) for value, count in found[:limit])
-    return Values(data, more=len(found) > limit)
+    counts = tuple(ValueCount(plain(value), count) for value, count in found[:limit])
+    return FieldValues(field, counts, more=len(found) > limit)
 
 
 def facet_counts(connection: sqlite3.Connection, rows: Rows, query: Query, *, limit: int) -> Facets:
     """How many of the rows that fit have each value of the facets of their list."""
     add_holds(connection)
     query = resolved(connection, query)
-    found: dict[Field, Values] = {}
+    found: dict[Field, FieldValues] = {}
     complete = True
     for alike, fields in _counted_alike(query, FACETS[rows]):
         if rows is Rows.SPANS:
@@ -114,8 +114,8 @@ def facet_counts(connection: sqlite3.Connection, rows: Rows, query: Query, *, li
         complete = complete and whole
         for label in filterfalse(is_shown, tuple(counts.get(Field.LABEL, ()))):
             del counts[Field.LABEL][label]
-        found |= {field: _most(counts[field], limit) for field in fields}
-    return Facets({field: found[field] for field in FACETS[rows]}, complete)
+        found |= {field: _most(field, counts[field], limit) for field in fields}
+    return Facets(rows, tuple(found[field] for field in FACETS[rows]), complete)
 
 
 def _counted_alike(
@@ -136,10 +136,11 @@ def _counted_alike(
             yield Query(tuple(rest)), (field,)
 
 
-def _most(counts: Counter[str], limit: int) -> Values:
+def _most(field: Field, counts: Counter[str], limit: int) -> FieldValues:
     """Those that most have, at most `limit`; of equals in their order."""
     ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-    return Values(tuple(ValueCount(*each) for each in ordered[:limit]), more=len(ordered) > limit)
+    values = tuple(ValueCount(*each) for each in ordered[:limit])
+    return FieldValues(field, values, more=len(ordered) > limit)
 
 
 def _rows(connection: sqlite3.Connection, field: Field, query: Query) -> Sql:

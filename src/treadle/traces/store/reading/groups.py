@@ -18,7 +18,7 @@ from treadle.traces.query.conditions import (
     Query,
     any_of,
 )
-from treadle.traces.query.pages import Page
+from treadle.traces.query.pages import Page, Pagination
 from treadle.traces.store.counters import CONTRIBUTIONS, COUNTER_COLUMNS, COUNTER_NAMES, TOTALS
 from treadle.traces.store.reading.planning import HOUR_US, whole_source
 from treadle.traces.store.reading.spans import check_page, conditions
@@ -89,7 +89,8 @@ def groups_page(
         ).fetchall()
         counted = f"SELECT count(*) FROM ({kept.text})"
         (total,) = connection.execute(counted, kept.values).fetchone()
-        return Page(tuple(Group(plain(row[0]), sums(*row[1:])) for row in found), total, None)
+        data = tuple(Group(plain(row[0]), sums(*row[1:])) for row in found)
+        return Page(data, Pagination(offset, limit, total, None))
     rows = _added_up(connection, by, query, bucket_seconds)
     order = "value DESC" if by is GroupBy.TIME else "spans DESC, value"
     statement = (
@@ -99,7 +100,7 @@ def groups_page(
     found = connection.execute(statement, (*rows.values, *page)).fetchall()
     data = tuple(Group(plain(row[0]), sums(*row[1:-1])) for row in found)
     total = found[0][-1] if found else (None if offset else 0)
-    return Page(data, total, None)
+    return Page(data, Pagination(offset, limit, total, None))
 
 
 def sums_of(connection: sqlite3.Connection, query: Query) -> Sums:
@@ -113,7 +114,7 @@ def label_counts(connection: sqlite3.Connection, query: Query, *, limit: int) ->
     """The labels of the spans that fit, those of most spans first."""
     page = groups_page(connection, GroupBy.LABEL, query, limit=limit)
     data = (LabelCount(str(group.value), group.sums.totals.spans) for group in page.data)
-    return LabelCounts(tuple(data), page.total or 0)
+    return LabelCounts(tuple(data), page.pagination.total or 0)
 
 
 def value_rows(connection: sqlite3.Connection, by: GroupBy, query: Query) -> Sql:

@@ -19,6 +19,7 @@ from treadle.traces.store.reading import (
 )
 from treadle.traces.store.results import (
     Facets,
+    FieldValues,
     Group,
     Hit,
     LabelCounts,
@@ -27,7 +28,6 @@ from treadle.traces.store.results import (
     Skeleton,
     Summary,
     ThreadSummary,
-    Values,
 )
 
 _EVERYTHING = Query()
@@ -92,7 +92,7 @@ class ReadingStore:
 
     def values(
         self, field: Field, query: Query = _EVERYTHING, *, text: str = "", limit: int = 20
-    ) -> Values:
+    ) -> FieldValues:
         with self.reader() as connection:
             return facets.value_counts(connection, field, query, text=text, limit=limit)
 

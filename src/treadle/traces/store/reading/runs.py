@@ -21,7 +21,15 @@ from treadle.traces.query.conditions import (
     Sort,
     SortKey,
 )
-from treadle.traces.query.pages import Page, Part, Position, list_name, read_cursor, write_cursor
+from treadle.traces.query.pages import (
+    Page,
+    Pagination,
+    Part,
+    Position,
+    list_name,
+    read_cursor,
+    write_cursor,
+)
 from treadle.traces.store import contents
 from treadle.traces.store.packing import packed
 from treadle.traces.store.reading.planning import ALL_SPANS, best_source
@@ -255,11 +263,9 @@ def _page(
     total = None
     if after is None:
         total = _total(connection, listed, where, query) if more or not rows else offset + len(rows)
-    return Page(
-        tuple(summary(row[1:]) for row in rows[:limit]),
-        total,
-        write_cursor(end, name) if end else None,
-    )
+    data = tuple(summary(row[1:]) for row in rows[:limit])
+    next_cursor = write_cursor(end, name) if end else None
+    return Page(data, Pagination(offset, limit, total, next_cursor))
 
 
 def _behind(value: str, after: Position | None, sort: Sort) -> Sql:

@@ -28,7 +28,7 @@ def search_page(
     page = spans_page(connection, query, **part)
     wanted = re.compile("|".join(map(_regex, terms)), re.IGNORECASE)
     hits = tuple(_hit(connection, span, wanted) for span in page.data)
-    return Page(hits, page.total, page.next_cursor)
+    return Page(hits, page.pagination)
 
 
 def _regex(term: Condition) -> str:

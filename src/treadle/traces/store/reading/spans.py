@@ -6,7 +6,14 @@ from typing import Any
 
 from treadle.errors import UsageError
 from treadle.traces.query.conditions import NEWEST, Field, Query, Sort, SortKey
-from treadle.traces.query.pages import Page, Position, list_name, read_cursor, write_cursor
+from treadle.traces.query.pages import (
+    Page,
+    Pagination,
+    Position,
+    list_name,
+    read_cursor,
+    write_cursor,
+)
 from treadle.traces.store.reading.planning import ALL_SPANS, Source, best_source, whole_source
 from treadle.traces.store.reading.text_terms import add_holds
 from treadle.traces.store.reading.where import (
@@ -62,7 +69,8 @@ def spans_page(
     data = tuple(LISTED_SPAN.read(row[1:]) for row in shown)
     total = None if after else _total(connection, query, len(rows), more=more)
     last = Position(shown[-1][0], data[-1].key) if more and shown else None
-    return Page(data, total, write_cursor(last, name) if last else None)
+    next_cursor = write_cursor(last, name) if last else None
+    return Page(data, Pagination(offset, limit, total, next_cursor))
 
 
 def conditions(source: Source, query: Query) -> Sql:

@@ -2,7 +2,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { isNotFound } from "../../../api/client";
-import type { ListedSpan, Run } from "../../../api/schema";
+import type { ListedSpan, RunSummary } from "../../../api/schema";
 import { KindMark, StatusBadge } from "../../../components/Badge";
 import { Keys } from "../../../components/Keys";
 import { Messages } from "../../../components/messages/Messages";
@@ -22,7 +22,7 @@ import { type RunInShort, runInShort, useReadAhead } from "./reading";
 interface Props {
   runId: string;
   /** Those of the list. */
-  rows: readonly Run[];
+  rows: readonly RunSummary[];
   /** After it was deleted. */
   onGone: () => void;
 }
@@ -58,7 +58,7 @@ export function RunPeek({ runId, rows, onGone }: Props) {
   );
 }
 
-function Header({ run, onGone }: { run: Run; onGone: () => void }) {
+function Header({ run, onGone }: { run: RunSummary; onGone: () => void }) {
   const { sums } = run;
   const missing = sums.cost !== null && sums.unpriced > 0 ? "+" : "";
   return (
@@ -124,7 +124,7 @@ function Fact({
 }
 
 /** The beginning of what went in and came out, as the list knows it. */
-function Said({ run }: { run: Run }) {
+function Said({ run }: { run: RunSummary }) {
   const messages = [
     ...(run.question ? [textMessage("input", run.question)] : []),
     ...(run.answer ? [textMessage("output", run.answer)] : []),

@@ -2,7 +2,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { client, getJson, ok } from "../../../api/client";
-import type { ListedSpan, Run, RunWithSpans, SpanContent } from "../../../api/schema";
+import type { ListedSpan, RunSummary, RunWithSpans, SpanContent } from "../../../api/schema";
 import type { SpanIds } from "../../../format/spanKey";
 
 const AHEAD_MS = 250;
@@ -16,7 +16,7 @@ export interface RunInShort {
 }
 
 /** `row` is the run as the list has it: it is read again when that is another. */
-export function runInShort(runId: string, row: Run | undefined) {
+export function runInShort(runId: string, row: RunSummary | undefined) {
   const version = row ? `${row.last_us} ${row.sums.spans} ${row.status}` : "";
   return queryOptions({
     queryKey: ["run in short", runId, version],
