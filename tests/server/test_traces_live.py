@@ -15,7 +15,7 @@ from tests.server.serving import Served, serving
 from tests.spans.runs import span as small_span
 from treadle.events import EventBus
 from treadle.server.event_log import EventLog
-from treadle.server.live_spans import TOLD_AT_ONCE, LiveSpans
+from treadle.server.live_spans import MAX_SPANS, LiveSpans
 from treadle.traces import SqliteTraceStore
 from treadle.traces.store.protocol import Changes, SpanChange
 
@@ -166,9 +166,9 @@ async def test_a_flood_is_told_in_part_and_the_rest_counted() -> None:
                 kinds.append(getattr(told, "type", "gap"))
                 if kinds[-1] == "SpansLeftOut":
                     break
-        assert kinds == ["SpanEnded"] * TOLD_AT_ONCE + ["SpansLeftOut"]
+        assert kinds == ["SpanEnded"] * MAX_SPANS + ["SpansLeftOut"]
         last = json.loads(told.text)  # type: ignore[union-attr]
-        assert last["count"] == 100_000 - TOLD_AT_ONCE
+        assert last["count"] == 100_000 - MAX_SPANS
         assert last["revision"] == 100_000
 
 

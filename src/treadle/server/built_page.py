@@ -127,8 +127,8 @@ class BuiltPage:
         known = request.scope.get("state", {}).get(OWN_PEER) is True
         if known and (trace := _TRACE.fullmatch(request.scope["raw_path"])):
             # The browser reads the trace while the scripts load; the page then uses that answer.
-            wanted = f"</api/v1/{trace[1].decode()}>"
-            headers["Link"] = f"{wanted}; rel=preload; as=fetch; crossorigin=anonymous"
+            address = f"</api/v1/{trace[1].decode()}>"
+            headers["Link"] = f"{address}; rel=preload; as=fetch; crossorigin=anonymous"
         return HTMLResponse(index.replace(_NONCE, nonce), headers=headers)
 
     async def _file(self, request: Request) -> Response:

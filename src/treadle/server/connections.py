@@ -27,7 +27,7 @@ _PIPELINED = 16
 """The maximum number of requests that a client sends before an answer. uvicorn continues to read
 after each answer, so their number was unlimited: 14 MB of requests took 470 MB.
 """
-_WANTED_DESCRIPTORS = 8192
+_MAX_DESCRIPTORS = 8192
 
 
 @dataclass(slots=True)
@@ -164,12 +164,10 @@ def most_strangers() -> int:
     except ImportError:  # not on every system
         return 128
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = (
-        _WANTED_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(_WANTED_DESCRIPTORS, hard)
-    )
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        soft = wanted
+    target = _MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(_MAX_DESCRIPTORS, hard)
+    if soft != resource.RLIM_INFINITY and soft < target:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
+        soft = target
     if soft == resource.RLIM_INFINITY:
-        return _WANTED_DESCRIPTORS // 4
-    return min(soft, _WANTED_DESCRIPTORS) // 4
+        return _MAX_DESCRIPTORS // 4
+    return min(soft, _MAX_DESCRIPTORS) // 4

@@ -82,12 +82,12 @@ class EventLog(Listener):
             if not self._forgotten <= seen <= self.newest:
                 lost, seen = seen, self._forgotten
                 yield Gap(lost, seen + 1)
-            place = bisect_right(self._events, seen, key=lambda event: event.seq)
-            if place == len(self._events):
+            index = bisect_right(self._events, seen, key=lambda event: event.seq)
+            if index == len(self._events):
                 grown = self._grown
                 await grown.wait()
                 continue
-            event = self._events[place]
+            event = self._events[index]
             seen = event.seq
             if request_id in {None, event.request_id}:
                 yield event

@@ -25,7 +25,7 @@ _BATCHES_SQL = """
         (SELECT count(*) FROM items i WHERE i.experiment = b.experiment)
     FROM (SELECT * FROM batches ORDER BY id DESC LIMIT ?) b"""
 
-_Place = tuple[str, str | None]
+_Key = tuple[str, str | None]
 _Seen = tuple[object, int | None, int | None]
 """A comparable state, the number of finished runs, and the number of all runs."""
 
@@ -46,8 +46,8 @@ async def experiments_followed(path: Path, bus: EventBus) -> AsyncIterator[None]
 
 async def _follow(feed: "_Feed", bus: EventBus) -> None:
     while True:
-        for place, (_, done, total) in (await asyncio.to_thread(feed.changes)).items():
-            experiment_id, batch_id = place
+        for key, (_, done, total) in (await asyncio.to_thread(feed.changes)).items():
+            experiment_id, batch_id = key
             await bus.publish(
                 ExperimentChanged(
                     request_id=NO_REQUEST,
@@ -67,14 +67,14 @@ class _Feed:
         self._path = path
         self._connection: sqlite3.Connection | None = None
         self._version: int | None = None
-        self._seen: dict[_Place, _Seen] = {}
+        self._seen: dict[_Key, _Seen] = {}
         self._missing = not path.exists()
 
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
 
-    def changes(self) -> Mapping[_Place, _Seen]:
+    def changes(self) -> Mapping[_Key, _Seen]:
         """The changes since the last call, or none at the first call and after a failed read."""
         if self._connection is None and not self._path.exists():
             return {}
@@ -83,7 +83,7 @@ class _Feed:
         except sqlite3.Error:  # another process creates or locks the file
             return {}
 
-    def _compared(self) -> dict[_Place, _Seen]:
+    def _compared(self) -> dict[_Key, _Seen]:
         if self._connection is None:
             self._connection = Database(self._path, SCHEMA).connect(read_only=True)
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
@@ -94,13 +94,13 @@ class _Feed:
         before, self._seen, self._version = self._seen, now, version
         if first:
             return {}
-        changed = {place: seen for place, seen in now.items() if before.get(place) != seen}
-        gone = {place for place in before if place not in now and place[1] is None}
+        changed = {key: seen for key, seen in now.items() if before.get(key) != seen}
+        gone = {key for key in before if key not in now and key[1] is None}
         return {**changed, **dict.fromkeys(gone, (None, None, None))}
 
 
-def _state(connection: sqlite3.Connection) -> dict[_Place, _Seen]:
-    found: dict[_Place, _Seen] = {
+def _state(connection: sqlite3.Connection) -> dict[_Key, _Seen]:
+    found: dict[_Key, _Seen] = {
         (experiment, None): (updated_us, None, None)
         for experiment, updated_us in connection.execute(_EXPERIMENTS_SQL)
     }

@@ -18,7 +18,7 @@ TICK_SECONDS = 0.1
 """The feed publishes spans of this period together, each once."""
 POLL_SECONDS = 0.25
 """How often the feed checks for spans of other processes."""
-TOLD_AT_ONCE = 100
+MAX_SPANS = 100
 """Maximum spans published in one tick; the others are only counted."""
 
 
@@ -69,18 +69,18 @@ class LiveSpans:
             self._written.clear()
             # A failed read is repeated later, since `_seen` has not changed.
             with contextlib.suppress(StoreError):
-                await self._tell()
+                await self._publish()
             await asyncio.sleep(TICK_SECONDS)
 
-    async def _tell(self) -> None:
-        changes = await asyncio.to_thread(self._store.changes, self._seen, limit=TOLD_AT_ONCE)
+    async def _publish(self) -> None:
+        changes = await asyncio.to_thread(self._store.changes, self._seen, limit=MAX_SPANS)
         for change in changes.spans:
             await self._bus.publish(_event(change))
         self._seen = changes.newest
         if changes.more:
-            await self._leave_out()
+            await self._skip()
 
-    async def _leave_out(self) -> None:
+    async def _skip(self) -> None:
         """Continue with the newest revision, and publish the number of skipped spans."""
         before = self._seen
         newest: Changes = await asyncio.to_thread(self._store.changes, None)

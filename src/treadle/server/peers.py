@@ -59,7 +59,7 @@ class PeerUsers:
     def __init__(self) -> None:
         self._user = _own_user()
         self._netlink = None if self._user is None else _open_netlink()
-        self._asked = 0
+        self._requests = 0
 
     def close(self) -> None:
         """Close it. Every peer is then unknown."""
@@ -99,26 +99,32 @@ class PeerUsers:
         """The user of the socket at `peer` that is connected to `own`. None if unknown."""
         if self._netlink is None or self._user is None or peer.ip.version != own.ip.version:
             return None
-        self._asked += 1
-        wanted = (
+        self._requests += 1
+        expected = (
             peer.port.to_bytes(2, "big"), own.port.to_bytes(2, "big"),
             peer.ip.packed.ljust(16, b"\0"), own.ip.packed.ljust(16, b"\0"),
         )  # fmt: skip
         family = socket.AF_INET if peer.ip.version == 4 else socket.AF_INET6
         request = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0xFFFF_FFFF)
-        request += _SOCKET_ID.pack(*wanted, 0, _ANY_COOKIE)
-        head = (_HEADER.size + len(request), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, self._asked, 0)
+        request += _SOCKET_ID.pack(*expected, 0, _ANY_COOKIE)
+        head = (
+            _HEADER.size + len(request),
+            _SOCK_DIAG_BY_FAMILY,
+            _NLM_F_REQUEST,
+            self._requests,
+            0,
+        )
         self._netlink.send(_HEADER.pack(*head) + request)
         while True:
             answer = self._netlink.recv(4096)  # raises BlockingIOError without an answer
             _, kind, _, sequence, _ = _HEADER.unpack_from(answer)
-            if sequence == self._asked:
+            if sequence == self._requests:
                 break  # other answers belong to an abandoned request
         if kind != _SOCK_DIAG_BY_FAMILY:
             return None  # no such socket
         _, state, _, _, found, _, _, _, uid, inode = _ANSWER.unpack_from(answer, _HEADER.size)
         # Without a connected socket, the kernel returns a socket that listens on the port.
-        if _SOCKET_ID.unpack(found)[:4] != wanted or state not in _CONNECTED:
+        if _SOCKET_ID.unpack(found)[:4] != expected or state not in _CONNECTED:
             return None
         # A socket that its process closed has no inode, and its user is root.
         return int(uid) if inode else None

@@ -63,7 +63,7 @@ class SecurityHeaders:
 def _completed(headers: object) -> list[tuple[bytes, bytes]]:
     given: list[tuple[bytes, bytes]] = list(headers)  # type: ignore[call-overload]  # of ASGI
     known = {name.lower(): value for name, value in given}
-    wanted = [*_ALWAYS, _POLICY]
+    required = [*_ALWAYS, _POLICY]
     if known.get(b"content-type", b"").startswith(b"text/html"):
-        wanted += _OF_DOCUMENTS
-    return [*given, *(header for header in wanted if header[0] not in known)]
+        required += _OF_DOCUMENTS
+    return [*given, *(header for header in required if header[0] not in known)]

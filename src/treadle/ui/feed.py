@@ -95,14 +95,14 @@ class UiFeed:
         if revision != self._revision:
             self._revision = revision
             await self._bus.publish(UiChanged(request_id=NO_REQUEST, revision=revision, by=by))
-        for asked in await asyncio.to_thread(self._store.requests_after, self._number):
-            self._number = asked.number
-            if asked.page in self._pages:
+        for request in await asyncio.to_thread(self._store.requests_after, self._number):
+            self._number = request.number
+            if request.page in self._pages:
                 await self._bus.publish(
                     UiRequested(
-                        request_id=asked.request_id,
-                        ui_id=asked.id,
-                        page=asked.page,
-                        request=asked.request,
+                        request_id=request.request_id,
+                        ui_id=request.id,
+                        page=request.page,
+                        request=request.request,
                     )
                 )

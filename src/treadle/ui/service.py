@@ -63,17 +63,17 @@ class Ui:
         `request_id` is the id of the call or session that asks. Other processes may serve the page,
         so the answer arrives through the file of the state.
         """
-        asked = await self._put(request, request_id, page)
-        if asked is None:
+        put = await self._put(request, request_id, page)
+        if put is None:
             return Reply()
-        ui_id, asked_page = asked
+        ui_id, page_id = put
         until = self._clock.monotonic() + self._patience
         while self._clock.monotonic() < until:
             await self._clock.sleep(_LOOK_SECONDS)
             answer = await asyncio.to_thread(self._store.answer_to, ui_id)
             if answer is not None:
-                return Reply(asked_page, _ANSWER.validate_python(answer))
-        return Reply(asked_page)
+                return Reply(page_id, _ANSWER.validate_python(answer))
+        return Reply(page_id)
 
     async def tell(self, request: UiRequest, *, request_id: UUID | None = None) -> None:
         """Send a request to the last used page without waiting for its answer."""
@@ -81,12 +81,12 @@ class Ui:
 
     async def answer(self, ui_id: UUID, answer: UiAnswer) -> bool:
         """Save the answer of a page. False if it is too late. Raises NotFoundError, UsageError."""
-        asked = await asyncio.to_thread(self._store.request, ui_id)
-        if asked is None:
+        saved = await asyncio.to_thread(self._store.request, ui_id)
+        if saved is None:
             raise NotFoundError(
                 f"There is no request {ui_id}.", hint="A request is kept for one minute."
             )
-        request = _REQUEST.validate_python(asked.request)
+        request = _REQUEST.validate_python(saved.request)
         if not answers(answer, request):
             raise UsageError(f"{answer.type} does not answer {request.type}.", hint=None)
         return await asyncio.to_thread(self._store.answer, ui_id, answer.fields)

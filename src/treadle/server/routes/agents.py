@@ -68,22 +68,22 @@ async def agents(server: CurrentServer) -> AgentList:
 
 @router.post("/{name}/ask", status_code=202)
 async def ask(
-    server: CurrentServer, name: Annotated[str, Path(min_length=1, max_length=100)], asked: Ask
+    server: CurrentServer, name: Annotated[str, Path(min_length=1, max_length=100)], question: Ask
 ) -> TurnAnswer:
     """Ask an agent. `GET /turns/{request_id}` returns the state; the events are on `/events`."""
     if name not in server.agents.agents:
         raise NotFoundError(f"There is no agent {name!r}.", hint="GET /api/v1/agents lists them.")
-    if asked.page_id is not None:
+    if question.page_id is not None:
         await server.ui.change(
-            Change(), by=asked.page_id
+            Change(), by=question.page_id
         )  # the page becomes the page that was used last
     turn = await server.turns.start_question(
-        asked.question,
-        asked.context,
+        question.question,
+        question.context,
         agent=name,
-        conversation=asked.conversation,
-        model=asked.model,
-        stream=asked.stream,
-        front_end=asked.front_end,
+        conversation=question.conversation,
+        model=question.model,
+        stream=question.stream,
+        front_end=question.front_end,
     )
     return turn_answer(turn)

@@ -18,7 +18,7 @@ from treadle.toolbox.code.request_code_context import CodeContextResult
 router = APIRouter(prefix="/code", tags=["code"])
 
 
-class _Asked(BaseModel):
+class _CodeQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     q: str = Field(min_length=1, max_length=10_000, description="a symbol, a path or a question")
@@ -26,14 +26,14 @@ class _Asked(BaseModel):
     token: str | None = Field(None, description="the server's token, if it has one")
 
 
-class SearchQuery(_Asked):
+class SearchQuery(_CodeQuery):
     """The query, and the form of the results."""
 
     top_k: int = Field(10, ge=1, le=1_000)
     view: View = View.ITEMS
 
 
-class ContextQuery(_Asked):
+class ContextQuery(_CodeQuery):
     """The question, and the maximum tokens of the answer."""
 
     budget: int = Field(4_000, ge=1, le=1_000_000)
@@ -61,7 +61,7 @@ def _fresh_results(server: ServerState, query: SearchQuery) -> SearchResults:
     return server.app.index.search(query.q, top_k=query.top_k, view=query.view)
 
 
-def _check(server: ServerState, query: _Asked) -> None:
+def _check(server: ServerState, query: _CodeQuery) -> None:
     if not query.q.strip():
         raise UsageError("The query is empty.", hint="Set the parameter `q`.")
     if query.repo is not None and not _is_root(query.repo, server.app.root):

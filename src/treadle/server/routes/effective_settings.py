@@ -14,7 +14,7 @@ from treadle.server.configuration import Configured
 router = APIRouter(prefix="/settings", tags=["settings"])
 
 
-class ToldOrigin(BaseModel):
+class ValueOrigin(BaseModel):
     """The source of a value: its layer, and the path and line, the variable or the flag."""
 
     layer: LayerKind
@@ -22,12 +22,12 @@ class ToldOrigin(BaseModel):
     line: int | None
 
     @classmethod
-    def of(cls, origin: Origin) -> "ToldOrigin":
+    def of(cls, origin: Origin) -> "ValueOrigin":
         """The origin as JSON."""
         return cls(layer=origin.layer, source=origin.source or None, line=origin.line)
 
 
-class ToldSetting(BaseModel):
+class EffectiveSetting(BaseModel):
     """A setting, with masked secrets.
 
     People change it in `file`, or with the environment variable `variable`. A repository may not
@@ -37,7 +37,7 @@ class ToldSetting(BaseModel):
     key: str
     value: Any
     default: Any
-    origin: ToldOrigin
+    origin: ValueOrigin
     type: str
     description: str
     needs_consent: bool
@@ -59,7 +59,7 @@ class SettingsAnswer(BaseModel):
     `warnings` name settings that the file of the repository may not set.
     """
 
-    data: list[ToldSetting]
+    data: list[EffectiveSetting]
     files: list[SettingsFile]
     warnings: tuple[str, ...]
 
@@ -75,11 +75,11 @@ def _answer(configured: Configured) -> SettingsAnswer:
     paths = zip(config_paths(configured.root), layers, strict=True)
     return SettingsAnswer(
         data=[
-            ToldSetting(
+            EffectiveSetting(
                 key=each.key,
                 value=each.value,
                 default=each.default,
-                origin=ToldOrigin.of(each.origin),
+                origin=ValueOrigin.of(each.origin),
                 type=each.kind,
                 description=each.description,
                 needs_consent=each.needs_consent,

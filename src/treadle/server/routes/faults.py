@@ -28,7 +28,7 @@ class FaultsQuery(Filter):
     limit: int = Field(50, ge=1, le=1_000)
 
 
-class ToldFinding(TypedDict):
+class ListedFinding(TypedDict):
     """A finding, as `docs/detectors.md` describes it. `also_in` counts later spans."""
 
     trace_id: str
@@ -54,7 +54,7 @@ class FindingList(TypedDict):
     request later.
     """
 
-    data: list[ToldFinding]
+    data: list[ListedFinding]
     total: int
     spans: int
     unexamined: int
@@ -81,14 +81,16 @@ class Runnable(TypedDict):
 
 @router.get("/findings", response_class=Response, responses=json_responses(FindingList))
 async def findings(
-    server: CurrentServer, asked: Annotated[FaultsQuery, Query()], request: Request
+    server: CurrentServer, parameters: Annotated[FaultsQuery, Query()], request: Request
 ) -> Response:
     """The findings of the detectors, in order of time."""
 
     def make() -> FindingList:
-        found = detected(server.traces, asked.wanted(), rules=server.rules, limit=asked.limit)
+        found = detected(
+            server.traces, parameters.wanted(), rules=server.rules, limit=parameters.limit
+        )
         return {
-            "data": [_told(each) for each in found.data],
+            "data": [_listed_finding(each) for each in found.data],
             "total": found.total,
             "spans": found.spans,
             "unexamined": found.unexamined,
@@ -126,9 +128,9 @@ async def can_be_run(
     ids: str,  # noqa: ARG001
 ) -> Response:
     """Whether an experiment can run a recorded call again, at `/runnable/TRACE/SPAN`."""
-    wanted = "/".join(ids_in_path(request, "/runnable/", 2))
-    listed = await asyncio.to_thread(listed_call, server.traces, wanted)
-    found = await opened.runnable(wanted)
+    reference = "/".join(ids_in_path(request, "/runnable/", 2))
+    listed = await asyncio.to_thread(listed_call, server.traces, reference)
+    found = await opened.runnable(reference)
 
     def make() -> Runnable:
         return {
@@ -141,7 +143,7 @@ async def can_be_run(
     return await json_response(request, make)
 
 
-def _told(finding: Finding) -> ToldFinding:
+def _listed_finding(finding: Finding) -> ListedFinding:
     place = finding.evidence
     return {
         "trace_id": place.span.trace_id,

@@ -48,7 +48,7 @@ async def front_end(
             server.app.bridge.define(definition)
     except (ValidationError, UsageError) as error:
         what = error if isinstance(error, UsageError) else _unreadable(error)
-        await _tell(socket, what)
+        await _send_error(socket, what)
         await socket.close(_POLICY_VIOLATION)
         return
     except WebSocketDisconnect:
@@ -78,7 +78,7 @@ async def _receive(socket: WebSocket, connection: Connection) -> None:
         try:
             await receive(connection, await _text(socket))
         except UsageError as error:
-            await _tell(socket, error)
+            await _send_error(socket, error)
 
 
 async def _text(socket: WebSocket) -> str:
@@ -92,7 +92,7 @@ async def _text(socket: WebSocket) -> str:
     return text
 
 
-async def _tell(socket: WebSocket, error: UsageError) -> None:
+async def _send_error(socket: WebSocket, error: UsageError) -> None:
     await socket.send_json({"type": "error", "message": error.message, "hint": error.hint})
 
 

@@ -34,7 +34,7 @@ class TokenPrices(BaseModel):
     stepped: bool
 
 
-class ToldModel(BaseModel):
+class ListedModel(BaseModel):
     """A model. Unknown values are null."""
 
     id: str
@@ -42,7 +42,7 @@ class ToldModel(BaseModel):
     prices: TokenPrices | None
 
 
-class ToldModels(BaseModel):
+class ListedModels(BaseModel):
     """The models of a provider. `error` states why it did not answer; `latency` is in seconds."""
 
     provider: str
@@ -50,17 +50,17 @@ class ToldModels(BaseModel):
     reachable: bool
     error: str | None
     latency: float | None
-    models: list[ToldModel]
+    models: list[ListedModel]
 
 
 class ModelList(BaseModel):
     """The available providers, and the version of the price list."""
 
-    data: list[ToldModels]
+    data: list[ListedModels]
     price_list: str
 
 
-class PriceAsked(BaseModel):
+class PriceQuery(BaseModel):
     """The name of a model in a call, and its provider, as configured or as in spans."""
 
     model_config = ConfigDict(extra="forbid")
@@ -100,30 +100,30 @@ async def models(configured: Configured) -> ModelList:
 
 
 @router.get("/prices")
-async def prices(configured: Configured, asked: Annotated[PriceAsked, Query()]) -> PriceAnswer:
+async def prices(configured: Configured, query: Annotated[PriceQuery, Query()]) -> PriceAnswer:
     """The price of a model. Calls of spans are priced in the same way."""
-    return await asyncio.to_thread(_price, configured, asked.model, asked.provider)
+    return await asyncio.to_thread(_price, configured, query.model, query.provider)
 
 
 def _listed(found: list[ProviderModels]) -> ModelList:
     return ModelList(data=[_provider(each) for each in found], price_list=list_version())
 
 
-def _provider(found: ProviderModels) -> ToldModels:
-    told = []
+def _provider(found: ProviderModels) -> ListedModels:
+    listed = []
     for model in found.models:
         price = None
         if found.provider != EMBEDDED:
             price = listed_price(model.id, found.provider, base_url=found.base_url)
         window = model.context_window or (price.context_window if price else None)
-        told.append(ToldModel(id=model.id, context_window=window, prices=_prices(price)))
-    return ToldModels(
+        listed.append(ListedModel(id=model.id, context_window=window, prices=_prices(price)))
+    return ListedModels(
         provider=found.provider,
         base_url=None if found.base_url is None else secrets.redact(found.base_url),
         reachable=found.reachable,
         error=None if found.error is None else secrets.redact(found.error),
         latency=found.latency,
-        models=told,
+        models=listed,
     )
 
 
@@ -136,19 +136,19 @@ def _prices(price: ListedPrice | None) -> TokenPrices | None:
 def _price(configured: Configuration, model: str, provider: str | None) -> PriceAnswer:
     base_url = _address(configured, provider)
     price = None if provider == EMBEDDED else listed_price(model, provider, base_url=base_url)
-    told = _prices(price)
+    listed = _prices(price)
     reason = None
     if provider == EMBEDDED or (base_url is not None and is_loopback(base_url)):
         reason = "It runs on this machine, where calls have no price."
     elif price is None:
         reason = "The price list does not have this model of this provider."
-    elif told is None:
+    elif listed is None:
         reason = "The price list has the model, but no token price."
     return PriceAnswer(
         model=model,
         provider=provider,
         base_url=None if base_url is None else secrets.redact(base_url),
-        prices=told,
+        prices=listed,
         context_window=price.context_window if price else None,
         price_list=list_version(),
         found_by="address" if base_url is not None else "provider" if provider else "model",

@@ -26,14 +26,14 @@ from treadle.llm.provider_states import (
 )
 from treadle.llm.saved_keys import KeyLocation
 from treadle.server.configuration import Configuration, Configured
-from treadle.server.routes.effective_settings import ToldOrigin
+from treadle.server.routes.effective_settings import ValueOrigin
 
 router = APIRouter(prefix="/providers", tags=["settings"])
 
 Name = Annotated[str, Path(min_length=1, max_length=100)]
 
 
-class ToldKey(BaseModel):
+class KeyInfo(BaseModel):
     """The location of the API key of a provider, without the key.
 
     `state` describes the key that is used. `name` is the environment variable or keyring entry that
@@ -50,7 +50,7 @@ class ToldKey(BaseModel):
     enterable: bool
 
 
-class ToldProvider(BaseModel):
+class ProviderInfo(BaseModel):
     """A provider. Without `base_url` it runs within the server, or has no address yet.
 
     `origin` is the source of its address; `default` means a provider that Treadle knows. `models`
@@ -59,8 +59,8 @@ class ToldProvider(BaseModel):
 
     name: str
     base_url: str | None
-    origin: ToldOrigin
-    key: ToldKey
+    origin: ValueOrigin
+    key: KeyInfo
     models: tuple[str, ...]
     default: bool
 
@@ -71,12 +71,12 @@ class ProviderList(BaseModel):
     `error` states why there is none. Both are null while the server looks for it.
     """
 
-    data: list[ToldProvider]
+    data: list[ProviderInfo]
     default_model: str | None
     error: str | None
 
 
-class TestAsked(BaseModel):
+class TestRequest(BaseModel):
     """The model to ask; default: the first model of the provider. `seconds` is the time limit."""
 
     model_config = ConfigDict(extra="forbid")
@@ -110,26 +110,26 @@ async def providers(configured: Configured) -> ProviderList:
     chosen = await configured.default_model()
     states = await asyncio.to_thread(provider_states, configured.settings, configured.env)
     return ProviderList(
-        data=[_told(configured.loaded, each, chosen.provider) for each in states],
+        data=[_info(configured.loaded, each, chosen.provider) for each in states],
         default_model=f"{chosen.provider}/{chosen.model}" if chosen.model else None,
         error=chosen.error,
     )
 
 
 @router.post("/{name}/test")
-async def check(configured: Configured, name: Name, asked: TestAsked | None = None) -> TestAnswer:
+async def check(configured: Configured, name: Name, test: TestRequest | None = None) -> TestAnswer:
     """Ask a model of the provider one small question. The answer reports a failure."""
-    asked = asked or TestAsked()
+    test = test or TestRequest()
     await asyncio.to_thread(state_of, configured.settings, configured.env, name)
     began = time.monotonic()
     try:
-        async with asyncio.timeout(asked.seconds):
-            outcome = await _tested(configured, name, asked.model)
+        async with asyncio.timeout(test.seconds):
+            outcome = await _tested(configured, name, test.model)
     except TimeoutError:
-        error = f"{name} did not answer within {asked.seconds:g} s."
-        outcome = ModelTest(name, asked.model or "", False, error, None, False)
+        error = f"{name} did not answer within {test.seconds:g} s."
+        outcome = ModelTest(name, test.model or "", False, error, None, False)
     except TreadleError as failure:
-        outcome = ModelTest(name, asked.model or "", False, str(failure), None, False)
+        outcome = ModelTest(name, test.model or "", False, str(failure), None, False)
     return TestAnswer(
         provider=name,
         model=outcome.model or None,
@@ -141,7 +141,7 @@ async def check(configured: Configured, name: Name, asked: TestAsked | None = No
 
 
 @router.put("/{name}/key")
-async def set_key(configured: Configured, name: Name, entered: EnteredKey) -> ToldProvider:
+async def set_key(configured: Configured, name: Name, entered: EnteredKey) -> ProviderInfo:
     """Save a key for the current address of the provider. The next call uses it."""
     key = entered.key.get_secret_value()
     await asyncio.to_thread(save_key, configured.settings, configured.env, name, key)
@@ -154,37 +154,37 @@ async def delete_key(configured: Configured, name: Name) -> None:
     await asyncio.to_thread(forget_key, configured.settings, configured.env, name)
 
 
-async def _one(configured: Configuration, name: str) -> ToldProvider:
+async def _one(configured: Configuration, name: str) -> ProviderInfo:
     chosen = await configured.default_model()
     state = await asyncio.to_thread(state_of, configured.settings, configured.env, name)
-    return _told(configured.loaded, state, chosen.provider)
+    return _info(configured.loaded, state, chosen.provider)
 
 
 async def _tested(configured: Configuration, name: str, model: str | None) -> ModelTest:
     """Test this provider even if TREADLE_BASE_URL is set."""
     env = dict(configured.env)
-    wanted = f"{name}/{model}" if model and name != EMBEDDED else name
+    model_name = f"{name}/{model}" if model and name != EMBEDDED else name
     if name != UNNAMED:
         env.pop("TREADLE_BASE_URL", None)
     elif "TREADLE_BASE_URL" in env:
-        wanted = model or configured.settings.model or ""
-    connected = await connect(configured.settings, env, model=wanted)
+        model_name = model or configured.settings.model or ""
+    connected = await connect(configured.settings, env, model=model_name)
     try:
         return await check_model(connected)
     finally:
         await connected.close()
 
 
-def _told(loaded: LoadedConfig, state: ProviderState, default: str | None) -> ToldProvider:
+def _info(loaded: LoadedConfig, state: ProviderState, default: str | None) -> ProviderInfo:
     if state.name == UNNAMED and not state.takes_key:
         origin = Origin(LayerKind.ENVIRONMENT, "TREADLE_BASE_URL")
     else:
         origin = loaded.origin_of(f"providers.{state.name}.base_url")
-    return ToldProvider(
+    return ProviderInfo(
         name=state.name,
         base_url=None if state.base_url is None else secrets.redact(state.base_url),
-        origin=ToldOrigin.of(origin),
-        key=ToldKey(
+        origin=ValueOrigin.of(origin),
+        key=KeyInfo(
             state=state.key,
             name=state.key_name,
             kept=state.kept,

@@ -48,7 +48,7 @@ class ToolStatistics(BaseModel):
     until_us: int | None
 
 
-class Asked(BaseModel):
+class PeriodQuery(BaseModel):
     """The period; default: all."""
 
     model_config = ConfigDict(extra="forbid")
@@ -61,23 +61,25 @@ class Asked(BaseModel):
 
 @router.get("/statistics")
 async def tool_statistics(
-    server: CurrentServer, asked: Annotated[Asked, Query()]
+    server: CurrentServer, parameters: Annotated[PeriodQuery, Query()]
 ) -> ToolStatistics:
     """Calls, failures and durations of each tool, counted by the database."""
-    since, until = _bounds(asked, time.time_ns() // 1_000)
+    since, until = _bounds(parameters, time.time_ns() // 1_000)
     found = await asyncio.to_thread(
         server.traces.tool_stats,
         since_us=0 if since is None else since,
         until_us=END_OF_TIME if until is None else until,
     )
-    return ToolStatistics(data=[_told(each) for each in found], since_us=since, until_us=until)
+    return ToolStatistics(
+        data=[_statistics(each) for each in found], since_us=since, until_us=until
+    )
 
 
-def _bounds(asked: Asked, now_us: int) -> tuple[int | None, int | None]:
+def _bounds(parameters: PeriodQuery, now_us: int) -> tuple[int | None, int | None]:
     """The intersection of all requested periods."""
-    bounds = (None, None) if asked.period is None else period_bounds(asked.period, now_us)
-    since = _known(bounds[0], _moment("since", asked.since, now_us))
-    until = _known(bounds[1], _moment("until", asked.until, now_us))
+    bounds = (None, None) if parameters.period is None else period_bounds(parameters.period, now_us)
+    since = _known(bounds[0], _moment("since", parameters.since, now_us))
+    until = _known(bounds[1], _moment("until", parameters.until, now_us))
     return max(since, default=None), min(until, default=None)
 
 
@@ -93,7 +95,7 @@ def _moment(name: str, given: str | None, now_us: int) -> int | None:
         raise UsageError(f"{name}: {what}", hint=hint) from error
 
 
-def _told(stats: ToolStats) -> ToolCalls:
+def _statistics(stats: ToolStats) -> ToolCalls:
     latency = None
     if stats.p50_us is not None and stats.p95_us is not None and stats.max_us is not None:
         latency = CallLatency(

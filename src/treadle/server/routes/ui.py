@@ -70,7 +70,7 @@ class UiChange(BaseModel):
     expand: Spans = ()
 
 
-class Asking(BaseModel):
+class PageQuestion(BaseModel):
     """A request to a page; default: the page that was used last."""
 
     model_config = ConfigDict(extra="forbid")
@@ -79,7 +79,7 @@ class Asking(BaseModel):
     request: AnyRequest
 
 
-class Asked(BaseModel):
+class PageAnswer(BaseModel):
     """The page that received the request, null if none is open, and its answer."""
 
     page: str | None
@@ -89,28 +89,28 @@ class Asked(BaseModel):
 @router.get("")
 async def state(server: CurrentServer) -> Shown:
     """The current state. `UiChanged` among the events reports each change."""
-    return await _told(server, await server.ui.state())
+    return await _shown(server, await server.ui.state())
 
 
 @router.patch("")
-async def change(server: CurrentServer, wanted: UiChange) -> Shown:
+async def change(server: CurrentServer, changes: UiChange) -> Shown:
     """Report the change of a person on a page."""
-    given = wanted.model_fields_set
+    given = changes.model_fields_set
     changed = Change(
-        location=wanted.location,
-        experiment_id=(wanted.experiment_id or "") if "experiment_id" in given else None,
-        label_filters=wanted.label_filters,
-        collapse=wanted.collapse,
-        expand=wanted.expand,
+        location=changes.location,
+        experiment_id=(changes.experiment_id or "") if "experiment_id" in given else None,
+        label_filters=changes.label_filters,
+        collapse=changes.collapse,
+        expand=changes.expand,
     )
-    return await _told(server, await server.ui.change(changed, by=wanted.page))
+    return await _shown(server, await server.ui.change(changed, by=changes.page))
 
 
 @router.post("/requests")
-async def ask(server: CurrentServer, asking: Asking) -> Asked:
+async def ask(server: CurrentServer, question: PageQuestion) -> PageAnswer:
     """Send a request to a page, and wait briefly for its answer."""
-    reply = await server.ui.ask(asking.request, page=asking.page)
-    return Asked(page=reply.page, answer=reply.answer)
+    reply = await server.ui.ask(question.request, page=question.page)
+    return PageAnswer(page=reply.page, answer=reply.answer)
 
 
 @router.post("/requests/{ui_id}/answer")
@@ -121,7 +121,7 @@ async def take_answer(
     return Taken(taken=await server.ui.answer(ui_id, given))
 
 
-async def _told(server: ServerState, shown: UiState) -> Shown:
+async def _shown(server: ServerState, shown: UiState) -> Shown:
     return Shown(
         revision=shown.revision,
         changed_by=shown.changed_by,

@@ -1,7 +1,7 @@
 // The models of all providers with their prices, narrowed to what is searched for.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
-import type { ToldModel } from "../../api/schema";
+import type { ListedModel } from "../../api/schema";
 import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
 import { type PlainColumn, PlainTable } from "../../components/PlainTable";
@@ -11,7 +11,7 @@ import { visible } from "../../text/visible";
 import { HowFound } from "./HowFound";
 import styles from "./Models.module.css";
 
-export interface Row extends ToldModel {
+export interface Row extends ListedModel {
   provider: string;
 }
 

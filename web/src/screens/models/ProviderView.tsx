@@ -1,6 +1,6 @@
 // One provider: where it is configured, how its key is, and a test whether it answers.
 import { useState } from "react";
-import type { ToldProvider } from "../../api/schema";
+import type { ProviderInfo } from "../../api/schema";
 import { Badge } from "../../components/Badge";
 import { Button } from "../../components/Button";
 import { ConfirmDialog } from "../../components/ConfirmDialog";
@@ -13,7 +13,7 @@ import { KeyDialog } from "./KeyDialog";
 import styles from "./Models.module.css";
 import { useKey, useTest } from "./queries";
 
-export function ProviderView({ provider }: { provider: ToldProvider }) {
+export function ProviderView({ provider }: { provider: ProviderInfo }) {
   const { name, key } = provider;
   const test = useTest(name);
   const keys = useKey(name);
@@ -79,7 +79,7 @@ export function ProviderView({ provider }: { provider: ToldProvider }) {
   );
 }
 
-function KeyBadge({ provider: { key } }: { provider: ToldProvider }) {
+function KeyBadge({ provider: { key } }: { provider: ProviderInfo }) {
   switch (key.state) {
     case "environment":
       return <Badge tone="good">✓ key from {visible(key.name ?? "the environment")}</Badge>;

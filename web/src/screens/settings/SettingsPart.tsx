@@ -1,7 +1,7 @@
 // Every setting with its value, where that is from, and where to change it; searched and in groups.
 import { useNavigate } from "@tanstack/react-router";
 import { useRef } from "react";
-import type { SettingsAnswer, ToldSetting } from "../../api/schema";
+import type { SettingsAnswer, EffectiveSetting } from "../../api/schema";
 import { Section } from "../../components/Section";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
 import { TextField } from "../../components/TextField";
@@ -86,7 +86,7 @@ function Shown({ answer, find }: { answer: SettingsAnswer; find: string }) {
   );
 }
 
-function Setting({ setting }: { setting: ToldSetting }) {
+function Setting({ setting }: { setting: EffectiveSetting }) {
   const isSet = setting.origin.layer !== "default";
   const value = shownValue(setting.value);
   return (

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import type { ToldSetting } from "../../api/schema";
+import type { EffectiveSetting } from "../../api/schema";
 import { groupsOf, shownValue } from "./grouping";
 
-function setting(key: string, description = ""): ToldSetting {
+function setting(key: string, description = ""): EffectiveSetting {
   return {
     key,
     description,
     origin: { layer: "default", source: null, line: null },
-  } as ToldSetting;
+  } as EffectiveSetting;
 }
 
 test("settings stand in groups by the first part of their name, and keep their order", () => {

@@ -1,14 +1,14 @@
 // The settings in groups, by the first part of their name.
-import type { ToldSetting } from "../../api/schema";
+import type { EffectiveSetting } from "../../api/schema";
 
 export interface Group {
   name: string;
   title: string;
-  settings: readonly ToldSetting[];
+  settings: readonly EffectiveSetting[];
 }
 
 /** Those that fit what is searched for, in the order of the reference. */
-export function groupsOf(settings: readonly ToldSetting[], find: string): Group[] {
+export function groupsOf(settings: readonly EffectiveSetting[], find: string): Group[] {
   const words = find.toLowerCase().split(/\s+/).filter(Boolean);
   const fitting = settings.filter((each) => {
     const text = `${each.key} ${each.description} ${each.origin.layer}`.toLowerCase();
@@ -21,7 +21,7 @@ export function groupsOf(settings: readonly ToldSetting[], find: string): Group[
   }));
 }
 
-function groupOf({ key }: ToldSetting): string {
+function groupOf({ key }: EffectiveSetting): string {
   const [first = "", second] = key.split(".");
   return second === undefined ? "" : first;
 }

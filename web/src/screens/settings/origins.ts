@@ -1,7 +1,7 @@
 // Where a value of the settings is from, in words.
-import type { ToldOrigin } from "../../api/schema";
+import type { ValueOrigin } from "../../api/schema";
 
-export function originWords({ layer, source, line }: ToldOrigin): string {
+export function originWords({ layer, source, line }: ValueOrigin): string {
   switch (layer) {
     case "default":
       return "by default";

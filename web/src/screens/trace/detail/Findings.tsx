@@ -1,7 +1,7 @@
 // What the detectors found wrong with a span, each with the words that show it.
 import { useQuery } from "@tanstack/react-query";
 import { client, ok } from "../../../api/client";
-import type { ToldFinding } from "../../../api/schema";
+import type { ListedFinding } from "../../../api/schema";
 import { Badge } from "../../../components/Badge";
 import { written } from "../../../components/query/editing";
 import { visible, withQuotesAsRecorded } from "../../../text/visible";
@@ -39,7 +39,7 @@ export function Findings({ traceId, spanId }: { traceId: string; spanId: string 
 
 const TONES = { high: "bad", medium: "warn", low: "plain" } as const;
 
-function FindingView({ finding }: { finding: ToldFinding }) {
+function FindingView({ finding }: { finding: ListedFinding }) {
   return (
     <li>
       <Badge tone={TONES[finding.severity]}>{finding.severity}</Badge>{" "}
