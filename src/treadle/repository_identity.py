@@ -36,15 +36,15 @@ def identity(root: Path, *, make: bool = False) -> str | None:
         return f"git:{found}"
     if not make:
         return None
-    made = secrets.token_hex(16)
-    temporary = path.with_name(f"{ID_NAME}.{made[:8]}")
+    token = secrets.token_hex(16)
+    temporary = path.with_name(f"{ID_NAME}.{token[:8]}")
     file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        os.write(file, made.encode())
+        os.write(file, token.encode())
     finally:
         os.close(file)
     temporary.replace(path)
-    return f"git:{made}"
+    return f"git:{token}"
 
 
 def consent_identity(root: Path, *, make: bool = False) -> str | None:

@@ -12,9 +12,9 @@ def planned(data: bytes | None, *requests: EditRequest) -> Plan:
     return plan(requests, lambda path: data if path == "f" else None)
 
 
-def result(data: bytes, made: Plan) -> bytes:
+def result(data: bytes, planned: Plan) -> bytes:
     """The file once the plan, which changes nothing else, is done."""
-    (change,) = made.changes
+    (change,) = planned.changes
     return splice(data, change.hunks)
 
 

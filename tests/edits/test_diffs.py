@@ -59,11 +59,11 @@ diff --git a/f b/f
 
 def test_a_new_a_removed_and_a_renamed_file() -> None:
     files = {"b": b"b\n", "c": b"c"}
-    made = plan(
+    planned = plan(
         [CreateFile("a", "a\n"), DeleteFile("b"), RenameFile("c", "d\te"), CreateFile("é", "")],
         files.get,
     )
-    assert "".join(unified(change) for change in made.changes) == snapshot("""\
+    assert "".join(unified(change) for change in planned.changes) == snapshot("""\
 diff --git a/a b/a
 new file mode 100644
 --- /dev/null
@@ -82,7 +82,7 @@ rename to "d\\011e"
 diff --git "a/\\303\\251" "b/\\303\\251"
 new file mode 100644
 """)
-    assert [counts(change) for change in made.changes] == [(1, 0), (0, 1), (0, 0), (0, 0)]
+    assert [counts(change) for change in planned.changes] == [(1, 0), (0, 1), (0, 0), (0, 0)]
 
 
 def test_what_a_terminal_obeys_and_what_cannot_be_read_is_shown() -> None:

@@ -248,10 +248,14 @@ def test_a_model_patch_of_several_files() -> None:
 *** Move to: i
 *** End Patch
 """
-    made = parse_patch(text)
-    assert made[:3] == (CreateFile("new.py", "a\n\nb\n"), DeleteFile("gone"), RenameFile("f", "g"))
-    assert isinstance(made[3], PatchEdit)
-    assert made[4:] == (RenameFile("h", "i"),)
+    requests = parse_patch(text)
+    assert requests[:3] == (
+        CreateFile("new.py", "a\n\nb\n"),
+        DeleteFile("gone"),
+        RenameFile("f", "g"),
+    )
+    assert isinstance(requests[3], PatchEdit)
+    assert requests[4:] == (RenameFile("h", "i"),)
 
 
 def test_a_rename_with_hunks_is_one_change() -> None:

@@ -22,33 +22,33 @@ TEXT = b"one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n"
 
 
 def test_a_hunk_holds_whole_lines_that_differ_and_three_around_them() -> None:
-    made = planned(TEXT, ReplaceEdit("f", "four\nfive", "four\nFIVE"))
-    (hunk,) = made.changes[0].hunks
+    applied = planned(TEXT, ReplaceEdit("f", "four\nfive", "four\nFIVE"))
+    (hunk,) = applied.changes[0].hunks
     assert (hunk.start, hunk.line, hunk.old, hunk.new) == (19, 5, b"five\n", b"FIVE\n")
     assert (hunk.before, hunk.after) == (b"two\nthree\nfour\n", b"six\nseven\neight\n")
 
 
 def test_an_edit_is_split_where_lines_between_stay() -> None:
-    made = planned(TEXT, ReplaceEdit("f", "one\ntwo\nthree\n", "1\ntwo\n3\n"))
-    assert [(h.line, h.old, h.new) for h in made.changes[0].hunks] == [
+    applied = planned(TEXT, ReplaceEdit("f", "one\ntwo\nthree\n", "1\ntwo\n3\n"))
+    assert [(h.line, h.old, h.new) for h in applied.changes[0].hunks] == [
         (1, b"one\n", b"1\n"),
         (3, b"three\n", b"3\n"),
     ]
 
 
 def test_edits_within_one_line_are_one_hunk() -> None:
-    made = planned(b"a b c\n", ReplaceEdit("f", "c", "C"), ReplaceEdit("f", "a", "A"))
-    assert [(h.old, h.new) for h in made.changes[0].hunks] == [(b"a b c\n", b"A b C\n")]
+    applied = planned(b"a b c\n", ReplaceEdit("f", "c", "C"), ReplaceEdit("f", "a", "A"))
+    assert [(h.old, h.new) for h in applied.changes[0].hunks] == [(b"a b c\n", b"A b C\n")]
 
 
 def test_of_a_very_long_line_only_what_differs_is_in_the_hunk() -> None:  # E15
     data = b"x" * 100_000 + "é=1".encode() + b"y" * 100_000 + b"\nend\n"
-    made = planned(data, ReplaceEdit("f", "é=1", "ü=1"))
-    (hunk,) = made.changes[0].hunks
+    applied = planned(data, ReplaceEdit("f", "é=1", "ü=1"))
+    (hunk,) = applied.changes[0].hunks
     assert (hunk.old, hunk.new) == ("é".encode(), "ü".encode())
     assert len(hunk.before) <= 2_000
     assert len(hunk.after) <= 2_000
-    assert result(data, made) == data.replace("é".encode(), "ü".encode())
+    assert result(data, applied) == data.replace("é".encode(), "ü".encode())
 
 
 def test_several_edits_all_match_the_original() -> None:  # E10
@@ -94,7 +94,7 @@ def test_a_file_that_is_not_there() -> None:
 
 def test_files_are_made_removed_and_renamed() -> None:
     files = {"b": b"b\xff\0\n", "c": b"c\n"}
-    made = plan(
+    applied = plan(
         [
             CreateFile("a", "a\n"),
             DeleteFile("b"),
@@ -103,34 +103,34 @@ def test_files_are_made_removed_and_renamed() -> None:
         ],
         files.get,
     )
-    assert [(c.kind, c.path, c.target, c.base_hash, c.result_hash) for c in made.changes] == [
+    assert [(c.kind, c.path, c.target, c.base_hash, c.result_hash) for c in applied.changes] == [
         (ChangeKind.CREATE, "a", None, None, content_hash(b"a\n")),
         (ChangeKind.DELETE, "b", None, content_hash(b"b\xff\0\n"), None),
         (ChangeKind.RENAME, "c", "d", content_hash(b"c\n"), content_hash(b"C\n")),
     ]
-    assert made.changes[1].hunks == (Hunk(0, 1, b"b\xff\0\n", b""),)
-    assert [(h.old, h.new) for h in made.changes[2].hunks] == [(b"c\n", b"C\n")]
+    assert applied.changes[1].hunks == (Hunk(0, 1, b"b\xff\0\n", b""),)
+    assert [(h.old, h.new) for h in applied.changes[2].hunks] == [(b"c\n", b"C\n")]
 
 
 def test_a_file_is_renamed_whatever_it_holds() -> None:
-    made = plan([RenameFile("a", "b")], {"a": b"\0\xff"}.get)
-    assert made.changes[0].base_hash == made.changes[0].result_hash
-    assert made.changes[0].hunks == ()
+    applied = plan([RenameFile("a", "b")], {"a": b"\0\xff"}.get)
+    assert applied.changes[0].base_hash == applied.changes[0].result_hash
+    assert applied.changes[0].hunks == ()
 
 
 def test_a_file_that_is_there_is_overwritten_only_when_that_is_asked_for() -> None:
     assert failure(TEXT, CreateFile("f", "x")).kind is ErrorKind.CONFLICT
-    made = planned(TEXT, CreateFile("f", TEXT.decode().replace("two", "2"), overwrite=True))
-    assert made.changes[0].kind is ChangeKind.MODIFY
-    assert [(h.old, h.new) for h in made.changes[0].hunks] == [(b"two\n", b"2\n")]
+    applied = planned(TEXT, CreateFile("f", TEXT.decode().replace("two", "2"), overwrite=True))
+    assert applied.changes[0].kind is ChangeKind.MODIFY
+    assert [(h.old, h.new) for h in applied.changes[0].hunks] == [(b"two\n", b"2\n")]
     assert "changes nothing" in str(failure(b"a\n", CreateFile("f", "a\n", overwrite=True)))
 
 
 def test_an_overwritten_file_keeps_its_mark_and_its_line_ends() -> None:
     data = b"\xef\xbb\xbfa\r\nb\r\n"
-    made = planned(data, CreateFile("f", "a\nc\n", overwrite=True))
-    assert result(data, made) == b"\xef\xbb\xbfa\r\nc\r\n"
-    assert len(made.notes) == 2
+    applied = planned(data, CreateFile("f", "a\nc\n", overwrite=True))
+    assert result(data, applied) == b"\xef\xbb\xbfa\r\nc\r\n"
+    assert len(applied.notes) == 2
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,8 @@ def test_a_plan_needs_an_edit() -> None:
 
 def test_bytes_are_replaced_with_the_line_ends_of_the_file() -> None:
     data = b"a\r\nbcd\r\n"
-    made = planned(data, RangeEdit("f", 4, 5, "1\n2"))
-    assert result(data, made) == b"a\r\nb1\r\n2d\r\n"
+    applied = planned(data, RangeEdit("f", 4, 5, "1\n2"))
+    assert result(data, applied) == b"a\r\nb1\r\n2d\r\n"
 
 
 @pytest.mark.parametrize(
@@ -205,8 +205,8 @@ def test_a_range_with_bytes_that_are_no_utf8_is_refused() -> None:  # E3
 def test_lines_are_replaced_inserted_and_removed(
     first: int, last: int, code: str, expected: bytes
 ) -> None:
-    made = planned(b"a\nb\nc", LineRangeEdit("f", first, last, code))
-    assert result(b"a\nb\nc", made) == expected
+    applied = planned(b"a\nb\nc", LineRangeEdit("f", first, last, code))
+    assert result(b"a\nb\nc", applied) == expected
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 1), (5, 4), (3, 4), (3, 1)])
@@ -308,8 +308,8 @@ def test_an_item_at_the_left_is_taken_as_it_is() -> None:
     [b"a\r\nb\r\n", b"\xef\xbb\xbfa\nb\n", b"a\nb", b"a\rb\r", b"\xef\xbb\xbfa\r\nb"],
 )
 def test_a_patch_deletes_a_file_however_its_lines_end(data: bytes) -> None:  # E1, E2
-    made = planned(data, *parse_patch("--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n"))
-    (change,) = made.changes
+    applied = planned(data, *parse_patch("--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n"))
+    (change,) = applied.changes
     assert change.kind is ChangeKind.DELETE
     assert splice(data, change.hunks) == b""
     assert reverse(change).hunks[0].new == data

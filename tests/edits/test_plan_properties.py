@@ -249,10 +249,10 @@ def test_what_a_person_changed_elsewhere_is_never_lost(
 
 @given(st.lists(st.binary(max_size=1), max_size=30), st.lists(st.binary(max_size=1), max_size=30))
 def test_differences_make_the_new_lines(old: list[bytes], new: list[bytes]) -> None:
-    made: list[bytes] = []
+    applied: list[bytes] = []
     position = 0
     for first, last, begin, end in differences(old, new):
         assert first > position or position == 0
-        made += old[position:first] + new[begin:end]
+        applied += old[position:first] + new[begin:end]
         position = last
-    assert made + old[position:] == new
+    assert applied + old[position:] == new

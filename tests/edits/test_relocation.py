@@ -89,8 +89,8 @@ def test_brackets_alone_are_no_place() -> None:
 
 
 def test_a_file_that_was_made_or_is_to_go_must_be_as_it_was() -> None:
-    (made,) = planned(None, CreateFile("f", "a\n")).changes
-    assert "a file now exists there" in conflict(made, b"b\n")
+    (applied,) = planned(None, CreateFile("f", "a\n")).changes
+    assert "a file now exists there" in conflict(applied, b"b\n")
     (gone,) = planned(b"a\n", DeleteFile("f")).changes
     assert relocate(gone, b"a\n") is gone
     assert "would be lost" in conflict(gone, b"b\n")
@@ -104,14 +104,14 @@ def test_a_rename_takes_the_content_along_as_it_is() -> None:
 
 def test_every_kind_of_change_can_be_turned_round() -> None:
     files = {"b": b"b\n", "c": b"c\n"}
-    made = plan([CreateFile("a", "a\n"), DeleteFile("b"), RenameFile("c", "d")], files.get)
-    back = [reverse(change) for change in made.changes]
+    applied = plan([CreateFile("a", "a\n"), DeleteFile("b"), RenameFile("c", "d")], files.get)
+    back = [reverse(change) for change in applied.changes]
     assert [(c.kind, c.path, c.target) for c in back] == [
         (ChangeKind.DELETE, "a", None),
         (ChangeKind.CREATE, "b", None),
         (ChangeKind.RENAME, "d", "c"),
     ]
-    assert [reverse(change) for change in back] == list(made.changes)
+    assert [reverse(change) for change in back] == list(applied.changes)
 
 
 def test_the_lines_around_a_reversed_hunk_are_those_of_the_result() -> None:
@@ -134,6 +134,6 @@ def test_two_long_contents_are_compared_in_bounded_time() -> None:
 
 
 def test_an_edit_and_its_undo_together_change_nothing() -> None:
-    made = planned(TEXT, ReplaceEdit("f", "line 2\n", "two\n"))
-    after = result(TEXT, made)
-    assert splice(after, reverse(made.changes[0]).hunks) == TEXT
+    applied = planned(TEXT, ReplaceEdit("f", "line 2\n", "two\n"))
+    after = result(TEXT, applied)
+    assert splice(after, reverse(applied.changes[0]).hunks) == TEXT

@@ -128,9 +128,9 @@ def test_the_first_line_may_stand_without_its_indentation() -> None:  # E5
     data = b"class A:\n\tdef f(self):\n\t\tx = 1\n\t\treturn 1\n"
     old = "def f(self):\n        x = 1\n        return 1\n"
     new = "def f(self):\n        if a:\n            return 2\n        return 1\n"
-    made = planned(data, replace(old, new))
+    applied = planned(data, replace(old, new))
     expected = b"class A:\n\tdef f(self):\n\t\tif a:\n\t\t\treturn 2\n\t\treturn 1\n"
-    assert result(data, made) == expected
+    assert result(data, applied) == expected
 
 
 def test_a_leniency_never_begins_within_a_line() -> None:

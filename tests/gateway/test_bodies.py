@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle.gateway.answers import UsageFilter
-from treadle.gateway.call import USAGE_OPTION, Body
 from treadle.gateway.refusals import RefusalError
+from treadle.gateway.request import USAGE_OPTION, Body
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -50,9 +50,9 @@ def test_only_the_name_of_the_model_changes(
         raise AssertionError("it is valid") from None
     assert body.values == json.loads(text(model))
     assert body.written(model, ask_for_usage=False) == text(model)
-    asked = body.written("other", ask_for_usage=True)
+    written = body.written("other", ask_for_usage=True)
     expected = {**body.values, "model": "other", "stream_options": {"include_usage": True}}
-    assert json.loads(asked.decode("utf-8", "surrogatepass")) == expected
+    assert json.loads(written.decode("utf-8", "surrogatepass")) == expected
     if model != "other":
         assert body.written("other", ask_for_usage=False) == text("other")
 

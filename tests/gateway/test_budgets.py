@@ -311,7 +311,9 @@ async def test_a_call_that_cannot_be_recorded_uses_up_what_was_reserved(
 
 
 async def test_an_answer_too_large_for_the_cache_is_not_gathered(tmp_path: Path) -> None:
-    kept = AnswerCache(GatewayCache(enabled=True, max_size="2KB"), FakeClock(), telling=frozenset())
+    kept = AnswerCache(
+        GatewayCache(enabled=True, max_size="2KB"), FakeClock(), key_headers=frozenset()
+    )
     assert kept.most_bytes == 2_000
     part = b"x" * 1_500
     large = Script((part, part, part), headers={"content-type": "text/plain"})

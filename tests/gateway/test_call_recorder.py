@@ -148,7 +148,7 @@ async def test_the_newer_api_whole_and_streamed(tmp_path: Path) -> None:
         {"type": "response.output_text.delta", "delta": "Hel"},
         done=False,
     )
-    asked = {
+    request = {
         "model": "fake/m",
         "instructions": "Be kind.",
         "input": [
@@ -165,7 +165,7 @@ async def test_the_newer_api_whole_and_streamed(tmp_path: Path) -> None:
     ):
         spans = []
         for stream in (False, True, True):
-            answer = await gateway.http.post("/responses", json={**asked, "stream": stream})
+            answer = await gateway.http.post("/responses", json={**request, "stream": stream})
             spans.append(await gateway.span(answer))
     for span in spans[:2]:
         assert (span.kind, span.operation, span.model) == ("model", "chat", "m-1")

@@ -454,8 +454,8 @@ async def test_a_provider_that_does_not_know_stream_options_is_asked_without(
         first = await gateway.chat(stream=True)
         second = await gateway.chat(stream=True)
     assert (first.status_code, second.status_code) == (200, 200)
-    asked = ["stream_options" in request.body for request in provider.requests]
-    assert asked == [True, False, False]
+    has_options = ["stream_options" in request.body for request in provider.requests]
+    assert has_options == [True, False, False]
 
 
 async def test_usage_is_not_asked_for_where_that_is_switched_off(tmp_path: Path) -> None:

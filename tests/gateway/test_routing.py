@@ -15,7 +15,7 @@ from tests.fakes.replies import Answer, Cut, Pause, Script, delta, error, sse
 from tests.gateway.running import MESSAGES, running, settings
 from treadle.config.model import Settings
 from treadle.errors import ConfigError
-from treadle.gateway.call import Asked, Body, Operation, read_context
+from treadle.gateway.request import Body, CallRequest, Operation, read_context
 from treadle.gateway.routing import Router
 from treadle.llm.embedded import MODEL_NAME
 
@@ -129,8 +129,8 @@ async def test_the_unnamed_provider_takes_what_no_other_lists(tmp_path: Path) ->
         async with running(tmp_path, settings(provider), env=env) as gateway:
             for model in ("anything", "openai/gpt-x", "custom/x", "m"):
                 assert (await gateway.chat(model=model)).status_code == 200
-    asked = [request.body["model"] for request in unnamed.requests]
-    assert asked == ["anything", "openai/gpt-x", "x"]
+    models = [request.body["model"] for request in unnamed.requests]
+    assert models == ["anything", "openai/gpt-x", "x"]
     assert unnamed.requests[0].headers["authorization"] == "Bearer own-key-12345"
 
 
@@ -239,10 +239,10 @@ async def test_a_target_that_cannot_be_asked_is_passed_over(tmp_path: Path) -> N
     assert provider.requests[0].body["model"] == "gpt-9"
 
 
-def asked(values: Any, **headers: str) -> Asked:
+def request(values: Any, **headers: str) -> CallRequest:
     content = json.dumps(values).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Asked(
+    return CallRequest(
         Operation.CHAT, content, Body.read(content), tuple(named.items()), "", read_context(named)
     )
 
@@ -282,7 +282,7 @@ async def test_conditions_of_routes(
         }
     )
     router = Router(config, {}, NoModels())  # type: ignore[arg-type]  # nothing is listed here
-    plan = await router.plan(asked(values, **headers))
+    plan = await router.plan(request(values, **headers))
     assert [target.model for target in plan.targets] == ["hit" if fits else values["model"]]
     assert plan.route == ("r" if fits else None)
 
@@ -297,7 +297,7 @@ async def test_weights_share_calls_out() -> None:
     tables = {"fake": {"base_url": "http://127.0.0.1:9/v1"}}
     config = Settings.model_validate({"providers": tables, "gateway": {"routes": {"r": route}}})
     router = Router(config, {}, NoModels(), random.Random(1))  # type: ignore[arg-type]
-    plans = [await router.plan(asked({"model": "x"})) for _ in range(1_000)]
+    plans = [await router.plan(request({"model": "x"})) for _ in range(1_000)]
     first = Counter(plan.targets[0].model for plan in plans)
     assert 700 < first["a"] < 800
     assert first["never"] == 0

@@ -22,10 +22,10 @@ def test_the_proxy_of_the_environment_is_used_but_where_it_is_excepted(
 
 
 async def test_a_call_goes_over_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = asyncio.get_running_loop().create_future()
+    request = asyncio.get_running_loop().create_future()
 
     async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.set_result((await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")[0])
+        request.set_result((await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")[0])
         writer.write(b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n")
         await writer.drain()
         writer.close()
@@ -39,7 +39,7 @@ async def test_a_call_goes_over_the_proxy(tmp_path: Path, monkeypatch: pytest.Mo
         async with running(tmp_path, config) as gateway:
             answer = await gateway.chat(model="far/m")
     assert answer.status_code == 503
-    assert await asked == b"POST http://far.example/v1/chat/completions HTTP/1.1"
+    assert await request == b"POST http://far.example/v1/chat/completions HTTP/1.1"
 
 
 @pytest.mark.parametrize("base_url", ["http://127.0.0.1:x/v1", "http://127.0.0.1:1/v1"])

@@ -45,8 +45,8 @@ _SEVERAL_BYTES = frozenset({"cp932", "euc_jp", "gb18030", "gbk", "cp950", "big5h
 
 def is_damaged_utf8(data: bytes) -> bool:
     """Whether `data`, which is not UTF-8, is so but for single bytes."""
-    characters, others = _utf8_parts(data)
-    return characters > 2 * others
+    characters, invalid = _utf8_parts(data)
+    return characters > 2 * invalid
 
 
 def _utf8_parts(data: bytes) -> tuple[int, int]:
@@ -63,19 +63,19 @@ def with_shifts(data: bytes) -> str | None:
 def detected(data: bytes) -> Charset:
     """The encoding of `data`, which is not UTF-8, and its rivals; without a codec if none fits."""
     unlikely = _unlikely(data)
-    told = b"\n".join(line for line in data.split(b"\n") if not line.isascii())
+    encoded_lines = b"\n".join(line for line in data.split(b"\n") if not line.isascii())
     found = [
         (codec, weight)
-        for codec, weight in _weighed(told)
-        if codec not in unlikely and is_text(data, codec) and _is_probable(told, codec)
+        for codec, weight in _weighed(encoded_lines)
+        if codec not in unlikely and is_text(data, codec) and _is_probable(encoded_lines, codec)
     ]
     if not found:
         return Charset(None, _UNCLEAR)
     best, weight = found[0]
-    characters, others = _utf8_parts(data)
+    characters, invalid = _utf8_parts(data)
     if characters and best not in _SEVERAL_BYTES:  # of which no text has such a sequence
         return Charset(None, _MIXED)
-    few = others + 2 * characters < _FEW
+    few = invalid + 2 * characters < _FEW
     close = _CLOSE_FOR_FEW if few else _CLOSE
     rivals = [codec for codec, other in found[1:] if other * close > weight]
     if few and best == "cp949":  # its syllables are the signs of other encodings

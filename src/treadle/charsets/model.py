@@ -116,11 +116,11 @@ class Charset:
         return text
 
     def _check_rivals(self, text: str, found: bytes) -> None:
-        others = [
+        alternatives = [
             name for name in self.rivals if (other := _encoded(text, name)) and other != found
         ]
-        if others:
-            names = " or ".join(map(shown, others))
+        if alternatives:
+            names = " or ".join(map(shown, alternatives))
             raise EncodingError(
                 _first_non_ascii(text),
                 f"but the file may be {self.name} or {names}, which write it differently.",

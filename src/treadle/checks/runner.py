@@ -224,13 +224,13 @@ class _Taking:
 
     async def tell(self) -> None:
         """Say how far it is, until this is cancelled."""
-        started = told = self._clock.monotonic()
+        started = reported = self._clock.monotonic()
         lines = 0
         while True:
             await self._clock.sleep(PROGRESS_SECONDS)
             now = self._clock.monotonic()
-            if self.keeper.lines > lines or now - told >= SILENT_SECONDS:
-                told, lines = now, self.keeper.lines
+            if self.keeper.lines > lines or now - reported >= SILENT_SECONDS:
+                reported, lines = now, self.keeper.lines
                 last = f": {self._last[:_TOLD_CHARACTERS]}" if self._last else ""
                 count = "1 line" if lines == 1 else f"{lines:,} lines"
                 await self._progress(f"{now - started:.0f} s, {count}{last}")

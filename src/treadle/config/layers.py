@@ -222,9 +222,9 @@ def _text(path: Path) -> str | None:
 
 def _not_toml(path: Path, text: str, error: tomllib.TOMLDecodeError) -> ConfigError:
     what, _, _ = str(error).partition(" (at ")
-    place = re.search(r"at line (\d+), column (\d+)", str(error))
-    if place:
-        line, column = int(place[1]), int(place[2])
+    location = re.search(r"at line (\d+), column (\d+)", str(error))
+    if location:
+        line, column = int(location[1]), int(location[2])
     else:  # "(at end of document)"
         line = text.count("\n") + 1
         column = len(text) - text.rfind("\n")

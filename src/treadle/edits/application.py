@@ -19,7 +19,7 @@ from treadle.edits.model import (
     content_hash,
     splice,
 )
-from treadle.edits.proposal_store import JournalEntry, Made, ProposalStore, Written
+from treadle.edits.proposal_store import AppliedChanges, JournalEntry, ProposalStore, Written
 from treadle.edits.relocation import relocate, reverse
 from treadle.edits.tree import Tree, as_edit_error
 from treadle.errors import StoreError
@@ -38,7 +38,7 @@ Placing = Callable[[FileChange, bytes], FileChange]
 class Prepared:
     """What is to be made, and the writes that make it, one for each of `made.written`."""
 
-    made: Made
+    applied: AppliedChanges
     writes: tuple[FileWrite, ...]
 
 
@@ -99,24 +99,24 @@ def _result(
 
 
 def prepare(
-    tree: Tree, changes: Sequence[FileChange], placing: Placing, last: Made | None = None
+    tree: Tree, changes: Sequence[FileChange], placing: Placing, last: AppliedChanges | None = None
 ) -> Prepared:
     """Read the files, place the changes and work out what is to be written.
 
     `last` is what was made before, when it is taken back: permissions and folders are from there.
     """
     formerly = {each.path: each for each in last.written} if last else {}
-    made: list[FileChange] = []
+    applied: list[FileChange] = []
     writes: list[FileWrite] = []
     written: list[Written] = []
     for change, before, after in results(tree, changes, placing):
-        made.append(change)
+        applied.append(change)
         try:
             writes += _writes(tree, change, before, after, formerly)
             written += [_written(tree, write) for write in writes[len(written) :]]
         except OSError as error:
             raise as_edit_error(change.path, error) from error
-    return Prepared(Made(tuple(made), tuple(written)), tuple(writes))
+    return Prepared(AppliedChanges(tuple(applied), tuple(written)), tuple(writes))
 
 
 def _writes(
@@ -154,7 +154,7 @@ def carry_out(
     store: ProposalStore,
     proposal: Proposal,
     prepared: Prepared,
-    after: tuple[Proposal, Made | None],
+    after: tuple[Proposal, AppliedChanges | None],
 ) -> Proposal:
     """Write what was prepared; gives the proposal as it is kept then.
 
@@ -162,18 +162,18 @@ def carry_out(
     every file as it was. The caller holds the locks of the files.
     """
     temporaries = tuple(write.temporary for write in prepared.writes)
-    store.begin(proposal, JournalEntry(proposal.id, after[0].state, prepared.made, temporaries))
+    store.begin(proposal, JournalEntry(proposal.id, after[0].state, prepared.applied, temporaries))
     try:
         write_all(tree, prepared.writes)
     except UnfinishedError:
         raise  # the journal stays, to be ended later
     except EditError as error:
         try:
-            store.end(proposal, after_failure(proposal, error), made=None)
+            store.end(proposal, after_failure(proposal, error), applied=None)
         except StoreError as second:  # the journal stays; ending it later finds nothing to do
             error.add_note(str(second))
         raise
-    return store.end(proposal, after[0], made=after[1])
+    return store.end(proposal, after[0], applied=after[1])
 
 
 def after_failure(proposal: Proposal, error: EditError) -> Proposal:
@@ -197,30 +197,32 @@ class Backwards:
 
 
 def backwards(
-    tree: Tree, proposal: Proposal, last: Made, goal: ProposalState, *, keep_changed: bool
+    tree: Tree, proposal: Proposal, last: AppliedChanges, goal: ProposalState, *, keep_changed: bool
 ) -> Backwards:
     """The changes that take back what was made last, as far as `goal` asks for it.
 
     Files on which they do not fit any more are left out with `keep_changed`, if others are left.
     Raises EditError of kind conflict that names each of them otherwise.
     """
-    wanted = tuple(_wanted(proposal, last, goal))
+    changes = tuple(_changes_to_write(proposal, last, goal))
     if goal is not ProposalState.UNDONE:
-        return Backwards(wanted)
+        return Backwards(changes)
     fitting: list[FileChange] = []
     conflicts: list[EditError] = []
-    for change in wanted:
+    for change in changes:
         try:
             list(results(tree, [change], relocate))
             fitting.append(change)
         except EditError as error:  # also a folder or a link that is in the place of the file
             conflicts.append(error)
     if conflicts and not (keep_changed and fitting):
-        raise _conflict(proposal, conflicts, len(wanted), fitting)
+        raise _conflict(proposal, conflicts, len(changes), fitting)
     return Backwards(tuple(fitting), tuple(conflicts))
 
 
-def _wanted(proposal: Proposal, last: Made, goal: ProposalState) -> Iterator[FileChange]:
+def _changes_to_write(
+    proposal: Proposal, last: AppliedChanges, goal: ProposalState
+) -> Iterator[FileChange]:
     if proposal.state is not ProposalState.PARTLY_UNDONE:
         yield from map(reverse, reversed(last.changes))
         return
@@ -240,9 +242,9 @@ def _conflict(
     reasons = " ".join(error.message for error in conflicts)
     hint = "Restore its earlier content, or make the change by hand."
     if fitting:
-        others = ", ".join(sorted(map(_name, fitting)))
+        names = ", ".join(sorted(map(_name, fitting)))
         hint = (
-            f"`treadle edits undo {proposal.id} --keep-changed` undoes the others ({others}) "
+            f"`treadle edits undo {proposal.id} --keep-changed` undoes the others ({names}) "
             f"and keeps the changed files. Or: {hint[0].lower()}{hint[1:]}"
         )
     return EditError(
@@ -257,22 +259,22 @@ def _conflict(
 def settled(
     proposal: Proposal,
     goal: ProposalState,
-    made: Made,
-    last: Made | None,
+    applied: AppliedChanges,
+    last: AppliedChanges | None,
     conflicts: Sequence[EditError] = (),
-) -> tuple[Proposal, Made | None]:
+) -> tuple[Proposal, AppliedChanges | None]:
     """The proposal once `made` is written, and what is undone or redone next.
 
     `last` is what was made before that. None leaves it so.
     """
     after = replace(proposal, state=goal, reason=None, undone=frozenset())
     if goal is ProposalState.PARTLY_UNDONE:
-        names = {_name(change) for change in made.changes}
+        names = {_name(change) for change in applied.changes}
         numbers = {n for n, each in enumerate(proposal.changes) if each.path in names}
         reason = " ".join(["Some files are kept.", *(error.message for error in conflicts)])
         return replace(after, reason=reason, undone=proposal.undone | numbers), None
     if proposal.state is not ProposalState.PARTLY_UNDONE or last is None:
-        return after, made
+        return after, applied
     return after, _reversed(last) if goal is ProposalState.UNDONE else None
 
 
@@ -281,6 +283,8 @@ def _name(change: FileChange) -> str:
     return change.target or change.path
 
 
-def _reversed(made: Made) -> Made:
-    written = (replace(each, before=each.after, after=each.before) for each in made.written)
-    return Made(tuple(map(reverse, reversed(made.changes))), tuple[Written, ...](written))
+def _reversed(applied: AppliedChanges) -> AppliedChanges:
+    written = (replace(each, before=each.after, after=each.before) for each in applied.written)
+    return AppliedChanges(
+        tuple(map(reverse, reversed(applied.changes))), tuple[Written, ...](written)
+    )

@@ -113,8 +113,8 @@ def _shown(
 ) -> Iterator[str]:
     """The lines of one hunk of the diff."""
     old = new = group[0].before
-    for place, hunk in enumerate(group):
-        tail = _between(hunk, group[place + 1]) if hunk is not group[-1] else hunk.after
+    for number, hunk in enumerate(group):
+        tail = _between(hunk, group[number + 1]) if hunk is not group[-1] else hunk.after
         old += hunk.old + tail
         new += hunk.new + tail
     before, after = split_lines(old, line_break), split_lines(new, line_break)

@@ -24,7 +24,7 @@ _PAUSE_SECONDS = 0.01
 """How often, and how long each time, a program that writes a displaced file is waited for."""
 
 
-class Place:
+class FileExchange:
     """The file `name` of an open folder, at `path` from the root, and its `temporary` file."""
 
     def __init__(self, tree: Tree, folder: int, path: str, temporary: str) -> None:
@@ -161,10 +161,10 @@ class Place:
 
 
 @contextmanager
-def place(tree: Tree, path: str, temporary: str) -> Iterator[Place]:
+def open_exchange(tree: Tree, path: str, temporary: str) -> Iterator[FileExchange]:
     """The file at `path`, its folder open. Raises FileNotFoundError when that is not there."""
     with tree.folder_of(path) as (folder, _):
-        yield Place(tree, folder, path, temporary)
+        yield FileExchange(tree, folder, path, temporary)
 
 
 def check_single(path: str, status: os.stat_result) -> None:
@@ -349,10 +349,10 @@ def _dress(tree: Tree, file: int, model: str) -> None:
     with tree.folder_of(model) as (folder, name):
         original = system.open_file(folder, name)
     try:
-        wanted, present = system.status(original), system.status(file)
-        if (wanted.st_uid, wanted.st_gid) != (present.st_uid, present.st_gid):
-            system.set_owner(file, wanted.st_uid, wanted.st_gid)
-        system.set_mode(file, S_IMODE(wanted.st_mode))
+        expected, present = system.status(original), system.status(file)
+        if (expected.st_uid, expected.st_gid) != (present.st_uid, present.st_gid):
+            system.set_owner(file, expected.st_uid, expected.st_gid)
+        system.set_mode(file, S_IMODE(expected.st_mode))
         for attribute, value in system.attributes(original).items():
             try:
                 system.set_attribute(file, attribute, value)
@@ -365,21 +365,21 @@ def _dress(tree: Tree, file: int, model: str) -> None:
 
 def _step(tree: Tree, write: FileWrite, begun: list[FileWrite]) -> None:
     """Put the new state of one file in the place of the old one."""
-    with place(tree, write.path, write.temporary) as spot:
+    with open_exchange(tree, write.path, write.temporary) as exchange:
         if write.before is None:
             begun.append(write)
             try:
-                spot.create()
+                exchange.create()
             except FileExistsError:
                 begun.pop()
                 raise conflict(write.path, "a file was created there") from None
             return
-        spot.check_replaceable(write.before)
+        exchange.check_replaceable(write.before)
         begun.append(write)
         if write.after is None:
-            taken = spot.take_away(write.before)
+            taken = exchange.take_away(write.before)
         else:
-            taken = spot.replace(write.before, content_hash(write.after))
+            taken = exchange.replace(write.before, content_hash(write.after))
         if not taken:
             begun.pop()
             raise conflict(write.path, "another program is writing it")
@@ -407,8 +407,8 @@ def _take_back(tree: Tree, writes: Sequence[FileWrite], begun: Sequence[FileWrit
     left: list[str] = []
     for write in reversed(begun):
         try:
-            with place(tree, write.path, write.temporary) as spot:
-                spot.put_back(write.before, write.after_hash)
+            with open_exchange(tree, write.path, write.temporary) as exchange:
+                exchange.put_back(write.before, write.after_hash)
         except (OSError, EditError):
             left.append(write.path)
     for write in writes:
@@ -424,8 +424,8 @@ def remove_temporary(tree: Tree, path: str, temporary: str) -> bool:
     """Remove the temporary file beside `path`; False when that fails."""
     for _ in range(ATTEMPTS):
         try:
-            with place(tree, path, temporary) as spot:
-                spot.remove_temporary()
+            with open_exchange(tree, path, temporary) as exchange:
+                exchange.remove_temporary()
         except FileNotFoundError:
             return True  # its folder is gone
         except (OSError, EditError):

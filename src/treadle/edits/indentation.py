@@ -63,7 +63,7 @@ def styles(indents: Iterable[bytes]) -> tuple[bool, bool]:
 
 
 def shift_between(
-    pairs: Sequence[tuple[bytes, bytes]], others: Iterable[bytes] = (), *, bare: bool = False
+    pairs: Sequence[tuple[bytes, bytes]], unmatched: Iterable[bytes] = (), *, bare: bool = False
 ) -> Reindent | None:
     """The one shift that makes each indentation of `pairs` (model, file) that of the file.
 
@@ -71,7 +71,7 @@ def shift_between(
     are. With `bare` the first line may stand without its own, the others indented as they are.
     None when the shift is not uniform.
     """
-    written_by_model = {*(model for model, _ in pairs), *others}
+    written_by_model = {*(model for model, _ in pairs), *unmatched}
     tabs_in_file, spaces_in_file = styles(file for _, file in pairs)
     tabs_in_model, spaces_in_model = styles(written_by_model)
     if not ((tabs_in_file and spaces_in_model) or (spaces_in_file and tabs_in_model)):

@@ -62,15 +62,15 @@ def _anchors(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]
     once &= {line for line, count in Counter(new).items() if count == 1}
     if not once:
         return []
-    places = {line: place for place, line in enumerate(new) if line in once}
-    pairs = [(place, places[line]) for place, line in enumerate(old) if line in once]
+    positions = {line: position for position, line in enumerate(new) if line in once}
+    pairs = [(position, positions[line]) for position, line in enumerate(old) if line in once]
     tails: list[int] = []
     last: list[int] = []
     previous = [-1] * len(pairs)
-    for number, (_, place) in enumerate(pairs):
-        at = bisect_left(tails, place)
+    for number, (_, position) in enumerate(pairs):
+        at = bisect_left(tails, position)
         previous[number] = last[at - 1] if at else -1
-        tails[at : at + 1] = [place]
+        tails[at : at + 1] = [position]
         last[at : at + 1] = [number]
     chain: list[tuple[int, int]] = []
     number = last[-1]

@@ -177,7 +177,7 @@ class Proposal:
         denied = {hunk for file, hunk in self.denied if file == number}
         if not denied:
             return change
-        left = tuple(h for place, h in enumerate(change.hunks) if place not in denied)
+        left = tuple(h for number, h in enumerate(change.hunks) if number not in denied)
         if change.kind is not ChangeKind.MODIFY or not left:
             return None
         return replace(change, hunks=left)

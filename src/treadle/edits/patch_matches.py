@@ -22,7 +22,7 @@ from treadle.events.types import ErrorKind
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Match:
     """Lines of the file, `kept`, that are the old side of a hunk."""
 
     start: int
@@ -54,11 +54,11 @@ def placed(source: Source, hunks: Sequence[PatchHunk]) -> tuple[list[Located], l
             if located.start > source.floor:
                 notes.append(f"{source.path}: the added lines were inserted at its end.")
         else:
-            place = _place(source, hunk, old, position, name)
-            located = _trimmed(place.start, place.kept, _new_lines(source, hunk, place, name))
-            if place.leniency:
-                line = source.lines_text([place.start])
-                notes.append(f"{source.path}: {line}: {place.leniency}.")
+            match = _match(source, hunk, old, position, name)
+            located = _trimmed(match.start, match.kept, _new_lines(source, hunk, match, name))
+            if match.leniency:
+                line = source.lines_text([match.start])
+                notes.append(f"{source.path}: {line}: {match.leniency}.")
         found.append(located)
         position = located.end
     return found, notes
@@ -68,22 +68,22 @@ def _changes_last_end(hunk: PatchHunk) -> bool:
     return hunk.no_newline_old != hunk.no_newline_new
 
 
-def _place(source: Source, hunk: PatchHunk, old: list[bytes], position: int, name: str) -> _Place:
+def _match(source: Source, hunk: PatchHunk, old: list[bytes], position: int, name: str) -> _Match:
     """The one place of the old side. Raises EditError when there is none, or more."""
     regions = _regions(source, hunk.anchors, name)
-    earlier: list[_Place] = []
-    for places in _steps(source, hunk, old):
+    earlier: list[_Match] = []
+    for matches in _steps(source, hunk, old):
         later = [
-            place
-            for place in places
-            if place.start >= position and _is_inside(source, place, regions)
+            match
+            for match in matches
+            if match.start >= position and _is_inside(source, match, regions)
         ]
         if later:
-            _check_order(source, hunk, places, position, name)
+            _check_order(source, hunk, matches, position, name)
             return _chosen(source, hunk, later, name)
-        earlier = earlier or places
+        earlier = earlier or matches
     if earlier:
-        where = source.lines_text([place.start for place in earlier])
+        where = source.lines_text([match.start for match in earlier])
         raise EditError(
             ErrorKind.NOT_FOUND,
             f"{name} is at the wrong position in {source.path}: its lines are only at {where}, "
@@ -98,10 +98,10 @@ def _place(source: Source, hunk: PatchHunk, old: list[bytes], position: int, nam
 
 
 def _check_order(
-    source: Source, hunk: PatchHunk, places: list[_Place], position: int, name: str
+    source: Source, hunk: PatchHunk, matches: list[_Match], position: int, name: str
 ) -> None:
     """Refuse a hunk whose lines are where it says, before the hunk ahead of it, and again later."""
-    lines = [source.line_of(place.start) for place in places if place.start < position]
+    lines = [source.line_of(match.start) for match in matches if match.start < position]
     if hunk.line in lines:
         raise EditError(
             ErrorKind.VALIDATION,
@@ -111,27 +111,27 @@ def _check_order(
         )
 
 
-def _is_inside(source: Source, place: _Place, regions: Sequence[tuple[int, int]]) -> bool:
+def _is_inside(source: Source, match: _Match, regions: Sequence[tuple[int, int]]) -> bool:
     """Whether a place is in one of the regions; everything is where no anchor was given."""
     if not regions:
         return True
-    line = source.plain_line_at(place.start)
+    line = source.plain_line_at(match.start)
     return any(first <= line <= last for first, last in regions)
 
 
-def _chosen(source: Source, hunk: PatchHunk, places: list[_Place], name: str) -> _Place:
+def _chosen(source: Source, hunk: PatchHunk, matches: list[_Match], name: str) -> _Match:
     if hunk.at_end:
-        places = [place for place in places if place.end == len(source.data)] or places
-    if len(places) == 1:
-        return places[0]
-    if places[0].leniency in {None, ENDS}:
-        for place in places:
-            if source.line_of(place.start) == hunk.line:
-                return place
-    raise several(source, [place.start for place in places], f"What {name.lower()} changes")
+        matches = [match for match in matches if match.end == len(source.data)] or matches
+    if len(matches) == 1:
+        return matches[0]
+    if matches[0].leniency in {None, ENDS}:
+        for match in matches:
+            if source.line_of(match.start) == hunk.line:
+                return match
+    raise several(source, [match.start for match in matches], f"What {name.lower()} changes")
 
 
-def _steps(source: Source, hunk: PatchHunk, old: list[bytes]) -> Iterator[list[_Place]]:
+def _steps(source: Source, hunk: PatchHunk, old: list[bytes]) -> Iterator[list[_Match]]:
     """The places that each step finds, the strictest first."""
     unended = hunk.no_newline_old
     text = b"\n".join(old) + b"\n"
@@ -153,16 +153,16 @@ def _steps(source: Source, hunk: PatchHunk, old: list[bytes]) -> Iterator[list[_
         for mark, text in hunk.lines
         if mark == "+" and text.strip()
     ]
-    places = [_loose(source, at, plain, added) for at in source.places_of_lines(stripped)]
+    matches = [_loose(source, at, plain, added) for at in source.positions_of_lines(stripped)]
     for leniency in (ENDS, BLANKS, INDENT):
-        yield [place for place in places if place and place.leniency == leniency]
+        yield [match for match in matches if match and match.leniency == leniency]
 
 
-def _exact(start: int, text: bytes, leniency: str | None) -> _Place:
-    return _Place(start, tuple(split_lines(text)), leniency)
+def _exact(start: int, text: bytes, leniency: str | None) -> _Match:
+    return _Match(start, tuple(split_lines(text)), leniency)
 
 
-def _loose(source: Source, at: int, old: list[bytes], added: list[bytes]) -> _Place | None:
+def _loose(source: Source, at: int, old: list[bytes], added: list[bytes]) -> _Match | None:
     """The plain lines from `at` on, which are those of `old` but for blanks.
 
     `added` are the indentations of the lines that the hunk adds.
@@ -173,22 +173,22 @@ def _loose(source: Source, at: int, old: list[bytes], added: list[bytes]) -> _Pl
     kept = tuple(source.data[start:end].splitlines(keepends=True))
     kept += (b"",) * (len(old) - len(kept))
     if matched == old:
-        return _Place(start, kept, ENDS)
+        return _Match(start, kept, ENDS)
     pairs = [
         (indentation(line), indentation(other))
         for line, other in zip(old, matched, strict=True)
         if line.strip(WHITE)
     ]
     if not pairs or all(line == other for line, other in pairs):
-        return _Place(start, kept, BLANKS)
+        return _Match(start, kept, BLANKS)
     reindent = shift_between(pairs, added)
-    return _Place(start, kept, INDENT, reindent) if reindent else None
+    return _Match(start, kept, INDENT, reindent) if reindent else None
 
 
-def _new_lines(source: Source, hunk: PatchHunk, place: _Place, name: str) -> list[bytes]:
+def _new_lines(source: Source, hunk: PatchHunk, match: _Match, name: str) -> list[bytes]:
     """The new side: context as it is in the file, added lines as its lines are written."""
-    literal = place.leniency is None
-    end = source.end_near(place.start)
+    literal = match.leniency is None
+    end = source.end_near(match.start)
     lines: list[bytes] = []
     position = 0
     for mark, text in hunk.lines:
@@ -196,19 +196,19 @@ def _new_lines(source: Source, hunk: PatchHunk, place: _Place, name: str) -> lis
             content = encoded(text, name)
             if not literal:
                 content = content.removesuffix(b"\r")
-            if place.reindent is not None:
-                content = place.reindent.line(content)
+            if match.reindent is not None:
+                content = match.reindent.line(content)
             lines.append(content + (b"\n" if literal else end))
             continue
-        kept = place.kept[position]
+        kept = match.kept[position]
         position += 1
         end = line_end(kept) or end
         if mark == " ":
             lines.append(kept)
     lines = [*(_ended(line, end, literal=literal) for line in lines[:-1]), *lines[-1:]]
-    if not lines or place.end < len(source.data):
+    if not lines or match.end < len(source.data):
         return lines
-    last = place.kept[-1]  # empty behind the last line end of the file
+    last = match.kept[-1]  # empty behind the last line end of the file
     unended = bool(last) and last == _without_end(last, literal=literal)
     if hunk.no_newline_new or (unended and not hunk.no_newline_old):
         lines[-1] = _without_end(lines[-1], literal=literal)
@@ -269,30 +269,30 @@ def _regions(source: Source, anchors: Sequence[str], name: str) -> list[tuple[in
     lines = source.plain_lines(0, source.plain_count)
     regions = [(0, len(lines))]
     for anchor in anchors:
-        wanted = encoded(anchor, name).strip(WHITE)
+        anchor_text = encoded(anchor, name).strip(WHITE)
         found = {
             at: _scope_end(lines, at)
             for first, last in regions
-            for at in _anchored(lines, wanted, first, last)
+            for at in _anchored(lines, anchor_text, first, last)
         }
         if not found:
             raise EditError(
                 ErrorKind.NOT_FOUND,
-                f"The anchor {shown(wanted)} of {name.lower()} is not in {source.path}.",
-                hint=nearest(source, [wanted]),
+                f"The anchor {shown(anchor_text)} of {name.lower()} is not in {source.path}.",
+                hint=nearest(source, [anchor_text]),
             )
         regions = list(found.items())
     return regions
 
 
-def _anchored(lines: list[bytes], wanted: bytes, first: int, last: int) -> list[int]:
+def _anchored(lines: list[bytes], anchor: bytes, first: int, last: int) -> list[int]:
     """Lines that are the anchor, or else begin with it and go on with no letter or digit."""
     inside = [(at, lines[at].strip(WHITE)) for at in range(first, min(last + 1, len(lines)))]
-    found = [at for at, line in inside if line == wanted]
+    found = [at for at, line in inside if line == anchor]
     return found or [
         at
         for at, line in inside
-        if line.startswith(wanted) and not line[len(wanted) : len(wanted) + 1].isalnum()
+        if line.startswith(anchor) and not line[len(anchor) : len(anchor) + 1].isalnum()
     ]
 
 
@@ -303,12 +303,12 @@ def _scope_end(lines: list[bytes], at: int) -> int:
     """
     own = len(indentation(lines[at]))
     deeper = False
-    for place in range(at + 1, len(lines)):
-        line = lines[place].strip(WHITE)
+    for number in range(at + 1, len(lines)):
+        line = lines[number].strip(WHITE)
         if not line:
             continue
-        if len(indentation(lines[place])) > own:
+        if len(indentation(lines[number])) > own:
             deeper = True
         elif line[:1].isalnum() or line[:1] in {b"@", b"_"}:
-            return place if deeper else len(lines)
+            return number if deeper else len(lines)
     return len(lines)

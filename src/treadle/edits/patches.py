@@ -140,8 +140,8 @@ class Lines:
 
     def ahead(self, count: int) -> str | None:
         """The line so many behind the one that comes next; None behind the last."""
-        place = self._at + count
-        return self.texts[place] if place < len(self.texts) else None
+        position = self._at + count
+        return self.texts[position] if position < len(self.texts) else None
 
 
 def mismatch(number: int, what: str) -> EditError:

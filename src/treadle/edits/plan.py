@@ -174,9 +174,9 @@ def _change(file: _File, read: Read, notes: list[str]) -> FileChange:
         with naming(file.path, number):
             raise _missing(file.path)
     base = content_hash(data)
-    for number, asked in (*file.edits, *([file.rename] if file.rename else [])):
+    for number, edit in (*file.edits, *([file.rename] if file.rename else [])):
         with naming(file.path, number):
-            _check_hash(asked, base)
+            _check_hash(edit, base)
     kind, target = ChangeKind.MODIFY, None
     if file.rename is not None:
         kind, target = ChangeKind.RENAME, file.rename[1].target
@@ -207,16 +207,16 @@ def _in_its_encoding(
     A file of ASCII alone takes the encoding that an edit of it declares.
     """
     charset = charset_of(file.path, data, configured)
-    made = list(notes)
-    hunks = edit_text(file.path, file.edits, data, charset, made)
+    new_notes = list(notes)
+    hunks = edit_text(file.path, file.edits, data, charset, new_notes)
     result = splice(data, hunks)
     label = declared_label(file.path, result)
     if label != declared_label(file.path, data) and not result.isascii():
         if data.isascii():
             text = result.decode(charset.codec or "ascii")
             charset = charset_of_new(file.path, text, configured)
-            made = list(notes)
-            hunks = edit_text(file.path, file.edits, data, charset, made)
+            new_notes = list(notes)
+            hunks = edit_text(file.path, file.edits, data, charset, new_notes)
         elif label is not None and charset_of(file.path, result).codec != charset.codec:
             raise EditError(
                 ErrorKind.VALIDATION,
@@ -226,7 +226,7 @@ def _in_its_encoding(
                     "Keep the declaration unchanged, or replace the whole file with `create_file`."
                 ),
             )
-    notes[:] = made + ([f"{file.path}: {charset.note}"] if charset.note else [])
+    notes[:] = new_notes + ([f"{file.path}: {charset.note}"] if charset.note else [])
     return charset, hunks
 
 
@@ -295,8 +295,8 @@ def _is_content(data: bytes, content: str, charset: Charset) -> bool:
     if charset.stored is not None:
         with suppress(ShiftStateError):
             forms.add(Transcoded(there, charset).text)
-    told = with_plain_ends(encoded(content, "The patch")).removesuffix(b"\n")
-    return told.removeprefix(BOM) in forms
+    stated = with_plain_ends(encoded(content, "The patch")).removesuffix(b"\n")
+    return stated.removeprefix(BOM) in forms
 
 
 def created(path: str, content: str, configured: Configured) -> FileChange:

@@ -79,7 +79,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class AppliedChanges:
     """Changes as they are made, over what was on the disk, and what that does to each file."""
 
     changes: tuple[FileChange, ...]
@@ -96,7 +96,7 @@ class JournalEntry:
 
     proposal_id: UUID
     goal: ProposalState
-    made: Made
+    applied: AppliedChanges
     temporaries: tuple[str, ...]
 
 
@@ -124,10 +124,10 @@ class ProposalStore:
     def add(self, proposal: Proposal) -> None:
         """Keep a new proposal."""
         values = {**_values(proposal), "changes": encode_changes(proposal.changes)}
-        places = ", ".join("?" * len(values))
+        parameters = ", ".join("?" * len(values))
         with self._database.use() as connection:
             connection.execute(
-                f"INSERT INTO proposals ({', '.join(values)}) VALUES ({places})",  # noqa: S608
+                f"INSERT INTO proposals ({', '.join(values)}) VALUES ({parameters})",  # noqa: S608
                 tuple(values.values()),
             )
 
@@ -189,13 +189,13 @@ class ProposalStore:
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
         return self._select(where, values, limit)
 
-    def made(self, proposal_id: UUID) -> Made | None:
+    def applied(self, proposal_id: UUID) -> AppliedChanges | None:
         """What the last application, undoing or redoing of a proposal did; None before any."""
         with self._database.use() as connection:
             found = connection.execute(
                 "SELECT made, written FROM proposals WHERE id = ?", (str(proposal_id),)
             ).fetchone()
-            return _decode_made(*found) if found and found[0] is not None else None
+            return _decode_applied(*found) if found and found[0] is not None else None
 
     def begin(self, former: Proposal, entry: JournalEntry) -> None:
         """Note that a proposal is about to be written; until `end` nobody else changes it.
@@ -212,22 +212,24 @@ class ProposalStore:
                     str(entry.proposal_id),
                     storable_text(former.root),
                     entry.goal,
-                    *_encode_made(entry.made),
+                    *_encode_applied(entry.applied),
                     json.dumps(entry.temporaries),
                 ),
             )
 
-    def end(self, former: Proposal, proposal: Proposal, *, made: Made | None) -> Proposal:
+    def end(
+        self, former: Proposal, proposal: Proposal, *, applied: AppliedChanges | None
+    ) -> Proposal:
         """Note that the writing is over; says how it is kept.
 
         `made` is what is undone or redone next, None to leave that as it was.
         """
         key = str(former.id)
         with self._database.transaction() as connection:
-            if made is not None:
+            if applied is not None:
                 connection.execute(
                     "UPDATE proposals SET made = ?, written = ? WHERE id = ?",
-                    (*_encode_made(made), key),
+                    (*_encode_applied(applied), key),
                 )
             connection.execute("DELETE FROM journal WHERE proposal_id = ?", (key,))
             return self._put(connection, former, proposal)
@@ -244,7 +246,7 @@ class ProposalStore:
                 JournalEntry(
                     UUID(key),
                     ProposalState(goal),
-                    _decode_made(changes, written),
+                    _decode_applied(changes, written),
                     tuple(json.loads(temporaries)),
                 )
                 for key, goal, changes, written, temporaries in rows
@@ -355,13 +357,13 @@ def _proposal(row: tuple[Any, ...]) -> Proposal:
     )
 
 
-def _encode_made(made: Made) -> tuple[bytes, str]:
-    return encode_changes(made.changes), json.dumps([asdict(each) for each in made.written])
+def _encode_applied(applied: AppliedChanges) -> tuple[bytes, str]:
+    return encode_changes(applied.changes), json.dumps([asdict(each) for each in applied.written])
 
 
-def _decode_made(changes: bytes, written: str) -> Made:
+def _decode_applied(changes: bytes, written: str) -> AppliedChanges:
     files = (Written(**{**each, "folders": tuple(each["folders"])}) for each in json.loads(written))
-    return Made(decode_changes(changes), tuple(files))
+    return AppliedChanges(decode_changes(changes), tuple(files))
 
 
 def _root_text(root: Path) -> str:

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from treadle.edits.application import WRITTEN_STATES, settled
-from treadle.edits.file_writes import place, remove_temporary
+from treadle.edits.file_writes import open_exchange, remove_temporary
 from treadle.edits.model import EditError, Proposal, ProposalState, content_hash
 from treadle.edits.proposal_store import JournalEntry, ProposalStore, Written
 from treadle.edits.tree import Tree
@@ -78,7 +78,7 @@ def recover(tree: Tree, store: ProposalStore, locks: Path) -> tuple[Proposal, ..
     """
     ended: list[Proposal] = []
     for seen in store.journal(tree.root):
-        paths = {tree.root / each.path for each in seen.made.written}
+        paths = {tree.root / each.path for each in seen.applied.written}
         try:
             with locked(locks, paths, wait=0):
                 if seen in store.journal(tree.root):  # not ended while we came to the locks
@@ -92,22 +92,22 @@ def recover(tree: Tree, store: ProposalStore, locks: Path) -> tuple[Proposal, ..
 
 def _end(tree: Tree, store: ProposalStore, entry: JournalEntry) -> Proposal:
     proposal = store.get(entry.proposal_id)
-    pairs = list(zip(entry.made.written, entry.temporaries, strict=True))
+    pairs = list(zip(entry.applied.written, entry.temporaries, strict=True))
     if _is_done(tree, pairs):
         for written, temporary in pairs:
             remove_temporary(tree, written.path, temporary)
             if written.after is None:
                 tree.remove_folders(written.folders)
-        last = store.made(proposal.id)
-        after, made = settled(proposal, entry.goal, entry.made, last)
-        return store.end(proposal, after, made=made)
+        last = store.applied(proposal.id)
+        after, applied = settled(proposal, entry.goal, entry.applied, last)
+        return store.end(proposal, after, applied=applied)
     for written, temporary in reversed(pairs):
         _take_back(tree, written, temporary)
     for written, _ in pairs:
         if written.after is not None:
             tree.remove_folders(written.folders)
-    others = [written.path for written, _ in pairs if _present(tree, written) != written.before]
-    return store.end(proposal, _taken_back(proposal, others), made=None)
+    changed = [written.path for written, _ in pairs if _present(tree, written) != written.before]
+    return store.end(proposal, _taken_back(proposal, changed), applied=None)
 
 
 def _is_done(tree: Tree, pairs: Sequence[tuple[Written, str]]) -> bool:
@@ -119,11 +119,11 @@ def _is_done(tree: Tree, pairs: Sequence[tuple[Written, str]]) -> bool:
     all_new = True
     for written, temporary in pairs:
         try:
-            with place(tree, written.path, temporary) as spot:
-                spot.gather()
+            with open_exchange(tree, written.path, temporary) as exchange:
+                exchange.gather()
                 new = _present(tree, written) == written.after
                 replaced = written.before is not None and written.after is not None
-                if new and replaced and spot.temporary() is None:
+                if new and replaced and exchange.temporary() is None:
                     return True
         except FileNotFoundError:
             new = written.after is None
@@ -135,9 +135,9 @@ def _is_done(tree: Tree, pairs: Sequence[tuple[Written, str]]) -> bool:
 
 def _take_back(tree: Tree, written: Written, temporary: str) -> None:
     try:
-        with place(tree, written.path, temporary) as spot:
-            spot.put_back(written.before, written.after)
-            spot.remove_temporary()
+        with open_exchange(tree, written.path, temporary) as exchange:
+            exchange.put_back(written.before, written.after)
+            exchange.remove_temporary()
     except FileNotFoundError:
         return  # its folder is gone
     except EditError:  # something other than a file is there now
@@ -153,11 +153,11 @@ def _present(tree: Tree, written: Written) -> str | None:
     return None if content is None else content_hash(content.data)
 
 
-def _taken_back(proposal: Proposal, others: Sequence[str]) -> Proposal:
-    """A proposal whose writing was broken off; `others` are files that somebody else changed."""
-    if others:
+def _taken_back(proposal: Proposal, changed: Sequence[str]) -> Proposal:
+    """A proposal whose writing was broken off; `changed` are files that another program changed."""
+    if changed:
         state = ProposalState.CONFLICTED
-        reason = f"Its write was interrupted; {', '.join(others)} changed since and is kept."
+        reason = f"Its write was interrupted; {', '.join(changed)} changed since and is kept."
     else:
         state = ProposalState.FAILED
         reason = "Its write was interrupted; every file has its earlier content."

@@ -47,12 +47,12 @@ def relocate(change: FileChange, present: bytes) -> FileChange:
     position = 0
     line_break = line_break_of(change.hunks)
     for hunk in change.hunks:
-        places = _places(source, line_break, hunk, position)
-        if len(places) == 1:
-            hunks.append(hunk_at(source, places[0], hunk.old, hunk.new))
+        positions = _positions(source, line_break, hunk, position)
+        if len(positions) == 1:
+            hunks.append(hunk_at(source, positions[0], hunk.old, hunk.new))
             position = hunks[-1].end
         else:
-            lost.append(_told(source, hunk, places))
+            lost.append(_reason(source, hunk, positions))
     if lost:
         raise _conflict(change, found, "; ".join(lost))
     result = content_hash(splice(present, hunks))
@@ -71,12 +71,11 @@ def _conflict(change: FileChange, present: str, reason: str) -> EditError:
     )
 
 
-def _told(source: Source, hunk: Hunk, places: Sequence[int]) -> str:
+def _reason(source: Source, hunk: Hunk, positions: Sequence[int]) -> str:
     """Why a hunk has no place, in words; by its line, since what is denied is not counted here."""
-    if places:
-        return (
-            f"the change of line {hunk.line} matches several positions, {source.lines_text(places)}"
-        )
+    if positions:
+        found = source.lines_text(positions)
+        return f"the change of line {hunk.line} matches several positions, {found}"
     lines = split_lines(source.data, source.line_break)
     there = lines[hunk.line - 1 : hunk.line + 2]
     if not there:
@@ -85,15 +84,15 @@ def _told(source: Source, hunk: Hunk, places: Sequence[int]) -> str:
     return f"the change of line {hunk.line} has no position, because the file now has {text} there"
 
 
-def _places(source: Source, line_break: bytes, hunk: Hunk, position: int) -> list[int]:
+def _positions(source: Source, line_break: bytes, hunk: Hunk, position: int) -> list[int]:
     """Where the old bytes of a hunk are, by any of the lines around them that are there.
 
     Only by such as made the place the only one in the base. Where those before it and those
     behind it are in different places now, there are several.
     """
     whole = not hunk.before or hunk.before.endswith(line_break)
-    places: set[int] = set()
-    told = False
+    positions: set[int] = set()
+    is_known = False
     for before, after in _CONTEXTS:
         lines, all_of_it = (before, after), before + after == 2 * MAX_CONTEXT_LINES
         if not hunk.unique[0] & 1 << 4 * before + after:
@@ -104,9 +103,9 @@ def _places(source: Source, line_break: bytes, hunk: Hunk, position: int) -> lis
             for at in occurrences(source.data, pattern, source.floor)
             if at + head >= position and (not whole or source.starts_line(at))
         ]
-        places.update(found)
-        told = told or (bool(found) and (all_of_it or _tells(pattern, line_break)))
-    return sorted(places) if told else []
+        positions.update(found)
+        is_known = is_known or (bool(found) and (all_of_it or _tells(pattern, line_break)))
+    return sorted(positions) if is_known else []
 
 
 def _tells(pattern: bytes, line_break: bytes) -> bool:

@@ -31,7 +31,7 @@ from treadle.edits.model import (
     content_hash,
 )
 from treadle.edits.plan import plan
-from treadle.edits.proposal_store import Made, ProposalStore
+from treadle.edits.proposal_store import AppliedChanges, ProposalStore
 from treadle.edits.recovery import locked, recover
 from treadle.edits.relocation import rehunk, relocate
 from treadle.edits.requests import EditRequest, RenameFile
@@ -376,29 +376,29 @@ class Edits:
         self.recover()
         with self._locked(self._in_state(proposal_id, states, _DONE[goal])):
             proposal = self._in_state(proposal_id, states, _DONE[goal])
-            last = self._last_made(proposal)
+            last = self._last_applied(proposal)
             try:
                 if last is None:
-                    made = Backwards(proposal.selected())
-                    prepared = prepare(self._tree, made.changes, as_staged)
+                    applied = Backwards(proposal.selected())
+                    prepared = prepare(self._tree, applied.changes, as_staged)
                 else:
-                    made = backwards(self._tree, proposal, last, goal, keep_changed=keep_changed)
-                    prepared = prepare(self._tree, made.changes, relocate, last)
+                    applied = backwards(self._tree, proposal, last, goal, keep_changed=keep_changed)
+                    prepared = prepare(self._tree, applied.changes, relocate, last)
             except EditError as error:
                 self._keep(proposal, after_failure(proposal, error))
                 if goal is ProposalState.APPLIED and last is not None:
                     error.hint = "Restore its earlier content, or make the change by hand."
                 raise
-            if made.conflicts:
+            if applied.conflicts:
                 goal = ProposalState.PARTLY_UNDONE
-            after = settled(proposal, goal, prepared.made, last, made.conflicts)
+            after = settled(proposal, goal, prepared.applied, last, applied.conflicts)
             return carry_out(self._tree, self._store, proposal, prepared, after)
 
-    def _last_made(self, proposal: Proposal) -> Made | None:
+    def _last_applied(self, proposal: Proposal) -> AppliedChanges | None:
         """What was made last, which is to be taken back; None where nothing was yet."""
         if proposal.state in OPEN_STATES:
             return None
-        last = self._store.made(proposal.id)
+        last = self._store.applied(proposal.id)
         if last is None:
             raise StoreError(f"The store has no record of what the proposal {proposal.id} did.")
         return last

@@ -122,9 +122,9 @@ class Source:
         """How many lines `plain` has; behind a last line end there is an empty one."""
         return len(self._plain_starts) - 1
 
-    def places_of_lines(self, stripped: Sequence[bytes]) -> Iterator[int]:
+    def positions_of_lines(self, stripped: Sequence[bytes]) -> Iterator[int]:
         """The lines of `plain`, from 0, from which on the lines are these but for blanks."""
-        key = next((place for place, line in enumerate(stripped) if line), 0)
+        key = next((number for number, line in enumerate(stripped) if line), 0)
         at = -1
         while True:
             try:

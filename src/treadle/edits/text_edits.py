@@ -255,7 +255,7 @@ class EncodedFile:
             return
         for each in located:
             old = self.source.data[each.start : each.end]
-            lost = _others(old) - _others(each.new)
+            lost = _count_unseen(old) - _count_unseen(each.new)
             if lost > 0 and self.charset.rivals:
                 raise self._refused(
                     f"The range (line {self.source.line_of(each.start)} of {self.path}) has "
@@ -279,9 +279,9 @@ class EncodedFile:
             end = at + len(self._text.back(hunk.old))
             parts.append(Located(at, end, self._text.back(hunk.new)))
             at, shown = end, hunk.end
-        made = hunks_of(self.raw, parts)
-        self._verify(splice(self.raw.data, made), splice(self.source.data, found))
-        return made
+        hunks = hunks_of(self.raw, parts)
+        self._verify(splice(self.raw.data, hunks), splice(self.source.data, found))
+        return hunks
 
     def _verify(self, result: bytes, text: bytes) -> None:
         """Refuse an edit after which the file does not hold just the edited text."""
@@ -316,7 +316,7 @@ def writable(charset: Charset, text: str, what: str, path: str) -> str:
         ) from error
 
 
-def _others(text: bytes) -> int:
+def _count_unseen(text: bytes) -> int:
     """How many characters of UTF-8 text are not ASCII."""
     return sum(byte >= 0xC0 for byte in text)
 

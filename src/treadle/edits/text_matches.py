@@ -26,46 +26,46 @@ _COMMON = 50
 """Places up to which a line says anything about where a text is."""
 
 
-def nearest(source: Source, wanted: Sequence[bytes]) -> str:
+def nearest(source: Source, lines_sought: Sequence[bytes]) -> str:
     """A sentence with the line of the file at which the text differs, and the line of the text."""
     lines = source.plain.split(b"\n")
-    offset = _offset(lines, wanted)
+    offset = _offset(lines, lines_sought)
     if offset is None:
-        return _alike(lines, wanted)
-    for place, line in enumerate(wanted):
-        at = offset + place
+        return _alike(lines, lines_sought)
+    for number, line in enumerate(lines_sought):
+        at = offset + number
         if not 0 <= at < len(lines):
             return f"The file has no line {at + 1}; the text extends beyond its end."
         if lines[at].strip() != line.strip():
-            begin = f"It begins like line {offset + 1}, but " if place else ""
+            begin = f"It begins like line {offset + 1}, but " if number else ""
             return (
                 f"{begin}line {at + 1} of the file is {shown(lines[at])}, and the text has "
                 f"{shown(line)}. Read the file again and give the exact lines."
             )
     return (
-        f"Its words are in lines {offset + 1} to {offset + len(wanted)}, but with a different "
-        "indentation that no single shift explains. Give the lines with the indentation of the "
-        "file."
+        f"Its words are in lines {offset + 1} to {offset + len(lines_sought)}, but with a "
+        "different indentation that no single shift explains. Give the lines with the "
+        "indentation of the file."
     )
 
 
-def _offset(lines: Sequence[bytes], wanted: Sequence[bytes]) -> int | None:
+def _offset(lines: Sequence[bytes], lines_sought: Sequence[bytes]) -> int | None:
     """The line, from 0, at which most lines of the text would be where they are in the file."""
-    places: dict[bytes, list[int]] = {line.strip(): [] for line in wanted if line.strip()}
+    positions: dict[bytes, list[int]] = {line.strip(): [] for line in lines_sought if line.strip()}
     for at, line in enumerate(lines):
-        if (stripped := line.strip()) in places:
-            places[stripped].append(at)
+        if (stripped := line.strip()) in positions:
+            positions[stripped].append(at)
     votes: Counter[int] = Counter()
-    for place, line in enumerate(wanted):
-        found = places.get(line.strip(), [])
+    for number, line in enumerate(lines_sought):
+        found = positions.get(line.strip(), [])
         if len(found) <= _COMMON:
-            votes.update(at - place for at in found if at >= place)
+            votes.update(at - number for at in found if at >= number)
     return max(votes, key=lambda at: (votes[at], -at)) if votes else None
 
 
-def _alike(lines: Sequence[bytes], wanted: Sequence[bytes]) -> str:
+def _alike(lines: Sequence[bytes], lines_sought: Sequence[bytes]) -> str:
     """The line that shares most words with the longest one of the text."""
-    line = max(wanted, key=lambda each: len(each.strip()), default=b"")
+    line = max(lines_sought, key=lambda each: len(each.strip()), default=b"")
     words = set(_WORD.findall(line))
     best, most = 0, 0
     for at, candidate in enumerate(lines):
@@ -97,7 +97,7 @@ _MANY = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Match:
     """Bytes `start` to `end` of the file are the text that was searched.
 
     `leniency` says what was not compared, None for an exact match; `reindent` gives other lines
@@ -127,20 +127,20 @@ def replaced(
     Raises EditError when `old` is nowhere, or in several places without `everywhere`.
     """
     limit = maxsize if everywhere else _MANY
-    places = next((found for found in _steps(source, old, new, limit) if found), [])
-    if not places:
+    candidates = next((found for found in _steps(source, old, new, limit) if found), [])
+    if not candidates:
         raise EditError(
             ErrorKind.NOT_FOUND,
             f"The text to replace is not in {source.path}.",
             hint=nearest(source, with_plain_ends(old).splitlines()),
         )
-    if len(places) > 1 and not (everywhere and places[0].leniency in {None, ENDS}):
-        raise several(source, [place.start for place in places], "The text to replace")
+    if len(candidates) > 1 and not (everywhere and candidates[0].leniency in {None, ENDS}):
+        raise several(source, [candidate.start for candidate in candidates], "The text to replace")
     if everywhere:
-        places = _apart(places)
-    found = [_located(source, place, old, new) for place in places]
-    leniency = next((place.leniency for place in places if place.leniency), None)
-    note = f"{source.path}: {source.lines_text([p.start for p in places])}: {leniency}."
+        candidates = _apart(candidates)
+    found = [_located(source, candidate, old, new) for candidate in candidates]
+    leniency = next((candidate.leniency for candidate in candidates if candidate.leniency), None)
+    note = f"{source.path}: {source.lines_text([each.start for each in candidates])}: {leniency}."
     return found, [note] if leniency else []
 
 
@@ -154,21 +154,21 @@ def several(source: Source, starts: Sequence[int], what: str) -> EditError:
     )
 
 
-def _apart(places: list[Place]) -> list[Place]:
+def _apart(candidates: list[Match]) -> list[Match]:
     """The places from the first on, without those that overlap one before."""
-    kept: list[Place] = []
-    for place in places:
-        if not kept or place.start >= kept[-1].end:
-            kept.append(place)
+    kept: list[Match] = []
+    for candidate in candidates:
+        if not kept or candidate.start >= kept[-1].end:
+            kept.append(candidate)
     return kept
 
 
-def _steps(source: Source, old: bytes, new: bytes, limit: int) -> Iterator[list[Place]]:
+def _steps(source: Source, old: bytes, new: bytes, limit: int) -> Iterator[list[Match]]:
     """The places that each step finds, so many at most, the strictest first."""
     plain = with_plain_ends(old)
     if b"\r" in old:
         yield [
-            Place(at, at + len(old))
+            Match(at, at + len(old))
             for at in islice(occurrences(source.data, old, source.floor), limit)
             if not (source.splits_character(at) or source.splits_character(at + len(old)))
         ]
@@ -192,14 +192,14 @@ def occurrences(data: bytes, text: bytes, begin: int = 0) -> Iterator[int]:
         at = data.find(text, at + 1)
 
 
-def _in_plain(source: Source, at: int, plain: bytes, *, exact: bool = True) -> Place:
+def _in_plain(source: Source, at: int, plain: bytes, *, exact: bool = True) -> Match:
     """The place of `plain` at offset `at` of the plain text; `exact` unless its ends were other."""
     start, end = source.origin(at), source.origin(at + len(plain))
     same = exact and end - start == len(plain) and b"\r" not in source.data[start:end]
-    return Place(start, end, None if same else ENDS)
+    return Match(start, end, None if same else ENDS)
 
 
-def _but_for_last_end(source: Source, plain: bytes, new: bytes) -> Iterator[Place]:
+def _but_for_last_end(source: Source, plain: bytes, new: bytes) -> Iterator[Match]:
     """Where the text is without its last line end.
 
     That is at the end of a file that has none, or anywhere when the text, and the new one as
@@ -211,9 +211,9 @@ def _but_for_last_end(source: Source, plain: bytes, new: bytes) -> Iterator[Plac
     if doubled and new and not with_plain_ends(new).endswith(b"\n\n"):
         return
     for at in occurrences(source.plain, plain[:-1], source.floor):
-        place = _in_plain(source, at, plain[:-1])
-        if _begins_line(source, at) and (doubled or place.end == len(source.data)):
-            yield replace(place, leniency=FINAL)
+        candidate = _in_plain(source, at, plain[:-1])
+        if _begins_line(source, at) and (doubled or candidate.end == len(source.data)):
+            yield replace(candidate, leniency=FINAL)
 
 
 def _begins_line(source: Source, at: int) -> bool:
@@ -222,61 +222,61 @@ def _begins_line(source: Source, at: int) -> bool:
     return not source.plain[start:at].strip(WHITE)
 
 
-def _but_for_blanks(source: Source, lines: Sequence[bytes]) -> list[Place]:
+def _but_for_blanks(source: Source, lines: Sequence[bytes]) -> list[Match]:
     """Where the lines, as whole ones, are when blanks at their ends do not count."""
     parts = [re.escape(line.rstrip(WHITE)) + rb"[ \t]*\n" for line in lines[:-1]]
     last = rb"[ \t]*\n" if lines[-1].endswith(b"\n") else rb"[ \t]*(?![^\n])"
     pattern = re.compile(b"".join([*parts, re.escape(lines[-1].rstrip(WHITE)), last]))
-    found: dict[int, Place] = {}
+    found: dict[int, Match] = {}
     match = pattern.search(source.plain, source.floor)
     while match:
         if _begins_line(source, match.start()):
-            place = Place(source.origin(match.start()), source.origin(match.end()), BLANKS)
-            found.setdefault(match.end(), place)
+            candidate = Match(source.origin(match.start()), source.origin(match.end()), BLANKS)
+            found.setdefault(match.end(), candidate)
         match = pattern.search(source.plain, match.start() + 1)
     return list(found.values())
 
 
-def _but_for_indentation(source: Source, lines: Sequence[bytes], new: bytes) -> list[Place]:
+def _but_for_indentation(source: Source, lines: Sequence[bytes], new: bytes) -> list[Match]:
     """Where the lines, as whole ones, are when all are indented by one shift."""
-    others = [indentation(line) for line in new.splitlines() if line.strip()]
-    found: list[Place] = []
-    for at in source.places_of_lines([line.strip(WHITE) for line in lines]):
+    unmatched = [indentation(line) for line in new.splitlines() if line.strip()]
+    found: list[Match] = []
+    for at in source.positions_of_lines([line.strip(WHITE) for line in lines]):
         matched = source.plain_lines(at, at + len(lines))
         pairs = [
             (indentation(line), indentation(other))
             for line, other in zip(lines, matched, strict=True)
             if line.strip()
         ]
-        reindent = shift_between(pairs, others, bare=True)
+        reindent = shift_between(pairs, unmatched, bare=True)
         if reindent is not None:
             start, end = source.plain_range(at, at + len(lines))
             whole = lines[-1].endswith(b"\n")
             ended = source.plain[end - 1 : end] == b"\n"
             end -= 1 if ended and not whole else 0
-            place = source.origin(start), source.origin(end)
-            found.append(Place(*place, INDENT, reindent))
+            candidate = source.origin(start), source.origin(end)
+            found.append(Match(*candidate, INDENT, reindent))
     return found
 
 
-def _located(source: Source, place: Place, old: bytes, new: bytes) -> Located:
+def _located(source: Source, candidate: Match, old: bytes, new: bytes) -> Located:
     """The new text for one place: lines that stay are the file's own bytes."""
     plain_old, plain_new = with_plain_ends(old), with_plain_ends(new)
-    if place.leniency is None and (plain_old == plain_new or (b"\r" in old and b"\r" in new)):
-        return Located(place.start, place.end, new)  # its line ends are meant as they are
-    unended = not source.data[place.start : place.end].endswith((b"\n", b"\r"))
+    if candidate.leniency is None and (plain_old == plain_new or (b"\r" in old and b"\r" in new)):
+        return Located(candidate.start, candidate.end, new)  # its line ends are meant as they are
+    unended = not source.data[candidate.start : candidate.end].endswith((b"\n", b"\r"))
     if plain_old.endswith(b"\n") and plain_new.endswith(b"\n") and unended:
         plain_old, plain_new = plain_old[:-1], plain_new[:-1]  # nor has the file a last line end
-    elif place.leniency == FINAL and plain_new.endswith(b"\n\n"):
+    elif candidate.leniency == FINAL and plain_new.endswith(b"\n\n"):
         plain_old, plain_new = plain_old[:-1], plain_new[:-1]
     lines = rewritten(
-        source.end_near(place.start),
-        source.data[place.start : place.end].splitlines(keepends=True),
+        source.end_near(candidate.start),
+        source.data[candidate.start : candidate.end].splitlines(keepends=True),
         plain_old.splitlines(keepends=True),
         plain_new.splitlines(keepends=True),
-        place.reindent,
+        candidate.reindent,
     )
-    return Located(place.start, place.end, b"".join(lines))
+    return Located(candidate.start, candidate.end, b"".join(lines))
 
 
 def rewritten(

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from treadle.clock import Clock
 from treadle.config.gateway import GatewayCache
 from treadle.config.quantities import age_us, size_bytes
-from treadle.gateway.call import Asked
+from treadle.gateway.request import CallRequest
 
 _ENTRY_BYTES = 500
 """About what an entry takes beside its bytes."""
@@ -32,9 +32,11 @@ class Kept:
 class AnswerCache:
     """Keeps answers by what was asked, those that were last asked for longest."""
 
-    def __init__(self, settings: GatewayCache, clock: Clock, *, telling: frozenset[str]) -> None:
+    def __init__(
+        self, settings: GatewayCache, clock: Clock, *, key_headers: frozenset[str]
+    ) -> None:
         """`telling` are headers that decide where a call goes, and so what is answered."""
-        self._telling = telling | {"accept", "accept-encoding"}
+        self._key_headers = key_headers | {"accept", "accept-encoding"}
         self.enabled = settings.enabled
         self._clock = clock
         self._max_age = age_us(settings.max_age) / 1e6
@@ -47,19 +49,19 @@ class AnswerCache:
         """Size from which on an answer is not kept."""
         return self._max_size if self.enabled else 0
 
-    def key(self, asked: Asked) -> bytes | None:
+    def key(self, request: CallRequest) -> bytes | None:
         """What stands for a call; None for one that is not to be answered from here."""
-        if not self.enabled or _declined(asked):
+        if not self.enabled or _declined(request):
             return None
         digest = blake2b(digest_size=32)
-        wanted = [(n, v) for n, v in asked.headers if n in self._telling]
+        headers = [(n, v) for n, v in request.headers if n in self._key_headers]
         for part in (
-            asked.operation.path, asked.query, asked.key or "", repr(wanted),
-            repr(asked.context.labels),
+            request.operation.path, request.query, request.key or "", repr(headers),
+            repr(request.context.labels),
         ):  # fmt: skip
             text = part.encode("utf-8", "surrogateescape")
             digest.update(len(text).to_bytes(8, "big") + text)
-        digest.update(asked.content)
+        digest.update(request.content)
         return digest.digest()
 
     def get(self, key: bytes) -> Kept | None:
@@ -89,7 +91,7 @@ class AnswerCache:
             self._size -= found[1].size
 
 
-def _declined(asked: Asked) -> bool:
+def _declined(request: CallRequest) -> bool:
     """Whether the client wants an answer of its own."""
-    said = ",".join(value for name, value in asked.headers if name == "cache-control").lower()
+    said = ",".join(value for name, value in request.headers if name == "cache-control").lower()
     return "no-cache" in said or "no-store" in said

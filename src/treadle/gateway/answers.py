@@ -9,8 +9,8 @@ from typing import Any
 
 from treadle.events.types import Usage
 from treadle.gateway.attempts import COPY_LIMIT, Attempt
-from treadle.gateway.call import Asked, Operation
 from treadle.gateway.conversion import joined, messages_of_items
+from treadle.gateway.request import CallRequest, Operation
 from treadle.llm import provider_errors
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.messages import AssistantMessage
@@ -40,18 +40,18 @@ class Read:
     unreadable: bool = False
 
 
-def read_answer(asked: Asked, attempt: Attempt) -> Read:
+def read_answer(request: CallRequest, attempt: Attempt) -> Read:
     """What the answer to an attempt says, as far as it can be understood."""
     pieces = _decoded(attempt.pieces, attempt.headers.get("content-encoding", ""), COPY_LIMIT)
     if attempt.status is None or attempt.status >= 400:
         return _failure(attempt, b"".join(piece for _, piece in pieces))
     streamed = "event-stream" in attempt.headers.get("content-type", "").lower()
     try:
-        if streamed and asked.operation is Operation.RESPONSES:
+        if streamed and request.operation is Operation.RESPONSES:
             return _responses_stream(attempt.endpoint, pieces)
         if streamed:
-            return _chat_stream(asked, attempt.endpoint, pieces)
-        return _whole(asked, attempt.endpoint, b"".join(piece for _, piece in pieces))
+            return _chat_stream(request, attempt.endpoint, pieces)
+        return _whole(request, attempt.endpoint, b"".join(piece for _, piece in pieces))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         # Whatever a server says, what is known of the call is recorded.
         kind = f"unreadable answer ({type(error).__name__})"
@@ -97,15 +97,15 @@ def _decoded(pieces: Iterable[Timed], encoding: str, most: int) -> Iterator[Time
             return
 
 
-def _whole(asked: Asked, endpoint: Endpoint, content: bytes) -> Read:
+def _whole(request: CallRequest, endpoint: Endpoint, content: bytes) -> Read:
     if not content.strip():
         return Read()
     body = json.loads(content)
     if not isinstance(body, dict):
         return Read(output=content.decode("utf-8", "replace"))
-    if asked.operation is Operation.RESPONSES:
+    if request.operation is Operation.RESPONSES:
         return _response(endpoint, body)
-    assembler = _assembler(endpoint, asked)
+    assembler = _assembler(endpoint, request)
     error = None
     try:
         assembler.feed(body)
@@ -115,7 +115,7 @@ def _whole(asked: Asked, endpoint: Endpoint, content: bytes) -> Read:
     found = Read(usage=usage, cost=cost, **_named(body))
     if error is not None:
         return replace(found, error=error.message, error_type=error.kind.value)
-    if asked.operation is Operation.EMBEDDINGS:
+    if request.operation is Operation.EMBEDDINGS:
         return _embeddings(body, found)
     choices = [choice for choice in body.get("choices") or () if isinstance(choice, dict)]
     messages = [choice["message"] for choice in choices if "message" in choice]
@@ -137,10 +137,10 @@ def _embeddings(body: Mapping[str, Any], found: Read) -> Read:
     return replace(found, usage=usage, output=_written(summary), dimensions=summary["dimensions"])
 
 
-def _chat_stream(asked: Asked, endpoint: Endpoint, pieces: Iterable[Timed]) -> Read:
+def _chat_stream(request: CallRequest, endpoint: Endpoint, pieces: Iterable[Timed]) -> Read:
     """Each choice is put together by itself, as if it were the only one."""
     choices: dict[int, DeltaAssembler] = {}
-    base = _assembler(endpoint, asked)  # hears what is said of the whole
+    base = _assembler(endpoint, request)  # hears what is said of the whole
     named: dict[str, Any] = {}
     first_ns: int | None = None
     error: ProviderError | None = None
@@ -156,7 +156,7 @@ def _chat_stream(asked: Asked, endpoint: Endpoint, pieces: Iterable[Timed]) -> R
             for choice in chunk.get("choices") or ():
                 base.feed({"usage": choice.get("usage")})
                 index = choice.get("index") or 0
-                own = choices.setdefault(index, _assembler(endpoint, asked))
+                own = choices.setdefault(index, _assembler(endpoint, request))
                 shown = own.feed({"choices": [{**choice, "index": 0}]})
                 delta = choice.get("delta") or {}
                 if first_ns is None and (shown or delta.get("tool_calls")):
@@ -230,8 +230,8 @@ def _response(endpoint: Endpoint, body: Mapping[str, Any]) -> Read:
     )
 
 
-def _assembler(endpoint: Endpoint, asked: Asked) -> DeltaAssembler:
-    names = (tool.get("function", tool) for tool in asked.tools)
+def _assembler(endpoint: Endpoint, request: CallRequest) -> DeltaAssembler:
+    names = (tool.get("function", tool) for tool in request.tools)
     offered = frozenset(
         str(tool["name"]) for tool in names if isinstance(tool, Mapping) and "name" in tool
     )

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from treadle.gateway.budgets import Used
-from treadle.gateway.call import Asked, new_span_id
+from treadle.gateway.request import CallRequest, new_span_id
 from treadle.llm.endpoint import Endpoint
 
 COPY_LIMIT = 64_000_000
@@ -58,7 +58,7 @@ class Hold:
 class Finished:
     """A call from its first byte to its last."""
 
-    asked: Asked
+    request: CallRequest
     start_ns: int
     span_id: str = field(default_factory=new_span_id)
     """Of the call, where it is more than one attempt."""
@@ -73,7 +73,7 @@ class Finished:
     """Whether the only attempt is an answer that was kept."""
     refusal: tuple[int, str, str] | None = None
     """Status, code and words, where the gateway itself refused it."""
-    told: str | None = None
+    reported_span: str | None = None
     """The id of the span that the client was told of."""
 
     @property
@@ -92,4 +92,4 @@ class Finished:
         bodies = {id(each.body): len(each.body) for each in self.attempts}
         answers = sum(min(each.size, COPY_LIMIT) for each in self.attempts)
         # What was asked is there as bytes, as text and as values.
-        return 3 * len(self.asked.content) + sum(bodies.values()) + answers + 10_000
+        return 3 * len(self.request.content) + sum(bodies.values()) + answers + 10_000

@@ -21,8 +21,8 @@ from treadle.config.gateway import GatewayBreakpoints
 from treadle.config.quantities import age_us
 from treadle.database import Database, Schema
 from treadle.errors import NotFoundError, StoreError, UsageError
-from treadle.gateway.call import Asked, Body, without_key
 from treadle.gateway.refusals import RefusalError
+from treadle.gateway.request import Body, CallRequest, without_key
 from treadle.gateway.routing import matches
 from treadle.ids import IdSource, new_id
 from treadle.secrets import redact
@@ -286,16 +286,18 @@ class Breakpoints:
         """Answer a call with a refusal. Raises UsageError and NotFoundError."""
         return self._decide(held_id, HeldState.REFUSED, reason=reason)
 
-    def matching(self, asked: Asked) -> Breakpoint | None:
+    def matching(self, request: CallRequest) -> Breakpoint | None:
         """The breakpoint that holds a call: the first that fits."""
         if not self._breakpoints:
             return None
-        return next((each for each in self._breakpoints.values() if _holds(each, asked)), None)
+        return next((each for each in self._breakpoints.values() if _holds(each, request)), None)
 
-    async def hold(self, asked: Asked, by: Breakpoint, left: Callable[[], bool]) -> Decision:
+    async def hold(
+        self, request: CallRequest, by: Breakpoint, left: Callable[[], bool]
+    ) -> Decision:
         """Wait until it is decided. `left` says whether the client has left, when cancelled."""
-        held = self._begin(asked, by)
-        clean = await asyncio.to_thread(_without_secrets, held, asked.key)
+        held = self._begin(request, by)
+        clean = await asyncio.to_thread(_without_secrets, held, request.key)
         waiting = _Waiting(held, asyncio.get_running_loop().create_future())
         self._waiting[held.id] = waiting
         self._remembered[held.id] = clean
@@ -329,16 +331,16 @@ class Breakpoints:
             expired = self._ended(held, HeldState.EXPIRED)
             return Decision(expired, refused=held.on_expiry == "refuse")
 
-    def _begin(self, asked: Asked, by: Breakpoint) -> Held:
+    def _begin(self, request: CallRequest, by: Breakpoint) -> Held:
         now = self._clock.now_us()
         limit = by.timeout * 1e6 if by.timeout is not None else age_us(self._settings.timeout)
-        context = asked.context
+        context = request.context
         return Held(
             id=self._ids().hex,
             breakpoint_id=by.id,
             state=HeldState.WAITING,
-            operation=asked.operation.value,
-            model=str(asked.body.values.get("model", "")),
+            operation=request.operation.value,
+            model=str(request.body.values.get("model", "")),
             at_us=now,
             expires_us=now + round(limit),
             on_expiry=by.on_expiry or self._settings.on_expiry,
@@ -346,7 +348,7 @@ class Breakpoints:
             thread_id=context.thread_id,
             run_id=context.run_id,
             labels=context.labels,
-            body=asked.body.text,
+            body=request.body.text,
         )
 
     def _decide(
@@ -408,12 +410,12 @@ class Breakpoints:
             self.broken = str(error)
 
 
-def _holds(each: Breakpoint, asked: Asked) -> bool:
-    model = asked.body.values.get("model")
+def _holds(each: Breakpoint, request: CallRequest) -> bool:
+    model = request.body.values.get("model")
     return (
         each.enabled
-        and (not each.labels or matches(each.labels, asked.context.labels))
-        and each.thread_id in (None, asked.context.thread_id)
+        and (not each.labels or matches(each.labels, request.context.labels))
+        and each.thread_id in (None, request.context.thread_id)
         and (each.model is None or (isinstance(model, str) and matches((each.model,), (model,))))
     )
 

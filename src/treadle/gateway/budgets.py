@@ -14,8 +14,8 @@ from datetime import UTC, datetime, timedelta
 from treadle.clock import Clock
 from treadle.config.gateway import GatewayBudget
 from treadle.events.types import Usage
-from treadle.gateway.call import Asked, Operation
 from treadle.gateway.refusals import RefusalError
+from treadle.gateway.request import CallRequest, Operation
 from treadle.gateway.routing import matches
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.prices import cost
@@ -73,22 +73,24 @@ _OUTPUT_LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 _CHOICES = ("n", "best_of")
 
 
-def planned_use(asked: Asked, targets: Sequence[Endpoint]) -> Planned:
+def planned_use(request: CallRequest, targets: Sequence[Endpoint]) -> Planned:
     """What a call may use up at one of these; loads the price data, so call it in a thread."""
-    given = estimate(asked.body.text[:_ESTIMATED]) + max(0, len(asked.body.text) - _ESTIMATED) // 3
+    given = (
+        estimate(request.body.text[:_ESTIMATED]) + max(0, len(request.body.text) - _ESTIMATED) // 3
+    )
     # Which of several limits a provider obeys is not known.
-    declared = max(_counts(asked, _OUTPUT_LIMITS), default=None)
-    output = 0 if asked.operation is Operation.EMBEDDINGS else declared
-    tokens = Planned(given, output, max(_counts(asked, _CHOICES), default=1))
+    declared = max(_counts(request, _OUTPUT_LIMITS), default=None)
+    output = 0 if request.operation is Operation.EMBEDDINGS else declared
+    tokens = Planned(given, output, max(_counts(request, _CHOICES), default=1))
     usage = Usage(input=given, output=tokens.tokens - given)
     costs = [0.0 if each.provider == EMBEDDED else cost(each, usage) for each in targets]
     known = [each for each in costs if each is not None]
     return replace(tokens, cost=max(known, default=0.0) if len(known) == len(costs) else None)
 
 
-def _counts(asked: Asked, names: Sequence[str]) -> list[int]:
+def _counts(request: CallRequest, names: Sequence[str]) -> list[int]:
     """The parameters of these names that are numbers above 0."""
-    values = [asked.body.values.get(name) for name in names]
+    values = [request.body.values.get(name) for name in names]
     return [
         int(min(each, MOST_TOKENS))
         for each in values
@@ -124,9 +126,11 @@ class Budgets:
         self._reserved: dict[str, Used] = {}
         self._lock = asyncio.Lock()
 
-    def covering(self, asked: Asked) -> tuple[str, ...]:
+    def covering(self, request: CallRequest) -> tuple[str, ...]:
         """The names of the budgets that a call counts for."""
-        return tuple(name for name, budget in self._budgets.items() if self._covers(budget, asked))
+        return tuple(
+            name for name, budget in self._budgets.items() if self._covers(budget, request)
+        )
 
     async def check(self, names: Sequence[str]) -> None:
         """Raise RefusalError when one of these budgets is used up, or its use cannot be read."""
@@ -175,8 +179,8 @@ class Budgets:
             if kept is not None and kept[0] == begin:
                 amount = used if used is not None else aside.get(name, Used())
                 rate = 0.0 if amount.cost else budget.unknown_price or 0.0
-                told = replace(amount, cost=amount.cost or amount.tokens * rate / 1e6)
-                self._used[name] = begin, kept[1] + told
+                priced = replace(amount, cost=amount.cost or amount.tokens * rate / 1e6)
+                self._used[name] = begin, kept[1] + priced
 
     def _used_up(self, name: str, over: str, end: int) -> RefusalError:
         budget = self._budgets[name]
@@ -194,13 +198,13 @@ class Budgets:
         """What was used up in the present period, as far as it was asked for."""
         return {name: used for name, (_, used) in self._used.items()}
 
-    def _covers(self, budget: GatewayBudget, asked: Asked) -> bool:
-        if budget.labels and not matches(budget.labels, asked.context.labels):
+    def _covers(self, budget: GatewayBudget, request: CallRequest) -> bool:
+        if budget.labels and not matches(budget.labels, request.context.labels):
             return False
         if budget.key_env is None:
             return True
         key = self._env.get(budget.key_env, "").strip()
-        return bool(key) and hmac.compare_digest((asked.key or "").encode(), key.encode())
+        return bool(key) and hmac.compare_digest((request.key or "").encode(), key.encode())
 
     async def _so_far(self, name: str, begin: int) -> Used:
         kept = self._used.get(name)

@@ -124,13 +124,13 @@ class CallRecorder:
         for call in calls:
             time.sleep(0)  # a turn for what is being answered
             try:
-                made, used = spans_of(call)
+                call_spans, used = spans_of(call)
             except Exception as error:  # noqa: BLE001  (one odd call takes no other with it)
                 self._note_loss(1, f"{type(error).__name__}: {error}")
                 self._used(call, None)
                 continue
             self._used(call, used)
-            spans += made
+            spans += call_spans
             kept += 1
         if not spans:
             return

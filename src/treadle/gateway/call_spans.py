@@ -15,8 +15,8 @@ from treadle.events.types import Usage
 from treadle.gateway.answers import Read, read_answer
 from treadle.gateway.attempts import Attempt, Finished, Hold
 from treadle.gateway.budgets import Used
-from treadle.gateway.call import Asked, Operation, new_span_id, without_key
 from treadle.gateway.conversion import joined, messages_of_request
+from treadle.gateway.request import CallRequest, Operation, new_span_id, without_key
 from treadle.llm import prices
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.profiles import PROFILES
@@ -67,7 +67,7 @@ def spans_of(call: Finished) -> tuple[list[Span], Used]:
     used = Used()
     attempts = []
     for number, attempt in enumerate(call.attempts, start=1):
-        read = read_answer(call.asked, attempt)
+        read = read_answer(call.request, attempt)
         attempts.append(shared.attempt(attempt, read, number))
         if not call.cached:
             used += _used(attempts[-1], attempt, read)
@@ -83,27 +83,27 @@ class _Shared:
 
     def __init__(self, call: Finished) -> None:
         self._call = call
-        self._asked = call.asked
-        self._context = call.asked.context
+        self._request = call.request
+        self._context = call.request.context
         covered = (BUDGET_LABEL + name for name in call.budgets)
         self._labels = tuple(sorted({*self._context.labels, *covered}))
-        self._input = _input(call.asked)
+        self._input = _input(call.request)
 
     def attempt(self, attempt: Attempt, read: Read, number: int) -> Span:
-        endpoint, asked = attempt.endpoint, self._asked
+        endpoint, request = attempt.endpoint, self._request
         parts = urlsplit(endpoint.base_url)
         attributes: dict[str, JsonValue] = {
-            "gen_ai.operation.name": asked.operation.value,
+            "gen_ai.operation.name": request.operation.value,
             "gen_ai.provider.name": endpoint.provider,
             "gen_ai.request.model": endpoint.model,
             "server.address": parts.hostname or "",
-            **_request_attributes(asked),
+            **_request_attributes(request),
             **_answer_attributes(attempt, read),
         }
         if parts.port is not None:
             attributes["server.port"] = parts.port
-        if asked.operation is not Operation.EMBEDDINGS:
-            kind = "responses" if asked.operation is Operation.RESPONSES else "chat_completions"
+        if request.operation is not Operation.EMBEDDINGS:
+            kind = "responses" if request.operation is Operation.RESPONSES else "chat_completions"
             attributes["openai.api.type"] = kind
         if number > 1:
             attributes["treadle.gateway.attempt"] = number
@@ -138,11 +138,11 @@ class _Shared:
         last = attempts[-1] if attempts else None
         refusal = self._call.refusal
         attributes: dict[str, JsonValue] = {
-            "gen_ai.operation.name": self._asked.operation.value,
+            "gen_ai.operation.name": self._request.operation.value,
             "treadle.gateway.attempts": len(attempts),
             **self._decisions(),
         }
-        model = self._asked.body.values.get("model")
+        model = self._request.body.values.get("model")
         name = model if isinstance(model, str) else ""
         if name:
             attributes["gen_ai.request.model"] = name
@@ -219,10 +219,10 @@ class _Shared:
         span = replace(
             span,
             labels=self._labels,
-            thread_id=self._context.thread_id or _thread(self._asked),
+            thread_id=self._context.thread_id or _thread(self._request),
             run_id=self._context.run_id,
         )
-        return _without(span, self._asked.key)
+        return _without(span, self._request.key)
 
     def _decisions(self) -> dict[str, JsonValue]:
         """What the gateway decided about the call."""
@@ -263,9 +263,9 @@ def _price(endpoint: Endpoint, response_model: str | None, usage: Usage) -> floa
     return None
 
 
-def _request_attributes(asked: Asked) -> dict[str, JsonValue]:
+def _request_attributes(request: CallRequest) -> dict[str, JsonValue]:
     attributes: dict[str, JsonValue] = {}
-    for name, value in asked.body.values.items():
+    for name, value in request.body.values.items():
         if name in _CONTENTS or value is None:
             continue
         known = _PARAMETERS.get(name)
@@ -274,7 +274,7 @@ def _request_attributes(asked: Asked) -> dict[str, JsonValue]:
         attributes[known or f"treadle.request.{name}"] = _bounded(value)
         if name == _NEWER_LIMIT:  # some servers know only this name, others only the older one
             attributes[f"treadle.request.{name}"] = _bounded(value)
-    tools = asked.body.values.get("tools") or asked.body.values.get("functions")
+    tools = request.body.values.get("tools") or request.body.values.get("functions")
     if tools:
         attributes["gen_ai.tool.definitions"] = json.dumps(tools, ensure_ascii=False)
     return attributes
@@ -300,13 +300,13 @@ def _answer_attributes(attempt: Attempt, read: Read) -> dict[str, JsonValue]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _input(asked: Asked) -> str | None:
+def _input(request: CallRequest) -> str | None:
     """What was asked: messages as chat requests have them, or what was to be embedded."""
-    values = asked.body.values
-    if asked.operation is Operation.EMBEDDINGS:
+    values = request.body.values
+    if request.operation is Operation.EMBEDDINGS:
         given = values.get("input")
         return given if isinstance(given, str) else _written(given)
-    if asked.operation is Operation.RESPONSES:
+    if request.operation is Operation.RESPONSES:
         return _written(joined(messages_of_request(values)))
     return _written(values.get("messages"))
 
@@ -327,9 +327,9 @@ def _bounded(value: object) -> JsonValue:
     return json.dumps(value, ensure_ascii=False)[:_WRITTEN_LIMIT]
 
 
-def _thread(asked: Asked) -> str | None:
+def _thread(request: CallRequest) -> str | None:
     """The conversation that a request of the newer API names."""
-    given = asked.body.values.get("conversation")
+    given = request.body.values.get("conversation")
     named = given.get("id") if isinstance(given, Mapping) else given
     return named if isinstance(named, str) and named else None
 
@@ -340,15 +340,15 @@ def _used(span: Span, attempt: Attempt, read: Read) -> Used:
     answered = succeeded and (read.output is not None or read.unreadable)
     if span.status is SpanStatus.ERROR and span.tokens.input is None and not answered:
         return Used()
-    given, made = span.tokens.input, span.tokens.output
-    if given is None or made is None:
+    given, generated = span.tokens.input, span.tokens.output
+    if given is None or generated is None:
         given = estimate(span.input or "") if given is None else given
-        if made is None:
-            made = attempt.size // 4 if read.unreadable else estimate(span.output or "")
+        if generated is None:
+            generated = attempt.size // 4 if read.unreadable else estimate(span.output or "")
     cost = span.cost
     if cost is None:
-        cost = _price(attempt.endpoint, span.model, Usage(input=given, output=made))
-    return Used(given + made, cost or 0.0)
+        cost = _price(attempt.endpoint, span.model, Usage(input=given, output=generated))
+    return Used(given + generated, cost or 0.0)
 
 
 def _without(span: Span, key: str | None) -> Span:

@@ -74,8 +74,8 @@ def _call(item: Mapping[str, object]) -> Message:
 
 def _thought(item: Mapping[str, object]) -> str:
     parts = [item.get(name) for name in ("summary", "content")]
-    told = [part for each in parts if isinstance(each, list) for part in each]
-    texts = (part.get("text") for part in told if isinstance(part, Mapping))
+    content_parts = [part for each in parts if isinstance(each, list) for part in each]
+    texts = (part.get("text") for part in content_parts if isinstance(part, Mapping))
     return "\n".join(text for text in texts if isinstance(text, str))
 
 

@@ -14,8 +14,8 @@ from treadle.gateway.answers import UsageFilter, unpacked
 from treadle.gateway.attempts import Attempt, Finished, Hold
 from treadle.gateway.breakpoints import Breakpoints
 from treadle.gateway.budgets import Budgets, planned_use
-from treadle.gateway.call import Body, traceparent
 from treadle.gateway.refusals import RefusalError
+from treadle.gateway.request import Body, traceparent
 from treadle.gateway.routing import Router
 from treadle.gateway.upstream import Upstream, authorization, fault, forwarded, returned
 from treadle.llm import provider_errors
@@ -92,17 +92,17 @@ class Exchange:
         """Answer the call. Raises RefusalError while nothing was sent, and CutError after that."""
         await self._pass_breakpoints()
         call, parts = self._call, self._parts
-        call.budgets = parts.budgets.covering(call.asked)
+        call.budgets = parts.budgets.covering(call.request)
         await parts.budgets.check(call.budgets)
-        self._cache_key = parts.cache.key(call.asked)
+        self._cache_key = parts.cache.key(call.request)
         kept = parts.cache.get(self._cache_key) if self._cache_key is not None else None
         if kept is not None:
             await self._replay(kept)
             return
-        plan = await parts.router.plan(call.asked)
+        plan = await parts.router.plan(call.request)
         call.route = plan.route
         if call.budgets:
-            planned = await asyncio.to_thread(planned_use, call.asked, plan.targets)
+            planned = await asyncio.to_thread(planned_use, call.request, plan.targets)
             call.aside = await parts.budgets.reserve(call.budgets, planned)
         failure: _Failure | None = None
         for endpoint in plan.targets:
@@ -117,13 +117,13 @@ class Exchange:
 
     async def _pass_breakpoints(self) -> None:
         call, breakpoints = self._call, self._parts.breakpoints
-        found = breakpoints.matching(call.asked)
+        found = breakpoints.matching(call.request)
         if found is None:
             return
-        begun, original = time.time_ns(), call.asked.body.text
+        begun, original = time.time_ns(), call.request.body.text
         decision = None
         try:
-            decision = await breakpoints.hold(call.asked, found, self._left)
+            decision = await breakpoints.hold(call.request, found, self._left)
         finally:
             held_id = decision.held.id if decision is not None else ""
             call.hold = Hold(
@@ -146,12 +146,12 @@ class Exchange:
             )
         if decision.content is not None:
             body = await read_body(decision.content)
-            call.asked = call.asked.with_body(decision.content, body)
+            call.request = call.request.with_body(decision.content, body)
 
     async def _replay(self, kept: Kept) -> None:
         call = self._call
         endpoint = Endpoint(kept.provider, kept.model, "")
-        attempt = Attempt(endpoint, call.asked.content, status=200, headers=_plain(kept.headers))
+        attempt = Attempt(endpoint, call.request.content, status=200, headers=_plain(kept.headers))
         call.attempts.append(attempt)
         call.cached = True
         try:
@@ -194,18 +194,20 @@ class Exchange:
             await parts.clock.sleep(delay)
 
     def _asks_for_usage(self, endpoint: Endpoint) -> bool:
-        wanted = self._parts.settings.ask_for_usage and self._call.asked.lacks_usage
-        return wanted and (endpoint.provider, endpoint.model) not in self._parts.without_usage
+        asks_for_usage = self._parts.settings.ask_for_usage and self._call.request.lacks_usage
+        return (
+            asks_for_usage and (endpoint.provider, endpoint.model) not in self._parts.without_usage
+        )
 
     async def _new_attempt(self, endpoint: Endpoint, *, ask_for_usage: bool) -> Attempt:
-        asked = self._call.asked
-        body = asked.content
-        if ask_for_usage or asked.body.values.get("model") != endpoint.model:
+        request = self._call.request
+        body = request.content
+        if ask_for_usage or request.body.values.get("model") != endpoint.model:
             if len(body) < _LARGE:
-                body = asked.body.written(endpoint.model, ask_for_usage=ask_for_usage)
+                body = request.body.written(endpoint.model, ask_for_usage=ask_for_usage)
             else:
                 body = await asyncio.to_thread(
-                    asked.body.written, endpoint.model, ask_for_usage=ask_for_usage
+                    request.body.written, endpoint.model, ask_for_usage=ask_for_usage
                 )
         attempt = Attempt(endpoint, body)
         self._call.attempts.append(attempt)
@@ -213,19 +215,19 @@ class Exchange:
 
     async def _attempt(self, attempt: Attempt, *, asks_usage: bool) -> _Failure | None:
         """Make one request and pass its answer on; a failure while nothing was passed on yet."""
-        asked, endpoint = self._call.asked, attempt.endpoint
-        headers = forwarded(asked.headers)
+        request, endpoint = self._call.request, attempt.endpoint
+        headers = forwarded(request.headers)
         headers += authorization(endpoint)
         headers.append(self._parts.upstream.hops.onward())
-        if asked.context.parent_id is not None:
-            headers.append(("traceparent", traceparent(asked.context.trace_id, attempt.span_id)))
+        if request.context.parent_id is not None:
+            headers.append(("traceparent", traceparent(request.context.trace_id, attempt.span_id)))
         try:
             response = await self._parts.upstream.post(
                 endpoint,
-                asked.operation.path + asked.query,
+                request.operation.path + request.query,
                 headers,
                 attempt.body,
-                stream=asked.stream,
+                stream=request.stream,
             )
         except ProviderError as error:
             return self._failed(attempt, error)
@@ -252,14 +254,14 @@ class Exchange:
     def _failed(self, attempt: Attempt, error: ProviderError) -> _Failure:
         """The provider could not be reached, or broke off before its answer."""
         attempt.error, attempt.error_type = error.message, error.kind.value
-        told = RefusalError(
+        reported_span = RefusalError(
             error.message,
             hint=error.hint or "Try again later.",
             status=504 if error.kind in {FaultKind.STALLED, FaultKind.TIMEOUT} else 502,
             code=error.kind.value,
         )
-        content = told.body()
-        return _Failure(error, told.status, json_headers(content), content)
+        content = reported_span.body()
+        return _Failure(error, reported_span.status, json_headers(content), content)
 
     async def _refused(self, attempt: Attempt, response: "aiohttp.ClientResponse") -> _Failure:
         """The provider answered with an error, which is given back if it is the last.
@@ -339,13 +341,13 @@ class Exchange:
     async def _start(self, status: int, headers: RawHeaders) -> None:
         """Send the head, with what the gateway adds: which span it is, and what it decided."""
         call = self._call
-        call.told = call.shown_span
+        call.reported_span = call.shown_span
         if call.attempts and (key := call.attempts[-1].endpoint.api_key):
             headers = [
                 (name, without_value(value.decode("latin-1"), key).encode("latin-1"))
                 for name, value in headers
             ]
-        own = {"x-trace-id": call.asked.context.trace_id, "x-span-id": call.told}
+        own = {"x-trace-id": call.request.context.trace_id, "x-span-id": call.reported_span}
         if call.route is not None:
             own["x-treadle-route"] = call.route
         if call.route is not None or len(call.attempts) > 1:

@@ -23,7 +23,6 @@ from treadle.gateway.answer_cache import AnswerCache
 from treadle.gateway.attempts import Finished
 from treadle.gateway.breakpoints import Breakpoints
 from treadle.gateway.budgets import Budgets, Used, sums_of
-from treadle.gateway.call import Asked, Body, Operation, read_context
 from treadle.gateway.call_recorder import CallRecorder
 from treadle.gateway.exchange import (
     CutError,
@@ -37,6 +36,7 @@ from treadle.gateway.exchange import (
 )
 from treadle.gateway.models import EmbeddedServer, Models, as_list
 from treadle.gateway.refusals import RefusalError
+from treadle.gateway.request import Body, CallRequest, Operation, read_context
 from treadle.gateway.routing import Router
 from treadle.gateway.upstream import Upstream
 from treadle.ids import NO_REQUEST
@@ -88,14 +88,14 @@ class Gateway:
         clock = clock or SystemClock()
         loop = asyncio.get_running_loop()
         own = settings.gateway
-        telling: set[asyncio.Future[None]] = set()
+        key_headers: set[asyncio.Future[None]] = set()
 
         def publish(level: str, text: str) -> None:
             task = loop.create_task(
                 bus.publish(Notice(request_id=NO_REQUEST, level=level, text=text))
             )
-            telling.add(task)
-            task.add_done_callback(telling.discard)
+            key_headers.add(task)
+            task.add_done_callback(key_headers.discard)
 
         sums = sums_of(store) if store is not None else None
         budgets = Budgets(own.budgets, env, sums, clock)
@@ -122,13 +122,13 @@ class Gateway:
                 router=Router(settings, env, models, embedded=embedded),
                 breakpoints=await stack.enter_async_context(breakpoints),
                 budgets=budgets,
-                cache=AnswerCache(own.cache, clock, telling=_telling(settings)),
+                cache=AnswerCache(own.cache, clock, key_headers=_key_headers(settings)),
                 clock=clock,
                 backoff=Backoff(),
                 without_usage=set(),
             )
             yield cls(parts, models, await stack.enter_async_context(recorder))
-            await asyncio.gather(*telling, return_exceptions=True)
+            await asyncio.gather(*key_headers, return_exceptions=True)
 
     @property
     def breakpoints(self) -> Breakpoints:
@@ -145,7 +145,7 @@ class Gateway:
         Nothing is sent to a model, but providers may be asked for their lists of models.
         """
         content = json.dumps(body).encode("ascii")
-        asked = Asked(
+        request = CallRequest(
             Operation.CHAT,
             content,
             Body.read(content),
@@ -154,21 +154,21 @@ class Gateway:
             read_context(headers),
         )
         names = (EMBEDDED, MODEL_NAME, f"{EMBEDDED}/{MODEL_NAME}")
-        if asked.model in names and EmbeddedServer().models:
+        if request.model in names and EmbeddedServer().models:
             return None  # planning would start it
         try:
-            targets = (await self._parts.router.plan(asked)).targets
+            targets = (await self._parts.router.plan(request)).targets
         except RefusalError as error:
             missing_key = error.code == "missing_key"
             hint = error.hint if missing_key else "Configure its provider, or choose another model."
-            return f"{error.message} {hint} {await self._available(asked.model)}"
+            return f"{error.message} {hint} {await self._available(request.model)}"
         lacking = [each for each in targets if await self._models.lacks(each.provider, each.model)]
         if len(lacking) < len(targets):
             return None
         provider, model = lacking[0].provider, lacking[0].model
         return (
             f"The provider {provider} does not list a model {model[:100]!r}. Choose another "
-            f"model. {await self._available(asked.model)}"
+            f"model. {await self._available(request.model)}"
         )
 
     async def _available(self, model: str) -> str:
@@ -222,11 +222,11 @@ class Gateway:
             await _refuse(send, error)
             return
         by_name = dict(headers)
-        asked = Asked(
+        request = CallRequest(
             operation, content, body, headers, _query(scope), read_context(by_name), _key(by_name)
         )
         self._calls += 1
-        call = Finished(asked, start_ns)
+        call = Finished(request, start_ns)
         client = _Client(receive, send)
         try:
             await self._answer(call, client)
@@ -242,7 +242,7 @@ class Gateway:
             await exchange.run()
         except RefusalError as error:
             call.refusal = error.status, error.code, error.message
-            ids = {"x-trace-id": call.asked.context.trace_id, "x-span-id": call.shown_span}
+            ids = {"x-trace-id": call.request.context.trace_id, "x-span-id": call.shown_span}
             await _refuse(client.send, error, ids)
         except CutError:
             return  # without an end: the server closes the connection
@@ -284,7 +284,7 @@ class Gateway:
             )
         return b"".join(pieces)
 
-    async def _list(self, wanted: str, send: Send) -> None:
+    async def _list(self, model_id: str, send: Send) -> None:
         try:
             listed = as_list(await self._models.listed(), self._parts.settings.routes)
         except TreadleError as error:
@@ -293,12 +293,12 @@ class Gateway:
             await _refuse(send, refusal)
             return
         answer: object = listed
-        if wanted:
+        if model_id:
             data: Any = listed["data"]
-            answer = next((entry for entry in data if entry["id"] == wanted), None)
+            answer = next((entry for entry in data if entry["id"] == model_id), None)
             if answer is None:
                 refusal = RefusalError(
-                    f"There is no model {wanted[:100]!r}.",
+                    f"There is no model {model_id[:100]!r}.",
                     hint="GET /v1/models lists the models.",
                     status=404,
                     code="model_not_found",
@@ -391,7 +391,7 @@ def _key(headers: Mapping[str, str]) -> str | None:
     return key or headers.get("api-key", "").strip() or None
 
 
-def _telling(settings: Settings) -> frozenset[str]:
+def _key_headers(settings: Settings) -> frozenset[str]:
     """The headers that decide where a call goes."""
     routes = settings.gateway.routes.values()
     return frozenset(header.lower() for route in routes for header in route.headers)

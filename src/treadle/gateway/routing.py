@@ -9,9 +9,9 @@ from treadle.config.gateway import GatewayRoute
 from treadle.config.model import Settings
 from treadle.config.quantities import size_bytes
 from treadle.errors import ConfigError, TreadleError
-from treadle.gateway.call import Asked
 from treadle.gateway.models import EmbeddedServer, Listed, Models
 from treadle.gateway.refusals import RefusalError
+from treadle.gateway.request import CallRequest
 from treadle.llm import default_model_of, saved_keys
 from treadle.llm.embedded import MODEL_NAME
 from treadle.llm.endpoint import Endpoint
@@ -60,30 +60,30 @@ class Router:
         self._endpoints: dict[tuple[str, bool], Endpoint] = {}
         self._keys = saved_keys.stamp()
 
-    async def plan(self, asked: Asked) -> Plan:
+    async def plan(self, request: CallRequest) -> Plan:
         """Whom to ask. Raises RefusalError, which names what there is."""
-        name = asked.model
+        name = request.model
         for route_name, route in self._settings.gateway.routes.items():
-            if _fits(route_name, route, asked):
-                return Plan(await self._targets(route, asked), route_name)
+            if _fits(route_name, route, request):
+                return Plan(await self._targets(route, request), route_name)
         provider, _, model = name.partition("/")
         if model and self._is_provider(provider):
-            return Plan((await self._endpoint(provider, model, asked),))
+            return Plan((await self._endpoint(provider, model, request),))
         owner = await self._models.provider_of(name)
         if owner is None and name != UNNAMED and self._is_provider(name):
-            return Plan((await self._endpoint(name, await self._default(name, asked), asked),))
+            return Plan((await self._endpoint(name, await self._default(name, request), request),))
         owner = owner or self._fallback()
         if owner is None:
             raise _unknown(name, await self._models.listed(), self._settings.gateway.routes)
-        return Plan((await self._endpoint(owner, name, asked),))
+        return Plan((await self._endpoint(owner, name, request),))
 
-    async def _targets(self, route: GatewayRoute, asked: Asked) -> tuple[Endpoint, ...]:
+    async def _targets(self, route: GatewayRoute, request: CallRequest) -> tuple[Endpoint, ...]:
         targets, problem = [], None
         for target in self._order(route):
             provider, _, model = target.partition("/")
-            wanted = asked.model.removeprefix(f"{provider}/") if model == "*" else model
+            wanted = request.model.removeprefix(f"{provider}/") if model == "*" else model
             try:
-                targets.append(await self._endpoint(provider, wanted, asked))
+                targets.append(await self._endpoint(provider, wanted, request))
             except RefusalError as error:  # the others may still be asked
                 problem = problem or error
         if not targets:
@@ -99,8 +99,8 @@ class Router:
         ordered = []
         while any(weight for _, weight in weighed):
             weights = [weight for _, weight in weighed]
-            (place,) = self._draw.choices(range(len(weighed)), weights)
-            ordered.append(weighed.pop(place)[0])
+            (key,) = self._draw.choices(range(len(weighed)), weights)
+            ordered.append(weighed.pop(key)[0])
         return [*ordered, *(target for target, _ in weighed)]
 
     def _is_provider(self, name: str) -> bool:
@@ -120,37 +120,37 @@ class Router:
         """The provider of names that no provider lists."""
         return self._settings.gateway.provider or (UNNAMED if self._unnamed() else None)
 
-    async def _default(self, provider: str, asked: Asked) -> str:
+    async def _default(self, provider: str, request: CallRequest) -> str:
         """The model of a provider that is named alone, by the rule of `--model`."""
-        env = self._env_with(provider, self._own_key(asked))
+        env = self._env_with(provider, self._own_key(request))
         try:
             return await default_model_of(self._settings, env, provider)
         except TreadleError as error:
             raise _unusable(error, provider) from error
 
-    def _own_key(self, asked: Asked) -> str | None:
+    def _own_key(self, request: CallRequest) -> str | None:
         """The client's own key for the provider, where such keys are passed on."""
-        return asked.key if self._settings.gateway.pass_client_keys else None
+        return request.key if self._settings.gateway.pass_client_keys else None
 
     def _env_with(self, provider: str, key: str | None) -> Mapping[str, str]:
         """The environment with this key for the provider, whose own one may be missing."""
         name = variable_of(self._settings, provider) if key is not None else None
         return {**self._env, name: key} if name and key is not None else self._env
 
-    async def _endpoint(self, provider: str, model: str, asked: Asked) -> Endpoint:
-        own_key = self._own_key(asked)
+    async def _endpoint(self, provider: str, model: str, request: CallRequest) -> Endpoint:
+        own_key = self._own_key(request)
         if (keys := saved_keys.stamp()) != self._keys:  # one was entered or deleted meanwhile
             self._keys = keys
             self._endpoints.clear()
-        place = provider, own_key is not None
-        endpoint = self._endpoints.get(place)
+        key = provider, own_key is not None
+        endpoint = self._endpoints.get(key)
         if endpoint is None:
             try:
                 endpoint = await self._connected(provider, model, with_key=own_key is not None)
             except TreadleError as error:
                 raise _unusable(error, provider) from error
             if provider != EMBEDDED:  # which has one model, to be asked for by its name
-                self._endpoints[place] = endpoint
+                self._endpoints[key] = endpoint
         if own_key is not None:
             return replace(endpoint, model=model, api_key=own_key)
         return replace(endpoint, model=model)
@@ -171,18 +171,18 @@ class Router:
         return await endpoint_for(self._settings, env, provider, "")
 
 
-def _fits(name: str, route: GatewayRoute, asked: Asked) -> bool:
-    headers = dict(asked.headers)
-    size = len(asked.content)
+def _fits(name: str, route: GatewayRoute, request: CallRequest) -> bool:
+    headers = dict(request.headers)
+    size = len(request.content)
     return (
-        matches(route.models or (name,), (asked.model,))
-        and (not route.labels or matches(route.labels, asked.context.labels))
+        matches(route.models or (name,), (request.model,))
+        and (not route.labels or matches(route.labels, request.context.labels))
         and all(
             fnmatchcase(headers.get(header.lower(), ""), pattern) and header.lower() in headers
             for header, pattern in route.headers.items()
         )
-        and route.tools in (None, bool(asked.tools))
-        and route.images in (None, asked.images)
+        and route.tools in (None, bool(request.tools))
+        and route.images in (None, request.images)
         and (route.min_size is None or size >= size_bytes(route.min_size))
         and (route.max_size is None or size <= size_bytes(route.max_size))
     )

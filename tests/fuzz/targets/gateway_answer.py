@@ -3,7 +3,7 @@
 import json
 
 from tests.fuzz.targets.gateway_request import asked_for, record
-from treadle.gateway.call import Body, Operation
+from treadle.gateway.request import Body, Operation
 
 _USAGE = {"prompt_tokens": 5, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}}
 _CALL = {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}

@@ -4,9 +4,9 @@ import json
 
 from tests.fuzz.spans import check_whole
 from treadle.gateway.attempts import Attempt, Finished
-from treadle.gateway.call import Asked, Body, Operation, read_context
 from treadle.gateway.call_spans import spans_of
 from treadle.gateway.refusals import RefusalError
+from treadle.gateway.request import Body, CallRequest, Operation, read_context
 from treadle.llm.endpoint import Endpoint
 
 _CHAT = {
@@ -60,12 +60,12 @@ def parse(data: bytes) -> None:
     assert asked_for(Operation.CHAT, data, body).model
 
 
-def asked_for(operation: Operation, data: bytes, body: Body) -> Asked:
+def asked_for(operation: Operation, data: bytes, body: Body) -> CallRequest:
     """A call with that body."""
-    return Asked(operation, data, body, (), "", read_context({}), key="key-of-the-client")
+    return CallRequest(operation, data, body, (), "", read_context({}), key="key-of-the-client")
 
 
-def record(asked: Asked, answer: bytes, media_type: str) -> None:
+def record(asked: CallRequest, answer: bytes, media_type: str) -> None:
     """Make the spans of a call that was answered so."""
     attempt = Attempt(ENDPOINT, asked.content, status=200, headers={"content-type": media_type})
     attempt.add(answer)

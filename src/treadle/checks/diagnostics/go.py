@@ -27,7 +27,7 @@ _ENDS = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 class _Test:
     """What a test said: places with their messages; whether each is known to be an error."""
 
-    told: list[tuple[re.Match[str], bool]] = field(default_factory=list)
+    reported: list[tuple[re.Match[str], bool]] = field(default_factory=list)
 
 
 class GoReader(Reader):
@@ -77,8 +77,8 @@ class GoReader(Reader):
         self._test = self._panic = ""
 
     def _said(self, text: str, package: str, test: str, *, is_error: bool) -> None:
-        if test and (told := _TOLD.fullmatch(text)):
-            self._hold(package, test, told, is_error=is_error)
+        if test and (reported := _TOLD.fullmatch(text)):
+            self._hold(package, test, reported, is_error=is_error)
         elif ".go:" in text and (build := _BUILD.fullmatch(text)):
             self.findings.add(
                 build["file"], build["line"], build["message"], column=build["column"]
@@ -89,21 +89,21 @@ class GoReader(Reader):
             self.findings.add(at["file"], at["line"], self._panic, code=test or None)
             self._panic = ""
 
-    def _hold(self, package: str, test: str, told: re.Match[str], *, is_error: bool) -> None:
+    def _hold(self, package: str, test: str, reported: re.Match[str], *, is_error: bool) -> None:
         if len(self._tests) < _MOST or (package, test) in self._tests:
-            held = self._tests.setdefault((package, test), _Test()).told
+            held = self._tests.setdefault((package, test), _Test()).reported
             if len(held) < _MOST_LINES:
-                held.append((told, is_error))
+                held.append((reported, is_error))
 
     def _close(self, package: str, test: str, *, failed: bool) -> None:
         held = self._tests.pop((package, test), None)
         if held is None or not failed:
             return
-        knows = any(is_error for _, is_error in held.told)  # Go 1.26 or newer tells
-        for told, is_error in held.told:
+        knows = any(is_error for _, is_error in held.reported)  # Go 1.26 or newer tells
+        for reported, is_error in held.reported:
             if is_error or not knows:
-                file = self._file(package, told["file"])
-                self.findings.add(file, told["line"], told["message"], code=test)
+                file = self._file(package, reported["file"])
+                self.findings.add(file, reported["line"], reported["message"], code=test)
 
     def _file(self, package: str, name: str) -> str:
         """Where a file of a package is: its path ends with the folder, after the module's name."""

@@ -130,4 +130,4 @@ class RuffReader(Reader):
         if not file or not message:
             return None
         self.findings.add(file, line, message, column=column, code=code or None)
-        return (f"{self.findings.place(file)}:{line}:{column}: {code} {message}",)
+        return (f"{self.findings.location(file)}:{line}:{column}: {code} {message}",)

@@ -64,9 +64,9 @@ class NodeReader(Reader):
             if self._count(text):
                 return
         if self._title is not None:
-            self._told(text)
+            self._read_line(text)
 
-    def _told(self, text: str) -> None:
+    def _read_line(self, text: str) -> None:
         if self._says_next:
             self._says_next, self._said = False, text
         elif _TAP_PARENT.fullmatch(text):

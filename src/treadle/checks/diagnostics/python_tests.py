@@ -27,7 +27,7 @@ _PLURAL = {"error": "errors", "warning": "warnings"}
 class _Failure:
     title: str
     said: list[str] = field(default_factory=list)
-    place: tuple[str, str] | None = None
+    location: tuple[str, str] | None = None
     ours: tuple[str, str] | None = None
     syntax: bool = False
 
@@ -51,7 +51,7 @@ class PytestReader(Reader):
             self._section, self._failure = "", None
             self._count(text)
         elif self._section in {"FAILURES", "ERRORS"}:
-            self._told(text)
+            self._read_line(text)
         elif self._section == "short test summary info" and (found := _SUMMARY.fullmatch(text)):
             self._summary += [found][: _MOST - len(self._summary)]
 
@@ -62,7 +62,7 @@ class PytestReader(Reader):
         for failure in self._failures:
             named = waiting[_bare(failure.title)]
             self._add(failure, named.popleft()["id"] if named else failure.title)
-        for summary in (each for others in waiting.values() for each in others):
+        for summary in (each for summaries in waiting.values() for each in summaries):
             self._add_summary(summary)
 
     def _count(self, text: str) -> None:
@@ -70,7 +70,7 @@ class PytestReader(Reader):
             for number, word in _COUNT.findall(totals["counts"]):
                 self.findings.counts[_PLURAL.get(word, word)] = int(number)
 
-    def _told(self, text: str) -> None:
+    def _read_line(self, text: str) -> None:
         """A line of the sections about failures."""
         if (title := _TITLE.fullmatch(text)) and title["title"].strip(" _"):
             self._failure = _Failure(title["title"])
@@ -97,12 +97,12 @@ class PytestReader(Reader):
             self._at(failure, at)
 
     def _at(self, failure: _Failure, at: re.Match[str]) -> None:
-        failure.place = (at["file"], at["line"])
+        failure.location = (at["file"], at["line"])
         if self.findings.is_ours(at["file"]):
-            failure.ours = failure.place
+            failure.ours = failure.location
 
     def _add(self, failure: _Failure, code: str) -> None:
-        file, line = failure.ours or failure.place or (code.partition("::")[0], None)
+        file, line = failure.ours or failure.location or (code.partition("::")[0], None)
         self.findings.add(file, line, " ".join(failure.said) or "failed", code=code)
 
     def _add_summary(self, summary: re.Match[str]) -> None:

@@ -47,9 +47,9 @@ class Findings:
         message = " ".join(message.split())
         if len(message) > MESSAGE_CHARACTERS:
             message = f"{message[:MESSAGE_CHARACTERS]}…"
-        place = self.place(file)
+        location = self.location(file)
         number = int(line) if line is not None else None
-        if (known := (place, number, message, code)) in self._seen:
+        if (known := (location, number, message, code)) in self._seen:
             return
         if len(self._seen) < REMEMBERED:
             self._seen.add(known)
@@ -57,7 +57,7 @@ class Findings:
         if len(self._kept[severity]) < MOST:
             at = int(column) if column is not None else None
             self._kept[severity].append(
-                Diagnostic(place, number, severity, message, column=at, code=code)
+                Diagnostic(location, number, severity, message, column=at, code=code)
             )
 
     def count(self, name: str, number: int = 1) -> None:
@@ -65,7 +65,7 @@ class Findings:
         if number:
             self.counts[name] = self.counts.get(name, 0) + number
 
-    def place(self, file: str) -> str:
+    def location(self, file: str) -> str:
         """`file` as diagnostics name it: relative to the root if it is in it."""
         if file.startswith("file://"):
             file = unquote(file.removeprefix("file://"))
@@ -76,11 +76,11 @@ class Findings:
 
     def is_ours(self, file: str) -> bool:
         """Whether a file belongs to the project, not to what it uses."""
-        place = PurePosixPath(self.place(file))
+        location = PurePosixPath(self.location(file))
         return (
-            not place.is_absolute()
-            and place.parts[:1] != ("..",)
-            and _NOT_OURS.isdisjoint(place.parts)
+            not location.is_absolute()
+            and location.parts[:1] != ("..",)
+            and _NOT_OURS.isdisjoint(location.parts)
         )
 
     def reading(self) -> Reading:

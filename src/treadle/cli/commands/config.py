@@ -47,7 +47,7 @@ def _trust(root: Path, *, forget: bool, as_json: bool) -> int:
     if forget:
         note(root, None)
         accepted: tuple[str, ...] = ()
-        told = "The consent for this repository is revoked."
+        message = "The consent for this repository is revoked."
     else:
         if not load(root, os.environ, {}).is_listed:
             raise UsageError(
@@ -55,11 +55,11 @@ def _trust(root: Path, *, forget: bool, as_json: bool) -> int:
                 hint=f"Add it to trusted_roots in {config_paths(root)[0]} first.",
             )
         accepted = accept(root)
-        told = f"Accepted: {', '.join(accepted) or 'no setting needs consent'}."
+        message = f"Accepted: {', '.join(accepted) or 'no setting needs consent'}."
     if as_json:
         print_json({"accepted": list(accepted)})
     else:
-        say(told)
+        say(message)
     return 0
 
 

@@ -152,21 +152,21 @@ _STALE = {
 
 def _approve(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
     hunks = chosen_parts(proposal, options.hunk, options.file)
-    return _told(edits.apply(proposal.id, hunks=hunks), options)
+    return _report(edits.apply(proposal.id, hunks=hunks), options)
 
 
 def _deny(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
     hunks = chosen_parts(proposal, options.hunk, options.file)
-    return _told(edits.deny(proposal.id, words=options.because, hunks=hunks), options)
+    return _report(edits.deny(proposal.id, words=options.because, hunks=hunks), options)
 
 
 def _undo(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
-    return _told(edits.undo(proposal.id, keep_changed=options.keep_changed), options)
+    return _report(edits.undo(proposal.id, keep_changed=options.keep_changed), options)
 
 
 def _change(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
     done, _ = _ACTIONS[options.action]
-    return _told(done(edits, proposal.id), options)
+    return _report(done(edits, proposal.id), options)
 
 
 def _check(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
@@ -193,7 +193,7 @@ _COMMANDS: dict[str, Callable[[Edits, Proposal, argparse.Namespace], int]] = {
 }
 
 
-def _told(proposal: Proposal, options: argparse.Namespace) -> int:
+def _report(proposal: Proposal, options: argparse.Namespace) -> int:
     if options.json:
         print_json(to_json(ListedProposal.of(proposal)))
         return 0
@@ -201,8 +201,8 @@ def _told(proposal: Proposal, options: argparse.Namespace) -> int:
     if proposal.state is ProposalState.PARTLY_UNDONE:
         left = tuple(change for n, change in enumerate(proposal.changes) if n in proposal.undone)
     files = ", ".join(change.path for change in left or proposal.changes)
-    some = bool(left and proposal.denied)
-    denied = f"; denied: {counted(len(proposal.denied), 'hunk')}" if some else ""
+    is_partial = bool(left and proposal.denied)
+    denied = f"; denied: {counted(len(proposal.denied), 'hunk')}" if is_partial else ""
     say_line(f"{proposal.state.value}: {files}{denied}")
     if proposal.state in {ProposalState.STAGED, ProposalState.APPLIED}:
         for warning in proposal.warnings:

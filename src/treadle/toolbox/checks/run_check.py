@@ -302,8 +302,8 @@ def _described(diagnostic: Diagnostic) -> CheckDiagnostic:
 
 
 def _written(diagnostic: CheckDiagnostic) -> str:
-    place = ":".join(
+    location = ":".join(
         str(part) for part in (diagnostic.file, diagnostic.line, diagnostic.column) if part
     )
     code = f" [{diagnostic.code}]" if diagnostic.code else ""
-    return f"{place}: {diagnostic.severity}: {diagnostic.message}{code}"
+    return f"{location}: {diagnostic.severity}: {diagnostic.message}{code}"

@@ -217,8 +217,8 @@ def item_answer(path: str, data: bytes, name: str, kind: Kind | None, code: str)
     try:
         chosen = source.meant(name, kind)
         if not chosen:
-            others = source.meant(name, kind, any_case=True)
-            return Missing(source.is_file(name), str(others[0]) if others else None)
+            similar = source.meant(name, kind, any_case=True)
+            return Missing(source.is_file(name), str(similar[0]) if similar else None)
         if len(chosen) > 1:
             return Several(tuple(map(_candidate, chosen)))
         found = exact_edit(source, chosen[0], code)

@@ -74,18 +74,18 @@ def edit_result(
 ) -> EditResult:
     """The result of the call that made `proposal`, which waits or is applied."""
     applied = proposal.state is ProposalState.APPLIED
-    told = [*proposal.notes, *proposal.warnings, *warnings]
+    notices = [*proposal.notes, *proposal.warnings, *warnings]
     if not applied:
-        told.append(_NOBODY.format(proposal.id))
+        notices.append(_NOBODY.format(proposal.id))
     elif proposal.denied:
-        told.append(_DENIED)
+        notices.append(_DENIED)
     if applied:
-        told.append(_OUT_OF_DATE)
+        notices.append(_OUT_OF_DATE)
     return EditResult(
         proposal_id=str(proposal.id),
         state="applied" if applied else "staged",
         files=_files(proposal),
-        warnings=told,
+        warnings=notices,
         said=said,
     )
 
@@ -131,11 +131,11 @@ def _cut(preview: str, tokens: int) -> str:
         return preview
     lines = preview.splitlines(keepends=True)
     kept = 0
-    for place, line in enumerate(lines):
+    for number, line in enumerate(lines):
         tokens -= estimate(line)
         if tokens < 0:
             break
-        kept = place + 1
+        kept = number + 1
     return f"{''.join(lines[:kept])}… {len(lines) - kept} more lines\n"
 
 

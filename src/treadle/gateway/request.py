@@ -186,7 +186,7 @@ def _expect(text: str, at: int, mark: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CallRequest:
     """A call. Names of headers are in lower case; `key` is what the client brought as its own."""
 
     operation: Operation
@@ -233,8 +233,8 @@ class Asked:
         silent = self.operation is Operation.CHAT and self.stream
         return silent and "stream_options" not in self.body.values
 
-    def with_body(self, content: bytes, body: Body) -> "Asked":
+    def with_body(self, content: bytes, body: Body) -> "CallRequest":
         """The same call with another body."""
-        return Asked(
+        return CallRequest(
             self.operation, content, body, self.headers, self.query, self.context, self.key
         )
