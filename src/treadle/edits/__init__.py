@@ -1,1 +1,1 @@
-"""Edits: how they are planned on exact bytes, kept as proposals, applied and undone."""
+"""Edits: planned on exact bytes, stored as proposals, applied and undone."""

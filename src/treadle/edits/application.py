@@ -28,25 +28,25 @@ from treadle.events.types import ErrorKind
 WRITTEN_STATES = frozenset({
     ProposalState.APPLIED, ProposalState.UNDONE, ProposalState.PARTLY_UNDONE,
 })  # fmt: skip
-"""States of a proposal that was written before."""
+"""States of a proposal that was written at least once."""
 
 Placing = Callable[[FileChange, bytes], FileChange]
-"""The change as it is to be made over the present bytes of its file. Raises EditError."""
+"""Fits a change to the current bytes of its file. Raises EditError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is to be made, and the writes that make it, one for each of `made.written`."""
+    """The changes to apply, and the writes that apply them, one for each of `applied.written`."""
 
     applied: AppliedChanges
     writes: tuple[FileWrite, ...]
 
 
 def as_staged(change: FileChange, present: bytes) -> FileChange:
-    """`change`, if the file still is what it was staged on. Raises EditError that says what not."""
+    """`change`, if its file is unchanged since it was staged. Raises EditError with the reason."""
     if content_hash(present) == change.base_hash:
         return change
-    relocate(change, present)  # names what is not there any more
+    relocate(change, present)  # names the hunks that no longer match
     raise EditError(
         ErrorKind.CONFLICT,
         f"{change.path} has changed outside the edit's location since the edit was staged.",
@@ -60,10 +60,10 @@ def as_staged(change: FileChange, present: bytes) -> FileChange:
 def results(
     tree: Tree, changes: Sequence[FileChange], placing: Placing
 ) -> Iterator[tuple[FileChange, bytes | None, bytes | None]]:
-    """Each change as it is to be made, and the bytes of its file before and after.
+    """Each change as it is applied, and the bytes of its file before and after.
 
-    For a rename those after are at its target. Raises EditError, of kind conflict when a file
-    is not there or one is in the way.
+    For a rename the bytes after are at its target. Raises EditError, of kind conflict when a file
+    is missing or one is in the way.
     """
     for change in changes:
         try:
@@ -101,9 +101,9 @@ def _result(
 def prepare(
     tree: Tree, changes: Sequence[FileChange], placing: Placing, last: AppliedChanges | None = None
 ) -> Prepared:
-    """Read the files, place the changes and work out what is to be written.
+    """Read the files, fit the changes to them, and compute the writes.
 
-    `last` is what was made before, when it is taken back: permissions and folders are from there.
+    `last` is the application that is undone or redone: permissions and folders come from it.
     """
     formerly = {each.path: each for each in last.written} if last else {}
     applied: list[FileChange] = []
@@ -156,30 +156,31 @@ def carry_out(
     prepared: Prepared,
     after: tuple[Proposal, AppliedChanges | None],
 ) -> Proposal:
-    """Write what was prepared; gives the proposal as it is kept then.
+    """Write the prepared files; returns the proposal as it is stored afterwards.
 
-    `after` is that, and what is undone or redone next (see `settled`). Raises EditError with
-    every file as it was. The caller holds the locks of the files.
+    `after` is the proposal and the changes that the next undo or redo reverts (see `settled`). When
+    it raises EditError, all files are restored. The caller holds the locks of the files.
     """
     temporaries = tuple(write.temporary for write in prepared.writes)
     store.begin(proposal, JournalEntry(proposal.id, after[0].state, prepared.applied, temporaries))
     try:
         write_all(tree, prepared.writes)
     except UnfinishedError:
-        raise  # the journal stays, to be ended later
+        raise  # the journal entry remains for a later recovery
     except EditError as error:
         try:
             store.end(proposal, after_failure(proposal, error), applied=None)
-        except StoreError as second:  # the journal stays; ending it later finds nothing to do
+        # the journal entry remains; a later recovery finds nothing to do
+        except StoreError as second:
             error.add_note(str(second))
         raise
     return store.end(proposal, after[0], applied=after[1])
 
 
 def after_failure(proposal: Proposal, error: EditError) -> Proposal:
-    """What a proposal is when writing it has failed: kept, with the reason.
+    """The proposal after a failed write: conflicted or failed, with the reason.
 
-    One that was to be undone or redone stays as it is.
+    A failed undo or redo leaves the state as it is.
     """
     if proposal.state in WRITTEN_STATES:
         return proposal
@@ -190,7 +191,7 @@ def after_failure(proposal: Proposal, error: EditError) -> Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Backwards:
-    """What is to be made to undo or redo a proposal, and why some of its files are left out."""
+    """The changes that undo or redo a proposal, and the conflicts of files that are left out."""
 
     changes: tuple[FileChange, ...]
     conflicts: tuple[EditError, ...] = ()
@@ -199,10 +200,10 @@ class Backwards:
 def backwards(
     tree: Tree, proposal: Proposal, last: AppliedChanges, goal: ProposalState, *, keep_changed: bool
 ) -> Backwards:
-    """The changes that take back what was made last, as far as `goal` asks for it.
+    """The changes that revert the last application, as far as `goal` requires.
 
-    Files on which they do not fit any more are left out with `keep_changed`, if others are left.
-    Raises EditError of kind conflict that names each of them otherwise.
+    With `keep_changed` files on which a change no longer fits are left out, if other files remain.
+    Otherwise raises EditError of kind conflict that names each of them.
     """
     changes = tuple(_changes_to_write(proposal, last, goal))
     if goal is not ProposalState.UNDONE:
@@ -213,7 +214,7 @@ def backwards(
         try:
             list(results(tree, [change], relocate))
             fitting.append(change)
-        except EditError as error:  # also a folder or a link that is in the place of the file
+        except EditError as error:  # also when a folder or a link is in the place of the file
             conflicts.append(error)
     if conflicts and not (keep_changed and fitting):
         raise _conflict(proposal, conflicts, len(changes), fitting)
@@ -263,9 +264,9 @@ def settled(
     last: AppliedChanges | None,
     conflicts: Sequence[EditError] = (),
 ) -> tuple[Proposal, AppliedChanges | None]:
-    """The proposal once `made` is written, and what is undone or redone next.
+    """The proposal after `applied` was written, and the changes that the next undo or redo reverts.
 
-    `last` is what was made before that. None leaves it so.
+    `last` is the application before. None as the changes leaves the stored ones.
     """
     after = replace(proposal, state=goal, reason=None, undone=frozenset())
     if goal is ProposalState.PARTLY_UNDONE:
@@ -279,7 +280,7 @@ def settled(
 
 
 def _name(change: FileChange) -> str:
-    """The path by which the proposal names a file that `change` takes back."""
+    """The path by which the proposal names the file of a reverting change."""
     return change.target or change.path
 
 

@@ -11,10 +11,10 @@ _NOWHERE = "/dev/null"
 
 
 def unified(change: FileChange) -> str:
-    """The unified diff, with git's headers; safe to show on any terminal.
+    """The unified diff with git's headers, safe to show on any terminal.
 
-    Bytes that are not text in its encoding are shown as escapes, control characters as their
-    pictures; line ends are shown only where they are not the same all over.
+    Bytes that are not text in its encoding are shown as escapes, control characters as symbols.
+    Line ends are shown only if they differ within the file.
     """
     lines = [*_headers(change)]
     delta = 0
@@ -28,7 +28,7 @@ def unified(change: FileChange) -> str:
 
 
 def counts(change: FileChange) -> tuple[int, int]:
-    """Lines added and removed."""
+    """The number of added and of removed lines."""
     line_break = line_break_of(change.hunks)
     added = removed = 0
     for hunk in change.hunks:
@@ -42,7 +42,7 @@ def counts(change: FileChange) -> tuple[int, int]:
 
 
 def safe(data: bytes, encoding: str = "utf-8") -> str:
-    """`data` as text that a terminal shows and does not obey."""
+    """`data` as text without characters that control a terminal."""
     return in_pictures(data.decode(encoding, "backslashreplace"))
 
 
@@ -70,7 +70,7 @@ def _name(side: str, path: str) -> str:
 
 
 def _quoted(path: str) -> str:
-    """The name as git writes it: in quotes, with escapes, where it could be misread."""
+    """The name as git writes it: quoted and escaped where it is ambiguous."""
     raw = path.encode("utf-8", "surrogateescape")
     if all(0x20 <= byte < 0x7F and byte not in b'"\\' for byte in raw):
         return path
@@ -81,14 +81,14 @@ def _quoted(path: str) -> str:
 
 
 def all_crlf(hunks: Sequence[Hunk]) -> bool:
-    """Whether every line that the hunks show ends with CR LF, so that no end needs to be shown."""
+    """Whether every line of the hunks ends with CR LF, so that line ends need not be shown."""
     shown = b"".join(part for h in hunks for part in (h.before, h.old, h.new, h.after))
     ends = shown.count(b"\r\n")
     return ends == shown.count(b"\n") == shown.count(b"\r")
 
 
 def _groups(hunks: Sequence[Hunk]) -> Iterator[list[Hunk]]:
-    """Hunks whose lines around them touch are shown together."""
+    """Groups of hunks whose context lines touch."""
     group: list[Hunk] = []
     for hunk in hunks:
         if group and hunk.start - len(hunk.before) > group[-1].end + len(group[-1].after):
@@ -100,7 +100,7 @@ def _groups(hunks: Sequence[Hunk]) -> Iterator[list[Hunk]]:
 
 
 def _between(one: Hunk, other: Hunk) -> bytes:
-    """What is between two hunks of a group."""
+    """The bytes between two hunks of a group."""
     size = other.start - one.end
     missing = size - len(one.after)
     if missing <= 0:

@@ -18,14 +18,14 @@ from treadle.edits.text import (
 from treadle.edits.text_matches import Located
 
 _MOST_SEARCHED = 100_000_000
-"""Bytes that are searched to learn which places are unique, at most; about a tenth of a second."""
+"""At most this many bytes are searched for unique positions: about a tenth of a second."""
 
 LONG_LINE = 2_000
-"""Bytes of a line from which on a hunk holds only what differs in it, not all of it."""
+"""From this many bytes on a line is too long: a hunk stores only the part that differs."""
 
 
 def hunks_of(source: Source, pieces: Sequence[Located]) -> tuple[Hunk, ...]:
-    """The hunks of changes that are in order and do not overlap; none if nothing differs."""
+    """The hunks of ordered changes that do not overlap; none if nothing differs."""
     found: list[Hunk] = []
     group: list[Located] = []
     stop = -1
@@ -40,7 +40,7 @@ def hunks_of(source: Source, pieces: Sequence[Located]) -> tuple[Hunk, ...]:
 
 
 def with_uniqueness(base: bytes, hunks: Sequence[Hunk]) -> tuple[Hunk, ...]:
-    """The hunks of `base` with how much of the lines around them makes their places unique."""
+    """The hunks of `base` with the context lines that make their positions unique."""
     if len(hunks) * len(base) > _MOST_SEARCHED:
         return tuple(hunks)
     line_break = line_break_of(hunks)
@@ -60,7 +60,7 @@ def with_uniqueness(base: bytes, hunks: Sequence[Hunk]) -> tuple[Hunk, ...]:
 
 
 def _once(data: bytes, parts: tuple[bytes, bytes, bytes], line_break: bytes) -> int:
-    """With which lines around it the text is there only once, as bits (see `Hunk.unique`)."""
+    """With which context lines the text occurs only once, as bits (see `Hunk.unique`)."""
     bits = 0
     least = MAX_CONTEXT_LINES + 1
     for before in range(MAX_CONTEXT_LINES + 1):
@@ -77,7 +77,7 @@ def _once(data: bytes, parts: tuple[bytes, bytes, bytes], line_break: bytes) -> 
 def surrounded(
     before: bytes, text: bytes, after: bytes, lines: tuple[int, int], line_break: bytes
 ) -> tuple[int, bytes]:
-    """The text with so many of the lines before and after it, and where it begins in that."""
+    """The text with some lines before and after it, and the offset of the text in that."""
     head = split_lines(before, line_break)
     head = head[max(0, len(head) - lines[0]) :]
     tail = split_lines(after, line_break)[: lines[1]]
@@ -106,7 +106,7 @@ def _of_group(source: Source, group: Sequence[Located], stop: int) -> list[Hunk]
 
 
 def hunks_between(source: Source, start: int, stop: int, new: bytes) -> list[Hunk]:
-    """The hunks by which the whole lines from `start` to `stop` become `new`."""
+    """The hunks that change the whole lines from `start` to `stop` into `new`."""
     before = split_lines(source.data[start:stop], source.line_break)
     after = split_lines(new, source.line_break)
     line = source.line_of(start)
@@ -122,7 +122,7 @@ def hunks_between(source: Source, start: int, stop: int, new: bytes) -> list[Hun
 
 
 def hunk_at(source: Source, start: int, old: bytes, new: bytes, line: int | None = None) -> Hunk:
-    """The hunk by which `old`, at `start`, becomes `new`; `line` is its line if it is known."""
+    """The hunk that replaces `old`, at `start`, by `new`; `line` is its line if it is known."""
     line = source.line_of(start) if line is None else line
     data, line_break = source.data, source.line_break
     end = start + len(old)
@@ -142,14 +142,14 @@ def hunk_at(source: Source, start: int, old: bytes, new: bytes, line: int | None
 
 
 def rehunk(path: str, base: bytes, result: bytes) -> FileChange:
-    """The change from `base` to `result`, one hunk for each run of lines that differ."""
+    """The change from `base` to `result`, with one hunk for each run of lines that differ."""
     source = Source(path, base)
     hunks = with_uniqueness(base, hunks_between(source, 0, len(base), result))
     return FileChange(path, ChangeKind.MODIFY, content_hash(base), content_hash(result), hunks)
 
 
 def _same_ends(old: bytes, new: bytes) -> tuple[int, int]:
-    """How many bytes, in whole characters, are the same at the begin and at the end."""
+    """The number of bytes, in whole characters, that are equal at both beginnings and both ends."""
     most = min(len(old), len(new))
     head = _longest(most, lambda size: old[:size] == new[:size])
     while head and (_inside(old, head) or _inside(new, head)):
@@ -161,12 +161,12 @@ def _same_ends(old: bytes, new: bytes) -> tuple[int, int]:
 
 
 def _longest(most: int, same: Callable[[int], bool]) -> int:
-    """The greatest size up to `most` that is the same; all smaller ones are as well."""
+    """The greatest size up to `most` that is the same; smaller ones are the same too."""
     return bisect_right(range(1, most + 1), 0, key=lambda size: 0 if same(size) else 1)
 
 
 def _inside(data: bytes, at: int) -> bool:
-    """Whether the byte at `at` continues a character or a CRLF."""
+    """Whether the byte at `at` is inside a character or a CRLF."""
     return at < len(data) and (data[at] & 0xC0 == 0x80 or data[at - 1 : at + 1] == b"\r\n")
 
 

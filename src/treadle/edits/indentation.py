@@ -10,16 +10,16 @@ from treadle.events.types import ErrorKind
 
 _BLANKS = b" \t"
 _WIDTHS = (4, 2, 8, 3)
-"""Columns that a tab may stand for where the text itself does not tell."""
+"""Widths of a tab that are tried if the text does not determine it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reindent:
     """Gives lines of a model the indentation that their neighbours have in the file.
 
-    `seen` holds what each indentation of the text became where it was matched. Others get
-    `added` in front or lose `removed`, or, where tabs stand against spaces, are counted in
-    columns of `width` a tab and moved by `shift`.
+    `seen` maps the indentations of the matched lines to those of the file. Other lines get `added`
+    in front or lose `removed`. If tabs and spaces differ, their columns are counted with `width`
+    for a tab and moved by `shift`.
     """
 
     seen: dict[bytes, bytes]
@@ -30,7 +30,7 @@ class Reindent:
     tabs: bool = False
 
     def line(self, line: bytes) -> bytes:
-        """The line with its new indentation. Raises EditError when it has too little of it."""
+        """The line with its new indentation. Raises EditError if it is indented too little."""
         content = line.lstrip(_BLANKS)
         if not content.strip():
             return content
@@ -52,12 +52,12 @@ class Reindent:
 
 
 def indentation(line: bytes) -> bytes:
-    """The blanks that a line begins with."""
+    """The spaces and tabs at the beginning of a line."""
     return line[: len(line) - len(line.lstrip(_BLANKS))]
 
 
 def styles(indents: Iterable[bytes]) -> tuple[bool, bool]:
-    """Whether any has tabs, and whether any has spaces; one alone is that of a comment."""
+    """Whether any indentation has tabs, and whether any has two spaces or more."""
     found = list(indents)
     return any(b"\t" in indent for indent in found), any(b"  " in indent for indent in found)
 
@@ -65,11 +65,11 @@ def styles(indents: Iterable[bytes]) -> tuple[bool, bool]:
 def shift_between(
     pairs: Sequence[tuple[bytes, bytes]], unmatched: Iterable[bytes] = (), *, bare: bool = False
 ) -> Reindent | None:
-    """The one shift that makes each indentation of `pairs` (model, file) that of the file.
+    """The one shift that turns each indentation of `pairs` (model, file) into that of the file.
 
-    `others` are indentations of the model that were not matched; they tell how wide its steps
-    are. With `bare` the first line may stand without its own, the others indented as they are.
-    None when the shift is not uniform.
+    `unmatched` are other indentations of the model, which help to find its step. With `bare` the
+    first line may lack its own indentation while the others have theirs. Returns None when the
+    shift is not uniform.
     """
     written_by_model = {*(model for model, _ in pairs), *unmatched}
     tabs_in_file, spaces_in_file = styles(file for _, file in pairs)
@@ -89,7 +89,7 @@ def shift_between(
 
 
 def _by_prefix(pairs: Sequence[tuple[bytes, bytes]]) -> Reindent | None:
-    """The same blanks more, or less, in front of all."""
+    """The same added or removed prefix for all pairs."""
     model, file = pairs[0]
     if len(file) >= len(model):
         added, removed = file[: len(file) - len(model)], b""
@@ -101,7 +101,7 @@ def _by_prefix(pairs: Sequence[tuple[bytes, bytes]]) -> Reindent | None:
 
 
 def _by_columns(pairs: Sequence[tuple[bytes, bytes]], width: int, *, tabs: bool) -> Reindent | None:
-    """The same columns more or less, a tab being so many of them."""
+    """The same number of columns for all pairs."""
     seen = dict(pairs)
     shifts = {columns(file, width) - columns(model, width) for model, file in pairs}
     if len(shifts) != 1 or any(seen[model] != file for model, file in pairs):
@@ -110,12 +110,12 @@ def _by_columns(pairs: Sequence[tuple[bytes, bytes]], width: int, *, tabs: bool)
 
 
 def _step(indents: Iterable[bytes]) -> int:
-    """The step of which all indentations by spaces are multiples; 0 without any."""
+    """The greatest common step of indentations by spaces; 0 without any."""
     return gcd(*(indent.count(b" ") for indent in indents))
 
 
 def columns(indent: bytes, width: int) -> int:
-    """How wide an indentation is when a tab is `width` columns."""
+    """The columns of an indentation."""
     tabs = indent.count(b"\t")
     return tabs * width + len(indent) - tabs
 
@@ -131,22 +131,22 @@ INDENTED = "the code got the indentation of the item"
 CONVERTED = "the code got the indentation style of the file"
 
 _CONTINUING = (b")", b"]", b"}", b"{", b"end", b"where", b"->", b"=>", b":")
-"""What the lines of an item that are indented as its first one begin with."""
+"""Beginnings of lines that close or continue an item at the indentation of its first line."""
 
 _LEADING = (b"@", b"#", b"/", b"*", b"[", b"template")
-"""What a first line begins with that stands before the head of the item."""
+"""Beginnings of first lines that come before the head of the item."""
 
 
 def as_item(source: Source, start: int, end: int, code: bytes) -> tuple[bytes, str | None]:
-    """`code`, with LF, in place of the item from `start` to `end`; and what was changed in it.
+    """`code`, with LF, indented like the item from `start` to `end`; and a note on what changed.
 
-    Its lines may be indented as those of the file, with or without the indentation of the first
-    one, or all by less or more.
+    The lines of the code may be indented like those of the file, with or without the indentation of
+    the first line, or all by a constant difference.
     """
     indent = source.data[source.line_start(start) : start]
     lines = code.lstrip(b"\n").split(b"\n")
     if indent.strip(WHITE):
-        return code, None  # something else stands before it in its line
+        return code, None  # other text precedes the item in its line
     old = with_plain_ends(source.data[start:end]).split(b"\n")[1:]
     lines, note = _in_style(source, [indent, *map(indentation, old)], lines)
     first = indentation(lines[0])
@@ -162,7 +162,7 @@ def as_item(source: Source, start: int, end: int, code: bytes) -> tuple[bytes, s
 def _in_style(
     source: Source, in_file: Sequence[bytes], lines: list[bytes]
 ) -> tuple[list[bytes], str | None]:
-    """The lines with tabs or spaces as the file has them."""
+    """The lines with tabs or spaces like the file."""
     in_code = [indentation(line) for line in lines if line.strip(WHITE)]
     tabs, spaces = styles(in_file)
     tabs_in_code, spaces_in_code = styles(in_code)
@@ -184,25 +184,25 @@ def _in_style(
 
 
 def _width(counts: Iterable[int]) -> int:
-    """The columns of a step, of which all counts are multiples."""
+    """The columns of a step: the greatest common divisor of all counts."""
     found = {count for count in counts if count}
     step = gcd(*found)
     if step == 8 and len(found) == 1:
-        return 4  # two steps of the usual width rather than one of eight
+        return 4  # two steps of the typical width rather than one of eight
     return step if step in {2, 3, 4, 8} else 4
 
 
 def _least(lines: Iterable[bytes]) -> bytes:
-    """The indentation of the line with the least of it that does not close or go on with one."""
+    """The smallest indentation of lines that do not close or continue an item."""
     indents = [indentation(line) for line in lines if not line.lstrip().startswith(_CONTINUING)]
     return min(indents, key=len, default=b"")
 
 
 def _as_in_file(indent: bytes, old: list[bytes], rest: list[bytes], first: bytes) -> bool:
-    """Whether the lines behind an unindented first one are indented as in the file already.
+    """Whether the lines after an unindented first line are already indented like the file.
 
-    Lines that the item has already tell, or how much its lines are indented at least. Else those
-    that are indented as the first one do: only such as close it or go on with it can be.
+    Lines that the item already has decide, or else its smallest indentation. Otherwise decide the
+    lines that are indented like the first one: only lines that close or continue the item can be.
     """
     known = {line for line in old if line.strip(WHITE)}
     rest = [line for line in rest if line.strip(WHITE)]

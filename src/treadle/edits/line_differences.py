@@ -8,14 +8,14 @@ Difference = tuple[int, int, int, int]
 """Lines `a` to `b` of the old text become `c` to `d` of the new one, half open, from 0."""
 
 _VISITS = 1_500_000
-"""Lines that are looked at before what is left counts as one difference; about a second."""
+"""Lines that are visited before the rest counts as one difference; about a second."""
 
 _MAX_DEPTH = 300
-"""Deleted and inserted lines up to which the shortest way through repeated lines is searched."""
+"""Deleted and inserted lines up to which the shortest edit of repeated lines is searched."""
 
 
 def differences(old: Sequence[bytes], new: Sequence[bytes]) -> list[Difference]:
-    """The differing lines, in order; between two of them at least one line is the same."""
+    """The differing lines in order; at least one equal line is between two differences."""
     found: list[Difference] = []
     left = [(0, len(old), 0, len(new))]
     visits = _VISITS
@@ -46,7 +46,7 @@ def _trimmed(old: Sequence[bytes], new: Sequence[bytes], part: Difference) -> Di
 
 
 def _between(anchors: list[tuple[int, int]], part: Difference) -> list[Difference]:
-    """The parts between lines that are known to be the same, relative to its begin."""
+    """The parts between lines that are equal."""
     a, b, c, d = part
     parts: list[Difference] = []
     begin_old, begin_new = a, c
@@ -57,7 +57,7 @@ def _between(anchors: list[tuple[int, int]], part: Difference) -> list[Differenc
 
 
 def _anchors(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Lines that are there once on either side, the longest run of them in the same order."""
+    """Lines that occur once on each side, the longest sequence of them in the same order."""
     once = {line for line, count in Counter(old).items() if count == 1}
     once &= {line for line, count in Counter(new).items() if count == 1}
     if not once:
@@ -81,7 +81,7 @@ def _anchors(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]
 
 
 def _shortest(old: Sequence[bytes], new: Sequence[bytes], part: Difference) -> list[Difference]:
-    """The fewest deletions and insertions (Myers 1986), or all as one when they are too many."""
+    """The fewest deletions and insertions (Myers 1986); one difference if they are too many."""
     a, b, c, d = part
     if set(old[a:b]).isdisjoint(new[c:d]):
         return [part]
@@ -103,7 +103,7 @@ def _shortest(old: Sequence[bytes], new: Sequence[bytes], part: Difference) -> l
 
 
 def _walked_back(trace: list[dict[int, int]], part: Difference) -> list[Difference]:
-    """The differences along the way that `trace` found."""
+    """The differences along the path in `trace`."""
     a, b, c, d = part
     found: list[Difference] = []
     x, y = b - a, d - c

@@ -13,10 +13,9 @@ from treadle.json_values import JsonField
 
 
 class EditError(TreadleError):
-    """An edit that cannot be made, and why; nothing of its plan is done.
+    """An edit that cannot be made, with the reason; nothing of its plan is done.
 
-    `path` is the file, relative to the root, and `number` the place of the edit among the edits
-    that were asked for together, from 0.
+    `path` is the file, relative to the root. `number` is the index of the edit in its request.
     """
 
     def __init__(
@@ -48,28 +47,28 @@ class ChangeKind(StrEnum):
 
 
 class ProposalState(StrEnum):
-    """Where a proposal is on its way."""
+    """The state of a proposal."""
 
     STAGED = "staged"
     DENIED = "denied"
     APPLIED = "applied"
     CONFLICTED = "conflicted"
-    """A file is not what the proposal was made on; nothing was written."""
+    """A file has changed since the proposal was staged; nothing was written."""
     FAILED = "failed"
-    """It could not be written; every file is as it was."""
+    """A file could not be written; every file is as it was."""
     UNDONE = "undone"
     PARTLY_UNDONE = "partly undone"
-    """Some of its files are taken back; the others were changed since and are kept."""
+    """Some files are reverted; the others have changed since and are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
     """The bytes `old`, which begin at byte `start` and in line `line` of the base, become `new`.
 
-    `before` and `after` are the whole lines around it in the base (at most three each, and at
-    most 2,000 bytes), by which its place is found again when the file has changed elsewhere.
-    `unique`, for the base and for the result, has bit 4 * b + a set where the last b lines before
-    it, its bytes and the first a lines after it are there only once; 0 where that is not known.
+    `before` and `after` are the whole lines around it in the base, at most three each and at most
+    2,000 bytes. They locate the hunk when the file has changed elsewhere. `unique`, for the base
+    and for the result, has bit 4 * b + a set if the last b lines before, its bytes and the first a
+    lines after it occur only once together; it is 0 where that is unknown.
     """
 
     start: int
@@ -82,20 +81,19 @@ class Hunk:
 
     @property
     def end(self) -> int:
-        """The first byte of the base behind it."""
+        """The first byte after it in the base."""
         return self.start + len(self.old)
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What becomes of one file: hunks in the order of the base, none overlapping.
+    """The change of one file: hunks in the order of the base, which do not overlap.
 
-    `path` is relative to the root, POSIX, with bytes that are no UTF-8 as lone surrogates.
-    `base_hash` is that of the bytes that the hunks were made on, None where no file is to be;
-    `result_hash` that of the bytes that come out of all hunks, None where no file remains.
-    A file that is created is one hunk without `old`, one that is deleted one hunk without `new`;
-    a rename has a `target`, and hunks when the content changes as well. `encoding` is Python's
-    name of what the text is encoded in, None for UTF-8.
+    `path` is relative to the root, POSIX, with bytes that are not UTF-8 as lone surrogates.
+    `base_hash` is the hash of the bytes that the hunks are based on, None if there is no file.
+    `result_hash` is the hash of the bytes after all hunks, None if no file remains. A created file
+    is one hunk without `old`, a deleted file one hunk without `new`. A rename has a `target`, and
+    hunks when the content changes too. `encoding` is Python's name of the encoding, None for UTF-8.
     """
 
     path: str
@@ -108,15 +106,15 @@ class FileChange:
 
     @property
     def parts(self) -> int:
-        """How many parts of it a person can refuse by themselves."""
+        """How many parts of it a person can deny separately."""
         return len(self.hunks) if self.kind is ChangeKind.MODIFY else 1
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Changes that are made all or not at all, in the order in which files were first named.
+    """Changes that are made all or none, in the order in which the files were first named.
 
-    `notes` are one sentence each for the model: every leniency that matching took.
+    `notes` are sentences for the model, one for each leniency of the matching.
     """
 
     changes: tuple[FileChange, ...]
@@ -125,12 +123,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A staged plan. `denied` holds the (file, hunk) numbers that a person refused.
+    """A staged plan. `denied` contains the (file, hunk) numbers that a person denied.
 
-    `call` names the call that proposed it: the request, and the turn and slot of the call in it.
-    `words` are what the person said; `reason` says why it is conflicted, failed or partly undone.
-    `undone` holds the numbers of the files that are taken back while it is partly undone.
-    `warnings` are one sentence for each file that is broken by what is not denied of it.
+    `request_id`, `turn` and `slot` identify the call that proposed it. `words` are the person's
+    comment. `reason` states why it is conflicted, failed or partly undone. `undone` contains the
+    numbers of the reverted files while it is partly undone. `warnings` has a sentence for each file
+    that the changes break, apart from denied ones.
     """
 
     id: UUID
@@ -152,20 +150,19 @@ class Proposal:
     warnings: tuple[str, ...] = field(default=())
 
     def parts(self) -> tuple[tuple[int, int], ...]:
-        """Every (file, hunk) that a person can refuse by itself, in order.
+        """Every (file, hunk) that a person can deny separately, in order.
 
-        A file that is created, deleted or renamed is one, whatever its hunks.
+        A file that is created, deleted or renamed is one part, whatever its hunks.
         """
         return tuple(
             (file, hunk) for file, change in enumerate(self.changes) for hunk in range(change.parts)
         )
 
     def selected(self) -> tuple[FileChange, ...]:
-        """The changes without what was denied; a file of which nothing is left is not in it.
+        """The changes without the denied parts, and without files of which nothing is left.
 
-        `result_hash` of a file of which some hunks are left is that of all its hunks still.
-        A denied creation, deletion or rename is denied as a whole by any of its hunks, a rename
-        without hunks by (file, 0).
+        `result_hash` is still the hash after all hunks of a file. A created, deleted or renamed
+        file is denied as a whole by any of its hunks, a rename without hunks by (file, 0).
         """
         return tuple(
             change
@@ -189,9 +186,9 @@ def content_hash(data: bytes) -> str:
 
 
 def splice(base: bytes, hunks: Sequence[Hunk]) -> bytes:
-    """`base` with every hunk done; every other byte is as it was.
+    """`base` with every hunk applied.
 
-    Raises ValueError when a hunk's old bytes are not at its place, or two overlap.
+    Raises ValueError when a hunk's old bytes are not at its offset, or two overlap.
     """
     parts: list[bytes] = []
     position = 0

@@ -23,7 +23,7 @@ from treadle.events.types import ErrorKind
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """Lines of the file, `kept`, that are the old side of a hunk."""
+    """Lines of the file, `kept`, that match the old side of a hunk."""
 
     start: int
     kept: tuple[bytes, ...]
@@ -36,10 +36,10 @@ class _Match:
 
 
 def placed(source: Source, hunks: Sequence[PatchHunk]) -> tuple[list[Located], list[str]]:
-    """What the hunks replace in the file, and what was not compared, as sentences.
+    """The replacements of the hunks, and sentences on what was not compared.
 
-    Raises EditError when the old side of a hunk is not behind the one before it, or is there
-    several times.
+    Raises EditError when the old side of a hunk is not after the previous hunk, or occurs several
+    times.
     """
     found: list[Located] = []
     notes: list[str] = []
@@ -69,7 +69,7 @@ def _changes_last_end(hunk: PatchHunk) -> bool:
 
 
 def _match(source: Source, hunk: PatchHunk, old: list[bytes], position: int, name: str) -> _Match:
-    """The one place of the old side. Raises EditError when there is none, or more."""
+    """The one match of the old side. Raises EditError for none or several."""
     regions = _regions(source, hunk.anchors, name)
     earlier: list[_Match] = []
     for matches in _steps(source, hunk, old):
@@ -100,7 +100,7 @@ def _match(source: Source, hunk: PatchHunk, old: list[bytes], position: int, nam
 def _check_order(
     source: Source, hunk: PatchHunk, matches: list[_Match], position: int, name: str
 ) -> None:
-    """Refuse a hunk whose lines are where it says, before the hunk ahead of it, and again later."""
+    """Refuse a hunk that matches at its line, before the end of the previous hunk, and later."""
     lines = [source.line_of(match.start) for match in matches if match.start < position]
     if hunk.line in lines:
         raise EditError(
@@ -112,7 +112,7 @@ def _check_order(
 
 
 def _is_inside(source: Source, match: _Match, regions: Sequence[tuple[int, int]]) -> bool:
-    """Whether a place is in one of the regions; everything is where no anchor was given."""
+    """Whether a match is in one of the regions; without regions every match is."""
     if not regions:
         return True
     line = source.plain_line_at(match.start)
@@ -132,13 +132,13 @@ def _chosen(source: Source, hunk: PatchHunk, matches: list[_Match], name: str) -
 
 
 def _steps(source: Source, hunk: PatchHunk, old: list[bytes]) -> Iterator[list[_Match]]:
-    """The places that each step finds, the strictest first."""
+    """The matches of each step, the strictest step first."""
     unended = hunk.no_newline_old
     text = b"\n".join(old) + b"\n"
     at_end = len(source.data) - len(text) + 1
     last = []
     fits = at_end >= source.floor and source.data.endswith(text[:-1])
-    if old[-1] and fits and source.starts_line(at_end):  # an empty line has an end
+    if old[-1] and fits and source.starts_line(at_end):  # an empty line has a line end
         last = [_exact(at_end, text[:-1], None if unended else FINAL)]
     ended = [
         _exact(at, text, FINAL if unended else None)
@@ -163,7 +163,7 @@ def _exact(start: int, text: bytes, leniency: str | None) -> _Match:
 
 
 def _loose(source: Source, at: int, old: list[bytes], added: list[bytes]) -> _Match | None:
-    """The plain lines from `at` on, which are those of `old` but for blanks.
+    """The plain lines from `at` on, which equal those of `old` except for blanks.
 
     `added` are the indentations of the lines that the hunk adds.
     """
@@ -186,7 +186,7 @@ def _loose(source: Source, at: int, old: list[bytes], added: list[bytes]) -> _Ma
 
 
 def _new_lines(source: Source, hunk: PatchHunk, match: _Match, name: str) -> list[bytes]:
-    """The new side: context as it is in the file, added lines as its lines are written."""
+    """The new side: context as in the file, added lines in the style of the file."""
     literal = match.leniency is None
     end = source.end_near(match.start)
     lines: list[bytes] = []
@@ -208,7 +208,7 @@ def _new_lines(source: Source, hunk: PatchHunk, match: _Match, name: str) -> lis
     lines = [*(_ended(line, end, literal=literal) for line in lines[:-1]), *lines[-1:]]
     if not lines or match.end < len(source.data):
         return lines
-    last = match.kept[-1]  # empty behind the last line end of the file
+    last = match.kept[-1]  # empty after the last line end of the file
     unended = bool(last) and last == _without_end(last, literal=literal)
     if hunk.no_newline_new or (unended and not hunk.no_newline_old):
         lines[-1] = _without_end(lines[-1], literal=literal)
@@ -218,19 +218,19 @@ def _new_lines(source: Source, hunk: PatchHunk, match: _Match, name: str) -> lis
 
 
 def _without_end(line: bytes, *, literal: bool) -> bytes:
-    """The line without its end, which in a patch that fits exactly is LF alone."""
+    """The line without its end; in an exact match of a patch the end is LF."""
     return line.removesuffix(b"\n" if literal else line_end(line))
 
 
 def _ended(line: bytes, end: bytes, *, literal: bool) -> bytes:
-    """The line with an end, which the last one of a file may lack."""
+    """The line with an end, which the last line of a file may lack."""
     if line != _without_end(line, literal=literal):
         return line
     return line + (b"\n" if literal else end)
 
 
 def _trimmed(start: int, kept: Sequence[bytes], new: Sequence[bytes]) -> Located:
-    """Without the lines that stay at the begin and the end."""
+    """The replacement without equal lines at the beginning and the end."""
     first, most = 0, min(len(kept), len(new))
     while first < most and kept[first] == new[first]:
         first += 1
@@ -243,7 +243,7 @@ def _trimmed(start: int, kept: Sequence[bytes], new: Sequence[bytes]) -> Located
 
 
 def _insertion(source: Source, hunk: PatchHunk, name: str) -> Located:
-    """New lines without any around them: the whole of an empty file, or its end."""
+    """Added lines without context: the whole of an empty file, or the end of the file."""
     lines = [encoded(text, name) for _, text in hunk.lines]
     size = len(source.data)
     empty = size == source.floor
@@ -263,7 +263,7 @@ def _insertion(source: Source, hunk: PatchHunk, name: str) -> Located:
 
 
 def _regions(source: Source, anchors: Sequence[str], name: str) -> list[tuple[int, int]]:
-    """The plain lines below the anchors, from outside in; nothing without any."""
+    """The ranges of plain lines below the anchors, from outside in; empty without anchors."""
     if not anchors:
         return []
     lines = source.plain_lines(0, source.plain_count)
@@ -286,7 +286,7 @@ def _regions(source: Source, anchors: Sequence[str], name: str) -> list[tuple[in
 
 
 def _anchored(lines: list[bytes], anchor: bytes, first: int, last: int) -> list[int]:
-    """Lines that are the anchor, or else begin with it and go on with no letter or digit."""
+    """Lines that equal the anchor; without any, lines that begin with it as whole words."""
     inside = [(at, lines[at].strip(WHITE)) for at in range(first, min(last + 1, len(lines)))]
     found = [at for at, line in inside if line == anchor]
     return found or [
@@ -297,9 +297,9 @@ def _anchored(lines: list[bytes], anchor: bytes, first: int, last: int) -> list[
 
 
 def _scope_end(lines: list[bytes], at: int) -> int:
-    """The line behind those that belong to the line `at`: they are indented more, or close it.
+    """The first line after the block of line `at`, whose lines are indented more or close it.
 
-    The last line where none does, since such a line only says where to begin.
+    Without such a block, the last line: the anchor then only gives a start.
     """
     own = len(indentation(lines[at]))
     deeper = False

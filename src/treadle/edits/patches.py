@@ -30,7 +30,7 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 def name_of(text: str, number: int) -> str:
-    """The name behind `--- `, `+++ ` or `rename to `, its quotes and time stamp removed."""
+    """The name after `--- `, `+++ ` or `rename to `, without quotes and time stamp."""
     text = text.rstrip()
     if text.startswith('"'):
         quoted = _QUOTED.match(text)
@@ -62,7 +62,7 @@ def git_names(line: str, number: int) -> tuple[str, str] | None:
         old, _, new = rest.partition(' "')
         new = _unquoted(f'"{new}')
     else:
-        half = len(rest) // 2  # both are as long when they are the same file
+        half = len(rest) // 2  # for one file both have the same length
         old, new = rest[:half], rest[half + 1 :]
         if old.partition("/")[2] != new.partition("/")[2]:
             old, _, new = rest.partition(" b/")
@@ -71,12 +71,12 @@ def git_names(line: str, number: int) -> tuple[str, str] | None:
 
 
 def without_prefix(name: str) -> str:
-    """A name of git without `a/` or its like."""
+    """A name of git without a prefix such as `a/`."""
     return name[2:] if _PREFIX.match(name) else name
 
 
 def same_file(old: str, new: str, *, git: bool) -> tuple[str | None, str | None] | None:
-    """The one file that both names mean; None for NOWHERE, and for all when they differ."""
+    """The one file that both names mean: None for NOWHERE, and None for both when they differ."""
     if NOWHERE in {old, new}:
         paths = [None if name == NOWHERE else without_prefix(name) for name in (old, new)]
         return paths[0], paths[1]
@@ -114,17 +114,17 @@ class Lines:
 
     @property
     def number(self) -> int:
-        """Of the line that comes next, from 1."""
+        """The number of the next line, from 1."""
         return self._at + 1
 
     @property
     def text(self) -> str:
-        """The line that comes next."""
+        """The next line."""
         return self.texts[self._at]
 
     @property
     def next(self) -> str:
-        """The line behind it, or nothing."""
+        """The line after the next one, or an empty text."""
         return self.ahead(1) or ""
 
     def take(self) -> str:
@@ -139,13 +139,13 @@ class Lines:
             self._at += 1
 
     def ahead(self, count: int) -> str | None:
-        """The line so many behind the one that comes next; None behind the last."""
+        """The line `count` after the next one; None after the last."""
         position = self._at + count
         return self.texts[position] if position < len(self.texts) else None
 
 
 def mismatch(number: int, what: str) -> EditError:
-    """The error for a line of a patch that cannot be read."""
+    """The error for a line of a patch that cannot be parsed."""
     return EditError(
         ErrorKind.PARSING,
         f"Line {number} of the patch {what}.",
@@ -154,7 +154,7 @@ def mismatch(number: int, what: str) -> EditError:
 
 
 def unified_hunks(lines: Lines) -> Iterator[PatchHunk]:
-    """The hunks behind `---` and `+++`."""
+    """The hunks after `---` and `+++`."""
     while not lines.done and lines.text.startswith("@@"):
         number, head = lines.number, lines.take()
         header = _HEADER.match(head)
@@ -168,7 +168,7 @@ def unified_hunks(lines: Lines) -> Iterator[PatchHunk]:
 
 
 def _counted(lines: Lines, header: re.Match[str]) -> list[str] | None:
-    """The lines that the counts cover, None if the counts are wrong."""
+    """The lines that the counts cover; None if the counts are wrong."""
     old, new = (int(header[group] or "1") for group in (2, 4))
     count = 0
     while (line := lines.ahead(count)) is not None:
@@ -187,14 +187,14 @@ def _counted(lines: Lines, header: re.Match[str]) -> list[str] | None:
 
 
 def _is_boundary(line: str | None, following: str | None) -> bool:
-    """Whether no line of a hunk comes next."""
+    """Whether a hunk ends before this line."""
     if line is None or not line.startswith(_MARKS) or line.rstrip() == "--":
         return True
     return line.startswith("--- ") and following is not None and following.startswith("+++ ")
 
 
 def _until_boundary(lines: Lines) -> list[str]:
-    """The lines up to the next hunk or file; empty ones at their end are not of the hunk."""
+    """The lines up to the next hunk or file, without empty lines at the end."""
     body: list[str] = []
     while not lines.done:
         line = lines.text
@@ -211,7 +211,7 @@ def _until_boundary(lines: Lines) -> list[str]:
 
 
 def update_hunks(lines: Lines) -> Iterator[PatchHunk]:
-    """The hunks behind `*** Update File:`."""
+    """The hunks after `*** Update File:`."""
     while not lines.done:
         lines.skip_empty()
         if lines.done or (lines.text.startswith("*** ") and lines.text.rstrip() != _END_OF_FILE):
@@ -270,9 +270,9 @@ _MODES = ("old mode ", "new mode ")
 def parse_patch(text: str) -> tuple[EditRequest, ...]:
     """The edits of a unified diff (git's or plain) or of a `*** Begin Patch` patch.
 
-    Line numbers and counts may be wrong, lines may end with CRLF, and fences of Markdown and
-    prose may stand around it. Raises EditError of kind parsing, with the line, for anything that
-    cannot be read, and for changes of file modes, copies and binary patches.
+    Line numbers and counts may be wrong, lines may end with CRLF, and Markdown fences and prose may
+    surround it. Raises EditError of kind parsing, with the line, for text that cannot be parsed,
+    changes of file modes, copies and binary patches.
     """
     lines = Lines(text)
     if any(line.startswith((_BEGIN, _ADD, _DELETE, _UPDATE)) for line in lines.texts):
@@ -288,7 +288,7 @@ def parse_patch(text: str) -> tuple[EditRequest, ...]:
 
 
 def _model_style(lines: Lines) -> Iterator[EditRequest]:
-    """The files of a patch between `*** Begin Patch` and `*** End Patch`."""
+    """The edits of a patch between `*** Begin Patch` and `*** End Patch`."""
     while not lines.done and not lines.text.startswith((_BEGIN, _ADD, _DELETE, _UPDATE)):
         lines.skip()
     while not lines.done:
@@ -329,7 +329,7 @@ def _update(lines: Lines) -> Iterator[EditRequest]:
 
 @dataclass(slots=True)
 class _Section:
-    """What a unified diff says of one file."""
+    """The part of a unified diff about one file."""
 
     number: int
     old: str | None = None
@@ -341,7 +341,7 @@ class _Section:
     hunks: tuple[PatchHunk, ...] = ()
 
     def requests(self) -> Iterator[EditRequest]:
-        """The edits. Raises EditError when its parts do not fit together."""
+        """The edits. Raises EditError when the parts of the section contradict each other."""
         if "from" in self.renamed and "to" in self.renamed:
             yield RenameFile(self.renamed["from"], self.renamed["to"])
             if self.hunks:
@@ -376,7 +376,7 @@ class _Section:
         return path
 
     def _content(self, side: str) -> str:
-        """What the hunks of a new file add, or those of one that goes remove."""
+        """The lines that the hunks of a new file add, or that those of a deleted file remove."""
         lines = [line for hunk in self.hunks for line in hunk.lines]
         if any(mark != side for mark, _ in lines):
             raise mismatch(
@@ -389,7 +389,7 @@ class _Section:
 
 
 def _unified(lines: Lines) -> Iterator[EditRequest]:
-    """The files of a unified diff."""
+    """The edits of a unified diff."""
     section: _Section | None = None
     while not lines.done:
         line = lines.text
@@ -417,7 +417,7 @@ def _unified(lines: Lines) -> Iterator[EditRequest]:
 
 
 def _extended(section: _Section, lines: Lines) -> None:
-    """One line of git's own headers, or prose behind the hunks."""
+    """Read one line of git's own headers, or prose after the hunks."""
     number, line = lines.number, lines.take()
     before_hunks = section.old is None
     if line.startswith(("GIT binary patch", "Binary files ")):

@@ -50,12 +50,12 @@ from treadle.edits.text_edits import (
 from treadle.events.types import ErrorKind
 
 Read = Callable[[str], bytes | None]
-"""The content of the file at a path as the requests name it; None where there is none."""
+"""The content of the file at a path of the requests; None if there is none."""
 
 
 @dataclass(slots=True)
 class _File:
-    """What was asked for one path, each with its number."""
+    """The requests for one path, each with its number."""
 
     path: str
     edits: list[tuple[int, TextEdit]] = field(default_factory=list)
@@ -64,10 +64,10 @@ class _File:
 
 
 def plan(requests: Sequence[EditRequest], read: Read) -> Plan:
-    """The changes that `requests` come to; each edit is matched against the file as it is.
+    """The changes of `requests`; each edit is matched against the original file.
 
-    Raises EditError with the path and the number of the edit when one cannot be made, changes
-    nothing, overlaps another one, or makes no sense together with it.
+    Raises EditError, with the path and the number of the edit, when an edit cannot be made, changes
+    nothing, overlaps another one or contradicts it.
     """
     files = _by_file(requests)
     _check_targets(files, read)
@@ -120,7 +120,7 @@ def _senseless(file: _File, number: int) -> EditError:
 
 
 def _check_targets(files: dict[str, _File], read: Read) -> None:
-    """Refuse a rename onto a path where something is or comes to be."""
+    """Refuse a rename onto a path where a file exists or is created."""
     targets: set[str] = set()
     for file in files.values():
         if file.rename is None:
@@ -145,7 +145,7 @@ def _check_targets(files: dict[str, _File], read: Read) -> None:
 
 
 def _check_folders(changes: Sequence[FileChange]) -> None:
-    """Refuse a plan in which one path is to be a file and a folder."""
+    """Refuse a plan in which one path is both a file and a folder."""
     files = {
         change.target or change.path for change in changes if change.kind is not ChangeKind.DELETE
     }
@@ -188,12 +188,12 @@ def _change(file: _File, read: Read, notes: list[str]) -> FileChange:
 
 
 def _configured(path: str, read: Read) -> Configured:
-    """What .editorconfig files set for `path`, when it is asked for."""
+    """The encoding that .editorconfig files set for `path`, computed when it is needed."""
 
     def read_file(name: str) -> bytes | None:
         try:
             return read(name)
-        except EditError:  # a link, or no regular file
+        except EditError:  # a link, or not a regular file
             return None
 
     return lambda: configured_charset(path, read_file)
@@ -202,9 +202,9 @@ def _configured(path: str, read: Read) -> Configured:
 def _in_its_encoding(
     file: _File, data: bytes, configured: Configured, notes: list[str]
 ) -> tuple[Charset, tuple[Hunk, ...]]:
-    """The hunks of all edits of a file, and its encoding, which also holds for the result.
+    """The hunks of all edits of a file, and the encoding of the file and the result.
 
-    A file of ASCII alone takes the encoding that an edit of it declares.
+    A file of ASCII alone takes the encoding that an edit declares.
     """
     charset = charset_of(file.path, data, configured)
     new_notes = list(notes)
@@ -289,7 +289,7 @@ def _deleted(request: DeleteFile, data: bytes | None, configured: Configured) ->
 
 
 def _is_content(data: bytes, content: str, charset: Charset) -> bool:
-    """Whether a file is what a patch says, however its lines end and its bytes were shown."""
+    """Whether a patch states the content of a file, whatever its line ends and unreadable bytes."""
     there = with_plain_ends(data.removeprefix(BOM)).removesuffix(b"\n")
     forms = {there, there.decode(errors="replace").encode()}
     if charset.stored is not None:
@@ -300,9 +300,9 @@ def _is_content(data: bytes, content: str, charset: Charset) -> bool:
 
 
 def created(path: str, content: str, configured: Configured) -> FileChange:
-    """The change that makes a file with `content`, in the encoding that it declares.
+    """The change that creates a file with `content`, in the encoding that the content declares.
 
-    Raises EditError when it cannot be written so.
+    Raises EditError when the content cannot be encoded.
     """
     charset = charset_of_new(path, content, configured)
     data = _written(charset, content, path)
@@ -315,11 +315,11 @@ def created(path: str, content: str, configured: Configured) -> FileChange:
 def overwritten(
     path: str, base: bytes, content: str, configured: Configured
 ) -> tuple[FileChange, list[str]]:
-    """The change of a file to what a model wrote as its whole content, and notes on it.
+    """The change of a file to a new content as a whole, and notes on it.
 
-    Its encoding stays, unless the content declares another one. A byte order mark stays, and
-    where all lines end with CRLF those of the content do as well. Raises EditError for a binary
-    file, and when the content cannot be written in the encoding.
+    The encoding stays, unless the content declares another one. A byte order mark stays, and CRLF
+    stays if all lines end with it. Raises EditError for a binary file, and when the content cannot
+    be encoded.
     """
     Source(path, base).check()
     charset, notes = _kept_charset(path, base, content, configured)

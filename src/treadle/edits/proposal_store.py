@@ -60,15 +60,15 @@ _MIGRATIONS = (
 SCHEMA = Schema.of_migrations(
     "proposals", _MIGRATIONS, row_errors=(zlib.error, ValueError, KeyError, TypeError)
 )
-"""Durable: files of the repository are written after a commit, and recovered by it."""
+"""Durable: files of the repository are written after a commit and recovered by its journal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of one file: hashes of its content, None where there was or is no file.
+    """The effect on one file: hashes of its content, None for a missing file.
 
-    `mode` are the permissions that it had before; `folders` those that were made for it,
-    outermost first.
+    `mode` are its permissions before; `folders` are the folders that were created for it, outermost
+    first.
     """
 
     path: str
@@ -80,7 +80,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class AppliedChanges:
-    """Changes as they are made, over what was on the disk, and what that does to each file."""
+    """Changes as they were fitted to the files on the disk, and the effect on each file."""
 
     changes: tuple[FileChange, ...]
     written: tuple[Written, ...]
@@ -88,10 +88,10 @@ class AppliedChanges:
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """What is being written for a proposal, so that it can be ended if its process dies.
+    """A write in progress, so that it can be completed or reverted if its process dies.
 
-    `temporaries` are the names of the temporary files, one for each of `made.written`, in the
-    folders of their paths. `goal` is the state of the proposal once all of it is done.
+    `temporaries` are the names of the temporary files, one for each of `applied.written`, in the
+    same folders. `goal` is the state of the proposal after the write.
     """
 
     proposal_id: UUID
@@ -103,7 +103,7 @@ class JournalEntry:
 class ProposalStore:
     """All proposals of a person. Any thread may use it, and any number of processes one file.
 
-    It holds hunks and hashes, never whole files. Errors of the file are StoreError.
+    It contains hunks and hashes, never whole files. Failures of the file are StoreErrors.
     """
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -122,7 +122,7 @@ class ProposalStore:
         self._database.close()
 
     def add(self, proposal: Proposal) -> None:
-        """Keep a new proposal."""
+        """Store a new proposal."""
         values = {**_values(proposal), "changes": encode_changes(proposal.changes)}
         parameters = ", ".join("?" * len(values))
         with self._database.use() as connection:
@@ -132,19 +132,20 @@ class ProposalStore:
             )
 
     def replace(self, former: Proposal, proposal: Proposal) -> Proposal:
-        """Keep `proposal` in place of `former`, and say how it is kept.
+        """Store `proposal` in place of `former`; returns it as it is stored.
 
-        Raises EditError of kind conflict when it is not as in `former` any more, or being written.
+        Raises EditError of kind conflict when the stored one differs from `former` or is being
+        written.
         """
         with self._database.transaction() as connection:
             self._check_idle(connection, former.id)
             return self._put(connection, former, proposal)
 
     def get(self, reference: UUID | str, *, root: Path | None = None) -> Proposal:
-        """The proposal with that id or unique beginning of an id, or "last".
+        """The proposal with that id or the unique beginning of an id, or the "last" one.
 
-        With `root` only one of that repository: a copy of it may hold the very same files. Raises
-        NotFoundError when there is none, UsageError when several begin so.
+        With `root` only proposals of that repository: a copy of it may have the same files. Raises
+        NotFoundError and UsageError.
         """
         text = str(reference)
         if is_last(text):
@@ -174,7 +175,7 @@ class ProposalStore:
         session_id: UUID | None = None,
         limit: int = 50,
     ) -> tuple[Proposal, ...]:
-        """Proposals, staged last first; of one repository, in `states`, of one conversation."""
+        """Proposals, staged last first; optionally of a repository, states or a conversation."""
         conditions: list[str] = []
         values: list[object] = []
         if root is not None:
@@ -190,7 +191,7 @@ class ProposalStore:
         return self._select(where, values, limit)
 
     def applied(self, proposal_id: UUID) -> AppliedChanges | None:
-        """What the last application, undoing or redoing of a proposal did; None before any."""
+        """The effect of the last apply, undo or redo of a proposal; None before the first."""
         with self._database.use() as connection:
             found = connection.execute(
                 "SELECT made, written FROM proposals WHERE id = ?", (str(proposal_id),)
@@ -198,7 +199,7 @@ class ProposalStore:
             return _decode_applied(*found) if found and found[0] is not None else None
 
     def begin(self, former: Proposal, entry: JournalEntry) -> None:
-        """Note that a proposal is about to be written; until `end` nobody else changes it.
+        """Note that the write of a proposal begins; until `end` nobody else can change it.
 
         Raises what `replace` raises.
         """
@@ -220,9 +221,9 @@ class ProposalStore:
     def end(
         self, former: Proposal, proposal: Proposal, *, applied: AppliedChanges | None
     ) -> Proposal:
-        """Note that the writing is over; says how it is kept.
+        """Note that the write has ended; returns the proposal as it is stored.
 
-        `made` is what is undone or redone next, None to leave that as it was.
+        `applied` is reverted by the next undo or redo; None leaves the stored one.
         """
         key = str(former.id)
         with self._database.transaction() as connection:
@@ -235,7 +236,7 @@ class ProposalStore:
             return self._put(connection, former, proposal)
 
     def journal(self, root: Path) -> tuple[JournalEntry, ...]:
-        """What is being written in `root`, by whichever process, or was when it died."""
+        """Writes in progress in `root`, of any process, and writes that were interrupted."""
         with self._database.use() as connection:
             rows = connection.execute(
                 "SELECT proposal_id, goal, changes, written, temporaries FROM journal"
@@ -264,7 +265,7 @@ class ProposalStore:
     def _select(self, where: str, values: Sequence[object], limit: int) -> tuple[Proposal, ...]:
         with self._database.use() as connection:
             rows = connection.execute(
-                # `where` is built of constants; all values are bound.
+                # `where` is built from constants; all values are bound.
                 f"SELECT {_COLUMNS} FROM proposals {where}"  # noqa: S608
                 " ORDER BY created_us DESC, id DESC LIMIT ?",
                 (*values, limit),
@@ -297,11 +298,11 @@ class ProposalStore:
     def _put(
         self, connection: sqlite3.Connection, former: Proposal, proposal: Proposal
     ) -> Proposal:
-        """Inside a transaction. Each change has a time of its own, so that none goes unnoticed."""
+        """Inside a transaction. Each change gets a time of its own, so that none goes unnoticed."""
         self._check_same(connection, former)
         kept = replace(proposal, changed_us=max(self._clock.now_us(), former.changed_us + 1))
         values = _values(kept)
-        if kept.changes != former.changes:  # they may be large
+        if kept.changes != former.changes:  # changes may be large
             values["changes"] = encode_changes(kept.changes)
         connection.execute(
             f"UPDATE proposals SET {', '.join(f'{name} = ?' for name in values)}"  # noqa: S608
@@ -312,7 +313,7 @@ class ProposalStore:
 
 
 def _values(proposal: Proposal) -> dict[str, object]:
-    """The columns of a proposal, but for its changes."""
+    """The columns of a proposal except for its changes."""
     return {
         "id": str(proposal.id),
         "root": storable_text(proposal.root),
@@ -371,7 +372,7 @@ def _root_text(root: Path) -> str:
 
 
 def encode_changes(changes: Sequence[FileChange]) -> bytes:
-    """`changes` as bytes; their size is about that of the hunks, compressed."""
+    """`changes` as compressed bytes; their size is about that of the hunks."""
     body = [
         {
             "path": change.path,
@@ -392,11 +393,11 @@ def encode_changes(changes: Sequence[FileChange]) -> bytes:
         }
         for change in changes
     ]
-    return zlib.compress(json.dumps(body).encode("ascii"))  # paths may hold lone surrogates
+    return zlib.compress(json.dumps(body).encode("ascii"))  # paths may contain lone surrogates
 
 
 def decode_changes(data: bytes) -> tuple[FileChange, ...]:
-    """What `encode_changes` made of them. Raises ValueError, KeyError, TypeError or zlib.error."""
+    """The inverse of `encode_changes`. Raises ValueError, KeyError, TypeError or zlib.error."""
     body: list[dict[str, Any]] = json.loads(zlib.decompress(data))
     return tuple(
         FileChange(

@@ -22,17 +22,17 @@ _PAUSE_SECONDS = 0.005
 
 
 class BusyError(EditError):
-    """Somebody else holds a lock."""
+    """Another process or thread holds a lock."""
 
 
 @contextmanager
 def locked(folder: Path, paths: Collection[Path], *, wait: float = WAIT_SECONDS) -> Iterator[None]:
-    """Nobody else who locks one of `paths`, which are resolved, is inside at the same time.
+    """Holds the locks of `paths`, which are resolved.
 
-    The locks are on files in `folder`, which is made: one of 256 for a path, by its hash, so that
-    their number stays bounded; two paths may share one. They are taken in one order, so that
-    nobody waits in a circle. Not re-entrant. Raises BusyError after `wait`
-    seconds, and OSError when `folder` cannot be written.
+    The locks are files in `folder`, which is created: one of 256 for a path, by its hash, so that
+    their number is bounded. Two paths may share one. They are acquired in one order, so that
+    callers cannot deadlock. Not re-entrant. Raises BusyError after `wait` seconds, and OSError when
+    `folder` cannot be written.
     """
     private_folder(folder)
     names = sorted({_name(path) for path in paths})
@@ -57,8 +57,8 @@ def _name(path: Path) -> str:
 
 
 def _taken(file: int) -> bool:
-    """Whether the lock could be taken; closing the file, or the end of the process, gives it up."""
-    import fcntl  # not everywhere, and reading proposals does not need it
+    """Try to acquire the lock; closing the file, or the end of the process, releases it."""
+    import fcntl  # not on every system, and reading proposals does not need it
 
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -73,18 +73,18 @@ _log = logging.getLogger(__name__)
 def recover(tree: Tree, store: ProposalStore, locks: Path) -> tuple[Proposal, ...]:
     """End every plan in the journal that no living process is writing.
 
-    A plan of which all files are new is done; any other is taken back. What another program has
-    written to a file since stays. A plan that cannot be ended now stays in the journal.
+    A plan whose files are all new is complete; any other is reverted. What another program wrote to
+    a file since is kept. A plan that cannot be ended now stays in the journal.
     """
     ended: list[Proposal] = []
     for seen in store.journal(tree.root):
         paths = {tree.root / each.path for each in seen.applied.written}
         try:
             with locked(locks, paths, wait=0):
-                if seen in store.journal(tree.root):  # not ended while we came to the locks
+                if seen in store.journal(tree.root):  # another process may have ended it meanwhile
                     ended.append(_end(tree, store, seen))
         except BusyError:
-            continue  # it is being written
+            continue  # a living process is writing it
         except OSError as error:
             _log.warning("the proposal %s cannot be recovered now: %s", seen.proposal_id, error)
     return tuple(ended)
@@ -111,10 +111,9 @@ def _end(tree: Tree, store: ProposalStore, entry: JournalEntry) -> Proposal:
 
 
 def _is_done(tree: Tree, pairs: Sequence[tuple[Written, str]]) -> bool:
-    """Whether all files are new, or were before somebody changed them.
+    """Whether all files are new, or were before another program changed them.
 
-    What was displaced goes only once all files are new, so that one displaced file that is gone
-    tells it as well.
+    Displaced files are removed only after all files are new, so a single missing one proves it too.
     """
     all_new = True
     for written, temporary in pairs:
@@ -139,13 +138,13 @@ def _take_back(tree: Tree, written: Written, temporary: str) -> None:
             exchange.put_back(written.before, written.after)
             exchange.remove_temporary()
     except FileNotFoundError:
-        return  # its folder is gone
-    except EditError:  # something other than a file is there now
+        return  # the folder no longer exists
+    except EditError:  # something other than a file is at the path now
         remove_temporary(tree, written.path, temporary)
 
 
 def _present(tree: Tree, written: Written) -> str | None:
-    """The hash of what is there; of what is no regular file a word that no hash is."""
+    """The hash of the current content, None without a file, "no file" for another kind."""
     try:
         content = tree.read(written.path)
     except EditError:
@@ -154,7 +153,7 @@ def _present(tree: Tree, written: Written) -> str | None:
 
 
 def _taken_back(proposal: Proposal, changed: Sequence[str]) -> Proposal:
-    """A proposal whose writing was broken off; `changed` are files that another program changed."""
+    """The proposal after its interrupted write was reverted; other programs changed `changed`."""
     if changed:
         state = ProposalState.CONFLICTED
         reason = f"Its write was interrupted; {', '.join(changed)} changed since and is kept."

@@ -28,11 +28,11 @@ _CONTEXTS = [
 
 
 def relocate(change: FileChange, present: bytes) -> FileChange:
-    """The same change of the file as it is now, when it was changed in other places only.
+    """The same change of the current file, which was changed elsewhere.
 
-    A hunk goes where its old bytes and lines around them are, in the order of the hunks and only
-    when there is one such place, now as in the base. Raises EditError of kind conflict that
-    names each hunk without a place, and what is there now.
+    A hunk goes where its old bytes and lines around them are, in the order of the hunks, and only
+    if that position is unique, now as in the base. Raises EditError of kind conflict that names
+    each hunk without a position, and the lines that are there now.
     """
     found = content_hash(present)
     if change.base_hash == found:
@@ -72,7 +72,7 @@ def _conflict(change: FileChange, present: str, reason: str) -> EditError:
 
 
 def _reason(source: Source, hunk: Hunk, positions: Sequence[int]) -> str:
-    """Why a hunk has no place, in words; by its line, since what is denied is not counted here."""
+    """Why a hunk has no position. Its line names it, since denied hunks are not counted here."""
     if positions:
         found = source.lines_text(positions)
         return f"the change of line {hunk.line} matches several positions, {found}"
@@ -85,10 +85,10 @@ def _reason(source: Source, hunk: Hunk, positions: Sequence[int]) -> str:
 
 
 def _positions(source: Source, line_break: bytes, hunk: Hunk, position: int) -> list[int]:
-    """Where the old bytes of a hunk are, by any of the lines around them that are there.
+    """The positions of the old bytes of a hunk, located by any lines around them.
 
-    Only by such as made the place the only one in the base. Where those before it and those
-    behind it are in different places now, there are several.
+    Only numbers of lines that made the position unique in the base count. If the lines before and
+    the lines after it are in different positions now, there are several.
     """
     whole = not hunk.before or hunk.before.endswith(line_break)
     positions: set[int] = set()
@@ -109,13 +109,13 @@ def _positions(source: Source, line_break: bytes, hunk: Hunk, position: int) -> 
 
 
 def _tells(pattern: bytes, line_break: bytes) -> bool:
-    """Whether at least two lines hold more than brackets and blanks, so that they are known."""
+    """Whether at least two lines contain more than brackets and blanks."""
     lines = split_lines(pattern, line_break)
     return sum(any(byte >= 0x80 or chr(byte).isalnum() for byte in line) for line in lines) >= 2
 
 
 def reverse(change: FileChange) -> FileChange:
-    """The change of the result back to the base."""
+    """The change from the result back to the base."""
     kinds = {ChangeKind.CREATE: ChangeKind.DELETE, ChangeKind.DELETE: ChangeKind.CREATE}
     kind = kinds.get(change.kind, change.kind)
     path, target = change.path, change.target
@@ -142,7 +142,7 @@ def _reversed(hunks: Sequence[Hunk]) -> Iterator[Hunk]:
 
 
 def _result_before(hunks: Sequence[Hunk], number: int) -> bytes:
-    """What is before a hunk once all are done, as far as it is known."""
+    """The known bytes before a hunk after all hunks are applied."""
     hunk = hunks[number]
     begin = position = hunk.start
     begin -= len(hunk.before)
@@ -157,7 +157,7 @@ def _result_before(hunks: Sequence[Hunk], number: int) -> bytes:
 
 
 def _result_after(hunks: Sequence[Hunk], number: int) -> bytes:
-    """What is behind a hunk once all are done, as far as it is known."""
+    """The known bytes after a hunk after all hunks are applied."""
     hunk = hunks[number]
     end = position = hunk.end
     stop = end + len(hunk.after)

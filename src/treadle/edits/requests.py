@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ReplaceEdit:
-    """Text `old` becomes `new`: the one place where it is, or with `everywhere` all of them."""
+    """The text `old` becomes `new`: its only occurrence, or with `everywhere` all of them."""
 
     path: str
     old: str
@@ -16,11 +16,11 @@ class ReplaceEdit:
 
 @dataclass(frozen=True, slots=True)
 class RangeEdit:
-    """Bytes `start` to `end`, half open, become `code`, which is taken as it is.
+    """Bytes `start` to `end`, half open, become `code`.
 
-    Only the line ends of `code` are made those of the file. With `reindent` the range is that of
-    a whole item and begins at its first character that is not white space: `code` may be indented
-    as the item is, or not at all. `note` is a sentence about the edit for the model.
+    Only the line ends of `code` are adapted to the file. With `reindent` the range is a whole item
+    and begins at its first character that is not white space; `code` may be indented like the item,
+    or not at all. `note` is a sentence about the edit for the model.
     """
 
     path: str
@@ -34,7 +34,7 @@ class RangeEdit:
 
 @dataclass(frozen=True, slots=True)
 class LineRangeEdit:
-    """Lines `first` to `last`, from 1, both included, become `code`; last = first - 1 inserts."""
+    """Lines `first` to `last`, from 1, inclusive, become `code`; last = first - 1 inserts."""
 
     path: str
     first: int
@@ -47,10 +47,10 @@ class LineRangeEdit:
 class PatchHunk:
     r"""Lines of a patch: each with its mark, " ", "-" or "+", without line end.
 
-    `line` is where a unified diff says that it begins, a hint only. `anchors` are lines that
-    come somewhere before it, from outside in (`@@ class A` of a model-style patch). `at_end`
-    says that its last line is the last of the file. `no_newline_old` and `no_newline_new` say
-    that the last line of that side has no line end ("\ No newline at end of file").
+    `line` is the line number of a unified diff, which is only a hint. `anchors` are lines somewhere
+    before it, from outside in (`@@ class A` of a `*** Begin Patch` patch). `at_end` states that its
+    last line is the last of the file. `no_newline_old` and `no_newline_new` state that the last
+    line of that side has no line end ("\ No newline at end of file").
     """
 
     lines: tuple[tuple[str, str], ...]
@@ -72,7 +72,7 @@ class PatchEdit:
 
 @dataclass(frozen=True, slots=True)
 class CreateFile:
-    """A new file; with `overwrite` it may be there, and becomes `content` as a whole."""
+    """A new file; with `overwrite` it replaces an existing one."""
 
     path: str
     content: str
@@ -81,9 +81,9 @@ class CreateFile:
 
 @dataclass(frozen=True, slots=True)
 class DeleteFile:
-    """The file is removed; its content stays in the proposal, so that it can come back.
+    """The file is deleted; the proposal keeps its content for an undo.
 
-    `content` is what a patch says is in it, line ends and a byte order mark aside.
+    `content` is the content by a patch, line ends and a byte order mark aside.
     """
 
     path: str
@@ -93,7 +93,7 @@ class DeleteFile:
 
 @dataclass(frozen=True, slots=True)
 class RenameFile:
-    """The file gets the path `target`, where nothing may be; other edits name it by `path`."""
+    """The file gets the unused path `target`; other edits name it by `path`."""
 
     path: str
     target: str

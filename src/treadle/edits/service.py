@@ -44,29 +44,29 @@ from treadle.private_files import why_private
 OPEN_STATES = frozenset({
     ProposalState.STAGED, ProposalState.CONFLICTED, ProposalState.FAILED,
 })  # fmt: skip
-"""States in which nothing is written and all can still be decided."""
+"""States in which nothing is written and everything can still be decided."""
 
 
 class Freshness(StrEnum):
-    """Whether a file is still what a proposal was made on."""
+    """Whether a file is unchanged since a proposal was staged."""
 
     FRESH = "fresh"
     CHANGED = "changed"
     GONE = "gone"
     IN_THE_WAY = "in the way"
-    """A file is where one is to be created."""
+    """A file exists where one is to be created."""
 
 
 Examine = Callable[[str, bytes, bytes], Sequence[str]]
-"""What is wrong with a file after a change and was not before: of its path and both contents."""
+"""New problems of a file after a change: from its path and its content before and after."""
 
 
 class Edits:
     """The proposals for the repository at `root`. Every method blocks, and any thread may call it.
 
-    Paths are relative to the root, POSIX, in normal form. Errors: EditError for an edit that
-    cannot be made, with nothing written; PathRefusedError for a path that leads out of the root
-    or holds secrets; NotFoundError for a proposal that is not there; StoreError for the store.
+    Paths are relative to the root, POSIX, in normal form. Raises EditError for an edit that cannot
+    be made, with nothing written; PathRefusedError for a path that leads out of the root or
+    contains secrets; NotFoundError for an unknown proposal; StoreError for the store.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Edits:
         self._examine = examine
 
     def examining(self, examine: Examine) -> "Edits":
-        """The same proposals; what `examine` finds in their results becomes their warnings."""
+        """The same proposals, with warnings from `examine`."""
         return Edits(
             self.root, self._store,
             clock=self._clock, ids=self._ids, system=self._system, examine=examine,
@@ -100,7 +100,7 @@ class Edits:
         return self._tree.relative(name)
 
     def read(self, path: str) -> bytes | None:
-        """The content of a regular file, None where there is none; no link is followed."""
+        """The content of a regular file, None if there is none; no link is followed."""
         try:
             content = self._tree.read(path)
         except OSError as error:
@@ -123,9 +123,9 @@ class Edits:
         session_id: UUID | None = None,
         private: Collection[Path] = (),
     ) -> Proposal:
-        """Plan `requests` on the files as they are, and keep the plan; nothing is written.
+        """Plan `requests` on the current files and store the plan; nothing is written.
 
-        `private` are resolved paths with a secret's name that a person gave free.
+        `private` are resolved paths of private files that a person released.
         """
         planned = self._planned([self._normal(each, private) for each in requests])
         now = self._clock.now_us()
@@ -148,7 +148,7 @@ class Edits:
         return proposal
 
     def _normal(self, request: EditRequest, private: Collection[Path]) -> EditRequest:
-        """The request with paths as proposals have them, which may be written."""
+        """The request with normal paths that may be written."""
         path = self._permitted(request.path, private)
         if isinstance(request, RenameFile):
             return replace(request, path=path, target=self._permitted(request.target, private))
@@ -181,11 +181,11 @@ class Edits:
         return plan(requests, read_once)
 
     def find(self, reference: str) -> Proposal:
-        """The proposal of this root with that id or unique beginning of one, or the "last"."""
+        """The proposal of this root by its id, the unique beginning of its id, or "last"."""
         return self._store.get(reference, root=self.root)
 
     def get(self, proposal_id: UUID) -> Proposal:
-        """The proposal of that id, of this root."""
+        """The proposal of this root with that id."""
         return self._store.get(proposal_id, root=self.root)
 
     def list(
@@ -199,7 +199,7 @@ class Edits:
         return self._store.list(self.root, states=states, session_id=session_id, limit=limit)
 
     def freshness(self, proposal: Proposal) -> tuple[Freshness, ...]:
-        """For each change whether its file still holds what it was made on, by its bytes."""
+        """For each change whether its file is unchanged, by its bytes."""
         return tuple(map(self._freshness, proposal.changes))
 
     def _freshness(self, change: FileChange) -> Freshness:
@@ -217,9 +217,9 @@ class Edits:
         return Freshness.IN_THE_WAY if taken else Freshness.FRESH
 
     def preview(self, proposal_id: UUID) -> Mapping[str, bytes | None]:
-        """By path the bytes that applying would leave, None where no file remains.
+        """The content after applying it, by path; None where no file remains.
 
-        Raises EditError of kind conflict when a file is not what it was staged on.
+        Raises EditError of kind conflict when a file has changed since it was staged.
         """
         proposal = self._in_state(proposal_id, OPEN_STATES, "shown as it would be")
         after: dict[str, bytes | None] = {}
@@ -236,7 +236,7 @@ class Edits:
         words: str | None = None,
         hunks: Collection[tuple[int, int]] | None = None,
     ) -> Proposal:
-        """Refuse it as a whole, or only some (file, hunk) numbers, in addition to earlier ones.
+        """Deny it as a whole, or (file, hunk) numbers in addition to earlier ones.
 
         It stays staged while a hunk is left.
         """
@@ -250,10 +250,10 @@ class Edits:
         return self._keep(proposal, denied)
 
     def amend(self, proposal_id: UUID, path: str, result: bytes) -> Proposal:
-        """Let the file at `path` (as the change names it) become `result` instead.
+        """Change the result of the file at `path` (as the change names it) to `result`.
 
-        What was denied of that file is in it no more. Raises EditError of kind conflict when the
-        file is not what it was staged on.
+        Denied hunks of that file are dropped. Raises EditError of kind conflict when the file has
+        changed since it was staged.
         """
         proposal = self._in_state(proposal_id, OPEN_STATES, "changed")
         number = next((n for n, each in enumerate(proposal.changes) if each.path == path), None)
@@ -298,9 +298,9 @@ class Edits:
         return replace(change, hunks=amended.hunks, result_hash=amended.result_hash)
 
     def restage(self, proposal_id: UUID) -> Proposal:
-        """Place what is not denied of it anew, on the files as they are now, as the same id.
+        """Fit its hunks that are not denied to the current files, under the same id.
 
-        Raises EditError of kind conflict that names what has no place any more.
+        Raises EditError of kind conflict that names each hunk without a position.
         """
         proposal = self._in_state(proposal_id, OPEN_STATES, "staged again")
         placed = results(self._tree, proposal.selected(), relocate)
@@ -323,12 +323,12 @@ class Edits:
         hunks: Collection[tuple[int, int]] | None = None,
         words: str | None = None,
     ) -> Proposal:
-        """Write what is not denied of it: all files or none.
+        """Write its parts that are not denied: all files or none.
 
-        With `hunks` only these (file, hunk) numbers; the others are denied once they are written.
-        Raises EditError of kind conflict when a file has changed (the proposal is conflicted
-        then), of another kind when a file cannot be written (failed; it may be applied again),
-        and when it is denied, applied or undone already.
+        With `hunks` only these (file, hunk) numbers; the others are denied after the write. Raises
+        EditError of kind conflict when a file has changed (it becomes conflicted), of another kind
+        when a file cannot be written (it becomes failed and may be applied again), and when it is
+        already denied, applied or undone.
         """
         if hunks is None:
             return self._write(proposal_id, OPEN_STATES, ProposalState.APPLIED)
@@ -346,22 +346,22 @@ class Edits:
             return self._write(proposal_id, OPEN_STATES, ProposalState.APPLIED)
         except EditError:
             failed = self.get(proposal_id)
-            with suppress(EditError):  # somebody else has decided meanwhile
+            with suppress(EditError):  # another process has decided meanwhile
                 self._keep(failed, replace(failed, denied=before.denied, words=before.words))
             raise
 
     def undo(self, proposal_id: UUID, *, keep_changed: bool = False) -> Proposal:
-        """Take back its own hunks, wherever they are now; what others changed stays.
+        """Revert its own hunks at their current positions; later changes by others stay.
 
-        With `keep_changed` a file in which one of them is not there any more is left as it is,
-        and the proposal is partly undone. Raises EditError of kind conflict, with nothing
-        written, when that is so without it, or of all files.
+        With `keep_changed` a file in which a hunk no longer matches is kept, and the proposal is
+        partly undone. Without it, or if that is so for all files, raises EditError of kind conflict
+        with nothing written.
         """
         states = {ProposalState.APPLIED, ProposalState.PARTLY_UNDONE}
         return self._write(proposal_id, states, ProposalState.UNDONE, keep_changed=keep_changed)
 
     def redo(self, proposal_id: UUID) -> Proposal:
-        """Make an undone proposal's hunks again, wherever they belong now."""
+        """Apply an undone proposal's hunks again, at their current positions."""
         states = {ProposalState.UNDONE, ProposalState.PARTLY_UNDONE}
         return self._write(proposal_id, states, ProposalState.APPLIED)
 
@@ -395,7 +395,7 @@ class Edits:
             return carry_out(self._tree, self._store, proposal, prepared, after)
 
     def _last_applied(self, proposal: Proposal) -> AppliedChanges | None:
-        """What was made last, which is to be taken back; None where nothing was yet."""
+        """The last application, which is to be reverted; None if nothing was written yet."""
         if proposal.state in OPEN_STATES:
             return None
         last = self._store.applied(proposal.id)
@@ -404,9 +404,9 @@ class Edits:
         return last
 
     def recover(self) -> tuple[Proposal, ...]:
-        """End what a process that died left half written, and say what it was.
+        """End the writes of processes that died; returns their proposals.
 
-        A plan of which all files are new is applied; any other is rolled back.
+        A plan whose files are all new is applied; any other is reverted.
         """
         return recover(self._tree, self._store, self._locks)
 
@@ -431,7 +431,7 @@ class Edits:
         return self._store.replace(former, proposal)
 
     def _warnings(self, proposal: Proposal) -> tuple[str, ...]:
-        """What the examiner says of the files that are left by what is not denied."""
+        """The findings of the examiner in the files that the remaining changes leave."""
         if self._examine is None:
             return proposal.warnings
         found: list[str] = []
@@ -470,7 +470,7 @@ _INSTEAD = {
 
 
 def _paths(changes: Sequence[FileChange]) -> list[str]:
-    """All paths that changes touch."""
+    """All paths of the changes."""
     targets = [change.target for change in changes if change.target is not None]
     return [*(change.path for change in changes), *targets]
 

@@ -1,4 +1,4 @@
-"""A file as text on exact bytes: what is no text, its lines, their ends, its byte order mark."""
+"""A file as text over exact bytes: its lines, their ends, its byte order mark."""
 
 import re
 from bisect import bisect_left
@@ -13,14 +13,14 @@ BOM = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8. It is never shown to a model and never part of an edit."""
 
 WHITE = b" \t\n"
-"""White space of lines whose ends are plain; other control characters are text."""
+"""White space of lines with plain ends; other control characters are text."""
 
 REPLACEMENT = "\ufffd"
-"""What decoders write for bytes that they cannot read; it must never get into such a file."""
+"""The character that decoders write for unreadable bytes; it must never get into such a file."""
 
 MAX_CONTEXT_LINES = 3
 MAX_CONTEXT_BYTES = 2_000
-"""What a hunk keeps of the lines around it, at most, on either side."""
+"""The most lines around it that a hunk stores on either side."""
 
 _WIDE = (
     (b"\xff\xfe\x00\x00", "UTF-32"),
@@ -33,19 +33,19 @@ _WIDE = (
 class Source:
     """The content of a file that edits are matched against; it never changes.
 
-    A line ends with LF, as it does for search and grep, or with CR in a file without any LF.
-    `plain` is the content with every line end (CRLF, LF, CR) as LF, to match what a model wrote.
+    A line ends with LF, as in search and grep, or with CR in a file without LF. `plain` is the
+    content with every line end (CRLF, LF, CR) as LF, to match the text of a model.
     """
 
     def __init__(self, path: str, data: bytes) -> None:
         self.path = path
         self.data = data
         self.floor = len(BOM) if data.startswith(BOM) else 0
-        """Where the text begins."""
-        self._counted = (0, 1)  # an offset and its line, to go on from
+        """The offset at which the text begins."""
+        self._counted = (0, 1)  # an offset and its line, to continue from
 
     def check(self) -> None:
-        """Raises EditError unless it is text in UTF-8 or another superset of ASCII."""
+        """Raise EditError unless it is text in UTF-8 or another superset of ASCII."""
         for mark, encoding in _WIDE:
             if self.data.startswith(mark):
                 raise EditError(
@@ -81,7 +81,7 @@ class Source:
 
     @cached_property
     def plain(self) -> bytes:
-        """The content from its first byte, every line end as LF."""
+        """The content from its first byte, with every line end as LF."""
         return with_plain_ends(self.data)
 
     @cached_property
@@ -93,12 +93,12 @@ class Source:
         return [match.start() - count for count, match in enumerate(found)]
 
     def origin(self, offset: int) -> int:
-        """Where the byte at `offset` of `plain` is in the file; for a line end, where it begins."""
+        """The offset in the file of the byte at `offset` of `plain`."""
         return offset + bisect_left(self._dropped, offset)
 
     @cached_property
     def _plain_starts(self) -> list[int]:
-        """Where each line of `plain` begins, and behind them its length."""
+        """The offset of each line of `plain`, and its length at the end."""
         lengths = map((1).__add__, map(len, self.plain[self.floor :].split(b"\n")))
         starts = list(accumulate(lengths, initial=self.floor))
         starts[-1] = len(self.plain)
@@ -119,11 +119,11 @@ class Source:
 
     @property
     def plain_count(self) -> int:
-        """How many lines `plain` has; behind a last line end there is an empty one."""
+        """The number of lines of `plain`; after a last line end there is an empty one."""
         return len(self._plain_starts) - 1
 
     def positions_of_lines(self, stripped: Sequence[bytes]) -> Iterator[int]:
-        """The lines of `plain`, from 0, from which on the lines are these but for blanks."""
+        """The lines of `plain`, from 0, at which these lines begin, blanks aside."""
         key = next((number for number, line in enumerate(stripped) if line), 0)
         at = -1
         while True:
@@ -141,12 +141,12 @@ class Source:
         return self.data.count(b"\n\t") > self.data.count(b"\n  ")
 
     def plain_line_at(self, offset: int) -> int:
-        """The line of `plain`, from 0, that holds the byte at `offset` of the file."""
+        """The line of `plain`, from 0, that contains the byte at `offset` of the file."""
         return with_plain_ends(self.data[self.floor : offset]).count(b"\n")
 
     @cached_property
     def prevailing_end(self) -> bytes:
-        """The line end that most lines have; LF in a file without any."""
+        """The most frequent line end; LF in a file without any."""
         crlf = self.data.count(b"\r\n")
         counts = (
             (self.data.count(b"\n") - crlf, b"\n"),
@@ -156,7 +156,7 @@ class Source:
         return max(counts, key=lambda counted: counted[0])[1]
 
     def end_near(self, offset: int) -> bytes:
-        """The line end of the line before `offset`, or else the prevailing one."""
+        """The line end of the line before `offset`, or else the most frequent one."""
         last = self.data.rfind(b"\n", 0, offset)
         if self._has_cr:
             last = max(last, self.data.rfind(b"\r", 0, offset))
@@ -165,18 +165,18 @@ class Source:
         return line_end(self.data[max(0, last - 1) : last + 1]) or b"\n"
 
     def line_of(self, offset: int) -> int:
-        """The line, from 1, that holds the byte at `offset`."""
+        """The line, from 1, that contains the byte at `offset`."""
         known, line = self._counted if self._counted[0] <= offset else (0, 1)
         line += self.data.count(self.line_break, known, offset)
         self._counted = (offset, line)
         return line
 
     def line_start(self, offset: int) -> int:
-        """Where the line of the byte at `offset` begins; never before the text does."""
+        """The offset of the line that contains `offset`; never before the text."""
         return max(self.floor, self.data.rfind(self.line_break, 0, offset) + 1)
 
     def line_stop(self, offset: int) -> int:
-        """The first byte behind the line of the byte at `offset`, its end included."""
+        """The first byte after the line that contains `offset`, with its end."""
         return self.data.find(self.line_break, offset) + 1 or len(self.data)
 
     def starts_line(self, offset: int) -> bool:
@@ -184,7 +184,7 @@ class Source:
         return self.line_start(offset) == offset
 
     def splits_character(self, offset: int) -> bool:
-        """Whether `offset` is inside of a character or of a CRLF."""
+        """Whether `offset` is inside a character or a CRLF."""
         data = self.data
         if not 0 < offset < len(data):
             return False
@@ -225,7 +225,7 @@ def with_plain_ends(data: bytes) -> bytes:
 
 
 def line_end(line: bytes) -> bytes:
-    """The end of a line: CRLF, LF, CR or nothing."""
+    """The end of a line: CRLF, LF, CR or empty."""
     for end in (b"\r\n", b"\n", b"\r"):
         if line.endswith(end):
             return end
@@ -233,20 +233,20 @@ def line_end(line: bytes) -> bytes:
 
 
 def split_lines(data: bytes, line_break: bytes = b"\n") -> list[bytes]:
-    """The lines of `data` with their ends; all of them together are `data`."""
+    """The lines of `data` with their ends."""
     lines = [line + line_break for line in data.split(line_break)]
     lines[-1] = lines[-1][: -len(line_break)]
     return lines if lines[-1] else lines[:-1]
 
 
 def line_break_of(hunks: Sequence[Hunk]) -> bytes:
-    """The byte that ends a line in the file that hunks are of, as far as they show it."""
+    """The byte that ends a line in the file of the hunks, as far as they show it."""
     shown = b"".join(part for h in hunks for part in (h.before, h.old, h.new, h.after))
     return b"\r" if b"\r" in shown and b"\n" not in shown else b"\n"
 
 
 def encoded(text: str, what: str) -> bytes:
-    """The UTF-8 of what a model wrote. Raises EditError for half a surrogate pair, and for NUL."""
+    """The UTF-8 of a model's text. Raises EditError for a lone surrogate and for NUL."""
     if "\0" in text:
         raise EditError(
             ErrorKind.VALIDATION,
@@ -270,7 +270,7 @@ def encoded(text: str, what: str) -> bytes:
 
 
 def context_before(data: bytes, start: int, line_break: bytes = b"\n", floor: int = 0) -> bytes:
-    """The whole lines before `start`, as many as a hunk keeps, up to `start`."""
+    """The whole lines before `start`, as many as a hunk stores."""
     least = max(floor, start - MAX_CONTEXT_BYTES)
     begin = start
     for _ in range(MAX_CONTEXT_LINES):
@@ -284,7 +284,7 @@ def context_before(data: bytes, start: int, line_break: bytes = b"\n", floor: in
 
 
 def context_after(data: bytes, end: int, line_break: bytes = b"\n") -> bytes:
-    """The whole lines from `end` on, as many as a hunk keeps."""
+    """The whole lines from `end` on, as many as a hunk stores."""
     stop = end
     for _ in range(MAX_CONTEXT_LINES):
         found = data.find(line_break, stop) + 1 or len(data)

@@ -26,7 +26,7 @@ TextEdit = ReplaceEdit | RangeEdit | LineRangeEdit | PatchEdit
 
 @dataclass(frozen=True, slots=True)
 class _NumberedEdit:
-    """A located edit and the number of what asked for it."""
+    """A located edit with the number of its request."""
 
     number: int
     located: Located
@@ -86,7 +86,7 @@ def _placeholders(source: Source, located: Sequence[Located]) -> list[str]:
 
 
 def _locate(source: Source, request: TextEdit) -> tuple[list[Located], list[str]]:
-    """Which bytes of the text an edit replaces with what, and what was not compared."""
+    """The bytes that an edit replaces, the new bytes, and notes on what was not compared."""
     match request:
         case ReplaceEdit():
             return _replaced(source, request)
@@ -171,8 +171,8 @@ def changes_nothing(path: str) -> EditError:
 class EncodedFile:
     """The file at `path` with content `data`, in the encoding `charset`.
 
-    `source` is its text as UTF-8, against which edits are matched, `raw` its bytes; both are the
-    same for a file in UTF-8 or an unknown encoding. Raises EditError for what is not text.
+    Edits are matched against `source`, its text as UTF-8; `raw` is its bytes. Both are the same for
+    UTF-8 and for an unknown encoding. Raises EditError for a file that is not text.
     """
 
     def __init__(self, path: str, data: bytes, charset: Charset) -> None:
@@ -193,9 +193,9 @@ class EncodedFile:
         self.source = self.raw if self._text is None else Source(path, self._text.text)
 
     def prepared(self, request: TextEdit) -> TextEdit:
-        """The same edit of the text, with new text that can be written to the file.
+        """The same edit of the text, with new text that the file can contain.
 
-        Raises EditError that names the first character that cannot be written.
+        Raises EditError that names the first character that cannot be encoded.
         """
         match request:
             case ReplaceEdit():
@@ -223,11 +223,10 @@ class EncodedFile:
 
     @property
     def path(self) -> str:
-        """Its path, relative to the root."""
         return self.source.path
 
     def _offset(self, at: int) -> int:
-        """A byte of the file as one of its text."""
+        """The offset in the text for an offset in the file."""
         size = len(self.raw.data)
         if self._text is None:
             return at
@@ -250,7 +249,7 @@ class EncodedFile:
         )
 
     def check_seen(self, request: TextEdit, located: Sequence[Located]) -> None:
-        """Refuse to replace a range of text that a model may not have been able to read."""
+        """Refuse to replace text that a model may not have been able to read."""
         if self._text is None or isinstance(request, ReplaceEdit | PatchEdit):
             return
         for each in located:
@@ -268,7 +267,7 @@ class EncodedFile:
                 )
 
     def hunks(self, located: Sequence[Located]) -> tuple[Hunk, ...]:
-        """The hunks of the file for edits of its text that are in order and do not overlap."""
+        """The hunks of the file for ordered edits of its text that do not overlap."""
         found = hunks_of(self.source, located)
         if self._text is None:
             return found
@@ -284,7 +283,7 @@ class EncodedFile:
         return hunks
 
     def _verify(self, result: bytes, text: bytes) -> None:
-        """Refuse an edit after which the file does not hold just the edited text."""
+        """Refuse an edit after which the file would not contain exactly the edited text."""
         try:
             same = Transcoded(result, self.charset).text == text
         except ShiftStateError:
@@ -297,9 +296,9 @@ class EncodedFile:
 
 
 def writable(charset: Charset, text: str, what: str, path: str) -> str:
-    """`text` as it can be written to the file at `path`.
+    """`text` as the encoding of the file at `path` can represent it.
 
-    Raises EditError with the character that cannot be written, its line and the encoding.
+    Raises EditError with the character that cannot be encoded, its line and the encoding.
     """
     try:
         return charset.writable(text)
@@ -317,7 +316,7 @@ def writable(charset: Charset, text: str, what: str, path: str) -> str:
 
 
 def _count_unseen(text: bytes) -> int:
-    """How many characters of UTF-8 text are not ASCII."""
+    """The number of UTF-8 characters that are not ASCII."""
     return sum(byte >= 0xC0 for byte in text)
 
 
@@ -341,7 +340,7 @@ _SHOWN = 60
 
 
 def placeholder_note(path: str, removed: bytes, new: bytes) -> str | None:
-    """A sentence if `new` has such a comment in place of lines that are `removed`."""
+    """A sentence if a comment of `new` is a placeholder for `removed` lines."""
     if removed.count(b"\n") < 2:
         return None
     for found in _COMMENT.finditer(new):
@@ -356,7 +355,7 @@ def placeholder_note(path: str, removed: bytes, new: bytes) -> str | None:
 
 
 def _is_placeholder(text: str) -> bool:
-    """Whether a comment says that code stays: by dots, or by nothing but such words."""
+    """Whether a comment states that code stays: by dots, or only by such words."""
     has_dots = any(dots in text for dots in _DOTS)
     words = set(_WORD.findall(text.lower()))
     if not words:
@@ -369,10 +368,10 @@ def _is_placeholder(text: str) -> bool:
 
 
 def bytes_replaced(source: Source, request: RangeEdit) -> tuple[list[Located], list[str]]:
-    """The bytes that a range edit replaces, and what was done to its code.
+    """The bytes that a range edit replaces, and notes on its code.
 
-    Raises EditError when the range is not in the file, cuts a character, or holds bytes that are
-    no UTF-8, which the code cannot hold.
+    Raises EditError when the range is not in the file, splits a character, or contains bytes that
+    are not UTF-8, which would be lost.
     """
     start, end = max(request.start, source.floor), max(request.end, source.floor)
     if not 0 <= request.start <= request.end <= len(source.data):
@@ -394,7 +393,7 @@ def bytes_replaced(source: Source, request: RangeEdit) -> tuple[list[Located], l
 
 
 def lines_replaced(source: Source, request: LineRangeEdit) -> tuple[list[Located], list[str]]:
-    """The lines that a line range edit replaces; raises EditError as `bytes_replaced`."""
+    """The lines that a line range edit replaces. Raises EditError like `bytes_replaced`."""
     starts = _line_starts(source)
     first, last = request.first, request.last
     if not 1 <= first <= last + 1 <= len(starts):
@@ -415,7 +414,7 @@ def lines_replaced(source: Source, request: LineRangeEdit) -> tuple[list[Located
 
 
 def _line_starts(source: Source) -> list[int]:
-    """Where each line begins, and behind them the end of the file."""
+    """The offset of each line, and the end of the file."""
     lengths = map((1).__add__, map(len, source.data[source.floor :].split(source.line_break)))
     starts = list(accumulate(lengths, initial=source.floor))
     starts[-1] = len(source.data)
@@ -449,13 +448,13 @@ def with_crlf_plain(code: bytes) -> bytes:
 
 
 def _with_ends(source: Source, start: int, code: bytes) -> bytes:
-    """`code` with the line ends of what is around it."""
+    """`code` with the line ends of its surroundings."""
     following = line_end(source.data[start : source.line_stop(start)])
     return code.replace(b"\n", following or source.end_near(start))
 
 
 def _ended_alike(source: Source, start: int, end: int, code: bytes) -> bytes:
-    """`code` with a last line end just where the range has one."""
+    """`code` with a last line end exactly if the range has one."""
     ended = source.data[start:end].endswith((b"\n", b"\r"))
     stripped = code.rstrip(b"\n")
     return stripped + b"\n" if ended and stripped else stripped

@@ -23,7 +23,7 @@ _SHOWN = 160
 _WORD = re.compile(rb"\w+")
 
 _COMMON = 50
-"""Places up to which a line says anything about where a text is."""
+"""Occurrences up to which a line is evidence for a position."""
 
 
 def nearest(source: Source, lines_sought: Sequence[bytes]) -> str:
@@ -50,7 +50,7 @@ def nearest(source: Source, lines_sought: Sequence[bytes]) -> str:
 
 
 def _offset(lines: Sequence[bytes], lines_sought: Sequence[bytes]) -> int | None:
-    """The line, from 0, at which most lines of the text would be where they are in the file."""
+    """The offset, in lines, at which most lines of the text are in the file."""
     positions: dict[bytes, list[int]] = {line.strip(): [] for line in lines_sought if line.strip()}
     for at, line in enumerate(lines):
         if (stripped := line.strip()) in positions:
@@ -64,7 +64,7 @@ def _offset(lines: Sequence[bytes], lines_sought: Sequence[bytes]) -> int | None
 
 
 def _alike(lines: Sequence[bytes], lines_sought: Sequence[bytes]) -> str:
-    """The line that shares most words with the longest one of the text."""
+    """The line that shares most words with the longest line of the text."""
     line = max(lines_sought, key=lambda each: len(each.strip()), default=b"")
     words = set(_WORD.findall(line))
     best, most = 0, 0
@@ -82,7 +82,7 @@ def _alike(lines: Sequence[bytes], lines_sought: Sequence[bytes]) -> str:
 
 
 def shown(line: bytes) -> str:
-    """A line in quotes, cut when it is long, what cannot be printed escaped."""
+    """A line in quotes, cut when it is long, with escapes for unprintable characters."""
     text = line.decode("utf-8", "backslashreplace")
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
@@ -93,14 +93,14 @@ INDENT = "its indentation was shifted to that of the file"
 FINAL = "the line end after its last line was ignored"
 
 _MANY = 1_000
-"""Places after which no more are searched, where there may be only one."""
+"""Matches after which the search stops, if there may be only one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Bytes `start` to `end` of the file are the text that was searched.
+    """Bytes `start` to `end` of the file match the text.
 
-    `leniency` says what was not compared, None for an exact match; `reindent` gives other lines
+    `leniency` states what was not compared, None for an exact match. `reindent` gives other lines
     the indentation that these have in the file.
     """
 
@@ -122,9 +122,9 @@ class Located:
 def replaced(
     source: Source, old: bytes, new: bytes, *, everywhere: bool
 ) -> tuple[list[Located], list[str]]:
-    """Where `old` becomes `new`, and what was not compared, as sentences.
+    """The replacements of `old` by `new`, and sentences on what was not compared.
 
-    Raises EditError when `old` is nowhere, or in several places without `everywhere`.
+    Raises EditError when `old` is not in the file, or occurs several times without `everywhere`.
     """
     limit = maxsize if everywhere else _MANY
     candidates = next((found for found in _steps(source, old, new, limit) if found), [])
@@ -145,7 +145,7 @@ def replaced(
 
 
 def several(source: Source, starts: Sequence[int], what: str) -> EditError:
-    """The error for a text that is in several places."""
+    """The error for a text that occurs several times."""
     count = f"{len(starts)} times" if len(starts) < _MANY else f"{_MANY} times or more"
     return EditError(
         ErrorKind.CONFLICT,
@@ -155,7 +155,7 @@ def several(source: Source, starts: Sequence[int], what: str) -> EditError:
 
 
 def _apart(candidates: list[Match]) -> list[Match]:
-    """The places from the first on, without those that overlap one before."""
+    """The matches that do not overlap an earlier one."""
     kept: list[Match] = []
     for candidate in candidates:
         if not kept or candidate.start >= kept[-1].end:
@@ -164,7 +164,7 @@ def _apart(candidates: list[Match]) -> list[Match]:
 
 
 def _steps(source: Source, old: bytes, new: bytes, limit: int) -> Iterator[list[Match]]:
-    """The places that each step finds, so many at most, the strictest first."""
+    """The matches of each step, at most `limit`, the strictest step first."""
     plain = with_plain_ends(old)
     if b"\r" in old:
         yield [
@@ -172,7 +172,7 @@ def _steps(source: Source, old: bytes, new: bytes, limit: int) -> Iterator[list[
             for at in islice(occurrences(source.data, old, source.floor), limit)
             if not (source.splits_character(at) or source.splits_character(at + len(old)))
         ]
-    # LF in a text may mean any line end, so all places are looked at together
+    # LF in a text may mean any line end, so all occurrences are examined together.
     found = islice(occurrences(source.plain, plain, source.floor), limit)
     exact = b"\r" not in old
     yield [_in_plain(source, at, plain, exact=exact) for at in found]
@@ -185,7 +185,7 @@ def _steps(source: Source, old: bytes, new: bytes, limit: int) -> Iterator[list[
 
 
 def occurrences(data: bytes, text: bytes, begin: int = 0) -> Iterator[int]:
-    """Every offset from `begin` on at which `text` is, also where it overlaps itself."""
+    """Every offset from `begin` on at which `text` occurs, including overlaps."""
     at = data.find(text, begin)
     while at >= 0:
         yield at
@@ -193,17 +193,17 @@ def occurrences(data: bytes, text: bytes, begin: int = 0) -> Iterator[int]:
 
 
 def _in_plain(source: Source, at: int, plain: bytes, *, exact: bool = True) -> Match:
-    """The place of `plain` at offset `at` of the plain text; `exact` unless its ends were other."""
+    """The match of `plain` at offset `at` of the plain text."""
     start, end = source.origin(at), source.origin(at + len(plain))
     same = exact and end - start == len(plain) and b"\r" not in source.data[start:end]
     return Match(start, end, None if same else ENDS)
 
 
 def _but_for_last_end(source: Source, plain: bytes, new: bytes) -> Iterator[Match]:
-    """Where the text is without its last line end.
+    """Matches of the text without its last line end.
 
-    That is at the end of a file that has none, or anywhere when the text, and the new one as
-    well, ends with an empty line too many.
+    That is at the end of a file without one, or anywhere if both the old and the new text end with
+    a superfluous empty line.
     """
     if not plain.endswith(b"\n"):
         return
@@ -217,13 +217,13 @@ def _but_for_last_end(source: Source, plain: bytes, new: bytes) -> Iterator[Matc
 
 
 def _begins_line(source: Source, at: int) -> bool:
-    """Whether only blanks are before offset `at` of the plain text in its line."""
+    """Whether only blanks precede offset `at` of the plain text in its line."""
     start = max(source.floor, source.plain.rfind(b"\n", 0, at) + 1)
     return not source.plain[start:at].strip(WHITE)
 
 
 def _but_for_blanks(source: Source, lines: Sequence[bytes]) -> list[Match]:
-    """Where the lines, as whole ones, are when blanks at their ends do not count."""
+    """Matches of whole lines, ignoring blanks at their ends."""
     parts = [re.escape(line.rstrip(WHITE)) + rb"[ \t]*\n" for line in lines[:-1]]
     last = rb"[ \t]*\n" if lines[-1].endswith(b"\n") else rb"[ \t]*(?![^\n])"
     pattern = re.compile(b"".join([*parts, re.escape(lines[-1].rstrip(WHITE)), last]))
@@ -238,7 +238,7 @@ def _but_for_blanks(source: Source, lines: Sequence[bytes]) -> list[Match]:
 
 
 def _but_for_indentation(source: Source, lines: Sequence[bytes], new: bytes) -> list[Match]:
-    """Where the lines, as whole ones, are when all are indented by one shift."""
+    """Matches of whole lines after one shift of indentation."""
     unmatched = [indentation(line) for line in new.splitlines() if line.strip()]
     found: list[Match] = []
     for at in source.positions_of_lines([line.strip(WHITE) for line in lines]):
@@ -260,13 +260,15 @@ def _but_for_indentation(source: Source, lines: Sequence[bytes], new: bytes) -> 
 
 
 def _located(source: Source, candidate: Match, old: bytes, new: bytes) -> Located:
-    """The new text for one place: lines that stay are the file's own bytes."""
+    """The new text for one match: unchanged lines keep the bytes of the file."""
     plain_old, plain_new = with_plain_ends(old), with_plain_ends(new)
     if candidate.leniency is None and (plain_old == plain_new or (b"\r" in old and b"\r" in new)):
-        return Located(candidate.start, candidate.end, new)  # its line ends are meant as they are
+        # its line ends are intended as they are
+        return Located(candidate.start, candidate.end, new)
     unended = not source.data[candidate.start : candidate.end].endswith((b"\n", b"\r"))
     if plain_old.endswith(b"\n") and plain_new.endswith(b"\n") and unended:
-        plain_old, plain_new = plain_old[:-1], plain_new[:-1]  # nor has the file a last line end
+        # the file has no last line end either
+        plain_old, plain_new = plain_old[:-1], plain_new[:-1]
     elif candidate.leniency == FINAL and plain_new.endswith(b"\n\n"):
         plain_old, plain_new = plain_old[:-1], plain_new[:-1]
     lines = rewritten(
@@ -288,9 +290,9 @@ def rewritten(
 ) -> list[bytes]:
     """The new lines as they are written to the file.
 
-    `kept` are the lines of the file that were matched to those of `old`. What is in `old` and in
-    `new` is taken from it; others get the line end of the line whose place they take, or of the
-    one before them; `end` is for where there is none.
+    `kept` are the lines of the file that matched those of `old`. Lines that are both in `old` and
+    in `new` are taken from it. Others get the line end of the line that they replace, or of the one
+    before; `end` is the fallback.
     """
     lines: list[bytes] = []
     end = next((found for line in kept if (found := line_end(line))), end)

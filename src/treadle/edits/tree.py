@@ -36,7 +36,7 @@ _STRAIGHT = getattr(os, "O_NOFOLLOW", 0) | _CLOSE
 
 
 class System:
-    """The machine itself. Every method raises OSError, and does nothing when it does."""
+    """The operating system. Every method raises OSError without an effect."""
 
     def open_root(self, path: str) -> int:
         return open_root(path)
@@ -45,7 +45,7 @@ class System:
         return open_folder(folder, name)
 
     def open_file(self, folder: int, name: str) -> int:
-        """For reading; does not wait on a pipe."""
+        """For reading; does not wait for a pipe."""
         return open_file(folder, name)
 
     def create_file(self, folder: int, name: str, mode: int) -> int:
@@ -82,7 +82,7 @@ class System:
         os.fchown(file, user, group)
 
     def attributes(self, file: int) -> dict[str, bytes]:
-        """The extended attributes, access lists among them; none where there is no such thing."""
+        """The extended attributes, including access lists; empty where the system has none."""
         if not hasattr(os, "listxattr"):
             return {}
         try:
@@ -105,15 +105,15 @@ class System:
         os.unlink(name, dir_fd=folder)
 
     def exchange(self, folder: int, one: str, other: str) -> None:
-        """Let two entries change places at once; `other` is there at every moment."""
+        """Exchange two entries atomically; `other` exists at every moment."""
         if not _rename_with(folder, one, other, _EXCHANGE):
             self.exchange_by_links(folder, one, other)
 
     def exchange_by_links(self, folder: int, one: str, other: str) -> None:
-        """`exchange` where the system has no call for it.
+        """`exchange` for systems without such a call.
 
-        `other` is there at every moment. What another program puts in its place between the
-        first two calls would be lost.
+        `other` exists at every moment. A file that another program puts there between the first two
+        calls is lost.
         """
         spare = spare_name(one)
         self.link(folder, other, spare)
@@ -125,7 +125,7 @@ class System:
         self.rename(folder, spare, one)
 
     def move(self, folder: int, name: str, target: str) -> None:
-        """Rename to a name that nothing has. Raises FileExistsError."""
+        """Rename to an unused name. Raises FileExistsError."""
         if not _rename_with(folder, name, target, _NO_REPLACE):
             self.link(folder, name, target)
             self.remove_file(folder, name)
@@ -137,10 +137,10 @@ class System:
         os.rename(name, target, src_dir_fd=folder, dst_dir_fd=folder)
 
     def is_open_for_writing(self, file: int) -> bool:
-        """Whether any program may still write into the file; False where that cannot be told.
+        """Whether any program may still write into the file; False if the system cannot detect it.
 
-        A lease to read is given only when nobody has it open for writing (fcntl(2)); it is given
-        back at once.
+        The system grants a read lease only if nobody has the file open for writing (fcntl(2)); it
+        is released immediately.
         """
         import fcntl
 
@@ -148,7 +148,8 @@ class System:
         if lease is None:
             return False
         try:
-            fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)  # the usual one would end the process
+            # the default signal would end the process
+            fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)
             fcntl.fcntl(file, lease, fcntl.F_RDLCK)
         except OSError as error:
             return error.errno == errno.EAGAIN
@@ -160,12 +161,12 @@ class System:
 
 
 def spare_name(temporary: str) -> str:
-    """The third name that an exchange by links needs for a moment."""
+    """The third name that an exchange by links needs temporarily."""
     return f"{temporary}-old"
 
 
 def _rename_with(folder: int, name: str, target: str, flag: int) -> bool:
-    """renameat2(2); False where the system, or the file system, does not have it."""
+    """renameat2(2); False where the system or the file system lacks it."""
     call = _renameat2()
     if call is None:
         return False
@@ -195,7 +196,7 @@ MAX_BYTES = 64 * 1024 * 1024
 """Larger files are not edited: several copies of one are in memory at a time."""
 
 ATTEMPTS = 2
-"""How often something that is only in the way is removed before it is left."""
+"""How often the removal of a leftover is tried."""
 
 _STAYS = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT})
 _PERMISSION = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -204,7 +205,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The bytes of a regular file, and what it was when they were read."""
+    """The bytes of a regular file, and its status when they were read."""
 
     data: bytes
     status: os.stat_result
@@ -213,7 +214,8 @@ class Content:
 class Tree:
     """The files below `root`, a resolved folder. Paths are relative to it, POSIX, without "..".
 
-    Methods raise EditError for what is no regular file or is behind a link, OSError for the rest.
+    Methods raise EditError for a path that is not a regular file or is behind a link, and OSError
+    for other failures.
     """
 
     def __init__(self, root: Path, system: System) -> None:
@@ -251,7 +253,7 @@ class Tree:
 
     @contextmanager
     def folder_of(self, path: str) -> Iterator[tuple[int, str]]:
-        """The open folder of `path`, and its name in it. Raises FileNotFoundError."""
+        """The open folder of `path`, and the name in it. Raises FileNotFoundError."""
         *folders, name = path.split("/")
         system = self.system
         folder = system.open_root(str(self.root))
@@ -281,7 +283,7 @@ class Tree:
             ) from error
 
     def read(self, path: str) -> Content | None:
-        """The content of the regular file at `path`, None where nothing is."""
+        """The content of the regular file at `path`, None if there is none."""
         try:
             with self.folder_of(path) as (folder, name):
                 return self.read_in(folder, name, path)
@@ -291,7 +293,7 @@ class Tree:
     def read_in(self, folder: int, name: str, path: str) -> Content:
         """The content of an entry of an open folder. Raises FileNotFoundError."""
         system = self.system
-        self._check(path, system.status_of(folder, name))  # opening some devices does something
+        self._check(path, system.status_of(folder, name))  # opening some devices has effects
         file = system.open_file(folder, name)
         try:
             status = system.status(file)
@@ -301,7 +303,7 @@ class Tree:
             self.close(file)
 
     def close(self, file: int) -> None:
-        """Close what was only read, of which no error matters."""
+        """Close a file that was only read, ignoring errors."""
         with suppress(OSError):
             self.system.close(file)
 
@@ -350,9 +352,9 @@ class Tree:
             return S_IMODE(self.system.status_of(folder, name).st_mode)
 
     def missing_folders(self, path: str) -> tuple[str, ...]:
-        """The folders above `path` that are not there, outermost first.
+        """The folders above `path` that do not exist, outermost first.
 
-        The deepest one that is there has been opened, so that all of it is below the root.
+        The deepest existing one was opened, so all of it is below the root.
         """
         folders = path.split("/")[:-1]
         for depth in range(len(folders), 0, -1):
@@ -366,7 +368,7 @@ class Tree:
         return tuple("/".join(folders[:each]) for each in range(1, len(folders) + 1))
 
     def make_folders(self, paths: tuple[str, ...]) -> None:
-        """Make folders, outermost first; those that are there meanwhile stay."""
+        """Create folders, outermost first; existing ones stay."""
         for path in paths:
             with self.folder_of(path) as (folder, name):
                 with suppress(FileExistsError):
@@ -374,7 +376,7 @@ class Tree:
                 self.system.sync(folder)
 
     def remove_folders(self, paths: tuple[str, ...]) -> None:
-        """Remove those of the folders, innermost first, that are empty."""
+        """Remove the empty ones of the folders, innermost first."""
         for path in reversed(paths):
             for _ in range(ATTEMPTS):
                 try:
@@ -407,5 +409,5 @@ def as_edit_error(path: str, error: OSError) -> EditError:
 def _is_same(folder: Path, root: Path) -> bool:
     try:
         return folder.samefile(root)
-    except (OSError, ValueError):  # there is no such folder; no file system can hold such a name
+    except (OSError, ValueError):  # the folder does not exist, or no file system allows its name
         return False
