@@ -1,4 +1,4 @@
-"""The gateway: calls of other programs, passed on to providers and kept as spans."""
+"""The gateway: forwards calls of other programs to providers and records them as spans."""
 
 from treadle.gateway.gateway import Gateway
 

@@ -10,12 +10,12 @@ from treadle.config.quantities import age_us, size_bytes
 from treadle.gateway.request import CallRequest
 
 _ENTRY_BYTES = 500
-"""About what an entry takes beside its bytes."""
+"""Approximate size of an entry in addition to its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A whole successful answer, in the pieces in which it came."""
+    """A complete successful answer, in the parts in which it arrived."""
 
     headers: tuple[tuple[bytes, bytes], ...]
     pieces: tuple[bytes, ...]
@@ -24,18 +24,18 @@ class Kept:
 
     @property
     def size(self) -> int:
-        """Bytes that it takes."""
+        """The size in bytes."""
         texts = sum(len(name) + len(value) for name, value in self.headers)
         return _ENTRY_BYTES + texts + sum(map(len, self.pieces))
 
 
 class AnswerCache:
-    """Keeps answers by what was asked, those that were last asked for longest."""
+    """Caches answers by their request; the least recently used ones are dropped first."""
 
     def __init__(
         self, settings: GatewayCache, clock: Clock, *, key_headers: frozenset[str]
     ) -> None:
-        """`telling` are headers that decide where a call goes, and so what is answered."""
+        """Routes depend on `key_headers`, so answers do too."""
         self._key_headers = key_headers | {"accept", "accept-encoding"}
         self.enabled = settings.enabled
         self._clock = clock
@@ -46,11 +46,11 @@ class AnswerCache:
 
     @property
     def most_bytes(self) -> int:
-        """Size from which on an answer is not kept."""
+        """The size up to which an answer is cached."""
         return self._max_size if self.enabled else 0
 
     def key(self, request: CallRequest) -> bytes | None:
-        """What stands for a call; None for one that is not to be answered from here."""
+        """The key of a request; None if it must not be answered from the cache."""
         if not self.enabled or _declined(request):
             return None
         digest = blake2b(digest_size=32)
@@ -65,7 +65,7 @@ class AnswerCache:
         return digest.digest()
 
     def get(self, key: bytes) -> Kept | None:
-        """The answer that is kept for it."""
+        """The cached answer for a key."""
         found = self._kept.get(key)
         if found is None:
             return None
@@ -76,7 +76,7 @@ class AnswerCache:
         return found[1]
 
     def put(self, key: bytes, kept: Kept) -> None:
-        """Keep an answer; the ones that were not asked for longest make room."""
+        """Cache an answer; the least recently used ones make room."""
         self._drop(key)
         if kept.size > self._max_size:
             return
@@ -92,6 +92,6 @@ class AnswerCache:
 
 
 def _declined(request: CallRequest) -> bool:
-    """Whether the client wants an answer of its own."""
+    """Whether the client refuses a cached answer."""
     said = ",".join(value for name, value in request.headers if name == "cache-control").lower()
     return "no-cache" in said or "no-store" in said

@@ -24,7 +24,7 @@ Timed = tuple[int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What an answer says. `output` is JSON text; `first_ns` is when its first token came."""
+    """The content of an answer. `output` is JSON; `first_ns` is the time of the first token."""
 
     output: str | None = None
     usage: Usage = field(default_factory=Usage)
@@ -36,12 +36,12 @@ class Read:
     error: str | None = None
     error_type: str | None = None
     dimensions: int | None = None
-    """Of the vectors that were made."""
+    """The number of dimensions of the embeddings."""
     unreadable: bool = False
 
 
 def read_answer(request: CallRequest, attempt: Attempt) -> Read:
-    """What the answer to an attempt says, as far as it can be understood."""
+    """The content of the answer to an attempt, as far as it can be parsed."""
     pieces = _decoded(attempt.pieces, attempt.headers.get("content-encoding", ""), COPY_LIMIT)
     if attempt.status is None or attempt.status >= 400:
         return _failure(attempt, b"".join(piece for _, piece in pieces))
@@ -53,7 +53,7 @@ def read_answer(request: CallRequest, attempt: Attempt) -> Read:
             return _chat_stream(request, attempt.endpoint, pieces)
         return _whole(request, attempt.endpoint, b"".join(piece for _, piece in pieces))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        # Whatever a server says, what is known of the call is recorded.
+        # Whatever a server sends, the known facts of the call are recorded.
         kind = f"unreadable answer ({type(error).__name__})"
         return Read(error=attempt.error, error_type=kind, unreadable=True)
 
@@ -71,13 +71,13 @@ def _failure(attempt: Attempt, content: bytes) -> Read:
 
 
 def unpacked(content: bytes, encoding: str, most: int) -> bytes | None:
-    """An answer without its encoding, up to a limit; None where it cannot be decoded."""
+    """An answer without its encoding, up to a limit; None if it cannot be decoded."""
     plain = b"".join(piece for _, piece in _decoded([(0, content)], encoding, most))
     return plain if plain or not content else None
 
 
 def _decoded(pieces: Iterable[Timed], encoding: str, most: int) -> Iterator[Timed]:
-    """The pieces without their encoding, up to a limit; only those that can be decoded."""
+    """The parts without their encoding, up to a limit; only those that can be decoded."""
     encoding = encoding.strip().lower()
     if encoding in {"", "identity"}:
         yield from pieces
@@ -85,7 +85,7 @@ def _decoded(pieces: Iterable[Timed], encoding: str, most: int) -> Iterator[Time
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         return
     stream = zlib.decompressobj(47 if "gzip" in encoding else 15)
-    left = most  # some bytes may stand for gigabytes
+    left = most  # a few bytes may decompress to gigabytes
     for at, piece in pieces:
         try:
             plain = stream.decompress(piece, left)
@@ -127,20 +127,20 @@ def _whole(request: CallRequest, endpoint: Endpoint, content: bytes) -> Read:
 
 
 def _embeddings(body: Mapping[str, Any], found: Read) -> Read:
-    """Vectors are not kept: they are large, say nothing to a person, and can be made again."""
+    """Embeddings are not stored: they are large, unreadable, and can be computed again."""
     vectors = [each.get("embedding") for each in body.get("data") or () if isinstance(each, dict)]
     usage = found.usage
     if usage.input is not None and usage.output is None:
-        usage = replace(usage, output=0)  # it is known that there is none
+        usage = replace(usage, output=0)  # it is known to be empty
     sizes = {len(vector) for vector in vectors if isinstance(vector, list)}
     summary = {"embeddings": len(vectors), "dimensions": min(sizes, default=None)}
     return replace(found, usage=usage, output=_written(summary), dimensions=summary["dimensions"])
 
 
 def _chat_stream(request: CallRequest, endpoint: Endpoint, pieces: Iterable[Timed]) -> Read:
-    """Each choice is put together by itself, as if it were the only one."""
+    """Each choice is assembled separately, as if it were the only one."""
     choices: dict[int, DeltaAssembler] = {}
-    base = _assembler(endpoint, request)  # hears what is said of the whole
+    base = _assembler(endpoint, request)  # receives the parts of the answer as a whole
     named: dict[str, Any] = {}
     first_ns: int | None = None
     error: ProviderError | None = None
@@ -168,7 +168,7 @@ def _chat_stream(request: CallRequest, endpoint: Endpoint, pieces: Iterable[Time
         try:
             messages.append(_message(own.reply(done=True).message))
         except ProviderError:
-            continue  # nothing came of it
+            continue  # nothing arrived
     usage, cost = base.told
     return Read(
         output=_written(messages) if messages else None,
@@ -204,7 +204,7 @@ def _responses_stream(endpoint: Endpoint, pieces: Iterable[Timed]) -> Read:
             error = provider_errors.from_body(endpoint, event)
         if isinstance(event.get("response"), dict):
             last = event["response"]
-    if not last.get("output"):  # it was cut: what had come by then
+    if not last.get("output"):  # the stream was cut: what had arrived until then
         partial = [{"type": "message", "role": "assistant", "content": "".join(text)}]
         last = {**last, "output": [*done, *(partial if text else ())]}
     found = replace(_response(endpoint, last), first_ns=first_ns)
@@ -239,7 +239,7 @@ def _assembler(endpoint: Endpoint, request: CallRequest) -> DeltaAssembler:
 
 
 def _events(pieces: Iterable[Timed]) -> Iterator[tuple[int, Data]]:
-    """The data of a stream with the time of their last byte; servers may leave out blank lines."""
+    """The data of a stream with the time of their last byte; servers may omit blank lines."""
     reader, at = SseReader(), 0
     for at, piece in pieces:
         yield from ((at, each) for event in reader.feed(piece) for each in _lines(event))
@@ -264,13 +264,13 @@ def _object(text: str) -> dict[str, Any] | None:
 
 
 def _named(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Which answer of which model it is."""
+    """The id and the model of the answer."""
     names = {"response_id": body.get("id"), "response_model": body.get("model")}
     return {name: value for name, value in names.items() if isinstance(value, str) and value}
 
 
 def _message(message: AssistantMessage) -> dict[str, object]:
-    """The message as a body that is not streamed has it."""
+    """The message in the form that an answer without streaming has."""
     written: dict[str, object] = {"role": "assistant", "content": message.text}
     if message.reasoning is not None:
         written["reasoning_content"] = message.reasoning
@@ -295,17 +295,17 @@ def _texts(values: Iterable[object]) -> tuple[str, ...]:
 
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)")
-"""A whole line with its end."""
+"""A complete line with its end."""
 
 _LONGEST = 65_536
-"""Bytes of a line that are held back; the usage of a call takes some hundred."""
+"""The most bytes of a line that are held back; the usage of a call takes some hundred."""
 
 
 class UsageFilter:
-    """Fed with bytes as they come; gives them back without the lines of that chunk.
+    """Removes the usage chunk from a stream of bytes.
 
-    Only a line that is not complete yet is held back: no client could read it before its end. A
-    line that is too long for that chunk is passed on as it comes.
+    It holds back only an incomplete line: no client could read it before its end. A line that is
+    too long for that chunk is forwarded as it arrives.
     """
 
     def __init__(self) -> None:
@@ -314,7 +314,7 @@ class UsageFilter:
         self._overlong = False
 
     def feed(self, chunk: bytes) -> bytes:
-        """What of the stream may be passed on by now."""
+        """The part of the stream that may be forwarded now."""
         passed = b""
         if self._overlong:
             line = _LINE.match(chunk)
@@ -333,12 +333,12 @@ class UsageFilter:
         return passed + whole
 
     def end(self) -> bytes:
-        """What was held back when the stream ended."""
+        """The held back rest when the stream has ended."""
         rest, self._rest = self._rest, b""
         return rest if self._stays(rest) else b""
 
     def _stays(self, line: bytes) -> bool:
-        if self._dropped and not line.strip():  # the empty line that ended it
+        if self._dropped and not line.strip():  # the empty line that ended the chunk
             self._dropped = False
             return False
         self._dropped = _is_usage(line)
@@ -346,7 +346,7 @@ class UsageFilter:
 
 
 def _last_end(data: bytes) -> int:
-    """Where the last complete line ends; a return at the very end may be half of an end."""
+    """The end of the last complete line; a return at the very end may be half of a line end."""
     end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1))
     return end + 1
 

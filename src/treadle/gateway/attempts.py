@@ -9,12 +9,12 @@ from treadle.gateway.request import CallRequest, new_span_id
 from treadle.llm.endpoint import Endpoint
 
 COPY_LIMIT = 64_000_000
-"""Bytes of an answer that are kept for its trace; of a longer one there is only the beginning."""
+"""Bytes of an answer that are kept for its trace; the rest of a longer one is dropped."""
 
 
 @dataclass(slots=True)
 class Attempt:
-    """One request to a provider and what came back, piece by piece with the time of each."""
+    """One request to a provider and its answer: the parts with the time of each."""
 
     endpoint: Endpoint
     body: bytes = field(repr=False)
@@ -31,7 +31,7 @@ class Attempt:
     """Whether the client left before the end."""
 
     def add(self, piece: bytes) -> None:
-        """Note a piece of the answer."""
+        """Record a part of the answer."""
         self.size += len(piece)
         if self.size <= COPY_LIMIT:
             self.pieces.append((time.time_ns(), piece))
@@ -42,7 +42,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """How long a call was held at a breakpoint, and what was decided."""
+    """How long a call was held at a breakpoint, and the decision."""
 
     breakpoint_id: str
     held_id: str
@@ -50,7 +50,7 @@ class Hold:
     end_ns: int
     decision: str
     original: str | None
-    """The body as it came, where it was edited."""
+    """The original body of an edited call."""
     reason: str | None = None
 
 
@@ -61,35 +61,35 @@ class Finished:
     request: CallRequest
     start_ns: int
     span_id: str = field(default_factory=new_span_id)
-    """Of the call, where it is more than one attempt."""
+    """The span of the call, if it has more than one attempt."""
     end_ns: int = 0
     attempts: list[Attempt] = field(default_factory=list)
     route: str | None = None
     hold: Hold | None = None
     budgets: tuple[str, ...] = ()
     aside: Mapping[str, Used] = field(default_factory=dict)
-    """What its budgets reserved for it."""
+    """The use that its budgets reserved for it."""
     cached: bool = False
-    """Whether the only attempt is an answer that was kept."""
+    """Whether the only attempt is a cached answer."""
     refusal: tuple[int, str, str] | None = None
-    """Status, code and words, where the gateway itself refused it."""
+    """Status, code and message of a refusal by the gateway itself."""
     reported_span: str | None = None
-    """The id of the span that the client was told of."""
+    """The id of the span that the client received."""
 
     @property
     def single(self) -> bool:
-        """Whether the one attempt is the whole call, so that one span tells it."""
+        """Whether the only attempt is the whole call, so that one span is enough."""
         return len(self.attempts) == 1 and self.hold is None and self.refusal is None
 
     @property
     def shown_span(self) -> str:
-        """The id of the span that stands for the call."""
+        """The id of the span that represents the call."""
         return self.attempts[0].span_id if self.single else self.span_id
 
     @property
     def size(self) -> int:
-        """About how many bytes it holds."""
+        """Approximate size in memory."""
         bodies = {id(each.body): len(each.body) for each in self.attempts}
         answers = sum(min(each.size, COPY_LIMIT) for each in self.attempts)
-        # What was asked is there as bytes, as text and as values.
+        # The request is there as bytes, as text and as parsed values.
         return 3 * len(self.request.content) + sum(bodies.values()) + answers + 10_000

@@ -1,7 +1,7 @@
-"""Breakpoints: calls that are held until a person lets them go on, edits or refuses them.
+"""Breakpoints: calls that are held until a person lets them continue, edits or refuses them.
 
-Breakpoints survive a restart. What was held does not, since its client has lost its connection: it
-is shown as lost. Where the file cannot be written, breakpoints hold as long as the process lives.
+Breakpoints survive a restart. Held calls do not, since their clients have lost the connection: they
+are shown as lost. If the file cannot be written, breakpoints last as long as the process.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from treadle.secrets import redact
 T = TypeVar("T")
 
 _KEPT = 500
-"""Held calls that are remembered after they were decided."""
+"""Held calls that are remembered after the decision."""
 
 _MIGRATIONS = (
     """CREATE TABLE breakpoints (id TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID;
@@ -44,38 +44,38 @@ OnExpiry = Literal["continue", "refuse"]
 
 @dataclass(frozen=True, slots=True)
 class Breakpoint:
-    """Which calls are held: those that fit all that it names; with nothing named, all."""
+    """Holds the calls that match all given fields; without any, all calls."""
 
     id: str
     labels: tuple[str, ...] = ()
-    """Of which the call has one, with `*` and `?`."""
+    """Patterns with `*` and `?`; the call has a matching label."""
     thread_id: str | None = None
     model: str | None = None
-    """As the client names it, with `*` and `?`."""
+    """A pattern with `*` and `?` for the model as the client names it."""
     enabled: bool = True
     timeout: float | None = None
-    """Seconds; None takes the one of the settings."""
+    """Seconds; None uses the setting."""
     on_expiry: OnExpiry | None = None
 
 
 class HeldState(StrEnum):
-    """What became of a held call."""
+    """The state of a held call."""
 
     WAITING = "waiting"
     CONTINUED = "continued"
     EDITED = "edited"
     REFUSED = "refused"
     CANCELLED = "cancelled"
-    """Its client left."""
+    """The client left."""
     EXPIRED = "expired"
-    """Its time was up, and it was decided as the settings say."""
+    """The time was up, and the setting decided."""
     LOST = "lost"
-    """The server ended while it waited."""
+    """The server ended while the call waited."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A call that was held. `body` is what it was about to send; times are Unix microseconds."""
+    """A held call. `body` is the body to send; times are Unix microseconds."""
 
     id: str
     breakpoint_id: str
@@ -111,13 +111,13 @@ class BreakpointStore:
         self._database.close()
 
     def breakpoints(self) -> tuple[list[Breakpoint], int]:
-        """All of them, the oldest first, and how many rows cannot be read."""
+        """All breakpoints, the oldest first, and the number of unreadable rows."""
         rows = self._read("SELECT data FROM breakpoints ORDER BY id")
         found = list(_valid(Breakpoint, rows))
         return found, len(rows) - len(found)
 
     def save(self, breakpoint_: Breakpoint) -> None:
-        """Keep a breakpoint, in the place of the one with its id."""
+        """Store a breakpoint, replacing the one with its id."""
         data = json.dumps(asdict(breakpoint_))
         self._write("REPLACE INTO breakpoints VALUES (?, ?)", breakpoint_.id, data)
 
@@ -125,16 +125,16 @@ class BreakpointStore:
         self._write("DELETE FROM breakpoints WHERE id = ?", breakpoint_id)
 
     def held(self) -> list[Held]:
-        """All that are remembered and can be read, the newest first."""
+        """All readable held calls, the newest first."""
         return list(_valid(Held, self._read("SELECT data FROM held ORDER BY id DESC")))
 
     def save_held(self, held: Held) -> None:
-        """Keep a held call as it is now."""
+        """Store the current state of a held call."""
         data = json.dumps(asdict(held))
         self._write("REPLACE INTO held VALUES (?, ?, ?)", held.id, held.state.value, data)
 
     def lose_waiting(self, now_us: int) -> None:
-        """Note of those that still wait that nobody can answer them any more."""
+        """Mark the waiting calls as lost: after a restart nobody can answer them."""
         rows = self._read("SELECT data FROM held WHERE state = 'waiting'")
         for held in _valid(Held, rows):
             self.save_held(replace(held, state=HeldState.LOST, decided_us=now_us))
@@ -152,19 +152,19 @@ class BreakpointStore:
 
 
 def _valid(kind: type[T], rows: Iterable[tuple[object]]) -> Iterator[T]:
-    """What the rows hold that can be read: one bad row does not hide the others."""
+    """The readable values of the rows: one damaged row does not hide the others."""
     adapter = TypeAdapter(kind)
     for (data,) in rows:
         with suppress(ValueError, RecursionError):
             values = json.loads(data) if isinstance(data, str) else None
-            # An earlier version kept half surrogate pairs, which no answer can hold.
+            # An earlier version stored lone surrogates, which an answer cannot contain.
             text = json.dumps(values, ensure_ascii=False).encode("utf-8", "replace")
             yield adapter.validate_json(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of a held call. `content` is the body to send in the place of its own."""
+    """The decision about a held call. `content` is a body to send instead of its own."""
 
     held: Held
     refused: bool = False
@@ -178,7 +178,7 @@ class _Waiting:
 
 
 class Breakpoints:
-    """Holds calls while it is entered."""
+    """Holds calls while its context is entered."""
 
     def __init__(
         self,
@@ -189,7 +189,7 @@ class Breakpoints:
         tell: Callable[[str], None],
         ids: IdSource = new_id,
     ) -> None:
-        """`tell` is told in words of every call that begins to wait."""
+        """`tell` receives a sentence for every call that begins to wait."""
         self._path = path
         self._settings = settings
         self._clock = clock
@@ -200,7 +200,7 @@ class Breakpoints:
         self._remembered: dict[str, Held] = {}
         self._noting: set[asyncio.Future[None]] = set()
         self.broken: str | None = None
-        """Why breakpoints are not kept, if they are not."""
+        """Why breakpoints are not stored, if they are not."""
 
     async def __aenter__(self) -> Self:
         self._store: BreakpointStore | None = None
@@ -234,15 +234,15 @@ class Breakpoints:
         return list(self._breakpoints.values())
 
     async def add(self, **values: Any) -> Breakpoint:
-        """Make a breakpoint."""
+        """Create a breakpoint."""
         return await self._save_clean(Breakpoint(self._ids().hex, **values))
 
     async def change(self, breakpoint_id: str, **values: Any) -> Breakpoint:
-        """Change what is given of a breakpoint. Raises NotFoundError."""
+        """Change the given fields of a breakpoint. Raises NotFoundError."""
         return await self._save_clean(replace(self._breakpoint(breakpoint_id), **values))
 
     async def _save_clean(self, each: Breakpoint) -> Breakpoint:
-        """Keep a breakpoint without secrets: the record has none that it could match."""
+        """Store a breakpoint without secrets: they would not match the redacted records either."""
         clean = replace(
             each,
             model=None if each.model is None else redact(each.model),
@@ -252,13 +252,13 @@ class Breakpoints:
         return await self._save(clean)
 
     async def remove(self, breakpoint_id: str) -> None:
-        """Take a breakpoint away; what it holds goes on waiting. Raises NotFoundError."""
+        """Delete a breakpoint; the calls that it holds continue to wait. Raises NotFoundError."""
         self._breakpoint(breakpoint_id)
         del self._breakpoints[breakpoint_id]
         await self._keep(lambda store: store.delete(breakpoint_id))
 
     def held(self, state: HeldState | None = None) -> list[Held]:
-        """The calls that are or were held, the newest first."""
+        """The current and former held calls, the newest first."""
         found = [self._current(held) for held in reversed(self._remembered.values())]
         return [held for held in found if state is None or held.state is state]
 
@@ -273,11 +273,11 @@ class Breakpoints:
         return self._current(held)
 
     async def go_on(self, held_id: str, content: bytes | None = None) -> Held:
-        """Let a call go on, with another body if one is given. Raises UsageError, NotFoundError."""
+        """Let a call continue, optionally with another body. Raises UsageError, NotFoundError."""
         if content is not None:
             try:
                 await asyncio.to_thread(Body.read, content)
-            except RefusalError as error:  # it is this request that is wrong, not the client's
+            except RefusalError as error:  # this request is wrong, not the client's
                 raise UsageError(error.message, hint=error.hint) from error
         state = HeldState.CONTINUED if content is None else HeldState.EDITED
         return self._decide(held_id, state, content=content)
@@ -287,7 +287,7 @@ class Breakpoints:
         return self._decide(held_id, HeldState.REFUSED, reason=reason)
 
     def matching(self, request: CallRequest) -> Breakpoint | None:
-        """The breakpoint that holds a call: the first that fits."""
+        """The first breakpoint that matches a call."""
         if not self._breakpoints:
             return None
         return next((each for each in self._breakpoints.values() if _holds(each, request)), None)
@@ -295,7 +295,7 @@ class Breakpoints:
     async def hold(
         self, request: CallRequest, by: Breakpoint, left: Callable[[], bool]
     ) -> Decision:
-        """Wait until it is decided. `left` says whether the client has left, when cancelled."""
+        """Wait for the decision. `left` reports, on cancellation, whether the client has left."""
         held = self._begin(request, by)
         clean = await asyncio.to_thread(_without_secrets, held, request.key)
         waiting = _Waiting(held, asyncio.get_running_loop().create_future())
@@ -375,7 +375,7 @@ class Breakpoints:
         return replace(held, state=state, decided_us=self._clock.now_us())
 
     def _current(self, held: Held) -> Held:
-        """With its body as it is to be sent, as long as it waits."""
+        """The held call with the body to send, while it waits."""
         waiting = self._waiting.get(held.id)
         return held if waiting is None else waiting.held
 
@@ -394,7 +394,7 @@ class Breakpoints:
         return changed
 
     def _note(self, held: Held) -> None:
-        """Keep what became of a call, also of one whose task is being cancelled."""
+        """Store the outcome of a call, even if its task is being cancelled."""
         self._remembered[held.id] = held
         task = asyncio.ensure_future(self._keep(lambda store: store.save_held(held)))
         self._noting.add(task)
@@ -421,7 +421,7 @@ def _holds(each: Breakpoint, request: CallRequest) -> bool:
 
 
 def _without_secrets(held: Held, key: str | None) -> Held:
-    """As it is kept: without secrets, and without the key that the call brought."""
+    """The text to store: without secrets, and without the client's key."""
 
     def clean(text: str) -> str:
         return redact(without_key(text, key))

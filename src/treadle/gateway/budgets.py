@@ -1,8 +1,8 @@
-"""Budgets: what calls may use up in a day or a month before further ones are refused.
+"""Budgets: the use that is allowed in a day or a month before further calls are refused.
 
-What was used up before this process began is read from the record's kept sums once in a period:
-every call that counts carries a label `budget:NAME`. A call is refused while that cannot be read.
-From then on it is added up here, so that a record that fails makes no budget endless.
+The use before this process began is read once in a period from the rollups of the trace store:
+every counted call has a label `budget:NAME`. A call is refused while they cannot be read. Later use
+is added up in memory, so a failing store does not make a budget endless.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from treadle.traces.query.conditions import Condition, Field, GroupBy, Operator,
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What calls used up: tokens, and US dollars as far as their cost is known."""
+    """The use of calls: tokens, and US dollars as far as their cost is known."""
 
     tokens: int = 0
     cost: float = 0.0
@@ -43,11 +43,11 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What a call may use up, before it is made: what budgets reserve for it.
+    """The expected use of a call, which budgets reserve for it.
 
-    `input` is estimated; `output` is the most that the request allows for one answer, None where
-    it does not say; `choices` is the number of answers that it asks for. `cost` is that of the most
-    expensive model that may be asked, None where a price is unknown.
+    `input` is estimated. `output` is the maximum that the request allows for one answer, None if it
+    sets none; `choices` is the number of requested answers. `cost` is for the most expensive
+    possible model, None if a price is unknown.
     """
 
     input: int = 0
@@ -62,23 +62,23 @@ class Planned:
 
     @property
     def certain(self) -> int:
-        """The tokens that the request itself names."""
+        """The tokens that the request itself states."""
         return self.choices * (self.output or 0)
 
 
 _USUAL_OUTPUT = 1_024
-"""Tokens that are reserved for the output of a request that does not bound it."""
+"""Tokens that are reserved for the output of a request without a limit."""
 
 _OUTPUT_LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 _CHOICES = ("n", "best_of")
 
 
 def planned_use(request: CallRequest, targets: Sequence[Endpoint]) -> Planned:
-    """What a call may use up at one of these; loads the price data, so call it in a thread."""
+    """The expected use with these targets. It loads the price data, so call it in a thread."""
     given = (
         estimate(request.body.text[:_ESTIMATED]) + max(0, len(request.body.text) - _ESTIMATED) // 3
     )
-    # Which of several limits a provider obeys is not known.
+    # It is unknown which of several limits a provider obeys.
     declared = max(_counts(request, _OUTPUT_LIMITS), default=None)
     output = 0 if request.operation is Operation.EMBEDDINGS else declared
     tokens = Planned(given, output, max(_counts(request, _CHOICES), default=1))
@@ -89,7 +89,7 @@ def planned_use(request: CallRequest, targets: Sequence[Endpoint]) -> Planned:
 
 
 def _counts(request: CallRequest, names: Sequence[str]) -> list[int]:
-    """The parameters of these names that are numbers above 0."""
+    """The parameters with these names that are numbers above 0."""
     values = [request.body.values.get(name) for name in names]
     return [
         int(min(each, MOST_TOKENS))
@@ -99,17 +99,17 @@ def _counts(request: CallRequest, names: Sequence[str]) -> list[int]:
 
 
 _REASON = 200
-"""Characters of a failure of the record that a refusal quotes."""
+"""Characters of an error of the store that a refusal quotes."""
 
 _ESTIMATED = 200_000
-"""Characters of a body whose tokens are estimated; of the rest three make one."""
+"""Characters of a body whose tokens are estimated; the rest counts three characters per token."""
 
 Sums = Callable[[str, int], Used]
-"""What the calls with a label used up since a moment (Unix microseconds). Raises StoreError."""
+"""The use of calls with a label since a time (Unix microseconds). Raises StoreError."""
 
 
 class Budgets:
-    """Counts what calls use up."""
+    """Counts the use of calls."""
 
     def __init__(
         self,
@@ -144,11 +144,11 @@ class Budgets:
                 raise self._used_up(name, over, end)
 
     async def reserve(self, names: Sequence[str], planned: Planned) -> dict[str, Used]:
-        """Set aside what a call may use up, by budget, until `settle`: others see it as used.
+        """Reserve the expected use of a call in its budgets until `settle`.
 
-        Raises RefusalError when it does not fit, or when a budget of dollars cannot know its cost.
+        Raises RefusalError when it does not fit, or when a budget in dollars cannot know its cost.
         """
-        await self.check(names)  # from here on nothing waits, so that no other call comes between
+        await self.check(names)  # nothing waits from here on, so that no other call comes between
         aside: dict[str, Used] = {}
         for name in names:
             budget = self._budgets[name]
@@ -166,9 +166,9 @@ class Budgets:
         return aside
 
     def settle(self, names: Sequence[str], aside: Mapping[str, Used], used: Used | None) -> None:
-        """Count what a call has used up, in the place of what was set aside for it.
+        """Replace the reserved use of a call by its actual use.
 
-        Where nobody knows it, that is what was set aside.
+        If that is unknown, the reserved use counts.
         """
         for name in names:
             budget = self._budgets[name]
@@ -195,7 +195,7 @@ class Budgets:
         )
 
     def used(self) -> dict[str, Used]:
-        """What was used up in the present period, as far as it was asked for."""
+        """The use in the current period, as far as it was read."""
         return {name: used for name, (_, used) in self._used.items()}
 
     def _covers(self, budget: GatewayBudget, request: CallRequest) -> bool:
@@ -218,7 +218,7 @@ class Budgets:
             return Used()
         try:
             return await asyncio.to_thread(self._sums, BUDGET_LABEL + name, begin)
-        except Exception as error:  # whatever is wrong with the record
+        except Exception as error:  # any failure of the store
             raise RefusalError(
                 f"The budget {name!r} cannot be checked: its earlier use cannot be read "
                 f"({str(error).rstrip('.')[:_REASON] or type(error).__name__}).",
@@ -229,7 +229,7 @@ class Budgets:
             ) from error
 
     def _period(self, budget: GatewayBudget) -> tuple[int, int]:
-        """Begin and end of the present period, in Unix microseconds."""
+        """Begin and end of the current period, in Unix microseconds."""
         now = datetime.fromtimestamp(self._clock.now_us() / 1e6, UTC)
         begin = now.replace(hour=0, minute=0, second=0, microsecond=0)
         if budget.period == "day":
@@ -241,7 +241,7 @@ class Budgets:
 
 
 def _reserved(name: str, budget: GatewayBudget, planned: Planned) -> Used:
-    """What a budget sets aside for a call. Raises RefusalError where its cost cannot be known."""
+    """The use that a budget reserves for a call. Raises RefusalError if its cost is unknown."""
     price = planned.cost
     if price is None and budget.cost is not None:
         if budget.unknown_price is None:
@@ -258,7 +258,7 @@ def _reserved(name: str, budget: GatewayBudget, planned: Planned) -> Used:
 
 
 def _beyond(budget: GatewayBudget, used: Used) -> str | None:
-    """The limit that so much would pass, in words."""
+    """The limit that this use would exceed, in words."""
     if budget.cost is not None and used.cost > budget.cost:
         return f"${budget.cost:,.2f}"
     if budget.tokens is not None and used.tokens > budget.tokens:
@@ -279,7 +279,7 @@ _DAY_SECONDS = 86_400
 
 
 def sums_of(store: SqliteTraceStore) -> Sums:
-    """The sums of a store, by label and time."""
+    """Reads the use from the rollups of a store, by label and time."""
 
     def used(label: str, since_us: int) -> Used:
         query = Query(

@@ -1,7 +1,7 @@
-"""Keeps calls as spans when they are over, without ever holding one up.
+"""Records finished calls as spans without delaying any call.
 
-One thread turns what was noted into spans, prices and redacts them, and hands them to the store.
-What cannot be kept is counted, and said once for every time that it begins.
+One thread builds the spans, prices and redacts them, and passes them to the store. Calls that
+cannot be recorded are counted, and reported whenever the losses begin.
 """
 
 import asyncio
@@ -23,17 +23,17 @@ from treadle.spans.span import Span
 from treadle.spans.span_writer import SpanWriter
 
 _WAITING_BYTES = 256_000_000
-"""Of calls that are over and not kept yet; further ones are lost."""
+"""Finished calls that may wait; further ones are lost."""
 _BATCH = 64
-"""Calls that are redacted and handed over together at most."""
+"""The most calls that are redacted and passed on together."""
 _GATHER_SECONDS = 0.05
-"""How long further ones are waited for: each hand-over to the store costs by itself."""
+"""How long more calls are awaited: each write to the store has a fixed cost."""
 
 _Task = tuple[Finished, int]
 
 
 class CallRecorder:
-    """Keeps calls while it is entered; on leaving it everything that waits is written."""
+    """Records calls while its context is entered; on exit it writes all waiting calls."""
 
     def __init__(
         self,
@@ -43,10 +43,10 @@ class CallRecorder:
         used: Callable[[Finished, Used | None], None],
         lost: Callable[[str], None],
     ) -> None:
-        """Without a `store` calls are lost, `why_not` says why.
+        """Without a `store` calls are lost; `why_not` states the reason.
 
-        `used` is told what each call used up, None where that cannot be known. `lost` is told in
-        words when losing begins. Both are called from any thread.
+        `used` receives the use of each call, None if it is unknown. `lost` receives a sentence when
+        losses begin. Both are called from any thread.
         """
         self._store = store
         self._why_not = why_not
@@ -61,7 +61,7 @@ class CallRecorder:
 
     @property
     def loss(self) -> Loss | None:
-        """How many calls could not be kept, and why the first one could not."""
+        """How many calls could not be recorded, and why the first one could not."""
         return self._loss
 
     async def __aenter__(self) -> Self:
@@ -81,7 +81,7 @@ class CallRecorder:
         await asyncio.gather(*waiting, return_exceptions=True)
 
     def record(self, call: Finished) -> None:
-        """Keep a call; returns at once."""
+        """Record a call; returns immediately."""
         size = call.size
         with self._lock:
             full = self._waiting and self._waiting + size > _WAITING_BYTES
@@ -105,7 +105,7 @@ class CallRecorder:
                 return
 
     def _gather(self, first: _Task) -> tuple[list[_Task], bool]:
-        """What else comes in a moment, and whether it is the last."""
+        """Further calls that arrive soon, and whether the queue has ended."""
         tasks = [first]
         end = time.monotonic() + _GATHER_SECONDS
         while len(tasks) < _BATCH:
@@ -122,7 +122,7 @@ class CallRecorder:
         spans: list[Span] = []
         kept = 0
         for call in calls:
-            time.sleep(0)  # a turn for what is being answered
+            time.sleep(0)  # lets other threads answer calls
             try:
                 call_spans, used = spans_of(call)
             except Exception as error:  # noqa: BLE001  (one odd call takes no other with it)

@@ -1,7 +1,7 @@
-"""Spans of a call that is over: one, or a step with its attempts and its hold below it.
+"""Spans of a finished call: one, or a step with its attempts and its hold below it.
 
-The attributes are OpenTelemetry's, and what they say is derived by the same vocabulary as of every
-other source; only contents and outcome, which it need not guess, are put in as they are known.
+The attributes are those of OpenTelemetry, and the same vocabulary as for every other source maps
+them. Only contents and outcome, which need no mapping, are set directly.
 """
 
 import json
@@ -42,15 +42,15 @@ _PARAMETERS = {
     "dimensions": "gen_ai.embeddings.dimension.count",
     "service_tier": "openai.request.service_tier",
 }
-"""Parameters that OpenTelemetry has a name for."""
+"""Parameters that have an attribute in OpenTelemetry."""
 
 _NEWER_LIMIT = "max_completion_tokens"
-"""The one parameter with a name of its own for something that has another name as well."""
+"""The one parameter that has two names."""
 
 _CONTENTS = frozenset({
     "model", "messages", "input", "instructions", "tools", "functions", "stream_options",
 })  # fmt: skip
-"""Fields that are told otherwise. All further ones are kept under `treadle.request.…`."""
+"""Fields with a place of their own in a span. All others are stored under `treadle.request.…`."""
 
 _RESOURCE = {
     "service.name": "treadle",
@@ -58,11 +58,11 @@ _RESOURCE = {
     "otel.scope.name": "treadle.gateway",
 }
 _WRITTEN_LIMIT = 20_000
-"""Characters of the answer of a provider that refused, or of an odd parameter."""
+"""Characters of a provider's error, or of an unknown parameter."""
 
 
 def spans_of(call: Finished) -> tuple[list[Span], Used]:
-    """The spans, and what the call used up; estimated where the answer does not tell."""
+    """The spans and the use of the call; the use is estimated if the answer does not state it."""
     shared = _Shared(call)
     used = Used()
     attempts = []
@@ -79,7 +79,7 @@ def spans_of(call: Finished) -> tuple[list[Span], Used]:
 
 
 class _Shared:
-    """What the spans of one call have in common."""
+    """The common values of the spans of one call."""
 
     def __init__(self, call: Finished) -> None:
         self._call = call
@@ -134,7 +134,7 @@ class _Shared:
         )
 
     def step(self, attempts: list[Span]) -> Span:
-        """The whole call, where it is more than one attempt or none."""
+        """The span of the whole call, if it has more than one attempt or none."""
         last = attempts[-1] if attempts else None
         refusal = self._call.refusal
         attributes: dict[str, JsonValue] = {
@@ -172,7 +172,7 @@ class _Shared:
         )
 
     def held(self, hold: Hold) -> Span:
-        """The wait for a person at a breakpoint."""
+        """The span of the wait for a person at a breakpoint."""
         attributes: dict[str, JsonValue] = {
             "treadle.breakpoint.id": hold.breakpoint_id,
             "treadle.breakpoint.held_id": hold.held_id,
@@ -198,7 +198,7 @@ class _Shared:
         )
 
     def _interrupted_before(self, last: Span | None) -> bool:
-        """Whether the client left while nobody was being asked."""
+        """Whether the client left while no provider was answering."""
         hold = self._call.hold
         return last is None and hold is not None and hold.decision == "cancelled"
 
@@ -215,7 +215,7 @@ class _Shared:
         )
 
     def _own(self, span: Span) -> Span:
-        """With what the headers of the call say, and without the key that it brought."""
+        """The span with the values of the call's headers, and without the client's key."""
         span = replace(
             span,
             labels=self._labels,
@@ -225,7 +225,7 @@ class _Shared:
         return _without(span, self._request.key)
 
     def _decisions(self) -> dict[str, JsonValue]:
-        """What the gateway decided about the call."""
+        """The decisions of the gateway about the call."""
         decided: dict[str, JsonValue] = {}
         if self._call.route is not None:
             decided["treadle.gateway.route"] = self._call.route
@@ -245,11 +245,11 @@ class _Shared:
 
 
 _NOTHING = Usage(input=0, output=0)
-"""What an answer from the cache used up at the provider."""
+"""The use at the provider of a cached answer: none."""
 
 
 def _price(endpoint: Endpoint, response_model: str | None, usage: Usage) -> float | None:
-    """By the address of the provider; by its name where that address is a way to it from here."""
+    """The provider by its address; by its name if the address is a local proxy."""
     profile = PROFILES.get(endpoint.provider)
     hosted = profile is not None and not profile.local
     base_url = None if endpoint.loopback and hosted else endpoint.base_url
@@ -301,7 +301,7 @@ def _answer_attributes(attempt: Attempt, read: Read) -> dict[str, JsonValue]:
 
 
 def _input(request: CallRequest) -> str | None:
-    """What was asked: messages as chat requests have them, or what was to be embedded."""
+    """The input: messages in the form of chat requests, or the texts to embed."""
     values = request.body.values
     if request.operation is Operation.EMBEDDINGS:
         given = values.get("input")
@@ -328,14 +328,14 @@ def _bounded(value: object) -> JsonValue:
 
 
 def _thread(request: CallRequest) -> str | None:
-    """The conversation that a request of the newer API names."""
+    """The conversation that a request of the Responses API names."""
     given = request.body.values.get("conversation")
     named = given.get("id") if isinstance(given, Mapping) else given
     return named if isinstance(named, str) and named else None
 
 
 def _used(span: Span, attempt: Attempt, read: Read) -> Used:
-    """What an attempt used up: as it was told, else estimated from what was said."""
+    """The use of an attempt: as the provider reports it, otherwise estimated from its texts."""
     succeeded = attempt.status is not None and attempt.status < 400
     answered = succeeded and (read.output is not None or read.unreadable)
     if span.status is SpanStatus.ERROR and span.tokens.input is None and not answered:
@@ -352,7 +352,7 @@ def _used(span: Span, attempt: Attempt, read: Read) -> Used:
 
 
 def _without(span: Span, key: str | None) -> Span:
-    """The span without the key that the call brought."""
+    """The span without the client's key."""
     if not key:
         return span
 

@@ -21,7 +21,7 @@ def messages_of_request(values: Mapping[str, object]) -> list[Message]:
 
 
 def messages_of_items(items: Sequence[object]) -> list[Message]:
-    """The messages of items; what is no message stays as it is, said to be of its type."""
+    """The messages of items; an item that is not a message stays as it is, with its type."""
     messages: list[Message] = []
     for item in items:
         if not isinstance(item, Mapping):
@@ -45,14 +45,14 @@ def messages_of_items(items: Sequence[object]) -> list[Message]:
 
 
 def _of_assistant(messages: list[Message]) -> Message:
-    """The message of the model that the next item belongs to."""
+    """The assistant message to which the next item belongs."""
     if not messages or messages[-1]["role"] != "assistant" or "item" in messages[-1]:
         messages.append({"role": "assistant", "content": None})
     return messages[-1]
 
 
 def joined(messages: Sequence[Message]) -> list[Message]:
-    """Messages of the model in a row as one: its thoughts, its text and its calls."""
+    """Consecutive assistant messages merged into one: reasoning, text and calls."""
     result: list[Message] = []
     for message in messages:
         last = result[-1] if result else None
@@ -80,7 +80,7 @@ def _thought(item: Mapping[str, object]) -> str:
 
 
 def _content(content: object) -> object:
-    """A text, or parts as chat requests have them; texts alone are one text."""
+    """A text, or parts as in chat requests; several texts are joined."""
     if not isinstance(content, list):
         return content
     parts = [_part(part) for part in content]

@@ -30,30 +30,30 @@ if TYPE_CHECKING:
 RawHeaders = list[tuple[bytes, bytes]]
 
 _ERROR_LIMIT = 4_000_000
-"""Bytes of an answer that is an error, which is read as a whole."""
+"""Bytes of an error answer, which is read completely."""
 
 _LARGE = 200_000
-"""Bytes from which on a body is read and written in a thread."""
+"""From this many bytes on a body is parsed and written in a thread."""
 
 _FINAL = frozenset({FaultKind.BAD_REQUEST})
-"""Failures that another provider would meet just as well."""
+"""Failures that every other provider would have too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """Where the answer goes: its head, then its pieces; `send` is told whether more follow."""
+    """Receives the answer: its head, then its parts; `send` is passed whether more follow."""
 
     start: Callable[[int, RawHeaders], Awaitable[None]]
     send: Callable[[bytes, bool], Awaitable[None]]
 
 
 class CutError(Exception):
-    """The answer broke off in the middle: the client is to see it broken off as well."""
+    """The answer broke off: the connection to the client is cut too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What all calls share."""
+    """Objects that all calls share."""
 
     settings: GatewaySettings
     upstream: Upstream
@@ -64,12 +64,12 @@ class Parts:
     clock: Clock
     backoff: Backoff
     without_usage: set[tuple[str, str]]
-    """Providers and models that refuse to be asked for the usage of a stream."""
+    """Providers and models that reject the option for the usage of a stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """What came of an attempt that failed, and the answer to give back if it was the last."""
+    """The outcome of a failed attempt, and the answer to return if it was the last."""
 
     error: ProviderError
     status: int
@@ -78,10 +78,10 @@ class _Failure:
 
 
 class Exchange:
-    """Answers one call. What happens is noted in `call`."""
+    """Answers one call and records the events in `call`."""
 
     def __init__(self, parts: Parts, call: Finished, sink: Sink, left: Callable[[], bool]) -> None:
-        """`left` says whether the client has left."""
+        """`left` reports whether the client has left."""
         self._parts = parts
         self._call = call
         self._sink = sink
@@ -167,7 +167,7 @@ class Exchange:
             attempt.end()
 
     async def _ask(self, endpoint: Endpoint) -> _Failure | None:
-        """Ask one provider until it answers or its attempts are used up; None: it was answered."""
+        """Call one provider until it answers or its attempts are used up; None: it was answered."""
         parts, retry = self._parts, 0
         while True:
             asks_usage = self._asks_for_usage(endpoint)
@@ -214,7 +214,7 @@ class Exchange:
         return attempt
 
     async def _attempt(self, attempt: Attempt, *, asks_usage: bool) -> _Failure | None:
-        """Make one request and pass its answer on; a failure while nothing was passed on yet."""
+        """Make one request and forward its answer; returns a failure if nothing was forwarded."""
         request, endpoint = self._call.request, attempt.endpoint
         headers = forwarded(request.headers)
         headers += authorization(endpoint)
@@ -242,17 +242,17 @@ class Exchange:
             return None
         finally:
             if not response.closed:
-                response.close()  # also where the client has left: the provider is to stop
+                response.close()  # also when the client has left: the provider should stop
 
     def _redirected(self, attempt: Attempt) -> ProviderError:
-        """A redirect: most clients would follow it, and send the prompt to another address."""
+        """Refuse a redirect: most clients would follow it and send the prompt elsewhere."""
         assert attempt.status is not None  # its answer has begun
         return provider_errors.from_response(
             attempt.endpoint, attempt.status, "", attempt.headers, 0.0
         )
 
     def _failed(self, attempt: Attempt, error: ProviderError) -> _Failure:
-        """The provider could not be reached, or broke off before its answer."""
+        """The failure when a provider is not reachable or broke off before its answer."""
         attempt.error, attempt.error_type = error.message, error.kind.value
         reported_span = RefusalError(
             error.message,
@@ -264,15 +264,15 @@ class Exchange:
         return _Failure(error, reported_span.status, json_headers(content), content)
 
     async def _refused(self, attempt: Attempt, response: "aiohttp.ClientResponse") -> _Failure:
-        """The provider answered with an error, which is given back if it is the last.
+        """The failure when a provider answers with an error, which is returned if it is the last.
 
-        It is given back as it came, but for the key of the provider, which some errors quote.
+        The error is returned unchanged except for the provider's key, which some errors quote.
         """
         endpoint = attempt.endpoint
         idle = endpoint.settings.idle_timeout
         pieces, size = [], 0
         try:
-            async with asyncio.timeout(idle):  # as a whole: pieces may come without end
+            async with asyncio.timeout(idle):  # limited as a whole: parts may come without end
                 async for piece in response.content.iter_any():
                     size += len(piece)
                     if size > _ERROR_LIMIT:
@@ -295,7 +295,7 @@ class Exchange:
         error = provider_errors.from_response(
             endpoint, response.status, _read_json(content), attempt.headers, now
         )
-        # Its length is what was read: an overlong one is cut.
+        # The length is what was read: a longer error is cut.
         headers = returned(response.raw_headers, measured=False, encoded=encoded)
         headers.append((b"content-length", str(len(content)).encode()))
         return _Failure(error, response.status, headers, content)
@@ -303,7 +303,7 @@ class Exchange:
     async def _pass_on(
         self, attempt: Attempt, response: "aiohttp.ClientResponse", *, filtered: bool
     ) -> None:
-        """Pass the pieces on as they come. Raises CutError when they end before their end."""
+        """Forward the parts as they arrive. Raises CutError when they break off."""
         event_stream = "event-stream" in attempt.headers.get("content-type", "").lower()
         filtering = UsageFilter() if filtered and event_stream and not _encoded(attempt) else None
         headers = returned(response.raw_headers, measured=filtering is None)
@@ -339,7 +339,7 @@ class Exchange:
             self._parts.cache.put(self._cache_key, kept)
 
     async def _start(self, status: int, headers: RawHeaders) -> None:
-        """Send the head, with what the gateway adds: which span it is, and what it decided."""
+        """Send the head, with the headers of the gateway: the span id and its decisions."""
         call = self._call
         call.reported_span = call.shown_span
         if call.attempts and (key := call.attempts[-1].endpoint.api_key):
@@ -361,14 +361,14 @@ class Exchange:
 
 
 async def read_body(content: bytes) -> Body:
-    """The body that these bytes are; a large one is read in a thread. Raises RefusalError."""
+    """Parse a body; a large one in a thread. Raises RefusalError."""
     if len(content) < _LARGE:
         return Body.read(content)
     return await asyncio.to_thread(Body.read, content)
 
 
 def json_headers(content: bytes) -> RawHeaders:
-    """The head of an answer of our own."""
+    """The headers of an answer of our own."""
     return [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(content)).encode()),
@@ -376,7 +376,7 @@ def json_headers(content: bytes) -> RawHeaders:
 
 
 def encoded(headers: Mapping[str, str]) -> RawHeaders:
-    """Headers as the wire has them; what no header can carry is replaced."""
+    """Headers in the form of HTTP; characters that a header cannot contain are replaced."""
     return [
         (name.encode("ascii"), "".join(c if c.isprintable() else "?" for c in value).encode())
         for name, value in headers.items()
@@ -392,7 +392,7 @@ def _encoded(attempt: Attempt) -> bool:
 
 
 def _refuses_usage(failure: _Failure) -> bool:
-    """Whether a provider does not know the one thing that was added to what the client said."""
+    """Whether a provider rejects the one option that the gateway added to the request."""
     return failure.status in (400, 422) and b"stream_options" in failure.content
 
 

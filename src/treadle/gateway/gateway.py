@@ -1,7 +1,6 @@
-"""The gateway as a whole, and as the ASGI application that its paths are served by.
+"""The gateway as a whole, and as the ASGI application that serves its paths.
 
-It is spoken to without a framework in between: what FastAPI does for a route takes longer than
-everything that is done here.
+There is no framework in between: FastAPI's work for one route takes longer than all the work here.
 """
 
 import asyncio
@@ -54,7 +53,7 @@ _OPERATIONS = {operation.path: operation for operation in Operation}
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How many calls were answered since the start, and how many are missing from the record."""
+    """How many calls were answered since the start, and how many were not recorded."""
 
     calls: int
     unrecorded: int
@@ -84,7 +83,7 @@ class Gateway:
         breakpoints_path: Path,
         clock: Clock | None = None,
     ) -> AsyncIterator[Self]:
-        """Open everything that it needs; without a `store` nothing is recorded."""
+        """Open all parts; without a `store` nothing is recorded."""
         clock = clock or SystemClock()
         loop = asyncio.get_running_loop()
         own = settings.gateway
@@ -132,7 +131,7 @@ class Gateway:
 
     @property
     def breakpoints(self) -> Breakpoints:
-        """The breakpoints, and what is held at them."""
+        """The breakpoints and their held calls."""
         return self._parts.breakpoints
 
     @property
@@ -140,9 +139,9 @@ class Gateway:
         return self._parts.budgets
 
     async def refusal(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> str | None:
-        """Why a chat request with this body cannot be made here, and what to do; None if it can.
+        """Why a chat request with this body is not possible here, and what to do; None if it is.
 
-        Nothing is sent to a model, but providers may be asked for their lists of models.
+        It sends nothing to a model, but may request the model lists of providers.
         """
         content = json.dumps(body).encode("ascii")
         request = CallRequest(
@@ -178,7 +177,7 @@ class Gateway:
         return f"Available here: {', '.join(similar)}."
 
     def health(self) -> Health:
-        """How well the calls are recorded."""
+        """How completely the calls are recorded."""
         loss = self._recorder.loss
         if loss is None:
             return Health(self._calls, 0, None)
@@ -250,7 +249,7 @@ class Gateway:
             if not client.has_left():
                 raise
             task = asyncio.current_task()
-            assert task is not None  # it is this very code that runs
+            assert task is not None  # this very code runs in a task
             task.uncancel()
         except Exception as error:  # a fault of ours, which is recorded as one
             call.refusal = 500, "internal_error", f"Unexpected {type(error).__name__}."
@@ -264,7 +263,7 @@ class Gateway:
         while True:
             try:
                 message = await receive()
-            except UsageError:  # the server itself takes no more than this
+            except UsageError:  # the server itself accepts no more than this
                 size = self._max_body + 1
                 break
             if message["type"] == "http.disconnect":
@@ -311,7 +310,7 @@ class Gateway:
 
 
 class _Client:
-    """The client of one call: what it is sent, and whether it is still there."""
+    """The client of one call: sends to it, and detects whether it has left."""
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive = receive
@@ -320,7 +319,7 @@ class _Client:
         self._watching: asyncio.Task[None] | None = None
 
     def watch(self) -> None:
-        """Cancel the present task when the client leaves."""
+        """Cancel the current task when the client leaves."""
         task = asyncio.current_task()
         assert task is not None  # only a task calls this
         self._watching = asyncio.create_task(self._watch(task))
@@ -378,14 +377,14 @@ def _text(value: bytes) -> str:
 
 
 def _query(scope: Message) -> str:
-    """The query with its question mark, without the token that is for this server alone."""
+    """The query with its question mark, without the token of this server."""
     query = scope["query_string"].decode("latin-1")
     kept = "&".join(part for part in query.split("&") if part and not part.startswith("token="))
     return f"?{kept}" if kept else ""
 
 
 def _key(headers: Mapping[str, str]) -> str | None:
-    """What the client authorizes itself with."""
+    """The client's own credentials."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
     key = key.strip() if scheme.lower() == "bearer" else ""
     return key or headers.get("api-key", "").strip() or None

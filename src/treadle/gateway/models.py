@@ -25,10 +25,10 @@ from treadle.llm.profiles import (
 )
 
 _LONGEST_REPLY = 512
-"""Tokens of a reply to a call that sets no limit; the small model rarely ends by itself."""
+"""Tokens of a reply to a call without a limit; the small model rarely stops by itself."""
 
 _SETTINGS = ProviderSettings(idle_timeout=600.0, max_retries=0)
-"""It reads a long prompt slowly, and what fails here fails again."""
+"""It reads a long prompt slowly, and a failure would repeat."""
 
 
 class EmbeddedServer:
@@ -40,11 +40,11 @@ class EmbeddedServer:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """What it serves: nothing where it is not installed. Does not start it."""
+        """The models that it serves; empty if it is not installed. Does not start it."""
         return () if missing_parts() else (MODEL_NAME,)
 
     async def endpoint(self) -> Endpoint:
-        """Where it is; takes seconds the first time. Raises ProviderError without its parts."""
+        """Its endpoint; takes seconds the first time. Raises ProviderError if parts are missing."""
         async with self._lock:
             if self._server is None:
                 self._server = await asyncio.to_thread(start_server, longest_reply=_LONGEST_REPLY)
@@ -53,7 +53,7 @@ class EmbeddedServer:
 
     async def close(self) -> None:
         server, self._server = [self._server], None
-        # The engine stops when its last reference goes, which takes a moment: not on this loop.
+        # The engine stops with its last reference, which takes a moment: not on this loop.
         await asyncio.to_thread(server.clear)
 
 
@@ -64,12 +64,12 @@ _COMPARED = 2_000
 """Models that a name is compared with: comparing one takes some 10 µs."""
 
 _ERROR_SECONDS = 10.0
-"""How long a provider that did not answer is left alone."""
+"""How long a provider that did not answer is not called again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What one provider lists, by the ids that it gives; or why it lists nothing."""
+    """The models of one provider by their ids, or why there are none."""
 
     provider: str
     entries: Mapping[str, Entry] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Listed:
 
 
 class Models:
-    """Asks the providers for their models, and remembers what they say for a while."""
+    """Requests the model lists of providers and caches them for a while."""
 
     def __init__(
         self,
@@ -99,12 +99,12 @@ class Models:
         self._lock = asyncio.Lock()
 
     async def listed(self) -> list[Listed]:
-        """What each provider in reach lists; those that are asked are asked at once.
+        """The models of each reachable provider, requested concurrently.
 
-        The embedded model comes last where it is installed, as where nobody names a model.
+        The embedded model is last if it is installed, as it is when no model is named.
         """
         async with self._lock:
-            if (keys := saved_keys.stamp()) != self._keys:  # one was entered or deleted meanwhile
+            if (keys := saved_keys.stamp()) != self._keys:  # a key was entered or deleted meanwhile
                 self._keys = keys
                 self._kept.clear()
                 self._local = None
@@ -115,7 +115,7 @@ class Models:
             return listed
 
     async def provider_of(self, model: str) -> str | None:
-        """The first provider that lists a model by that id. One that says so itself goes first."""
+        """The first provider that lists a model by that id. A provider in the id goes first."""
         for name, own in self._settings.providers.items():
             if model in own.models:
                 return name
@@ -123,15 +123,15 @@ class Models:
         return next((each.provider for each in listed if model in each.entries), None)
 
     async def lacks(self, provider: str, model: str) -> bool:
-        """Whether the provider lists its models and has none of that id.
+        """Whether the provider lists its models, and none of them has that id.
 
-        A server of one model serves it under any name, so its list says nothing.
+        A server of one model serves it under any name, so its list proves nothing.
         """
         listed = next((each for each in await self.listed() if each.provider == provider), None)
         return listed is not None and len(listed.entries) > 1 and model not in listed.entries
 
     async def similar(self, model: str) -> list[str]:
-        """Up to three models that are available here, as PROVIDER/MODEL, most similar first."""
+        """Up to three available models, as PROVIDER/MODEL, most similar first."""
         available = [
             f"{each.provider}/{name}"
             for each in await self.listed()
@@ -201,7 +201,7 @@ def _configured(models: tuple[str, ...]) -> dict[str, Entry]:
 
 
 def as_list(listed: list[Listed], routes: Mapping[str, object]) -> dict[str, object]:
-    """The answer to `GET /v1/models`: routes, then PROVIDER/MODEL of all, and who failed."""
+    """The answer to `GET /v1/models`: routes, then PROVIDER/MODEL of all, and failed providers."""
     data: list[Entry] = [_entry(name, {}, "treadle") for name in routes]
     for each in listed:
         data += [_entry(f"{each.provider}/{m}", e, each.provider) for m, e in each.entries.items()]

@@ -7,7 +7,7 @@ from treadle.errors import TreadleError
 
 
 class RefusalError(TreadleError):
-    """A call that is not passed on. `status` is of HTTP; `code` says why, for programs."""
+    """A call that is not forwarded. `status` is of HTTP; `code` is the reason for programs."""
 
     def __init__(
         self,
@@ -45,4 +45,4 @@ _TYPES = {
     415: "invalid_request_error",
     429: "insufficient_quota",
 }
-"""As OpenAI names them."""
+"""OpenAI's error type for a status."""

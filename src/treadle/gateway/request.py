@@ -11,17 +11,17 @@ from treadle.gateway.refusals import RefusalError
 from treadle.spans.span import given_labels
 
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?")
-"""W3C Trace Context, section 3.2; later versions may have more behind the flags."""
+"""W3C Trace Context, section 3.2; later versions may append fields."""
 
 _ID_LIMIT = 256
-"""Characters of a thread's or run's id; what is longer is no id."""
+"""Characters of a thread or run id; a longer one is ignored."""
 _LABEL_LIMIT = 128
 _LABELS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class TraceContext:
-    """Where a call stands. `parent_id` is the client's own span, if it told of one."""
+    """The trace context of a call. `parent_id` is the client's own span, if it sent one."""
 
     trace_id: str
     parent_id: str | None
@@ -31,7 +31,7 @@ class TraceContext:
 
 
 def read_context(headers: Mapping[str, str]) -> TraceContext:
-    """What the headers, by names in lower case, say; what makes no sense is passed over."""
+    """Parse the headers, whose names are in lower case; invalid values are ignored."""
     parent = _parent(headers.get("traceparent", ""))
     trace_id, parent_id = parent or (_new_id(128), None)
     labels = (label.strip()[:_LABEL_LIMIT] for label in headers.get("x-label", "").split(","))
@@ -45,19 +45,20 @@ def read_context(headers: Mapping[str, str]) -> TraceContext:
 
 
 def new_span_id() -> str:
-    """An id of a span as OpenTelemetry wants it: 8 bytes."""
+    """A span id of OpenTelemetry: 8 bytes."""
     return _new_id(64)
 
 
 def traceparent(trace_id: str, span_id: str) -> str:
-    """The header that makes whoever gets it a child of that span."""
+    """The header that makes the receiver's span a child of that span."""
     return f"00-{trace_id}-{span_id}-01"
 
 
 def _new_id(bits: int) -> str:
     """Random bits in hex, not all of them 0.
 
-    They have to differ, not to be secret; the system's random numbers cost a turn of all threads.
+    They must differ but need not be secret; random numbers of the system would make all threads
+    wait.
     """
     return f"{random.getrandbits(bits) or 1:0{bits // 4}x}"
 
@@ -80,17 +81,17 @@ def _id(text: str | None) -> str | None:
 
 
 USAGE_OPTION = ',"stream_options":{"include_usage":true}'
-"""What is put behind everything else in a body to ask for the usage of a stream."""
+"""Appended to the end of a body to request the usage of a stream."""
 
 _KEY_MINIMUM = 8
-"""Characters; what is shorter is a word that is anywhere."""
+"""Characters; a shorter key is a word that may occur anywhere."""
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _scan = json.JSONDecoder().raw_decode
 
 
 class Operation(StrEnum):
-    """What a client may ask for; the names are those of recorded operations."""
+    """The operations of clients; the names are those of recorded operations."""
 
     CHAT = "chat"
     RESPONSES = "responses"
@@ -98,27 +99,27 @@ class Operation(StrEnum):
 
     @property
     def path(self) -> str:
-        """The path behind the address of a provider."""
+        """The path after the address of a provider."""
         return "/chat/completions" if self is Operation.CHAT else f"/{self.value}"
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The body of a call. Its text is kept as it came, so that nothing in it changes on the way.
+    """The body of a call. Its text is kept as it arrived, so that forwarding changes nothing.
 
-    Bytes that are no UTF-8 stand in `text` as lone surrogates (`surrogateescape`).
+    Bytes that are not UTF-8 are lone surrogates in `text` (`surrogateescape`).
     """
 
     text: str
     values: Mapping[str, object]
     models: tuple[tuple[int, int], ...]
-    """Where in the text the names of the model stand."""
+    """The positions of the model's name in the text."""
     end: int
-    """Where its last brace stands."""
+    """The position of the last brace."""
 
     @classmethod
     def read(cls, content: bytes) -> "Body":
-        """Read a body, which takes a while when it is large. Raises RefusalError."""
+        """Parse a body, which takes a while when it is large. Raises RefusalError."""
         text = content.decode("utf-8", "surrogateescape")
         try:
             return cls._scanned(text)
@@ -153,7 +154,7 @@ class Body:
             at = _expect(text, at, ",")
 
     def written(self, model: str, *, ask_for_usage: bool) -> bytes:
-        """The bytes to send: those that came, but for another model's name and that question."""
+        """The bytes to send: the original ones, with another model name or the usage option."""
         pieces, at = [], 0
         if self.values.get("model") != model:
             for start, end in self.models:
@@ -178,7 +179,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _expect(text: str, at: int, mark: str) -> int:
-    """Where the next thing stands behind `mark`."""
+    """The position of the next value after `mark`."""
     at = _skip(text, at)
     if text[at] != mark:
         raise ValueError(f"expected {mark}")
@@ -187,7 +188,7 @@ def _expect(text: str, at: int, mark: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """A call. Names of headers are in lower case; `key` is what the client brought as its own."""
+    """A call. Names of headers are in lower case; `key` is the client's own key."""
 
     operation: Operation
     content: bytes
@@ -199,7 +200,7 @@ class CallRequest:
 
     @property
     def model(self) -> str:
-        """The model as the client names it. Raises RefusalError where it names none."""
+        """The model as the client names it. Raises RefusalError if it names none."""
         name = self.body.values.get("model")
         if not isinstance(name, str) or not name.strip():
             raise RefusalError(
@@ -217,19 +218,19 @@ class CallRequest:
 
     @property
     def tools(self) -> tuple[Mapping[str, object], ...]:
-        """The tools that are offered, as they are offered."""
+        """The offered tools, as the client sent them."""
         offered = self.body.values.get("tools") or self.body.values.get("functions")
         tools = offered if isinstance(offered, list) else []
         return tuple(tool for tool in tools if isinstance(tool, Mapping))
 
     @property
     def images(self) -> bool:
-        """Whether there are images in it. In a text these words would have a backslash."""
+        """Whether it has images. In a JSON text these words would have a backslash."""
         return b'"image_url"' in self.content or b'"input_image"' in self.content
 
     @property
     def lacks_usage(self) -> bool:
-        """Whether it is a stream that will not tell its usage unless it is asked."""
+        """Whether it is a stream that reports its usage only if it is requested."""
         silent = self.operation is Operation.CHAT and self.stream
         return silent and "stream_options" not in self.body.values
 

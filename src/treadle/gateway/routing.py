@@ -27,22 +27,22 @@ from treadle.llm.profiles import (
 from treadle.llm.provider_errors import FaultKind, ProviderError
 
 _NAMED = 20
-"""Models that are named to a client that asked for another one."""
+"""Models that a refusal suggests to a client that named an unknown one."""
 
 _CLIENT_KEY = "the-key-of-the-client"
-"""Stands for a provider's key where the client brings one."""
+"""Placeholder for a provider's key when the client brings one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Whom to ask, one after the other while they fail. `route` is the rule that says so."""
+    """The endpoints to call, one after the other while they fail. `route` is the rule behind it."""
 
     targets: tuple[Endpoint, ...]
     route: str | None = None
 
 
 class Router:
-    """Finds the targets of calls. `draw` decides where routes have weights."""
+    """Finds the targets of calls. `draw` decides between targets with weights."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Router:
         self._keys = saved_keys.stamp()
 
     async def plan(self, request: CallRequest) -> Plan:
-        """Whom to ask. Raises RefusalError, which names what there is."""
+        """The targets of a call. Raises RefusalError, which names the available models."""
         name = request.model
         for route_name, route in self._settings.gateway.routes.items():
             if _fits(route_name, route, request):
@@ -84,7 +84,7 @@ class Router:
             wanted = request.model.removeprefix(f"{provider}/") if model == "*" else model
             try:
                 targets.append(await self._endpoint(provider, wanted, request))
-            except RefusalError as error:  # the others may still be asked
+            except RefusalError as error:  # the others may still work
                 problem = problem or error
         if not targets:
             assert problem is not None  # a route has targets
@@ -92,7 +92,7 @@ class Router:
         return tuple(targets)
 
     def _order(self, route: GatewayRoute) -> Sequence[str]:
-        """The targets as they are, or drawn by their weights; those of weight 0 come last."""
+        """The targets in order, or drawn by their weights; those of weight 0 come last."""
         if not route.weights:
             return route.to
         weighed = list(zip(route.to, route.weights, strict=True))
@@ -129,17 +129,17 @@ class Router:
             raise _unusable(error, provider) from error
 
     def _own_key(self, request: CallRequest) -> str | None:
-        """The client's own key for the provider, where such keys are passed on."""
+        """The client's own key for the provider, if such keys are forwarded."""
         return request.key if self._settings.gateway.pass_client_keys else None
 
     def _env_with(self, provider: str, key: str | None) -> Mapping[str, str]:
-        """The environment with this key for the provider, whose own one may be missing."""
+        """The environment with this key for the provider, whose own key may be missing."""
         name = variable_of(self._settings, provider) if key is not None else None
         return {**self._env, name: key} if name and key is not None else self._env
 
     async def _endpoint(self, provider: str, model: str, request: CallRequest) -> Endpoint:
         own_key = self._own_key(request)
-        if (keys := saved_keys.stamp()) != self._keys:  # one was entered or deleted meanwhile
+        if (keys := saved_keys.stamp()) != self._keys:  # a key was entered or deleted meanwhile
             self._keys = keys
             self._endpoints.clear()
         key = provider, own_key is not None
@@ -149,7 +149,7 @@ class Router:
                 endpoint = await self._connected(provider, model, with_key=own_key is not None)
             except TreadleError as error:
                 raise _unusable(error, provider) from error
-            if provider != EMBEDDED:  # which has one model, to be asked for by its name
+            if provider != EMBEDDED:  # which has one model, requested by its name
                 self._endpoints[key] = endpoint
         if own_key is not None:
             return replace(endpoint, model=model, api_key=own_key)
@@ -189,12 +189,12 @@ def _fits(name: str, route: GatewayRoute, request: CallRequest) -> bool:
 
 
 def matches(patterns: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether one of the names fits one of the patterns."""
+    """Whether one of the names matches one of the patterns."""
     return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
 
 
 def _unusable(error: TreadleError, provider: str) -> RefusalError:
-    """A provider that cannot be asked, in OpenAI's shape."""
+    """The refusal for a provider that cannot be called."""
     status, code = 404, "model_not_found"
     if isinstance(error, ProviderError):
         missing_key = error.kind is FaultKind.AUTHENTICATION

@@ -24,20 +24,20 @@ from treadle.gateway.refusals import RefusalError
 
 HEADER = "x-treadle-hop"
 _MOST = 8
-"""Gateways on the way of a call: more of them are a loop that is not seen as one."""
+"""The most gateways on the way of a call: more are an undetected loop."""
 
 _before: ContextVar[str] = ContextVar("before", default="")
-"""The names that came with the call that this task answers."""
+"""The gateway names in the header of the call that this task answers."""
 
 
 class Hops:
-    """The way of calls through this gateway."""
+    """Tracks the way of calls through this gateway."""
 
     def __init__(self) -> None:
         self.own = secrets.token_hex(8)
 
     def onward(self) -> tuple[str, str]:
-        """The header for the requests that the call being answered here leads to."""
+        """The header for requests that result from the current call."""
         before = _before.get()
         return HEADER, f"{before}, {self.own}" if before else self.own
 
@@ -67,27 +67,27 @@ _HOP_BY_HOP = frozenset({
     "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
     "te", "trailer", "transfer-encoding", "upgrade",
 })  # fmt: skip
-"""RFC 9110, section 7.6.1: they speak of one connection."""
+"""RFC 9110, section 7.6.1: headers of one connection."""
 
 _OURS = frozenset({
     "host", "content-length", "expect", "authorization", "api-key", "x-api-key", "cookie", "origin",
     "referer", "forwarded", "x-real-ip", "x-thread-id", "x-run-id", "x-label", "traceparent",
     "tracestate", "baggage", "accept-encoding",
 })  # fmt: skip
-"""Headers of a request that are meant for the gateway, or about who calls it."""
+"""Headers of a request that are meant for the gateway, or describe its client."""
 
 _THEIRS = frozenset({
     "date", "server", "set-cookie", "location", "refresh", "strict-transport-security", "alt-svc",
     "x-trace-id", "x-span-id",
 })  # fmt: skip
-"""Headers of an answer that speak of another host than the client called."""
+"""Headers of an answer that refer to another host than the client called."""
 
 _READABLE = frozenset({"gzip", "deflate", "identity"})
-"""Encodings of which a copy can be read for the trace."""
+"""Encodings of which a copy can be decoded for the trace."""
 
 
 def forwarded(headers: Iterable[tuple[str, str]]) -> Headers:
-    """The headers of a request to send on. Names are in lower case."""
+    """The headers of a request to forward. Names are in lower case."""
     given = list(headers)
     named = {
         name.strip().lower()
@@ -108,7 +108,7 @@ def forwarded(headers: Iterable[tuple[str, str]]) -> Headers:
 def returned(
     headers: Iterable[tuple[bytes, bytes]], *, measured: bool, encoded: bool = True
 ) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer to give back; without its length unless it is `measured`.
+    """The headers of an answer to return; without its length unless it is `measured`.
 
     Without its encoding unless it is still `encoded`.
     """
@@ -132,18 +132,18 @@ def _encodings(values: Iterable[str]) -> str:
 
 
 _WHOLE_FACTOR = 10
-"""An answer without streaming shows no sign of life, so it may take this many idle times."""
+"""An answer without streaming is silent until it is complete, so it gets this many idle times."""
 _IDLE_CONNECTION = 15.0
 """Seconds that a connection is kept for the next call; most servers keep one longer."""
 _PIECE = 256_000
 """Bytes of a large body that are written at once."""
 _HEADER_LIMIT = 65_536
 _ANSWER_LIMIT = 16_000_000
-"""Bytes of an answer that is read whole, such as a list of models."""
+"""Bytes of an answer that is read completely, such as a list of models."""
 
 
 class Upstream:
-    """The way to all providers while it is entered. Nothing is followed, decoded or retried."""
+    """HTTP connections to all providers while entered. Redirects, decoding and retries are off."""
 
     def __init__(self) -> None:
         self.hops = Hops()
@@ -175,7 +175,7 @@ class Upstream:
         *,
         stream: bool,
     ) -> "aiohttp.ClientResponse":
-        """The answer once its head is there; close or release it. Raises ProviderError."""
+        """The answer after its head has arrived; close or release it. Raises ProviderError."""
         idle = endpoint.settings.idle_timeout * (1 if stream else _WHOLE_FACTOR)
         length = ("content-length", str(len(body)))
         data = body if len(body) <= _PIECE else _pieces(body)
@@ -238,7 +238,7 @@ class Upstream:
         return self._proxies[endpoint.base_url]
 
     async def _new_session(self, endpoint: Endpoint) -> "aiohttp.ClientSession":
-        """The connections to this machine, or those to all others, which want authorities."""
+        """The connections to this machine, or those to all others, which need certificates."""
         import aiohttp
 
         near = endpoint.loopback
@@ -279,7 +279,7 @@ def authorization(endpoint: Endpoint) -> list[tuple[str, str]]:
 
 
 def fault(endpoint: Endpoint, error: BaseException, idle: float) -> ProviderError:
-    """What went wrong with a connection, in our own terms."""
+    """The error of a connection as a ProviderError."""
     import aiohttp
 
     if isinstance(error, aiohttp.ConnectionTimeoutError):
@@ -301,7 +301,7 @@ async def _pieces(body: bytes) -> AsyncIterator[bytes]:
 
 
 def _proxy_for(base_url: str) -> str | None:
-    """The proxy that `HTTPS_PROXY` and its like, or the system, name for an address."""
+    """The proxy for an address, by `HTTPS_PROXY` and similar variables or the system."""
     parts = urlsplit(base_url)
     if proxy_bypass(parts.hostname or ""):
         return None
@@ -310,7 +310,7 @@ def _proxy_for(base_url: str) -> str | None:
 
 
 def _trusted() -> "ssl.SSLContext":
-    """The authorities that the runtime trusts too. Slow: call it in a thread."""
+    """The certificate authorities that the runtime trusts. Slow: call it in a thread."""
     import httpx2
 
     return httpx2.create_ssl_context()
