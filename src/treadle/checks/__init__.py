@@ -1,1 +1,1 @@
-"""Checks: build, test and lint commands of a project, run and read."""
+"""Checks: build, test and lint commands of a project, run and parsed."""

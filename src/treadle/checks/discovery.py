@@ -22,11 +22,11 @@ CONFIGURATION = "configuration"
 
 
 def find_checks(root: Path, settings: CheckSettings) -> tuple[Check, ...]:
-    """The checks of the project at `root`, configured ones first; no name comes twice.
+    """The checks of the project at `root`, configured ones first, with unique names.
 
-    A configured check takes the place of a found one of its name; one without a command only
-    changes the time limit. Reads a few files at the root and runs nothing. A project file that
-    cannot be read tells of no check.
+    A configured check replaces a found one of its name; one without a command only changes the time
+    limit. It reads a few files at the root and runs nothing. A project file that cannot be read has
+    no checks.
     """
     project = _Project(root, settings.timeout)
     found = {check.name: check for find in _FINDERS for check in find(project)}
@@ -60,11 +60,11 @@ class _Project:
         self.pyproject = self._toml("pyproject.toml")
 
     def has(self, *names: str) -> str | None:
-        """The first of the files that is there."""
+        """The first existing one of the files."""
         return next((name for name in names if (self._root / name).is_file()), None)
 
     def text(self, name: str) -> str:
-        """The text of a file; empty where it is missing, too large, or not to be read."""
+        """The text of a file; empty if it is missing, too large or unreadable."""
         path = self._root / name
         try:
             data = read_regular(str(path), MAX_FILE_BYTES + 1)
@@ -73,7 +73,7 @@ class _Project:
         return "" if len(data) > MAX_FILE_BYTES else data.decode("utf-8-sig", "replace")
 
     def json(self, name: str) -> dict[str, Any]:
-        """The object in a JSON file; empty where there is none."""
+        """The object in a JSON file; empty if there is none."""
         try:
             value = json.loads(self.text(name) or "{}")
         except (ValueError, RecursionError):
@@ -95,7 +95,7 @@ class _Project:
             return None
 
     def has_python_tests(self) -> str | None:
-        """The folder `tests` or `test`, where it holds a test of pytest's naming."""
+        """The folder `tests` or `test`, if it contains a file that pytest collects."""
         for folder in ("tests", "test"):
             below = self._root / folder
             for pattern in ("test_*.py", "*_test.py", "*/test_*.py"):
@@ -196,7 +196,7 @@ def _node(project: _Project) -> Iterator[Check]:
 
 
 _NO_TEST = "no test specified"
-"""Is in the script that `npm init` writes, which only fails."""
+"""Part of the script that `npm init` writes, which only fails."""
 
 
 def _go(project: _Project) -> Iterator[Check]:

@@ -17,7 +17,7 @@ _KEY_WORDS = re.compile(
     r"(?:^|_)(?:[A-Z0-9]*(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE)S?"
     r"|(?:API|ACCESS|AUTH|PRIVATE|SECRET)?KEYS?|PASS|PWD|PAT|CREDENTIALS?|CREDS|COOKIES?|JWT|BEARER)(?:_|$)"
 )
-"""A word of a variable's name, in capitals, that says that its value is a key or a password."""
+"""A word, in capitals, that marks a variable as a key or a password."""
 
 _NO_KEYS = frozenset({"PWD", "OLDPWD"})
 
@@ -29,17 +29,17 @@ _PLAIN = {
     "GIT_TERMINAL_PROMPT": "0",
     "PYTHONUNBUFFERED": "1",
 }
-"""What lets programs write plain text for nobody at a terminal, and write it at once."""
+"""Makes programs print plain text without buffering."""
 
 _COLOURS = ("FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS")
 
 _PROGRAM_FOLDERS = (".venv/bin", "venv/bin", "node_modules/.bin")
-"""Where projects keep the programs that they installed for themselves."""
+"""Folders in which projects install their own programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The variables that a check gets, and the names of those that were kept from it."""
+    """The variables that a check gets, and the names of the removed ones."""
 
     variables: Mapping[str, str]
     withheld: tuple[str, ...] = ()
@@ -52,11 +52,11 @@ def check_environment(
     secret: Collection[str] = (),
     keep: Collection[str] = (),
 ) -> Environment:
-    """`environment` for a check of the project at `root`.
+    """The environment for a check of the project at `root`.
 
-    Variables are left out whose names or values look like keys, and those named in `secret`;
-    those named in `keep` stay in any case. Programs of the project's own environments come first
-    in PATH, of which only absolute folders are kept.
+    Variables whose names or values look like keys are removed, and those named in `secret`; those
+    named in `keep` stay. Programs of the project's own environments come first in PATH, which keeps
+    only absolute folders.
     """
     withheld = tuple(
         sorted(
@@ -90,10 +90,10 @@ def _is_secret(name: str, value: str) -> bool:
 
 
 def in_copy(variables: Mapping[str, str], root: Path, tree: Path) -> dict[str, str]:
-    """`variables` for a check that runs in `tree`, a copy of the project at `root`.
+    """The variables for a check that runs in `tree`, a copy of the project at `root`.
 
-    Python is told to import the copy's own packages where an editable installation, or PYTHONPATH,
-    names folders of the project.
+    Python imports the copy's own packages if an editable installation, or PYTHONPATH, names folders
+    of the project.
     """
     given = [Path(each) for each in variables.get("PYTHONPATH", "").split(os.pathsep) if each]
     named = [*given, *_editable(variables, root), root / "src"]
@@ -106,7 +106,7 @@ def in_copy(variables: Mapping[str, str], root: Path, tree: Path) -> dict[str, s
 
 
 def _editable(variables: Mapping[str, str], root: Path) -> Iterator[Path]:
-    """Folders of the project that the Python environment in use imports from.
+    """Folders of the project from which the current Python environment imports.
 
     An editable installation is a `.pth` file that names them, or, from setuptools, a module that
     maps each package to its folder.
@@ -124,7 +124,7 @@ def _editable(variables: Mapping[str, str], root: Path) -> Iterator[Path]:
 
 
 def _text(path: Path) -> str:
-    """The text of a file of a Python environment, which may be the repository's own."""
+    """The text of a file of a Python environment, which may be in the repository."""
     try:
         return read_regular(str(path), _MOST_BYTES).decode("utf-8", "replace")
     except OSError:
@@ -141,13 +141,13 @@ _LOADING = (
     "RUSTFLAGS", "RUSTC_WRAPPER", "BASH_ENV", "ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT",
     "DYLD_INSERT_LIBRARIES", "DYLD_LIBRARY_PATH",
 )  # fmt: skip
-"""Variables that decide what code a program loads."""
+"""Variables that decide which code a program loads."""
 
 
 def program_of(name: str, root: Path, variables: Mapping[str, str]) -> Program | None:
-    """The program that `name` starts in the repository at `root`; None where there is none.
+    """The program that `name` starts in the repository at `root`; None if there is none.
 
-    Blocks. One that is, or that leads, inside of the repository has the hash of its content.
+    Blocks. A program inside the repository, or a link into it, has the hash of its content.
     """
     found = find_program(name, root, variables)
     if found is None:
@@ -161,13 +161,13 @@ def program_of(name: str, root: Path, variables: Mapping[str, str]) -> Program |
 
 
 def _digest(path: Path) -> str:
-    """A hash of the content, of which only a part is in memory: a repository chooses its size."""
+    """The hash of the content, read in blocks: a repository decides how large it is."""
     with path.open("rb") as file:
         return file_digest(file, partial(blake2b, digest_size=32)).hexdigest()
 
 
 def _environment(root: Path, variables: Mapping[str, str]) -> str:
-    """A hash of what decides which code is loaded: some variables, and folders of the project."""
+    """The hash of what decides which code is loaded: some variables, and folders of the project."""
     folders = variables.get("PATH", "").split(os.pathsep)
     parts = [f"{name}={variables[name]}" for name in _LOADING if variables.get(name)]
     parts += [folder for folder in folders if Path(folder).is_relative_to(root)]

@@ -13,10 +13,10 @@ CheckKind = Literal["test", "build", "lint", "types"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A command that may be run to learn how a project is.
+    """A command that checks a project.
 
-    `argv` is the program and its arguments, which no shell reads. `origin` says where it is from:
-    a file of the project, or the configuration. `timeout` is in seconds.
+    `argv` is the program and its arguments; no shell reads them. `origin` is the file that defines
+    it, or the configuration. `timeout` is in seconds.
     """
 
     name: str
@@ -27,19 +27,19 @@ class Check:
     parser: CheckParser = "auto"
     takes_paths: bool = False
     targets: tuple[str, ...] = ()
-    """What it is about where no paths are given."""
+    """The default paths."""
 
     def words(self, paths: Sequence[str] = ()) -> tuple[str, ...]:
         """The program and all its arguments."""
         return (*self.argv, *(paths or self.targets))
 
     def command(self, paths: Sequence[str] = ()) -> str:
-        """The command as a person would type it, for rules of approval and for showing."""
+        """The command as a person would type it, for approval rules and for display."""
         return shlex.join(self.words(paths))
 
 
 class Severity(StrEnum):
-    """How much a diagnostic matters."""
+    """The severity of a diagnostic."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -48,10 +48,10 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """What a tool says about a place. Lines and columns count from 1, None where none is told.
+    """A message of a tool with its location. Lines and columns count from 1; None if unknown.
 
-    `file` is relative to the root, POSIX; what lies outside keeps its absolute path. `code` is the
-    tool's own name for it: a rule, an error number, or the id of a test.
+    `file` is relative to the root, POSIX; a file outside has an absolute path. `code` is the tool's
+    own name of the problem: a rule, an error number, or the id of a test.
     """
 
     file: str
@@ -64,7 +64,7 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read out of an output: the first diagnostics, how many there were, and counts.
+    """The parsed output: the first diagnostics, their number, and counts.
 
     `counts` are the tool's own totals by its own names, such as passed and failed.
     """
@@ -78,8 +78,8 @@ class Reading:
 class Output:
     """The beginning and the end of an output, in lines without colours and line ends.
 
-    `lines` counts all that was for people to read. Where lines between the two are gone, `head`
-    holds the first; where none are, `tail` holds all.
+    `lines` counts all lines for people. If lines in the middle were dropped, `head` contains the
+    first ones; otherwise `tail` contains all.
     """
 
     head: tuple[str, ...] = ()
@@ -94,15 +94,15 @@ class CheckStatus(StrEnum):
     FAILED = "failed"
     TIMED_OUT = "timed_out"
     ERROR = "error"
-    """The program could not be started, or was ended by a signal that was not ours."""
+    """The program could not be started, or another process ended it by a signal."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRun:
-    """A check that ran. `exit_status` is None where there is none: a time-out, a signal.
+    """A finished run. `exit_status` is None after a time-out or a signal.
 
     `withheld` are the names of the environment variables that the program did not get. `scratch`
-    says that it ran in a copy.
+    states that it ran in a copy.
     """
 
     check: Check

@@ -13,14 +13,14 @@ from typing import Any
 from treadle.clock import Clock
 
 MARK = "CHECK_OF_TREADLE"
-"""The environment variable by which the processes of a run are known, wherever they moved."""
+"""The environment variable that marks all processes of a run."""
 
 GRACE = 2.0
 """Seconds between the request to end processes and killing them."""
 
 _POLL = 0.05
 _ROUNDS = 40
-"""Of killing: a process may start another one in the moment in which it is found."""
+"""Rounds of killing: a process may start another one while it is being killed."""
 
 _PROC = Path("/proc")
 
@@ -39,18 +39,18 @@ end_all TERM
 sleep 2
 end_all KILL
 """
-"""Hears of a process group, waits until its input ends, and then ends the group and what bears the
-mark: the end may come before the group could be told."""
+"""The program of the watcher: it reads a process group, waits until its input ends, and then ends
+the group and marked processes. The input may end before the group arrives."""
 
 
 @asynccontextmanager
 async def watching(mark: str) -> AsyncIterator[Callable[[int], None]]:
-    """Gives a function to call with the id of a process group, which is ended with this process.
+    """Gives a function that registers a process group, which ends with this process.
 
-    So is every process that bears `mark`, where the system shows their environment (Linux).
+    Every process with the `mark` ends too, where the system shows environments (Linux).
 
-    A small process holds one end of a pipe whose other end only this process has, so it hears
-    also of a `kill -9`. Once this is left, nobody watches any more.
+    A small process holds one end of a pipe whose other end only this process has, so it notices
+    even a `kill -9`. After the context is left, nobody watches any more.
     """
     receiving, sending = os.pipe()
     try:
@@ -70,7 +70,7 @@ async def watching(mark: str) -> AsyncIterator[Callable[[int], None]]:
             yield partial(_tell, sending)
         finally:
             with suppress(ProcessLookupError):
-                watcher.kill()  # before its input ends, or it would do its work
+                watcher.kill()  # before its input ends, or it would act
             await watcher.wait()
     finally:
         os.close(receiving)
@@ -82,10 +82,10 @@ def _tell(pipe: int, group: int) -> None:
 
 
 async def end_all(group: int, mark: str, clock: Clock) -> None:
-    """End every process of the session and process group `group`, and all that bear `mark`.
+    """End every process of the session and process group `group`, and all with the `mark`.
 
-    They are told to end, and killed after `GRACE` seconds on `clock`. Where the system shows the
-    environment of processes (Linux), those are found as well that left the group.
+    They are asked to end, and killed after `GRACE` seconds on `clock`. Where the system shows the
+    environment of processes (Linux), processes that left the group are found too.
     """
     try:
         if not await asyncio.to_thread(_signal, group, mark, signal.SIGTERM):
@@ -98,14 +98,14 @@ async def end_all(group: int, mark: str, clock: Clock) -> None:
         for _ in range(_ROUNDS):
             if not await asyncio.to_thread(_signal, group, mark, signal.SIGKILL):
                 return
-            await asyncio.sleep(_POLL)  # the system's own time to remove them
-    except asyncio.CancelledError:  # the loop itself ends: nothing can be waited for
+            await asyncio.sleep(_POLL)  # the system needs time to remove them
+    except asyncio.CancelledError:  # the loop itself ends: waiting is not possible
         _signal(group, mark, signal.SIGKILL)
         raise
 
 
 def _signal(group: int, mark: str, number: int) -> bool:
-    """Send a signal (0: none) to all that still run; whether there were any."""
+    """Send a signal (0: none) to all running processes; returns whether there were any."""
     if not _PROC.is_dir():
         try:
             os.killpg(group, number)
@@ -120,12 +120,12 @@ def _signal(group: int, mark: str, number: int) -> bool:
 
 
 def _living(group: int, mark: bytes) -> Iterator[int]:
-    """The processes of a run, by what the system tells of all processes; none that has ended."""
+    """The running processes of a run, by the system's list of all processes."""
     for folder in _PROC.iterdir():
         if not folder.name.isdecimal():
             continue
-        with suppress(OSError):  # it has just ended, or is somebody else's
-            # Behind the name, which may hold anything: the state, its parent, group and session.
+        with suppress(OSError):  # it has just ended, or belongs to another user
+            # After the name, which may contain anything: the state, its parent, group and session.
             fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
             if fields[0] in b"ZX":
                 continue
@@ -137,7 +137,7 @@ def _living(group: int, mark: bytes) -> Iterator[int]:
 
 
 async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Await `work`, which goes on when the caller is cancelled meanwhile; then that is told."""
+    """Complete `work` even if the caller is cancelled meanwhile; then raise CancelledError."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

@@ -21,12 +21,12 @@ from treadle.errors import NotFoundError, TreadleError
 from treadle.ids import new_id
 
 MAX_LINE_BYTES = 1 << 18
-"""Of one line; the rest of it is dropped. Messages for programs seldom take a tenth of it."""
+"""Bytes of one line; the rest is dropped. Messages for programs rarely need a tenth of it."""
 
 HEAD_LINES = 60
 TAIL_LINES = 300
 SHOWN_CHARACTERS = 600
-"""Of a line that is kept to be shown."""
+"""Characters of a line that are shown."""
 
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # colours, movements
@@ -34,11 +34,11 @@ _ESCAPES = re.compile(
     r"|[@-Z\\^_]?)"
 )
 _CONTROLS = dict.fromkeys((*range(9), *range(11, 32), 127))
-"""All but the tab."""
+"""All control characters except the tab."""
 
 
 def plain(line: str) -> str:
-    """`line` as it looks in the end: without colours, and without what was written over."""
+    """The final appearance of `line`: without colours and overwritten text."""
     if line.isprintable():
         return line
     line = _ESCAPES.sub("", line).rstrip("\r")
@@ -46,7 +46,7 @@ def plain(line: str) -> str:
 
 
 class Splitter:
-    """Cuts a stream of bytes into plain lines, in memory that does not depend on their length."""
+    """Splits a stream of bytes into plain lines, in memory that does not depend on their length."""
 
     def __init__(self) -> None:
         self._begun = b""
@@ -62,7 +62,7 @@ class Splitter:
             self._begin(part)
 
     def end(self) -> Iterator[str]:
-        """The last line, if it did not end."""
+        """The last line, if it has no end."""
         if self._begun:
             yield plain(self._begun.decode("utf-8", "replace"))
             self._begun = b""
@@ -84,18 +84,18 @@ class Keeper:
 
     @property
     def lines(self) -> int:
-        """How many came so far."""
+        """The number of lines so far."""
         return self._lines
 
     def add(self, line: str) -> None:
-        """Take in a line, cut to what is shown."""
+        """Add a line, cut to the length that is shown."""
         if len(line) > SHOWN_CHARACTERS:
             line = f"{line[:SHOWN_CHARACTERS]}…"
         self._lines += 1
         (self._head if len(self._head) < HEAD_LINES else self._tail).append(line)
 
     def output(self) -> Output:
-        """What was kept."""
+        """The kept lines."""
         head, tail = tuple(self._head), tuple(self._tail)
         if self._lines == len(head) + len(tail):
             return Output((), head + tail, self._lines)
@@ -106,16 +106,16 @@ Progress = Callable[[str], Awaitable[None]]
 """Receives the progress of a check."""
 
 PROGRESS_SECONDS = 1.0
-"""Between two reports of progress."""
+"""Between two progress reports."""
 
 SILENT_SECONDS = 10.0
 """Between two reports while nothing is printed."""
 
 _BLOCK = 1 << 14
-"""Bytes that are read at a time; a larger block would hold up the loop while it is looked at."""
+"""Bytes of one read; parsing a larger block would block the loop for too long."""
 
 _DRAIN = 1.0
-"""Seconds for what is still in the pipe when all processes have ended."""
+"""Seconds to wait for the rest of the pipe when all processes have ended."""
 
 
 class ProgramMissingError(NotFoundError):
@@ -132,12 +132,13 @@ async def run(
     paths: Sequence[str] = (),
     home: Path | None = None,
 ) -> CheckRun:
-    """Run `check` in the folder `cwd` and read what it says.
+    """Run `check` in the folder `cwd` and parse its output.
 
-    `environment` is all that the program gets of one. It ends after the check's own time limit on
-    `clock`. However this ends, also when it is cancelled, every process of the check was told to
-    end and then killed. `home` is the tree of which `cwd` is a copy: what the output says of the
-    copy is told of it. Raises ProgramMissingError, and TreadleError when it cannot be started.
+    `environment` is the complete environment of the program. It ends after the check's own time
+    limit on `clock`. However this function ends, also by cancellation, every process of the check
+    is asked to end and then killed. `home` is the tree of which `cwd` is a copy: paths in the
+    output are mapped to it. Raises ProgramMissingError, and TreadleError when the program cannot be
+    started.
     """
     words = check.words(paths)
     program = find_program(words[0], cwd, environment)
@@ -177,9 +178,9 @@ async def run(
 
 
 def find_program(name: str, cwd: Path, environment: Mapping[str, str]) -> str | None:
-    """The path of the program that is run for `name` in the folder `cwd`; None if there is none.
+    """The path of the program `name` for the folder `cwd`; None if there is none.
 
-    A name with a slash is a path, from `cwd`; any other is looked for in PATH.
+    A name with a slash is a path, from `cwd`; any other is searched in PATH.
     """
     if "/" in name:
         path = cwd / name
@@ -188,7 +189,7 @@ def find_program(name: str, cwd: Path, environment: Mapping[str, str]) -> str | 
 
 
 class _Taking:
-    """Takes in the output of a process while it runs, and says how far it is."""
+    """Reads the output of a running process and reports progress."""
 
     def __init__(
         self,
@@ -198,7 +199,7 @@ class _Taking:
         folder: str,
         home: str,
     ) -> None:
-        """What the output says of `folder` is told of `home`."""
+        """Maps paths in `folder` to `home` in the output."""
         self.reader = reader
         self.keeper = Keeper()
         self._clock = clock
@@ -223,7 +224,7 @@ class _Taking:
             self._last = shown.strip() or self._last
 
     async def tell(self) -> None:
-        """Say how far it is, until this is cancelled."""
+        """Report progress until it is cancelled."""
         started = reported = self._clock.monotonic()
         lines = 0
         while True:
@@ -242,10 +243,10 @@ _TOLD_CHARACTERS = 200
 async def _start(
     program: str, words: Sequence[str], cwd: Path, environment: Mapping[str, str]
 ) -> tuple[Process, asyncio.StreamReader, asyncio.ReadTransport]:
-    """The process, and what it and its children write, to one pipe.
+    """The process, with one pipe for its output and that of its children.
 
-    The pipe is none of asyncio's own: with such a one the end of a process is only told when its
-    last child has let go of it.
+    The pipe is not one of asyncio: asyncio would report the end of a process only after its last
+    child has closed the pipe.
     """
     receiving, sending = os.pipe()
     output = asyncio.StreamReader()
@@ -291,7 +292,7 @@ async def _ended(
     """End all processes of the run, then its readers and reporters."""
     await end_all(process.pid, mark, clock)
     await process.wait()
-    await asyncio.wait({reading}, timeout=_DRAIN)  # a process that nobody can find holds the pipe
+    await asyncio.wait({reading}, timeout=_DRAIN)  # a process that cannot be found holds the pipe
     reading.cancel()
     telling.cancel()
     for ended in await asyncio.gather(reading, telling, return_exceptions=True):

@@ -19,23 +19,23 @@ from treadle.inside import MAX_DEPTH, Folders
 from treadle.paths import resolve_inside
 
 SHARED = (".venv", "venv", "node_modules")
-"""Folders of installed packages, far too large to copy: the copy has links to them."""
+"""Folders of installed packages, which are too large to copy: the copy links to them."""
 
 _LEFT_OUT = frozenset({
     ".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox",
     ".nox", "target", *SHARED,
 })  # fmt: skip
-"""What is passed over where git does not tell what is ignored: made by tools, never by hand."""
+"""Folders that are skipped if git does not state what is ignored: tools create them."""
 
 _NEVER_IN_A_NAME = frozenset({"..", ".git"})
 
 _PREFIX = "treadle-check-"
 
 _IN_USE = "in-use"
-"""The file beside the tree of a copy that is locked as long as the process that made it lives."""
+"""The file next to the tree of a copy, locked while the process that created the copy lives."""
 
 MAX_COPIED_BYTES = 4_000_000_000
-"""Of all files of a copy: a sparse file of any size takes no space in a repository."""
+"""The limit for all files of a copy: a sparse file takes no space in the repository."""
 
 _LISTING = (
     "git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "ls-files", "-z",
@@ -46,19 +46,18 @@ _LISTING_SECONDS = 30
 """A repository can make git wait without end: an ignore file may be a pipe."""
 
 _NO_FETCHING = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
-"""Git fetches objects that are missing for a listing, with programs that the repository names."""
+"""Git would fetch missing objects for a listing, with programs that the repository names."""
 
 
 @asynccontextmanager
 async def scratch_copy(root: Path, files: Mapping[str, bytes | None]) -> AsyncIterator[Path]:
-    """The resolved folder of a copy of the tree at `root` with `files` in it, removed at the end.
+    """A copy of the tree at `root` with `files` in it, removed at the end; gives its folder.
 
-    `files` are by path relative to the root, POSIX; None is a file that is not to be. Files are
-    copied, never linked; what git ignores is left out, and so is `.git` itself. Folders of
-    installed packages (`SHARED`) are links to those of `root`. A link that leads out of `root`
-    leads to the same place. Copies that a killed process has left behind are removed as well.
-    Raises PathRefusedError for a path in `files` that leads out, and
-    TreadleError when the copy cannot be made.
+    `files` are by path relative to the root, POSIX; None removes a file. Files are copied, never
+    linked. Ignored files and `.git` itself are left out. Folders of installed packages (`SHARED`)
+    are links to those of `root`. A link that leads out of `root` leads to the same target. Copies
+    of killed processes are removed too. Raises PathRefusedError for a path in `files` that leads
+    out, and TreadleError when the copy cannot be created.
     """
     try:
         copy = _Copy(root)
@@ -76,7 +75,7 @@ async def scratch_copy(root: Path, files: Mapping[str, bytes | None]) -> AsyncIt
 async def _removed(copying: "asyncio.Future[None]", copy: "_Copy") -> None:
     await asyncio.wait({copying})
     if not copying.cancelled():
-        copying.exception()  # told already, or nobody waits for it any more
+        copying.exception()  # reported already, or nobody waits for it any more
     await asyncio.to_thread(_remove, copy.folder)
     os.close(copy.in_use)
 
@@ -84,13 +83,14 @@ async def _removed(copying: "asyncio.Future[None]", copy: "_Copy") -> None:
 def _remove_left_behind(folder: Path) -> None:
     """Remove the copies in `folder` whose processes were killed: nobody holds their locks."""
     for copy in folder.glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # somebody else's, in use, or just removed
+        with suppress(OSError):  # another user's, in use, or just removed
             if copy.lstat().st_uid != os.getuid():
                 continue
             in_use = _locked(copy, os.O_RDWR)
             try:
                 for entry in copy.iterdir():
-                    if entry.name != _IN_USE:  # last, so that what stays is found again
+                    # last, so that the rest is found again after a failure
+                    if entry.name != _IN_USE:
                         _remove(entry)
                 _remove(copy)
             finally:
@@ -111,7 +111,7 @@ def _locked(copy: Path, flags: int) -> int:
 
 
 def _remove(folder: Path) -> None:
-    """Remove `folder` also where a check has taken away its own rights."""
+    """Remove `folder`, even if a check has removed its own permissions."""
     try:
         shutil.rmtree(folder)
     except OSError:
@@ -123,7 +123,7 @@ def _remove(folder: Path) -> None:
 
 
 class _Copy:
-    """One copy while it is made; all of it blocks."""
+    """A copy while it is created; all methods block."""
 
     def __init__(self, root: Path) -> None:
         self._root = Path(os.path.realpath(root))
@@ -136,7 +136,7 @@ class _Copy:
         self._room = MAX_COPIED_BYTES
 
     def make(self, files: Mapping[str, bytes | None]) -> None:
-        """Make it; gives up, with what there is, when `stopped` is set."""
+        """Create the copy; stops early when `stopped` is set."""
         try:
             _remove_left_behind(self.folder.parent)
             self.tree.mkdir(parents=True)
@@ -148,15 +148,15 @@ class _Copy:
                     self._take(Path(name))
             self._share()
             for name, data in sorted(files.items(), key=lambda item: item[1] is not None):
-                self._put(name, data)  # what goes first may make room
+                self._put(name, data)  # removals first, since they may make room
         except OSError as error:
             raise _no_copy(self._root, error) from error
 
     def _take(self, name: Path) -> None:
-        """Copy one entry of the tree; what is neither file, link nor folder is passed over.
+        """Copy one entry of the tree; entries that are not a file, link or folder are skipped.
 
-        So are names that lead out of the tree, since git does not check those in its index, and
-        those that are too deep.
+        Names that lead out of the tree are skipped too, since git does not check those in its
+        index, and names that are too deep.
         """
         leads_out = name.is_absolute() or not _NEVER_IN_A_NAME.isdisjoint(name.parts)
         if leads_out or len(name.parts) > MAX_DEPTH + 1:
@@ -166,7 +166,7 @@ class _Copy:
         source, target = self._root / name, self.tree / name
         try:
             status = source.lstat()
-        except FileNotFoundError:  # git still knows it
+        except FileNotFoundError:  # it is deleted, but still in git's index
             return
         if stat.S_ISLNK(status.st_mode):
             self._link(source, target)
@@ -177,7 +177,7 @@ class _Copy:
                 self._take(name / below)
 
     def _folder(self, name: Path) -> bool:
-        """Make a folder; False where a link stands in its way, through which nothing is written."""
+        """Create a folder; False if a link is in its way, through which nothing is written."""
         if name not in self._folders:
             real = self._folder(name.parent) and not (self._root / name).is_symlink()
             self._folders[name] = real
@@ -186,9 +186,9 @@ class _Copy:
         return self._folders[name]
 
     def _copy_file(self, name: Path, target: Path) -> None:
-        """The same bytes, mode and time in a file of its own; blocks are shared where possible.
+        """Copy bytes, mode and time to a new file; blocks are shared where possible.
 
-        The original is opened without following links: one may have taken its place just now.
+        The original is opened without following links: a link may have replaced it just now.
         """
         with self._opened.read(name.as_posix()) as original, target.open("xb") as copy:
             status = os.fstat(original.fileno())
@@ -207,7 +207,7 @@ class _Copy:
         )
 
     def _link(self, source: Path, target: Path) -> None:
-        """The same link: what leads into the original leads into the copy instead."""
+        """Copy a link; a link into the original leads into the copy instead."""
         leads = Path(os.path.normpath(source.parent / source.readlink()))
         if leads.is_relative_to(self._root):
             inside = self.tree / leads.relative_to(self._root)
@@ -243,11 +243,11 @@ class _Copy:
             target.chmod(mode)
 
     def _prune(self, folder: Path) -> None:
-        """Remove a folder that has become empty, and so on upwards: git knows no such folder."""
+        """Remove empty folders upwards: git does not track empty folders."""
         while folder != self.tree:
             try:
                 folder.rmdir()
-            except OSError:  # not empty, or never there
+            except OSError:  # not empty, or it never existed
                 return
             folder = folder.parent
 
@@ -288,7 +288,7 @@ def _hint(error: OSError) -> str:
 
 
 def _listed(root: Path) -> Iterator[str]:
-    """Paths of files and links that belong to the tree: tracked, and not yet, but not ignored."""
+    """Paths of files and links of the tree: tracked and untracked, without ignored ones."""
     if not (root / ".git").exists():
         yield from _walked(root)
         return
@@ -298,20 +298,20 @@ def _listed(root: Path) -> Iterator[str]:
             _LISTING, cwd=root, env=given | _NO_FETCHING, stdin=subprocess.DEVNULL,
             capture_output=True, check=True, timeout=_LISTING_SECONDS,
         ).stdout  # fmt: skip
-    except (OSError, subprocess.SubprocessError):  # no git here, or no repository
+    except (OSError, subprocess.SubprocessError):  # no git here, or not a repository
         yield from _walked(root)
         return
     yield from map(os.fsdecode, filter(None, listing.split(b"\0")))
 
 
 def _walked(root: Path) -> Iterator[str]:
-    """Paths of files and links below `root`, without what tools usually make there."""
+    """Paths of files and links below `root`, without folders that tools create."""
     waiting = [""]
     while waiting:  # not os.walk, which calls itself for each folder of a deep tree
         folder = waiting.pop()
         try:
             entries = list(os.scandir(root / folder))
-        except OSError:  # gone, or not readable
+        except OSError:  # deleted, or not readable
             continue
         for entry in entries:
             if entry.name in _LEFT_OUT:

@@ -20,8 +20,8 @@ from treadle.protected_files import why_protected
 from treadle.tools.approvals.question import Program
 
 Preview = Callable[[str], Mapping[str, bytes | None]]
-"""The files that a proposal, named by its id, results in, by path relative to the root; None
-where a file is removed. Blocks. Raises TreadleError where there is no such proposal."""
+"""The files that result from a proposal, by path relative to the root; None for a removed file. Its
+parameter is the id of the proposal. Blocks. Raises TreadleError for an unknown proposal."""
 
 
 class Checks:
@@ -35,7 +35,7 @@ class Checks:
         *,
         preview: Preview | None = None,
     ) -> None:
-        """`environment` is this process's own; a check gets it without what looks like a key.
+        """`environment` is that of this process; checks get it without what looks like a key.
 
         Without `preview` no proposal can be checked.
         """
@@ -67,22 +67,22 @@ class Checks:
         raise NotFoundError(f"There is no check {name!r}.", hint=hint)
 
     def is_installed(self, check: Check) -> bool:
-        """Whether the program of a check is there. Blocks."""
+        """Whether the program of a check exists. Blocks."""
         given = check_environment(self._environment, self._root)
         return find_program(check.argv[0], self._root, given.variables) is not None
 
     def program(self, check: Check) -> Program | None:
-        """The program that a check starts; None where it is not installed. Blocks."""
+        """The program that a check starts; None if it is not installed. Blocks."""
         try:
             return program_of(check.argv[0], self._root, self._given().variables)
-        except OSError:  # it cannot be read, so starting it will say why
+        except OSError:  # it cannot be read; starting it reports the reason
             return None
 
     def run_by(self, check: Check, proposal: str) -> tuple[tuple[str, str], ...]:
         """Files that a proposal changes and that decide what the check runs, with the reason.
 
-        Those whose change always asks, and those that the command names. Blocks. Raises
-        TreadleError where there is no such proposal.
+        They are protected files, and files that the command names. Blocks. Raises TreadleError for
+        an unknown proposal.
         """
         named = {os.path.normpath(word) for word in check.argv}
         found = []
@@ -100,10 +100,11 @@ class Checks:
         )
 
     def paths(self, check: Check, paths: Sequence[str]) -> tuple[str, ...]:
-        """`paths` as they are put behind the command of a check: relative to the root. Blocks.
+        """`paths` as the command of a check gets them: relative to the root. Blocks.
 
         A path may be followed by `::` and the name of a test. Raises UsageError for a check that
-        takes no paths and for what would be an option, PathRefusedError for what leads out.
+        takes no paths and for a path that would be an option, PathRefusedError for a path that
+        leads out.
         """
         if paths and not check.takes_paths:
             raise UsageError(
@@ -121,10 +122,10 @@ class Checks:
         proposal: str | None = None,
         allowed: Program | None = None,
     ) -> CheckRun:
-        """Run a check that was found here, as `running.run` does; `paths` are from `paths`.
+        """Run a check of this repository, as `runner.run` does; `paths` are from `paths`.
 
-        With `proposal`, the id of one, it runs in a copy of the tree that has it applied.
-        `allowed` is the program that consent was given to: another one is not run.
+        With `proposal`, the id of one, it runs in a copy of the tree with the proposal applied.
+        `allowed` is the program of the consent: another program is not run.
         """
         given = await asyncio.to_thread(self._given)
         if allowed is not None:
@@ -156,7 +157,7 @@ class Checks:
         return replace(ran, withheld=given.withheld)
 
     def _require_same(self, check: Check, allowed: Program) -> None:
-        """Raise TreadleError where the check starts another program than the allowed one."""
+        """Raise TreadleError if the check starts another program than the allowed one."""
         if self.program(check) != allowed:
             raise TreadleError(
                 f"{check.argv[0]} did not run: the program changed after it was allowed.",

@@ -26,7 +26,7 @@ _ALL: tuple[type[Reader], ...] = (
 )
 
 _LONGEST = 4_000
-"""Characters of a line for people that is looked at; what is longer is data."""
+"""Characters of a line that are parsed as text for people; a longer line is data."""
 
 _READERS: dict[CheckParser, tuple[type[Reader], ...]] = {
     "auto": _ALL,
@@ -51,16 +51,16 @@ _PROGRAMS: dict[str, CheckParser] = {
 
 
 def parser_for(argv: Iterable[str]) -> CheckParser:
-    """How the output of a command is read, by the first program in it that is known."""
+    """The parser for the output of a command, by the first known program in it."""
     names = (PurePath(word).name for word in argv)
     return next((_PROGRAMS[name] for name in names if name in _PROGRAMS), "auto")
 
 
 class OutputReader:
-    """Reads the output of a check line by line.
+    """Parses the output of a check line by line.
 
-    Memory does not grow with the output. `root` is what places are told relative to, `folder`
-    where the check really runs.
+    Its memory does not grow with the output. Locations are relative to `root`; the check runs in
+    `folder`.
     """
 
     def __init__(self, parser: CheckParser, root: Path, folder: Path) -> None:
@@ -68,7 +68,7 @@ class OutputReader:
         self._readers = [reader(self._findings) for reader in _READERS[parser]]
 
     def line(self, text: str) -> Sequence[str]:
-        """Take in a plain line; the lines to show for it."""
+        """Parse a plain line; returns the lines to show for it."""
         if len(text) > _LONGEST and not text.startswith("{"):
             return (text,)
         shown: Sequence[str] | None = None
@@ -78,7 +78,7 @@ class OutputReader:
         return (text,) if shown is None else shown
 
     def reading(self) -> Reading:
-        """What was found; to be asked for once, when the output is over."""
+        """The result; call it once, after the last line."""
         for reader in self._readers:
             reader.end()
         return self._findings.reading()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from treadle.checks.diagnostics.reader import Findings, Reader, object_in, text_in
 
 _MOST = 1_000
-"""Tests of which something is held until it is known whether they fail."""
+"""Tests whose messages are held until it is known whether they fail."""
 
 _MOST_LINES = 20
 
@@ -25,13 +25,13 @@ _ENDS = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 
 @dataclass(slots=True)
 class _Test:
-    """What a test said: places with their messages; whether each is known to be an error."""
+    """Messages of a test with their locations; whether each is known to be an error."""
 
     reported: list[tuple[re.Match[str], bool]] = field(default_factory=list)
 
 
 class GoReader(Reader):
-    """Reads events and plain output. Tests name files by their package, which is looked for."""
+    """Parses events and plain output. Tests name files by their package."""
 
     def __init__(self, findings: Findings) -> None:
         super().__init__(findings)
@@ -59,7 +59,7 @@ class GoReader(Reader):
         self._close_package("")
 
     def _plain(self, text: str) -> None:
-        """A line of `go test` without `-json`: only failed tests tell, the package comes last."""
+        """Parse a line of `go test` without `-json`: it prints failed tests, then the package."""
         if "--- FAIL: " in text and (failed := _FAILED.fullmatch(text)):
             self._test = failed["test"]
             if "/" not in self._test:
@@ -70,7 +70,7 @@ class GoReader(Reader):
             self._said(text, "", self._test, is_error=False)
 
     def _close_package(self, package: str) -> None:
-        """All that is held without a package is of this one, and failed."""
+        """Assign all held tests without a package to this one; they failed."""
         for held, test in [key for key in self._tests if not key[0]]:
             self._tests[package, test] = self._tests.pop((held, test))
             self._close(package, test, failed=True)
@@ -99,14 +99,14 @@ class GoReader(Reader):
         held = self._tests.pop((package, test), None)
         if held is None or not failed:
             return
-        knows = any(is_error for _, is_error in held.reported)  # Go 1.26 or newer tells
+        knows = any(is_error for _, is_error in held.reported)  # Go 1.26 or newer marks errors
         for reported, is_error in held.reported:
             if is_error or not knows:
                 file = self._file(package, reported["file"])
                 self.findings.add(file, reported["line"], reported["message"], code=test)
 
     def _file(self, package: str, name: str) -> str:
-        """Where a file of a package is: its path ends with the folder, after the module's name."""
+        """The path of a file of a package: it ends with the folder, after the module's name."""
         parts = package.split("/")
         for start in range(len(parts) + 1):
             file = "/".join([*parts[start:], name])

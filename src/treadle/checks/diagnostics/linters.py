@@ -39,7 +39,7 @@ _CODE = re.compile(r"\s+(?:\[(?P<code>-W[\w=+,-]+|[a-z][\w-]*)\]|\((?P<report>re
 
 
 class OneLineReader(Reader):
-    """Finds the usual forms of `file:line:column: error: message`."""
+    """Parses the common forms of `file:line:column: error: message`."""
 
     def line(self, text: str) -> None:
         text = text.strip()
@@ -74,7 +74,7 @@ _ARROW = re.compile(r" *--> (?P<file>.+?):(?P<line>\d+):(?P<column>\d+)")
 
 
 class ArrowReader(Reader):
-    """Joins a message with the first arrow below it; further ones point to what is related."""
+    """Joins a message with the first arrow below it; further arrows point to related code."""
 
     _header: re.Match[str] | None = None
 
@@ -119,7 +119,7 @@ class EslintReader(Reader):
 
 
 class RuffReader(Reader):
-    """Reads one finding from each line, and shows it in ruff's own short form."""
+    """Parses one finding from each line, and shows it in ruff's own short form."""
 
     def line(self, text: str) -> Sequence[str] | None:
         found = object_in(text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from treadle.checks.diagnostics.reader import Findings, Reader
 
 _MOST = 2_000
-"""Failures that are held until the summary, which comes last, gives them their ids."""
+"""Failures that are held until the summary, which comes last, gives their ids."""
 
 _SAID_LINES = 4
 
@@ -33,7 +33,7 @@ class _Failure:
 
 
 class PytestReader(Reader):
-    """Reads every style of traceback; the place is the innermost one in the project's own code."""
+    """Parses every style of traceback; the location is the innermost one in the project's code."""
 
     def __init__(self, findings: Findings) -> None:
         super().__init__(findings)
@@ -71,7 +71,7 @@ class PytestReader(Reader):
                 self.findings.counts[_PLURAL.get(word, word)] = int(number)
 
     def _read_line(self, text: str) -> None:
-        """A line of the sections about failures."""
+        """Parse a line of the sections about failures."""
         if (title := _TITLE.fullmatch(text)) and title["title"].strip(" _"):
             self._failure = _Failure(title["title"])
             if len(self._failures) < _MOST:
@@ -106,7 +106,7 @@ class PytestReader(Reader):
         self.findings.add(file, line, " ".join(failure.said) or "failed", code=code)
 
     def _add_summary(self, summary: re.Match[str]) -> None:
-        """Tell of a test of which only the summary tells, or besides a line with its message."""
+        """Report a test that only the summary names, or that has a line with its message."""
         message = " ".join((summary["message"] or "failed").split())
         line = self._lines.get(message)
         file, number = (line["file"], line["line"]) if line else (summary["id"], None)

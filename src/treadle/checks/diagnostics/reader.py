@@ -11,10 +11,10 @@ from urllib.parse import unquote
 from treadle.checks.model import Diagnostic, Reading, Severity
 
 MOST = 200
-"""Diagnostics of each severity that are kept; all are counted."""
+"""Diagnostics of each severity that are stored; all are counted."""
 
 REMEMBERED = 20_000
-"""Diagnostics that are known again when they are told twice, as a summary does."""
+"""Diagnostics that are recognized when they are repeated, as in a summary."""
 
 MESSAGE_CHARACTERS = 400
 
@@ -22,10 +22,10 @@ _NOT_OURS = frozenset({"node_modules", "site-packages", ".venv", "venv"})
 
 
 class Findings:
-    """Gathers diagnostics and counts of one output, in memory that does not grow with it."""
+    """Collects diagnostics and counts of one output, in bounded memory."""
 
     def __init__(self, root: Path, folder: Path | None = None) -> None:
-        """Places are told relative to `root`. `folder` is where the tool really ran."""
+        """Locations are relative to `root`. `folder` is where the tool ran."""
         self._root = os.path.realpath(root)
         self.folder = folder or root
         self._kept: dict[Severity, list[Diagnostic]] = {severity: [] for severity in Severity}
@@ -43,7 +43,7 @@ class Findings:
         column: int | str | None = None,
         code: str | None = None,
     ) -> None:
-        """Take in what a tool says; the same about the same line counts once."""
+        """Add a diagnostic; the same message for the same line counts once."""
         message = " ".join(message.split())
         if len(message) > MESSAGE_CHARACTERS:
             message = f"{message[:MESSAGE_CHARACTERS]}…"
@@ -75,7 +75,7 @@ class Findings:
         return file if inside.startswith("..") else inside
 
     def is_ours(self, file: str) -> bool:
-        """Whether a file belongs to the project, not to what it uses."""
+        """Whether a file belongs to the project, not to its dependencies."""
         location = PurePosixPath(self.location(file))
         return (
             not location.is_absolute()
@@ -84,7 +84,7 @@ class Findings:
         )
 
     def reading(self) -> Reading:
-        """What was found: errors first, then warnings, then notes, each as they came."""
+        """The result: errors first, then warnings, then notes, each in their order."""
         found = {f"{severity}s": n for severity, n in self._numbers.items() if n}
         return Reading(
             tuple(each for severity in Severity for each in self._kept[severity]),
@@ -94,21 +94,21 @@ class Findings:
 
 
 class Reader(ABC):
-    """Reads the output of one tool, line by line."""
+    """Parses the output of one tool, line by line."""
 
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
 
     @abstractmethod
     def line(self, text: str) -> Sequence[str] | None:
-        """Take in a line. What to show instead, if it was for programs to read; else None."""
+        """Parse a line. Returns the lines to show instead, None if it was for people."""
 
     def end(self) -> None:  # noqa: B027  (most have nothing left)
         """The output has ended: report the open diagnostics."""
 
 
 def severity_of(word: str) -> Severity:
-    """The severity that a tool calls by `word`."""
+    """The severity for a tool's `word`."""
     word = word.lower()
     if "warn" in word:
         return Severity.WARNING
@@ -123,7 +123,7 @@ Object = dict[str, Any]
 
 
 def object_in(text: str) -> Object | None:
-    """The object that a line is; None where it is none."""
+    """The object in a line; None if it is not an object."""
     if not (text.startswith("{") and text.endswith("}")):
         return None
     try:
@@ -134,19 +134,19 @@ def object_in(text: str) -> Object | None:
 
 
 def text_in(value: Object, name: str) -> str:
-    """A member that is text; empty where it is missing or something else."""
+    """A member that is text; empty if it is missing or of another type."""
     member = value.get(name)
     return member if isinstance(member, str) else ""
 
 
 def integer(value: Object, name: str) -> int | None:
-    """A member that is a whole number; None where it is missing or something else."""
+    """A member that is a whole number; None if it is missing or of another type."""
     member = value.get(name)
     return member if isinstance(member, int) and not isinstance(member, bool) else None
 
 
 def object_at(value: Object, name: str) -> Object:
-    """A member that is an object; an empty one where it is missing or something else."""
+    """A member that is an object; empty if it is missing or of another type."""
     member = value.get(name)
     return member if isinstance(member, dict) else {}
 

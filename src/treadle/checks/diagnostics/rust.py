@@ -26,7 +26,7 @@ _SAID_LINES = 3
 
 
 class RustReader(Reader):
-    """Reads the messages of the compiler, shown as a person would see them, and failed tests."""
+    """Parses the messages of the compiler, shown as a person would see them, and failed tests."""
 
     def __init__(self, findings: Findings) -> None:
         super().__init__(findings)
@@ -70,7 +70,7 @@ class RustReader(Reader):
         return text_in(message, "rendered").splitlines()
 
     def _written(self, span: Object) -> Object:
-        """Where in the project stands what a macro made of it."""
+        """The location in the project from which a macro was expanded."""
         for _ in range(100):
             outer = object_at(object_at(span, "expansion"), "span")
             if not outer or self.findings.is_ours(text_in(span, "file_name")):

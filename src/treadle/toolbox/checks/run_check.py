@@ -37,7 +37,7 @@ _NONE_FOUND = (
 )
 
 _ENDING_SECONDS = 60.0
-"""On top of the longest check: for the copy, and until its processes have ended."""
+"""Seconds in addition to the longest check: for the copy, and until its processes have ended."""
 
 
 class RunCheckArguments(Arguments):
@@ -89,9 +89,9 @@ class CheckDiagnostic(BaseModel):
 class RunCheckResult(Result):
     """The result of a run, or, without a name, the available checks.
 
-    `counts` are the tool's own totals. `tail` is the end of the output, `head` its beginning
-    where that tells more; `total_diagnostics` counts all, shown or not. `scratch` says that it
-    ran in a copy.
+    `counts` are the tool's own totals. `tail` is the end of the output, `head` its beginning if
+    that is more useful; `total_diagnostics` counts all, shown or not. `scratch` states that it ran
+    in a copy.
     """
 
     type: str = "check"
@@ -135,7 +135,7 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
         return frozenset({EVERYTHING}) if in_place else frozenset()
 
     def subjects(self, arguments: RunCheckArguments) -> tuple[Subject, ...]:  # noqa: ARG002
-        return ()  # `run` asks when it knows the exact command; a list needs no question
+        return ()  # `run` asks when it knows the exact command; a list needs no approval
 
     async def run(self, arguments: RunCheckArguments, context: ToolContext) -> RunCheckResult:
         if arguments.check is None:
@@ -205,10 +205,10 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
         arguments: RunCheckArguments,
         context: ToolContext,
     ) -> Program | None:
-        """Have the exact command allowed, for each of its paths, and give its program.
+        """Ask for approval of the exact command, for each of its paths; returns its program.
 
-        A proposal that changes what the check runs asks every time: nobody has approved it yet.
-        Raises ToolError if it is not allowed.
+        A proposal that changes what the check runs needs approval every time: nobody has approved
+        its files yet. Raises ToolError if it is not allowed.
         """
         command = check.command(paths)
         where = f" with the proposal {arguments.proposal}, in a copy" if arguments.proposal else ""
@@ -237,7 +237,7 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
         return program
 
     def _fitted(self, ran: CheckRun, budget: int) -> RunCheckResult:
-        """The result with as much as fits: the end of the output has a third of it, or the rest."""
+        """The result as far as it fits: the end of the output gets a third or the rest."""
         found = len(ran.reading.diagnostics)
         end = len(ran.output.tail)
         if ran.status is CheckStatus.PASSED:

@@ -12,7 +12,7 @@ from treadle.toolbox.edits.item_ranges import ItemRanges
 from treadle.toolbox.edits.proposals import Proposer
 from treadle.tools.contract import Tool
 
-if TYPE_CHECKING:  # it brings libraries that are slow to import
+if TYPE_CHECKING:  # it imports libraries that are slow to load
     from treadle.code import CodeIndex
 
 __all__ = ["edit_tools"]

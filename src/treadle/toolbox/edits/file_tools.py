@@ -55,7 +55,7 @@ A = TypeVar("A", bound=FileArguments)
 
 
 class _FileTool(Tool[A, EditResult]):
-    """What the three have in common."""
+    """The common base of the three tools."""
 
     result = EditResult
     effect: ClassVar[ToolEffect] = ToolEffect.WRITE
@@ -66,7 +66,7 @@ class _FileTool(Tool[A, EditResult]):
 
     @abstractmethod
     def request(self, arguments: A) -> EditRequest:
-        """What is asked of the planner."""
+        """The edit request of the arguments."""
 
     def subjects(self, arguments: A) -> tuple[Subject, ...]:
         return tuple(Subject(path=path) for path in arguments.paths())

@@ -1,4 +1,4 @@
-"""The bytes of an item that an edit names by its canonical path."""
+"""Finds the bytes of an item that an edit names by its canonical path."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from treadle.events.types import ErrorKind
 from treadle.toolbox.code.items import ItemName, none_of_that_name
 from treadle.toolbox.code.workspace import sendable
 
-if TYPE_CHECKING:  # they bring libraries that are slow to import
+if TYPE_CHECKING:  # they import libraries that are slow to load
     from treadle.code import CodeIndex
 from dataclasses import replace
 from typing import NamedTuple
@@ -50,9 +50,9 @@ class ItemCode(EditPart):
 
 @dataclass(frozen=True, slots=True)
 class ItemRanges:
-    """Finds items in the files as they are now; blocks.
+    """Finds items in the current files; blocks.
 
-    A file is parsed in a process of its own, since a hostile one can crash its parser.
+    A file is parsed in a separate process, since a hostile one can crash its parser.
     """
 
     edits: Edits
@@ -61,8 +61,8 @@ class ItemRanges:
     def edit(self, number: int, file: str, item: ItemCode, expected_hash: str | None) -> RangeEdit:
         """The edit of the item's bytes, for the content in which they were found.
 
-        Raises EditError when there is no such item in the file, more than one, or one that cannot
-        be edited without changing others, and ToolError with the nearest.
+        Raises EditError when the file has no such item or several, or when the item cannot be
+        edited without changing others; ToolError names the nearest.
         """
         from treadle.toolbox.edits.item_ranges import Exact, Missing, Refused, Several
 
@@ -170,7 +170,7 @@ def _several(number: int, path: str, name: str, items: "Sequence[Candidate]") ->
 
 
 class Exact(NamedTuple):
-    """The range of the item and what it becomes, as in a `RangeEdit`."""
+    """The range of the item and its new code, as in a `RangeEdit`."""
 
     start: int
     end: int
@@ -202,7 +202,7 @@ class Several(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """No item has the name. `is_file`: the file has it. `other`: an item with other capitals."""
+    """No item has the name. `is_file`: a file has it. `other`: an item in another case."""
 
     is_file: bool
     other: str | None
@@ -212,7 +212,7 @@ Answer = Exact | Refused | Several | Missing
 
 
 def item_answer(path: str, data: bytes, name: str, kind: Kind | None, code: str) -> Answer:
-    """How the item `name` of the file with the content `data` becomes `code`."""
+    """The edit that changes the item `name` of the file with the content `data` into `code`."""
     source = Editable(path, data)
     try:
         chosen = source.meant(name, kind)
@@ -233,9 +233,9 @@ def _candidate(entry: Entry) -> Candidate:
 
 
 def exact_edit(source: Editable, entry: Entry, code: str) -> RangeEdit:
-    """The first way to make the item `code` that changes no other item.
+    """The first way to write the item `code` that changes no other item.
 
-    Raises NotEditableError where there is none.
+    Raises NotEditableError if there is none.
     """
     changed = ""
     for each in source.edits(entry, code):
@@ -244,7 +244,7 @@ def exact_edit(source: Editable, entry: Entry, code: str) -> RangeEdit:
         )
         edited = _edited(source, request)
         if edited is None:
-            return request  # planning all edits together reports why
+            return request  # planning all edits together reports the reason
         size = len(edited.data) - len(source.data) + each.end - each.start
         other = changed_item(source, entry, each, edited, size)
         if other is None:
@@ -259,7 +259,7 @@ def exact_edit(source: Editable, entry: Entry, code: str) -> RangeEdit:
 
 
 def _edited(source: Editable, request: RangeEdit) -> Editable | None:
-    """The file after the edit, once its code is indented as in the file."""
+    """The file after the edit, with its code indented like the file."""
     try:
         planned = plan([request], lambda _path: source.data)
     except EditError:

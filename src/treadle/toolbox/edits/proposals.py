@@ -1,4 +1,4 @@
-"""What all tools that change files do: stage, ask, apply, and report the outcome to the model."""
+"""The common steps of all tools that change files: stage, ask, apply, report the outcome."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ from treadle.protected_files import why_protected
 from treadle.tools.approvals.question import Decision, Policy, Question, Subject
 from treadle.tools.contract import ToolContext, ToolError
 
-if TYPE_CHECKING:  # it brings libraries that are slow to import
+if TYPE_CHECKING:  # it imports libraries that are slow to load
     from treadle.code import CodeIndex
 from dataclasses import replace
 from typing import Literal
@@ -34,7 +34,7 @@ from treadle.tokens import estimate
 from treadle.tools.contract import Result
 
 PREVIEW_TOKENS = 2_000
-"""Of the diffs in one result; the person sees them whole."""
+"""Tokens of the diffs in one result; the person sees complete diffs."""
 _NAMED = 3
 _NOBODY = (
     "No person can approve here: nothing is written until one does (`treadle edits approve {}`)."
@@ -72,7 +72,7 @@ class EditResult(Result):
 def edit_result(
     proposal: Proposal, warnings: Sequence[str] = (), *, said: str | None = None
 ) -> EditResult:
-    """The result of the call that made `proposal`, which waits or is applied."""
+    """The result of the call that created `proposal`, which is waiting or applied."""
     applied = proposal.state is ProposalState.APPLIED
     notices = [*proposal.notes, *proposal.warnings, *warnings]
     if not applied:
@@ -91,7 +91,7 @@ def edit_result(
 
 
 def view(result: EditResult) -> ToolView:
-    """The one line that a person sees of a change."""
+    """One line about a change for the person."""
     changed = [file for file in result.files if file.preview]
     added, removed = sum(f.added for f in changed), sum(f.removed for f in changed)
     names = ", ".join(file.path for file in changed[:_NAMED])
@@ -100,7 +100,7 @@ def view(result: EditResult) -> ToolView:
 
 
 def _files(proposal: Proposal) -> list[FileShown]:
-    """Each file with as much of its diff as is left of `PREVIEW_TOKENS`."""
+    """Each file with as much of its diff as fits into `PREVIEW_TOKENS`."""
     kept = {change.path: change for change in proposal.selected()}
     left = PREVIEW_TOKENS
     shown = []
@@ -126,7 +126,7 @@ def _shown(change: FileChange, preview: str, denied: int) -> FileShown:
 
 
 def _cut(preview: str, tokens: int) -> str:
-    """As much of a diff as takes at most `tokens`, in whole lines, and how many are left out."""
+    """The first whole lines of a diff with at most `tokens` tokens, and how many are left out."""
     if estimate(preview) <= tokens:
         return preview
     lines = preview.splitlines(keepends=True)
@@ -159,11 +159,11 @@ class Proposer:
         *,
         field: str | None = None,
     ) -> EditResult:
-        """Stage what `requests` gives (called in a thread), and apply it if it is approved.
+        """Stage the requests of `requests` (called in a thread), and apply them after approval.
 
-        `field` is the argument that errors are about; without it, the one of `edits` that is.
-        Raises ToolError: of kind `denied` with the person's words, of kind `conflict` when a file
-        changed meanwhile, and of others when the edits cannot be planned or written.
+        Errors are about the argument `field`; without it, about the failing one of `edits`. Raises
+        ToolError: of kind `denied` with the person's words, of kind `conflict` when a file changed
+        meanwhile, and of other kinds when the edits cannot be planned or written.
         """
         proposal = await asyncio.to_thread(self._staged, requests, context, field)
         event = partial(
@@ -228,7 +228,7 @@ class Proposer:
         return await context.approve(question)
 
     def _approved_before(self, paths: Collection[str]) -> bool:
-        """Whether the settings let every one of `paths` be changed without asking."""
+        """Whether the settings allow changes of all `paths` without approval."""
         if not self.settings.auto_approve or any(map(_needs_a_person, paths)):
             return False
         from pathspec import GitIgnoreSpec
@@ -237,7 +237,7 @@ class Proposer:
         return all(map(matches, paths))
 
     def _denied(self, staged: Proposal, decision: Decision) -> bool:
-        """Deny it; False when it was applied from elsewhere while the person was asked here."""
+        """Deny it; False when another process applied it while the person was asked here."""
         try:
             self.edits.deny(staged.id, words=decision.words)
         except EditError:
@@ -252,7 +252,7 @@ class Proposer:
         """The applied proposal, and whether the person edited it first."""
         approved = self.edits.get(staged.id)
         edited = approved.changes != staged.changes
-        if approved.state is not ProposalState.APPLIED:  # it may have been, from elsewhere
+        if approved.state is not ProposalState.APPLIED:  # another process may have decided it
             approved = self.edits.apply(staged.id)
         self.index.refresh()
         return approved, edited
@@ -267,7 +267,7 @@ def _event(kind: type[ProposalEvent], **fields: Any) -> ProposalEvent:
 
 
 def tool_error(error: EditError, field: str | None) -> ToolError:
-    """An edit's error as the model receives it; `field` as `propose` has it."""
+    """The error of an edit as the model receives it; `field` as in `propose`."""
     if field is None and error.number is not None:
         field = f"edits.{error.number}"
     return ToolError(
@@ -282,7 +282,7 @@ def tool_error(error: EditError, field: str | None) -> ToolError:
 
 
 def inside(root: Path, path: str) -> str:
-    """The name of a path for a write set: the same for every spelling that does not use links."""
+    """The name of a path in a write set: the same for every spelling without links."""
     return os.path.normpath(os.path.join(root, path))  # noqa: PTH118  (Path keeps "a/..")
 
 
