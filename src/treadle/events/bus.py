@@ -23,8 +23,10 @@ from treadle.events.types import (
 Outcome = ToolCallCompleted | ToolCallFailed
 
 QUEUE_LIMIT = 1024
-"""Events that may wait for one subscriber before must-deliver publishers wait too. Each waiting
-publisher holds one event more in the queue, so a queue is bounded by this and their number."""
+"""Events that may wait for one subscriber before must-deliver publishers wait.
+
+Each waiting publisher has one more event in the queue, so the queue is bounded.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,10 @@ class Envelope:
 
 
 class Subscription:
-    """One subscriber's queue, in order of publication. Iterate it; close it or leave its `with`.
+    """The queue of one subscriber, in order of publication.
 
-    Deltas that this subscriber is too slow for are joined into one, so no text is ever lost;
-    `dropped` counts the other lossy events that it missed.
+    Iterate it; close it or leave its `with`. If the subscriber is too slow, deltas are joined into
+    one, so no text is lost. `dropped` counts the other lossy events that it missed.
     """
 
     def __init__(
@@ -60,13 +62,16 @@ class Subscription:
         self.dropped = 0
 
     def wants(self, event: Event) -> bool:
-        """Whether this subscriber asked for such an event."""
+        """Whether this subscriber subscribed to such an event."""
         if self._request_id is not None and event.request_id != self._request_id:
             return False
         return not self._types or isinstance(event, self._types)
 
     def offer(self, envelope: Envelope) -> None:
-        """Queue the event. When the queue is full a delta is joined, another lossy one dropped."""
+        """Queue the event.
+
+        If the queue is full, a delta is joined and another lossy event is dropped.
+        """
         event = envelope.event
         if len(self._queue) >= self._limit and event.delivery is Delivery.LOSSY:
             if not isinstance(event, ModelDelta):
@@ -81,7 +86,7 @@ class Subscription:
             self._room.clear()
 
     def _join(self, late: ModelDelta) -> bool:
-        """Add to the delta at the end of the queue, if it is one of the same reply."""
+        """Add to the delta at the end of the queue if it belongs to the same reply."""
         match self._queue[-1].event:
             case ModelDelta(request_id=request_id, turn=turn, reasoning=reasoning) if (
                 request_id,
@@ -93,7 +98,7 @@ class Subscription:
         return False
 
     def _settle_end(self) -> None:
-        """Put the joined text into its delta; once, so that a long lag costs no more."""
+        """Put the joined text into its delta, once, so that a long lag costs no more."""
         if not self._joined:
             return
         last = self._queue[-1]
@@ -103,11 +108,11 @@ class Subscription:
         self._joined.clear()
 
     async def room(self) -> None:
-        """Return when no more events wait than the limit allows, or nobody listens any more."""
+        """Return when the queue is within its limit or closed."""
         await self._room.wait()
 
     def close(self) -> None:
-        """Leave the bus. Events that wait are still read; then the iteration ends."""
+        """Leave the bus. Waiting events can still be read; then the iteration ends."""
         self._closed = True
         self._room.set()
         self._arrived.set()
@@ -163,12 +168,12 @@ class EventBus:
         return subscription
 
     def forget(self, subscription: Subscription) -> None:
-        """Drop a subscription; called by its `close`."""
+        """Drop a subscription. Its `close` calls this method."""
         if subscription in self._subscriptions:
             self._subscriptions.remove(subscription)
 
     def expect(self, request_id: UUID, key: CallKey) -> asyncio.Future[Outcome]:
-        """The future by which a tool call is matched to its result; made before it is published.
+        """The future of a tool call's outcome. Create it before the call is published.
 
         Raises ValueError when the call is already expected.
         """
@@ -181,13 +186,13 @@ class EventBus:
         return future
 
     async def publish(self, event: Event) -> None:
-        """Give the event to every subscriber that wants it.
+        """Give the event to every subscriber of its type.
 
-        The event is in every queue before this first waits: each subscriber sees `seq` rise
-        whoever publishes, and a publisher that is cancelled has still delivered. Must-deliver:
-        returns when no such queue is over its limit. Lossy: returns at once. The outcome of a call
-        resolves its future first; an outcome that nobody waits for any more is published as
-        `ToolCallLate` instead.
+        The event is in every queue before this method first waits. Each subscriber therefore sees
+        `seq` rise, and a publisher that is cancelled has delivered. A must-deliver event: returns
+        when no queue is over its limit. A lossy event: returns immediately. The outcome of a call
+        first resolves its future. An outcome that no future waits for is published as
+        `ToolCallLate`.
         """
         if isinstance(event, ToolCallCompleted | ToolCallFailed):
             event = self._settle(event)
@@ -201,7 +206,7 @@ class EventBus:
                 await taker.room()
 
     def _settle(self, outcome: Outcome) -> Event:
-        """Match a result to the tool call that waits for it, by request and key."""
+        """Match an outcome to the tool call that waits for it, by request and key."""
         future = self._waiting.get((outcome.request_id, outcome.key))
         if future is not None and not future.done():
             future.set_result(outcome)
@@ -217,7 +222,7 @@ class EventBus:
 
 
 class Listener(ABC):
-    """Hears every event of a subscription in order; leaving it waits until all were heard."""
+    """Receives every event of a subscription in order. Leaving it waits until all were received."""
 
     async def __aenter__(self) -> Self:
         self._subscription = self._subscribe()
@@ -230,16 +235,16 @@ class Listener(ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._subscription.close()  # what waits in it is still heard
+        self._subscription.close()  # events in the queue are still received
         await self._listening
 
     @abstractmethod
     def _subscribe(self) -> Subscription:
-        """The subscription, made when it is entered."""
+        """The subscription, created on entry."""
 
     @abstractmethod
     async def _hear(self, envelope: Envelope) -> None:
-        """Take one event. What it raises ends the listening and comes out at leaving."""
+        """Take one event. An exception ends the listener and is raised on leaving."""
 
     async def _hear_all(self) -> None:
         async for envelope in self._subscription:

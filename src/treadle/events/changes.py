@@ -10,7 +10,10 @@ from treadle.events.types import CallKey, Delivery, Event
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalEvent(Event):
-    """Base of them. `files` are relative to the root; `key` is that of the call, None outside."""
+    """Base class.
+
+    `files` are relative to the root; `key` is the key of the call, None outside a call.
+    """
 
     proposal_id: UUID
     files: tuple[str, ...]
@@ -19,38 +22,38 @@ class ProposalEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditStaged(ProposalEvent):
-    """A change was planned and kept; nothing was written to its files."""
+    """A change was planned and saved. No file was written."""
 
     summary: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditApplied(ProposalEvent):
-    """The files are changed on disk, as was verified."""
+    """The files on disk are changed and verified."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditDenied(ProposalEvent):
-    """A person, or a rule, refused the change as a whole. `words` are the person's own."""
+    """A person or a rule refused the whole change. `words` are the person's own."""
 
     words: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditFailed(ProposalEvent):
-    """The change could not be applied or undone; every file is as it was."""
+    """The change could not be applied or undone. No file was changed."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditUndone(ProposalEvent):
-    """The change was undone; other changes next to it stay."""
+    """The change was undone. Later changes stay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanWritten(Event):
-    """A span as the store has it from `revision` on."""
+    """A span was written. The store has it from `revision` on."""
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
 
@@ -61,17 +64,17 @@ class SpanWritten(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanStarted(SpanWritten):
-    """A span was written that has not ended."""
+    """A span that has not ended was written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanEnded(SpanWritten):
-    """A span was written that has ended."""
+    """A span that has ended was written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpansLeftOut(Event):
-    """More spans were written at once than are announced; a front end reads its list again.
+    """More spans were written at once than are announced. A front end reads its list again.
 
     There are `count` of them, up to `revision`.
     """
@@ -84,7 +87,7 @@ class SpansLeftOut(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpansDeleted(Event):
-    """A person deleted so many spans of so many traces here; who shows any reads it again."""
+    """A person deleted spans of some traces. A front end that shows them reads its list again."""
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
 
@@ -94,7 +97,7 @@ class SpansDeleted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationChanged(Event):
-    """A person gave a conversation another title or place to go on from, or took it out here."""
+    """A person changed the title or the current branch of a conversation, or deleted it."""
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
 
@@ -104,9 +107,9 @@ class ConversationChanged(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentChanged(Event):
-    """An experiment is new, changed or gone, or one of its batches, which is then named.
+    """An experiment was created, changed or deleted, or one of its batches (`batch_id`) changed.
 
-    `done` of the `total` runs of the batch are over; both are None where no batch is named.
+    `done` of the `total` runs of the batch have ended; both are None without a batch.
     """
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
@@ -119,9 +122,9 @@ class ExperimentChanged(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UiRequested(Event):
-    """The page with the id `page` is asked for something; others need not do anything.
+    """A request to the page with the id `page`. Other pages ignore it.
 
-    `request` is one of the requests of `ui.messages` as JSON; the answer names `ui_id`.
+    `request` is one of the requests of `ui.messages` as JSON. The answer has the same `ui_id`.
     """
 
     ui_id: UUID
@@ -131,9 +134,9 @@ class UiRequested(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UiChanged(Event):
-    """The state is now that of `revision`; who shows a part of it reads it again.
+    """The state has a new `revision`. A front end that shows a part of it reads it again.
 
-    `by` is the page that changed it, None where a tool or a program did.
+    `by` is the page that changed it, None for a tool or a program.
     """
 
     revision: int

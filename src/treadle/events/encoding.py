@@ -29,7 +29,7 @@ def event_json(envelope: Envelope) -> dict[str, object]:
 def plain(value: object) -> object:
     """`value` converted to dicts, lists, strings, numbers, booleans and None only.
 
-    Raises TypeError for a value that no event may carry.
+    Raises TypeError for a value that an event may not contain.
     """
     if isinstance(value, Enum):
         return value.value

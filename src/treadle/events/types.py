@@ -1,6 +1,6 @@
-"""The event types. Frozen and slotted; no event carries a channel, a future or a client.
+"""The event types. They are frozen and slotted, and contain no channel, future or client.
 
-Names and fields are fixed by the contract: other programs read them as JSON lines.
+The contract fixes names and fields: other programs read events as JSON lines.
 """
 
 from dataclasses import dataclass, field
@@ -14,20 +14,20 @@ from treadle.ids import new_id
 
 
 class Delivery(StrEnum):
-    """How an event reaches its subscribers."""
+    """The delivery class of an event."""
 
     MUST_DELIVER = "must-deliver"
-    """Awaited: the publisher waits while a subscriber's queue is full; nothing is dropped."""
+    """The publisher waits while a subscriber's queue is full. Nothing is dropped."""
     LOSSY = "lossy"
-    """Never waited for: dropped, and counted, when a subscriber lags."""
+    """The publisher never waits. Events are dropped and counted when a subscriber lags."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class CallKey:
-    """The place of a tool call in a session: the model reply (`turn`) and the call in it (`slot`).
+    """The position of a tool call in a session: the reply (`turn`) and the call in it (`slot`).
 
-    Both count from 0; a session that continues a conversation continues its turns, so that
-    no key comes twice in it. The key, never the provider's call id, matches a call to its result.
+    Both count from 0. A session that continues a conversation continues its turns, so a key is
+    unique in a conversation. The key, not the provider's call id, matches a call to its result.
     """
 
     turn: int
@@ -35,7 +35,7 @@ class CallKey:
 
 
 class Effect(StrEnum):
-    """What a failed call may have changed."""
+    """The changes that a failed call may have made."""
 
     NONE = "none"
     APPLIED = "applied"
@@ -73,28 +73,28 @@ HTTP_STATUS = MappingProxyType({
     ErrorKind.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
     ErrorKind.INTERNAL: HTTPStatus.INTERNAL_SERVER_ERROR,
 })  # fmt: skip
-"""The HTTP status of an answer that is a failure of that kind; 500 is for faults of ours alone."""
+"""The HTTP status of an answer that is such a failure; 500 means a fault in the server."""
 
 
 class ApprovalScope(StrEnum):
-    """How a question for approval was answered, and for how long the answer holds."""
+    """The answer to a question for approval, and how long it is valid."""
 
     ONCE = "once"
     SESSION = "session"
     """For this conversation, while this process runs."""
     ALWAYS = "always"
-    """Remembered for this repository, until it is revoked."""
+    """For this repository, until it is revoked."""
     DENIED = "denied"
     WITHDRAWN = "withdrawn"
-    """The call ended, or the last front end left, before anybody had answered."""
+    """The call ended, or the last front end left, before anybody answered."""
 
 
 class Purpose(StrEnum):
-    """What a model is asked for."""
+    """The purpose of a model request."""
 
     REPLY = "reply"
     SUMMARY = "summary"
-    """Of the older part of a conversation that has become too long."""
+    """A summary of the older part of a conversation that is too long."""
 
 
 class StopReason(StrEnum):
@@ -103,7 +103,7 @@ class StopReason(StrEnum):
     COMPLETED = "completed"
     """The model replied without calling a tool."""
     LENGTH = "length"
-    """The provider cut the reply at its length limit; the text until then was shown."""
+    """The provider cut the reply at its length limit. The text before the cut was shown."""
     CONTENT_FILTER = "content_filter"
     TURN_LIMIT = "turn_limit"
     TOOL_CALL_LIMIT = "tool_call_limit"
@@ -113,16 +113,16 @@ class StopReason(StrEnum):
     REPEATED_CALLS = "repeated_calls"
     """The model made the same call, with the same result, several times."""
     UNKNOWN_TOOLS = "unknown_tools"
-    """The model called tools that do not exist several times in a row."""
+    """The model called unknown tools several times in a row."""
     INVALID_CALLS = "invalid_calls"
-    """The model called tools with arguments that do not fit several times in a row."""
+    """The model called tools with invalid arguments several times in a row."""
     CANCELLED = "cancelled"
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFailure:
-    """Why a tool call failed, for the model and for the person."""
+    """The failure of a tool call, for the model and for the person."""
 
     kind: ErrorKind
     message: str
@@ -135,7 +135,7 @@ class ToolFailure:
 
 @dataclass(frozen=True, slots=True)
 class ToolView:
-    """What a person sees of a result: one line, a few named values, the rest on request."""
+    """A result as a person sees it: one line, a few named values, and details on request."""
 
     summary: str
     fields: tuple[tuple[str, str], ...] = ()
@@ -144,11 +144,11 @@ class ToolView:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one model call or a sum of several; None is unknown, never 0.
+    """Tokens of one model call or of several; None is unknown, never 0.
 
-    `cached` (read from the provider's cache) and `cache_write` are parts of `input`, `reasoning` is
-    one of `output`, as OpenAI-compatible servers report them; where a provider counts them apart,
-    they were added when its answer was read.
+    `cached` (read from the provider's cache) and `cache_write` are parts of `input`, and
+    `reasoning` is a part of `output`, as in OpenAI-compatible servers. The reader adds them if a
+    provider counts them separately.
     """
 
     input: int | None = None
@@ -160,9 +160,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class SourceRange:
-    """Lines of a file that were given to the model. Lines count from 1 and include the last.
+    """Lines of a file that the model received. Lines count from 1 and include the last.
 
-    `stale`: a change of the same session was applied to the file afterwards.
+    `stale`: a later change of the same session was applied to the file.
     """
 
     file: str
@@ -174,7 +174,10 @@ class SourceRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Base of all events. `parent_id` is the id of the operation that this one is part of."""
+    """Base class of all events.
+
+    `parent_id` is the id of the operation that the event belongs to.
+    """
 
     delivery: ClassVar[Delivery] = Delivery.MUST_DELIVER
 
@@ -186,8 +189,8 @@ class Event:
 class SessionStarted(Event):
     """A request session began to serve one user message. Its operation id is `request_id`.
 
-    One that a tool call of another session began has that one's request as `parent_id`, and the
-    call as `parent_key`. `labels` are those of everything that is recorded of it.
+    A session that a tool call began has the request of that call as `parent_id`, and the call as
+    `parent_key`. `labels` are the labels of everything that is recorded of the session.
     """
 
     session_id: UUID
@@ -202,7 +205,7 @@ class SessionStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptConstructed(Event):
-    """What the next model request holds and what was left out of it, and why."""
+    """The content of the next model request, and what was left out of it and why."""
 
     turn: int
     messages: int
@@ -227,7 +230,7 @@ class SessionFinished(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFailed(Event):
-    """The request session ended with an error; what was shown stays."""
+    """The request session ended with an error. The text that was shown stays."""
 
     session_id: UUID
     message: str
@@ -239,7 +242,10 @@ class SessionFailed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionCancelled(Event):
-    """The person ended the turn; open calls got their result, the conversation stays usable."""
+    """The person ended the turn.
+
+    Open calls got their results, and the conversation can continue.
+    """
 
     session_id: UUID
     usage: Usage
@@ -249,7 +255,10 @@ class SessionCancelled(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequestStarted(Event):
-    """One attempt of one model request. `operation_id` names it; tool calls have it as parent."""
+    """One attempt of one model request.
+
+    `operation_id` names it; its tool calls have it as parent.
+    """
 
     operation_id: UUID = field(default_factory=new_id)
     turn: int
@@ -260,14 +269,17 @@ class ModelRequestStarted(Event):
     tools: int
     purpose: Purpose = Purpose.REPLY
     estimated_tokens: int | None = None
-    """Of the whole request, messages and tools; what the provider counts comes with the reply."""
+    """The estimate for the whole request, messages and tools.
+
+    The reply has the provider's count.
+    """
     input_text: str | None = None
-    """The messages as sent, as JSON, with secrets redacted; for the recorder."""
+    """The messages on the wire as JSON, with secrets redacted, for the recorder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequestFinished(Event):
-    """An attempt ended. `error` is set when it failed; times are seconds."""
+    """An attempt ended. `error` is set if it failed. Times are seconds."""
 
     operation_id: UUID
     turn: int
@@ -286,7 +298,7 @@ class ModelRequestFinished(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelDelta(Event):
-    """Text as it streams."""
+    """Text of a reply as it streams."""
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
 
@@ -297,7 +309,7 @@ class ModelDelta(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelWaiting(Event):
-    """A provider sends no data; `seconds` counts from the last that it sent."""
+    """A provider sends no data. `seconds` counts from its last data."""
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
 
@@ -307,9 +319,9 @@ class ModelWaiting(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryCompacted(Event):
-    """A summary replaces the first `messages` of the conversation for the model from now on.
+    """A summary replaces the first `messages` of the conversation in later requests.
 
-    The tokens are those of all messages before and after, estimated.
+    The tokens are estimates of all messages before and after.
     """
 
     messages: int
@@ -320,9 +332,9 @@ class HistoryCompacted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageQueued(Event):
-    """A message of the person waits for its own turn, as this request.
+    """A message of the person waits for its turn, as this request.
 
-    One that `steers` waits for the next model request of the session that runs as this request.
+    A message that `steers` waits for the next model request of the session with this request id.
     """
 
     text: str
@@ -331,14 +343,14 @@ class MessageQueued(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageSteered(Event):
-    """A message that waited to steer a session is in the conversation, and the model gets it."""
+    """A message that steers a session is in the conversation, and the model receives it."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryScheduled(Event):
-    """A failed attempt is made again after `delay` seconds; `attempt` is the one that comes."""
+    """A failed attempt is repeated after `delay` seconds, as number `attempt`."""
 
     attempt: int
     delay: float
@@ -347,7 +359,7 @@ class RetryScheduled(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FallbackApplied(Event):
-    """The request goes on in another way, for example without tools."""
+    """The request continues in another way, for example without tools."""
 
     reason: str
     change: str
@@ -355,7 +367,7 @@ class FallbackApplied(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice(Event):
-    """Something that the person should know."""
+    """A message for the person."""
 
     level: str
     text: str
@@ -365,8 +377,8 @@ class Notice(Event):
 class ToolCallRequested(Event):
     """A call waits for its result. `arguments` is the raw JSON text of the model.
 
-    `labels` are those of what is recorded of a call from outside a session; one of a session has
-    the session's. `max_tokens` is the most that the tool message may take; None sets no limit.
+    `labels` are the labels of a call from outside a session; a call of a session has the labels of
+    the session. `max_tokens` is the limit of the tool message; None means no limit.
     """
 
     key: CallKey
@@ -391,7 +403,7 @@ class ToolCallCompleted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallFailed(Event):
-    """A call failed; the model gets the tool message, the person sees this event."""
+    """A call failed. The model receives the tool message, and the person sees this event."""
 
     key: CallKey
     call_id: str
@@ -401,7 +413,7 @@ class ToolCallFailed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallLate(Event):
-    """A result that came after its call had been answered otherwise. Never a message."""
+    """A result that came after its call had another outcome. It never becomes a message."""
 
     key: CallKey
     call_id: str
@@ -410,7 +422,7 @@ class ToolCallLate(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolProgress(Event):
-    """How far a running tool is."""
+    """The progress of a running tool."""
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
 
@@ -420,11 +432,10 @@ class ToolProgress(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequested(Event):
-    """A call, or a proposal that it made, waits for a person to allow it.
+    """A call, or a proposal of a call, waits for a person's approval.
 
-    The call's time limit pauses meanwhile. `subjects` are the paths and commands that it is
-    about; `preview` is what would change: of a proposal as a unified diff, else the arguments of
-    the call as JSON.
+    The time limit of the call pauses meanwhile. `subjects` are the paths and commands of the call.
+    `preview` is the unified diff of a proposal, or the arguments of the call as JSON.
     """
 
     approval_id: UUID
@@ -442,7 +453,7 @@ class ApprovalRequested(Event):
 class ApprovalResolved(Event):
     """The question was answered. `words` are the person's own; `duration` is the wait in seconds.
 
-    One follows each ApprovalRequested.
+    One such event follows each ApprovalRequested.
     """
 
     approval_id: UUID
@@ -455,7 +466,7 @@ class ApprovalResolved(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexProgress(Event):
-    """How far the index of a repository is: files done of `total`."""
+    """The progress of the index of a repository: `done` of `total` files."""
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
 
@@ -465,9 +476,9 @@ class IndexProgress(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalFinished(Event):
-    """What was retrieved for one query, inside the tool call with the given key.
+    """The result of one retrieval, inside the tool call with the given key.
 
-    `key` is None for the automatic context of a user message; then the parent is the request.
+    `key` is None for the automatic context of a user message; the parent is then the request.
     """
 
     key: CallKey | None

@@ -1,9 +1,9 @@
-"""The cassette: a recorded session as lines of JSON, without secrets, written as it happens.
+"""The cassette: a recorded session as lines of JSON without secrets.
 
-The first line is the head: format version, settings, tools, and the conversation until then. After
-it come lines of these kinds, in any order but for the exchanges: `question` (what was asked),
-`context` (the automatic context), `exchange` (a model request, what was told of it, and its end),
-`outcome` and `retrieval` (of tool calls). docs/replay.md describes the fields.
+The first line is the head: format version, settings, tools, and the conversation before the
+session. The other lines are `question` (the user message), `context` (the automatic context),
+`exchange` (a model request, its observer events, and its end), `outcome` and `retrieval` (of tool
+calls). Only exchanges have an order. docs/replay.md describes the fields.
 """
 
 import json
@@ -19,7 +19,7 @@ from treadle.secrets import redact
 from treadle.session.message_json import decode, encode
 
 VERSION = 1
-"""Of the format. A change that older readers cannot read raises it."""
+"""The version of the format. A change that older readers cannot read raises it."""
 
 _HEAD = frozenset(
     {
@@ -33,7 +33,7 @@ _HEAD = frozenset(
         "conversation",
     }
 )
-"""What the head of a cassette has beside its version."""
+"""The fields of the head other than the version."""
 
 _SHOWN = 160
 """Characters of a value that a mismatch shows."""
@@ -41,19 +41,21 @@ _SHOWN = 160
 Json = dict[str, Any]
 
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""What reading a cassette raises where a value is missing or has another type than a recorded one.
-"""
+"""The exceptions for a missing value, or a value of another type than recorded."""
 
 
 class CassetteMismatchError(TreadleError):
-    """A request of the replay is not the one that was recorded."""
+    """A request of the replay differs from the recorded request."""
 
 
 class CassetteWriter:
-    """Writes lines to a new file that is for its owner alone; each is on disk when written."""
+    """Writes lines to a new file that only its owner can read.
+
+    Each line is on disk when written.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Raises UsageError when the file is there already or cannot be made."""
+        """Raises UsageError when the file exists or cannot be created."""
         try:
             path.touch(mode=0o600, exist_ok=False)
             self._file = path.open("w", encoding="ascii")
@@ -68,7 +70,7 @@ class CassetteWriter:
         self._lock = threading.Lock()
 
     def write(self, line: str, fields: Mapping[str, Any]) -> None:
-        """Add a line of that kind. Blocks; secrets are taken out before anything is written."""
+        """Add a line of that kind, with secrets redacted. Blocks."""
         text = clean({"line": line, **fields})
         with self._lock:
             self._file.write(f"{text}\n")
@@ -80,7 +82,7 @@ class CassetteWriter:
 
 @dataclass(slots=True)
 class Cassette:
-    """A recorded session, read. Outcomes and retrievals are by call (turn, slot)."""
+    """A recorded session. Outcomes and retrievals are by call (turn, slot)."""
 
     path: Path
     head: Json
@@ -92,7 +94,10 @@ class Cassette:
 
     @classmethod
     def load(cls, path: Path) -> "Cassette":
-        """Read a file. Raises UsageError for one that is no cassette or of a newer version."""
+        """Read a file.
+
+        Raises UsageError for a file that is not a cassette or has a newer version.
+        """
         try:
             lines = [json.loads(line) for line in path.read_text("ascii").splitlines()]
             head = lines[0]
@@ -151,7 +156,7 @@ def message_json(message: Message) -> Json:
 
 
 def message_from(value: Json) -> Message:
-    """The message that `message_json` was given."""
+    """The message that was passed to `message_json`."""
     fields = {name: each for name, each in value.items() if name != "kind"}
     return decode(value["kind"], json.dumps(fields))
 
@@ -168,7 +173,7 @@ def request_json(request: ChatRequest) -> Json:
 
 
 def check(number: int, recorded: Json, request: ChatRequest, version: str) -> None:
-    """Raise CassetteMismatchError when `request` is not the recorded one, and say how."""
+    """Raise CassetteMismatchError with the first difference from the recorded request."""
     now = json.loads(clean(request_json(request)))
     found = difference(recorded, now)
     if found is not None:
@@ -179,7 +184,7 @@ def check(number: int, recorded: Json, request: ChatRequest, version: str) -> No
 
 
 def difference(recorded: Any, now: Any, at: str = "") -> str | None:
-    """Where and how two JSON values first differ, in words; None when they are equal."""
+    """The first difference between two JSON values in words; None when they are equal."""
     if recorded == now:
         return None
     if isinstance(recorded, dict) and isinstance(now, dict):
@@ -197,7 +202,7 @@ def difference(recorded: Any, now: Any, at: str = "") -> str | None:
 
 
 def _apart(recorded: Any, now: Any) -> tuple[str, str]:
-    """Both values, shortened around the place where they part."""
+    """Both values, shortened around the position of the first difference."""
     left, right = json.dumps(recorded), json.dumps(now)
     same = next(
         (place for place, (a, b) in enumerate(zip(left, right, strict=False)) if a != b),

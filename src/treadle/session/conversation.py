@@ -1,4 +1,4 @@
-"""A conversation in memory: one branch of its tree of messages, and how each turn ended."""
+"""A conversation in memory: one branch of its tree of messages, and the end of each turn."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,26 +18,26 @@ _CUT = NoteMessage("The reply above was interrupted; its text up to that point i
 
 
 class MessageState(StrEnum):
-    """How far a message is. Only replies are ever anything but completed."""
+    """The state of a message. Only replies have a state other than completed."""
 
     PENDING = "pending"
-    """The model was asked, and nothing of the reply has come."""
+    """The request was sent, and no part of the reply has come."""
     GENERATING = "generating"
-    """The text so far is kept; for ever so where its process was killed."""
+    """The text so far is kept. The state stays if the process was killed."""
     COMPLETED = "completed"
     FAILED = "failed"
-    """The provider failed in mid-reply; the text until then is kept."""
+    """The provider failed during the reply. The text so far is kept."""
     CANCELLED = "cancelled"
-    """The person, or a limit of time, ended the reply; the text until then is kept."""
+    """The person or a time limit ended the reply. The text so far is kept."""
 
 
 @dataclass(slots=True)
 class Entry:
-    """A message, its place in the tree, and when it came, in Unix microseconds.
+    """A message, its position in the tree, and its time in Unix microseconds.
 
     `number` names it within its conversation, `parent` is the number of the message before it.
-    `stop_reason` and `request_id` belong to user messages: how the request session that served it
-    ended (None while it runs, and for ever when it was killed), and which it was.
+    `stop_reason` and `request_id` belong to user messages: the end of the request session that
+    served the message (None while it runs, or if it was killed), and the id of that session.
     """
 
     message: Annotated[Message, JsonField(omit=True)]
@@ -53,10 +53,8 @@ class Entry:
 class Conversation:
     """One conversation about the repository at `root`. Times are Unix microseconds.
 
-    `agent` names the agent that answers, None for the assistant.
-
-    `entries` are the messages of the branch that it goes on with, oldest first; `next_number` is
-    above the numbers of all its branches.
+    `agent` names the agent that answers, None for the assistant. `entries` are the messages of the
+    current branch, oldest first. `next_number` is above the numbers of all branches.
     """
 
     id: UUID
@@ -95,7 +93,7 @@ class Conversation:
         return entry
 
     def next_turn(self) -> int:
-        """A turn number above those of all calls so far, so that call keys stay unique."""
+        """A turn number above the turns of all calls so far, so that call keys stay unique."""
         turns = [
             call.key.turn
             for entry in self.entries

@@ -1,4 +1,4 @@
-"""Keeps a conversation as it happens: in memory first, then in the store if there is one."""
+"""Writes a conversation as it happens: first in memory, then in the store if there is one."""
 
 from dataclasses import replace
 from uuid import UUID
@@ -10,13 +10,13 @@ from treadle.session.conversation import Conversation, Entry, MessageState
 from treadle.session.conversations import ConversationStore
 
 _SAVE_EVERY = 1.0
-"""Seconds between two savings of a reply that grows: what a kill may cost of its text."""
+"""Seconds between two writes of a growing reply: the text that a kill of the process may cost."""
 
 _UNFINISHED = (MessageState.PENDING, MessageState.GENERATING)
 
 
 class ConversationWriter:
-    """Adds to one conversation. What was added is in memory before a method first waits."""
+    """Adds messages to one conversation. They are in memory before a method first waits."""
 
     def __init__(
         self, conversation: Conversation, store: ConversationStore | None, clock: Clock
@@ -25,12 +25,12 @@ class ConversationWriter:
         self._store = store
         self._clock = clock
         self._draft: ReplyDraft | None = None
-        for entry in conversation.entries:  # a process that was killed left these as they are
+        for entry in conversation.entries:  # an earlier process was killed during these replies
             if entry.state in _UNFINISHED:
                 entry.state = MessageState.FAILED
 
     async def append(self, *messages: Message, request_id: UUID | None = None) -> None:
-        """Add messages, all or none of them saved; `request_id` is that of a question."""
+        """Add messages and save all or none; `request_id` is the request of a user message."""
         first = len(self.conversation.entries)
         for message in messages:
             self.conversation.add(message, self._clock.now_us(), request_id=request_id)
@@ -38,7 +38,7 @@ class ConversationWriter:
             await self._store.append(self.conversation, first)
 
     async def draft(self, model: AssistantMessage) -> "ReplyDraft":
-        """Begin a reply; `model` says whose it is and holds nothing yet."""
+        """Begin a reply. `model` names the provider and the model and has no text."""
         entry = self.conversation.add(model, self._clock.now_us(), MessageState.PENDING)
         self._draft = draft = ReplyDraft(self, entry, self._clock)
         if self._store:
@@ -46,27 +46,27 @@ class ConversationWriter:
         return draft
 
     async def cut_draft(self, state: MessageState) -> None:
-        """End the reply that is being made, if one is: its text is kept and marked."""
+        """End the current reply, if there is one: its text is kept and marked."""
         draft, self._draft = self._draft, None
         if draft is not None:
             await draft.cut(state)
 
     def settled(self) -> None:
-        """The reply that was being made is whole."""
+        """Note that the current reply is complete."""
         self._draft = None
 
     async def end_turn(self, entry: Entry, reason: StopReason) -> None:
-        """Note on a user message how its turn ended."""
+        """Save on a user message how its turn ended."""
         entry.stop_reason = reason
         await self.save(entry)
 
     async def save(self, entry: Entry) -> None:
-        """Save what has changed in an entry."""
+        """Save the changes of an entry."""
         if self._store:
             await self._store.update(self.conversation, entry)
 
     async def drop(self, entry: Entry) -> None:
-        """Take out the last entry."""
+        """Remove the last entry."""
         assert self.conversation.entries[-1] is entry
         self.conversation.entries.pop()
         if self._store:
@@ -74,7 +74,7 @@ class ConversationWriter:
 
 
 class ReplyDraft:
-    """A reply that is being made, kept from its beginning on, so that nothing shown is lost."""
+    """A reply under way. It is saved from its beginning on, so that no shown text is lost."""
 
     def __init__(self, writer: ConversationWriter, entry: Entry, clock: Clock) -> None:
         self._writer = writer
@@ -85,11 +85,11 @@ class ReplyDraft:
 
     @property
     def begun(self) -> bool:
-        """Whether any of its text has come."""
+        """Whether any text has come."""
         return bool(self._parts)
 
     async def grow(self, text: str) -> None:
-        """Take more of the text; saved at once when it is the first, else once in a while."""
+        """Take more text. The first text is saved immediately, later text once a second."""
         self._parts.append(text)
         now = self._clock.monotonic()
         if self._saved is None or now - self._saved >= _SAVE_EVERY:
@@ -98,7 +98,7 @@ class ReplyDraft:
             await self._writer.save(self._entry)
 
     async def complete(self, message: AssistantMessage) -> None:
-        """Put the whole reply in its place; one that says and calls nothing is taken out."""
+        """Replace the draft by the whole reply. A reply without text and calls is removed."""
         self._writer.settled()
         if not message.text and not message.calls:
             await self._writer.drop(self._entry)
@@ -107,7 +107,7 @@ class ReplyDraft:
         await self._writer.save(self._entry)
 
     async def cut(self, state: MessageState) -> None:
-        """End it where it is: the text is kept and marked; without any it is taken out."""
+        """End the reply: its text is kept and marked. A reply without text is removed."""
         if self._parts:
             self._take_text(state)
             await self._writer.save(self._entry)

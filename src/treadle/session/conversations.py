@@ -1,4 +1,4 @@
-"""Saved conversations in one SQLite file: written as they happen, found by id, prefix or "last"."""
+"""Saved conversations in one SQLite file, found by id, prefix or "last"."""
 
 import os
 import sqlite3
@@ -41,7 +41,7 @@ MIGRATIONS = (
         PRIMARY KEY (conversation_id, position)
     ) STRICT, WITHOUT ROWID;
     """,
-    # A tree: `position` is the number of a message, `head` that of the end of the branch in use.
+    # A tree: `position` is the number of a message, `head` is the end of the current branch.
     """
     ALTER TABLE messages ADD COLUMN parent INTEGER;
     ALTER TABLE messages ADD COLUMN state TEXT NOT NULL DEFAULT 'completed';
@@ -50,7 +50,8 @@ MIGRATIONS = (
     UPDATE conversations SET head =
         (SELECT max(position) FROM messages WHERE conversation_id = conversations.id);
     """,
-    # `agent`: whose it is, null for the assistant's; `about`: what its last question was about.
+    # `agent`: the agent of the conversation, null for the assistant; `about`: the page of its last
+    # question.
     """
     ALTER TABLE conversations ADD COLUMN agent TEXT;
     ALTER TABLE conversations ADD COLUMN about TEXT NOT NULL DEFAULT '';
@@ -65,24 +66,24 @@ _COLUMNS = "position, parent, kind, body, at_us, state, stop_reason, request_id"
 
 
 class Kind(StrEnum):
-    """Whose conversations are meant: lists and references of the one never meet the other's."""
+    """The kind of a conversation. Lists and references of one kind never contain the other kind."""
 
     ASSISTANT = "assistant"
     AGENT = "agent"
 
     @property
     def condition(self) -> str:
-        """The same in SQL."""
+        """The condition of this kind in SQL."""
         return "agent IS NULL" if self is Kind.ASSISTANT else "agent IS NOT NULL"
 
     @property
     def command(self) -> str:
-        """The command that begins one."""
+        """The command that begins a conversation of this kind."""
         return "treadle ask" if self is Kind.ASSISTANT else "treadle agent"
 
     @property
     def listing(self) -> str:
-        """The command that lists them."""
+        """The command that lists the conversations of this kind."""
         listed = "treadle sessions list", "treadle agent --conversations"
         return listed[self is Kind.AGENT]
 
@@ -91,7 +92,8 @@ class Kind(StrEnum):
 class ConversationSummary:
     """A conversation in a list. `turns` counts user messages; times are Unix microseconds.
 
-    `stop_reason` is that of the last turn; None when it runs or was killed, or there is none.
+    `stop_reason` belongs to the last turn. It is None while the turn runs, if it was killed, or if
+    there is no turn.
     """
 
     id: UUID
@@ -106,21 +108,20 @@ class ConversationSummary:
 
 
 class ConversationStore:
-    """All conversations of a person. A thread of the file does the work; the loop never waits.
+    """All conversations of a person. A worker thread uses the file, so the event loop never waits.
 
-    Work that was started is completed even if the caller is cancelled. Failures of the file are
-    StoreErrors.
+    Work continues to its end even if the caller is cancelled. Failures of the file are StoreErrors.
     """
 
     def __init__(self, database: Database, clock: Clock, ids: IdSource) -> None:
-        """Use `open`."""
+        """Use `open` instead."""
         self._database = database
         self._clock = clock
         self._ids = ids
 
     @classmethod
     async def open(cls, path: Path, *, clock: Clock | None = None, ids: IdSource = new_id) -> Self:
-        """Open the file at `path`, which is created or upgraded if necessary."""
+        """Open the file at `path`, and create or upgrade it if necessary."""
         database = Database(path, SCHEMA)
         try:
             await database.run(lambda _: None)
@@ -145,34 +146,34 @@ class ConversationStore:
         await self.close()
 
     async def create(self, root: Path, model: str, *, agent: str | None = None) -> Conversation:
-        """A new, empty conversation about the repository at `root`, with that agent if one."""
+        """A new conversation about the repository at `root`, for that agent or the assistant."""
         now = self._clock.now_us()
         conversation = Conversation(self._ids(), _storable(root), model, now, now, agent=agent)
         await self._database.run(lambda db: self._insert(db, conversation))
         return conversation
 
     async def append(self, conversation: Conversation, first: int) -> None:
-        """Save the entries from place `first` on, all or none, as the end of the branch in use."""
+        """Save the entries from position `first` on as the end of the branch, all or none."""
         await self._database.run(lambda db: self._append(db, conversation, first))
 
     async def update(self, conversation: Conversation, entry: Entry) -> None:
-        """Save what has changed in an entry: its message, its state, how its turn ended."""
+        """Save the changes of an entry: its message, its state, the end of its turn."""
         await self._database.run(lambda db: self._update(db, conversation, entry))
 
     async def remove(self, conversation: Conversation, entry: Entry) -> None:
-        """Take out an entry that nothing follows; the branch then ends at its parent."""
+        """Remove the last entry. The branch then ends at its parent."""
         await self._database.run(lambda db: self._remove(db, conversation, entry))
 
     async def rename(
         self, reference: str, title: str, *, root: Path, kind: Kind = Kind.ASSISTANT
     ) -> ConversationSummary:
-        """Give a conversation another title. Raises what `get` raises."""
+        """Change the title of a conversation. Raises what `get` raises."""
         return await self._database.run(
             lambda db: self._rename(db, reference, _storable(root), title, kind)
         )
 
     async def branch(self, reference: str, at: int, *, root: Path) -> Conversation:
-        """Go on from message `at` of a conversation; what came after it stays as another branch.
+        """Resume a conversation at message `at`. The later messages stay as another branch.
 
         Raises what `load` raises.
         """
@@ -181,7 +182,7 @@ class ConversationStore:
     async def delete(
         self, reference: str, *, root: Path, kind: Kind = Kind.ASSISTANT
     ) -> ConversationSummary:
-        """Take out a conversation with all its branches, for good. Raises what `get` raises."""
+        """Delete a conversation with all its branches. Raises what `get` raises."""
         return await self._database.run(
             lambda db: self._delete(db, reference, _storable(root), kind)
         )
@@ -189,16 +190,16 @@ class ConversationStore:
     async def list(
         self, *, root: Path | None = None, limit: int = 50, kind: Kind = Kind.ASSISTANT
     ) -> tuple[ConversationSummary, ...]:
-        """Conversations, changed last first; of one repository when `root` is given."""
+        """Conversations, the latest change first; only of one repository when `root` is given."""
         where, values = ("root = ?", (_storable(root),)) if root else ("1", ())
         return await self._database.run(lambda db: self._summaries(db, where, values, limit, kind))
 
     async def get(
         self, reference: str, *, root: Path, kind: Kind = Kind.ASSISTANT
     ) -> ConversationSummary:
-        """The conversation with that id or unique beginning of an id, or "last" of `root`.
+        """The conversation with that id or unique prefix of an id, or "last" of `root`.
 
-        Raises `NotFoundError` when there is none, `UsageError` when several begin so.
+        Raises `NotFoundError` for no match, `UsageError` for several.
         """
         return await self._database.run(lambda db: self._find(db, reference, _storable(root), kind))
 
@@ -210,10 +211,10 @@ class ConversationStore:
         at: int | None = None,
         kind: Kind = Kind.ASSISTANT,
     ) -> Conversation:
-        """Like `get`, with the messages of the branch in use, or of the one that ends at `at`.
+        """Like `get`, with the messages of the current branch, or of the branch that ends at `at`.
 
-        Raises `NotFoundError` when there is no message `at`, `UsageError` when it stands between a
-        call and its result.
+        Raises `NotFoundError` if message `at` does not exist, `UsageError` if it is between a call
+        and its result.
         """
         return await self._database.run(
             lambda db: self._load(db, self._find(db, reference, _storable(root), kind), at)
@@ -223,7 +224,7 @@ class ConversationStore:
         """The messages of all branches, in the order in which they came."""
         return await self._database.run(lambda db: self._tree(db, conversation.id))
 
-    # The methods below run in the thread of the file.
+    # The methods below run in the worker thread.
 
     def _insert(self, db: Connection, conversation: Conversation) -> None:
         db.execute(
@@ -251,7 +252,7 @@ class ConversationStore:
                     rows,
                 )
                 db.execute(
-                    # A title that was given meanwhile stays.
+                    # A title that was set meanwhile stays.
                     "UPDATE conversations SET title = iif(title = '', ?, title), model = ?,"
                     " updated_us = ?, head = ? WHERE id = ?",
                     (
@@ -357,7 +358,7 @@ class ConversationStore:
         return found[0]
 
     def _load(self, db: Connection, summary: ConversationSummary, at: int | None) -> Conversation:
-        with transaction(db):  # head and messages of one moment
+        with transaction(db):  # one transaction reads head and messages
             (head,) = db.execute(
                 "SELECT head FROM conversations WHERE id = ?", (str(summary.id),)
             ).fetchone()
@@ -411,7 +412,7 @@ class ConversationStore:
 
 
 def _present(numbers: Collection[int], number: int | None) -> int | None:
-    """`number`; where its message was lost, the last one before it, so that the rest is kept."""
+    """`number`, or the last message before it if that message is lost, so that the rest is kept."""
     if number is None or number in numbers:
         return number
     return max((each for each in numbers if each < number), default=None)

@@ -23,36 +23,36 @@ from treadle.tools.failures import failure_content
 from treadle.tools.message_size import fit_message
 
 _CREDIBLE = (0.5, 2.0)
-"""A count further than this from the estimate is one of something else, and teaches nothing.
+"""The credible range of a count divided by its estimate. A count outside it is ignored.
 
 Vocabularies of current models differ from the estimated one by up to 1.4 (docs/decisions, 9).
 """
 
 
 class Calibration:
-    """By how much estimates are scaled for each model, and which models have a smaller window."""
+    """The factors that scale estimates for each model, and the models with a smaller window."""
 
     def __init__(self) -> None:
         self._scales: dict[tuple[str, str], float] = {}
         self._windows: dict[tuple[str, str], int] = {}
 
     def scale(self, model: ChatModel) -> float:
-        """What to multiply an estimate with."""
+        """The factor for an estimate."""
         return self._scales.get((model.provider, model.model), 1.0)
 
     def window(self, model: ChatModel) -> int:
-        """Tokens of input and output together: as known of the model, or less if it said so."""
+        """The window in tokens of input and output. A model may report less than the settings."""
         known = self._windows.get((model.provider, model.model), model.context_window)
         return min(known, model.context_window)
 
     def narrow(self, model: ChatModel, window: int) -> None:
-        """Take from now on that the model's window is only so large."""
+        """Use a smaller window for the model from now on."""
         self._windows[model.provider, model.model] = window
 
     def learn(self, model: ChatModel, estimated: int, counted: int | None) -> None:
-        """Take what the provider counted of a request that was estimated, unscaled, at so much.
+        """Take the provider's count for a request with this unscaled estimate.
 
-        The last request counts alone: the next one holds all of it and a little more.
+        Only the last request counts: the next one contains all of it and a little more.
         """
         if counted is None or not estimated:
             return
@@ -63,21 +63,24 @@ class Calibration:
 
 _MESSAGE_TOKENS = 4
 _CALL_TOKENS = 24
-"""What a message and a call cost in addition to their text: roles, separators, the call's id."""
+"""The tokens of a message and a call in addition to their text: roles, separators, the call's id.
+"""
 _FENCE_TOKENS = 40
-"""What the fence around retrieved context costs: two names of twelve hexadecimal digits."""
+"""The tokens of the fence around retrieved context: two names of twelve hexadecimal digits."""
 
 _RESERVE_SHARE = 4
 _RESERVE_LIMIT = 4_096
-"""Left for the reply: a quarter of the window, at most this."""
+"""The most tokens that are left for the reply, which gets a quarter of the window."""
 
 _OLD_RESULT_TOKENS = 200
-"""What is kept of an older tool result in the current run when space is short."""
+"""The tokens that are kept of an older tool result in the current run when space is short."""
 _LEAST_RESULT_TOKENS = 60
 
 _ROOM_SHARE = 0.9
-"""Of what a prompt leaves free, so much is given to results: the estimate of the model's own
-tokens may change until the next prompt."""
+"""The part of the free tokens that results may take.
+
+The scale of the model may change until the next prompt.
+"""
 
 _NOT_FINISHED = failure_content(
     ToolFailure(ErrorKind.CANCELLED, "The call ended without a result.", effect=Effect.UNKNOWN)
@@ -85,16 +88,16 @@ _NOT_FINISHED = failure_content(
 
 
 class ContextWindowError(TreadleError):
-    """The newest user message does not fit, with all that can be left out left out."""
+    """The newest user message does not fit, even with everything else left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The messages of a request, the estimate of their tokens with the tools', and the budget.
+    """The messages of a request, the estimated tokens with those of the tools, and the budget.
 
     `left_out` counts messages; `reason` says in words what was left out or shortened and why.
-    `unscaled_tokens` is the estimate as it is before it is scaled to a model. `room` is how many
-    tokens the reply and the results of its calls may take without being shortened later.
+    `unscaled_tokens` is the estimate before it is scaled to a model. `room` is the number of tokens
+    that the reply and the results of its calls may take without being shortened later.
     """
 
     messages: tuple[Message, ...]
@@ -107,7 +110,10 @@ class Prompt:
 
 
 class TokenCounts:
-    """Estimated tokens of messages, remembered since a history is counted again at each turn."""
+    """Estimated tokens of messages.
+
+    Estimates are remembered, since each turn counts the history.
+    """
 
     def __init__(self) -> None:
         self._known: dict[Message, int] = {}
@@ -146,12 +152,12 @@ def build_prompt(
 ) -> Prompt:
     """The request's messages: the system prompt, then as much of `history` as fits.
 
-    Each call stands directly before its results, one each, in slot order. In this order, until it
-    fits: the oldest exchanges go whole; older tool results of the current run are shortened; its
-    newest results are kept to half the budget; its oldest replies go with their results; the
-    automatic context goes; the newest results are shortened to what is left. The text of the
-    newest user message, and of those that steer its turn, is never touched: raises
-    `ContextWindowError` when it does not fit. `scale` turns estimates into the model's own tokens.
+    Each call is directly before its results, one each, in slot order. Steps until the prompt fits:
+    leave out the oldest exchanges; shorten older tool results of the current run; limit its newest
+    results to half the budget; leave out its oldest replies with their results; leave out the
+    automatic context; shorten the newest results to what is left. The text of the newest user
+    message, and of the messages that steer its turn, never changes: raises `ContextWindowError`
+    when it does not fit. `scale` turns estimates into the model's own tokens.
     """
     budget = context_window - output_reserve(context_window)
     fitter = _Fitter(
@@ -180,34 +186,34 @@ def build_prompt(
 
 
 def result_limit(room: int, calls: int, most: int) -> int:
-    """Tokens that each result of so many calls may take: at most `most`, and all within `room`."""
+    """Tokens for each result of `calls` calls: at most `most`, and all within `room`."""
     each = room // max(1, calls) - _MESSAGE_TOKENS - _CALL_TOKENS
     return max(_LEAST_RESULT_TOKENS, min(most, each))
 
 
-def smaller_window(prompt: Prompt, said: Window | None) -> int:
-    """The window to build a prompt for when the model found this one too long.
+def smaller_window(prompt: Prompt, reported: Window | None) -> int:
+    """A smaller window for a prompt that the model found too long.
 
-    What the refusal says of its limit counts, in our own estimates: the model may count more than
-    we do. Where it says nothing that helps, a little more than half of the prompt must do.
+    Uses the limit in the refusal, in our own estimates, since the model may count more. If the
+    refusal helps nothing, the window is a little more than half of the prompt.
     """
     most = prompt.estimated_tokens * 6 // 10
-    if said is not None and said.limit is not None and said.sent is not None:
-        limit = said.limit * prompt.estimated_tokens // said.sent
+    if reported is not None and reported.limit is not None and reported.sent is not None:
+        limit = reported.limit * prompt.estimated_tokens // reported.sent
         fits = limit - output_reserve(limit)
         most = fits if most // 2 < fits < prompt.estimated_tokens else most
-    elif said is not None and said.limit is not None:
-        fits = said.limit - output_reserve(said.limit)
+    elif reported is not None and reported.limit is not None:
+        fits = reported.limit - output_reserve(reported.limit)
         most = fits if most // 4 < fits < most else most
     room = most + min(_RESERVE_LIMIT, most // (_RESERVE_SHARE - 1))
     return max(room, 256)
 
 
 def repair(history: Sequence[Message]) -> list[list[Message]]:
-    """`history` in units that must not be torn: a reply with its results, or one other message.
+    """`history` in units that stay together: a reply with its results, or one other message.
 
-    A result that answers no call of the reply before it is dropped; a call without a result, left
-    by a crash, is closed; of two results the first counts; a note between them comes after.
+    A result without a call in the reply before it is dropped. A call without a result, left by a
+    crash, gets one. The first of two results counts. A note between them comes after them.
     """
     units: list[list[Message]] = []
     answers: list[dict[CallKey, ToolMessage]] = []
@@ -232,12 +238,12 @@ def repair(history: Sequence[Message]) -> list[list[Message]]:
 
 
 def begins_turn(message: Message) -> bool:
-    """Whether it is a message of the person that is served by a turn of its own."""
+    """Whether it is a message of the person that has its own turn."""
     return isinstance(message, UserMessage) and not message.steers
 
 
 class _Fitter:
-    """Leaves things out, step by step, until what remains is within the budget of the messages."""
+    """Leaves things out step by step until the messages are within the budget."""
 
     def __init__(
         self,
@@ -273,7 +279,7 @@ class _Fitter:
     def room(self) -> int:
         """Tokens that the next reply and its results may take and stay whole in the next prompt.
 
-        What is older gives way to them, but for the question, and only up to half the budget.
+        Older messages give way to them, except the question, up to half the budget.
         """
         question = [m for unit in self._user for m in unit if isinstance(m, UserMessage)]
         fixed = self._counts.of([self._system, *(replace(m, context="") for m in question)])
@@ -297,7 +303,7 @@ class _Fitter:
         return self.tokens() - self._budget
 
     def _drop_older_exchanges(self) -> None:
-        """The oldest go first; a summary of still older ones outlives them."""
+        """Leave out the oldest units first. A summary outlives them."""
         over, dropped = self._over(), 0
         summary = int(bool(self._older) and isinstance(self._older[0][0], NoteMessage))
         while over > 0 and self._older:
@@ -342,7 +348,7 @@ class _Fitter:
         self._shorten_newest(self._budget // 2)
 
     def _squeeze_newest_results(self) -> None:
-        """Take away what is too much, and more where the notice of a cut takes up what it saves."""
+        """Shorten by the excess, and by more if the notice of a cut takes up the gain."""
         together = self._counts.of(self._newest_results()) - self._over()
         self._shorten_newest(together)
         while self._over() > 0 and together > 0:
@@ -353,16 +359,16 @@ class _Fitter:
         """Shorten the results of the newest reply so that they take `together` tokens."""
         count = max(1, len(self._newest_results()))
         each = max(_LEAST_RESULT_TOKENS, together // count - _MESSAGE_TOKENS - _CALL_TOKENS)
-        said = "newest tool results shortened"
+        reported = "newest tool results shortened"
         shortened = sum(self._shorten(unit, each) for unit in self._newest)
-        if shortened and said not in self.changes:
-            self.changes.append(said)
+        if shortened and reported not in self.changes:
+            self.changes.append(reported)
 
     def _newest_results(self) -> list[Message]:
         return [m for unit in self._newest for m in unit if isinstance(m, ToolMessage)]
 
     def _shorten(self, unit: list[Message], limit: int) -> int:
-        """Shorten the results in `unit` to `limit` tokens each; how many became shorter."""
+        """Shorten the results in `unit` to `limit` tokens each; returns how many became shorter."""
         shortened = 0
         for place, message in enumerate(unit):
             if isinstance(message, ToolMessage):
@@ -373,13 +379,13 @@ class _Fitter:
         return shortened
 
     def _drop_context(self) -> None:
-        said = "automatic context omitted"
+        reported = "automatic context omitted"
         for unit in (*self._user, *self._run, *self._newest):
             for place, message in enumerate(unit):
                 if isinstance(message, UserMessage) and message.context:
                     unit[place] = replace(message, context="")
-                    if said not in self.changes:
-                        self.changes.append(said)
+                    if reported not in self.changes:
+                        self.changes.append(reported)
 
 
 def _estimate(message: Message) -> int:

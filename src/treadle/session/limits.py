@@ -11,13 +11,13 @@ from treadle.events.types import StopReason, Usage
 
 @dataclass(slots=True)
 class UsageTotal:
-    """Adds up replies. A value that one of them does not report makes its sum unknown."""
+    """Adds up replies. A value that one reply does not report makes its sum unknown."""
 
     usage: Usage | None = None
     cost: float | None = None
 
     def add(self, usage: Usage, cost: float | None) -> None:
-        """Count one model request; `Usage()` and None for one that brought no reply."""
+        """Count one model request. A request without a reply has `Usage()` and None."""
         if self.usage is None:
             self.usage, self.cost = usage, cost
             return
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class LimitReachedError(Exception):
-    """Ends the loop of a session, not the conversation. Its text says which limit, in words."""
+    """Ends the loop of a session, not the conversation. Its text names the limit."""
 
     def __init__(self, reason: StopReason, text: str) -> None:
         super().__init__(text)
@@ -45,7 +45,7 @@ class LimitReachedError(Exception):
 
 
 class Limits:
-    """Counts what a session spends, from its making on. A limit that is None never ends it."""
+    """Counts what a session spends, from its creation on. A limit of None never ends it."""
 
     def __init__(self, settings: LimitSettings, clock: Clock) -> None:
         self._settings = settings
@@ -57,9 +57,10 @@ class Limits:
         self._cost_known = True
 
     def spend(self, usage: Usage, cost: float | None, *, estimated: int) -> bool:
-        """Count a reply. `estimated` are its tokens, in and out, where `usage` does not say.
+        """Count a reply.
 
-        Whether this is the first reply without its cost, though the cost is limited.
+        `estimated` are its input and output tokens, used if `usage` is incomplete. Returns True for
+        the first reply without a cost if the cost is limited.
         """
         known = usage.input is not None and usage.output is not None
         tokens = (usage.input or 0) + (usage.output or 0) if known else estimated
@@ -72,22 +73,25 @@ class Limits:
         return first
 
     def check(self) -> None:
-        """Raise LimitReachedError when no further model request may be made."""
+        """Raise LimitReachedError when no further model request is allowed."""
         limit = self._settings
         if limit.seconds is not None and self._elapsed() >= limit.seconds:
             raise self._time_is_up()
         if limit.tokens is not None and self._tokens >= limit.tokens:
-            said = f"{self._tokens:,} tokens were used, and the limit is {limit.tokens:,}"
-            raise LimitReachedError(StopReason.TOKEN_LIMIT, said)
+            text = f"{self._tokens:,} tokens were used, and the limit is {limit.tokens:,}"
+            raise LimitReachedError(StopReason.TOKEN_LIMIT, text)
         if limit.cost is not None and self._cost >= limit.cost:
-            said = f"${self._cost:.4f} was spent, and the limit is ${limit.cost:g}"
-            raise LimitReachedError(StopReason.COST_LIMIT, said)
+            text = f"${self._cost:.4f} was spent, and the limit is ${limit.cost:g}"
+            raise LimitReachedError(StopReason.COST_LIMIT, text)
         if limit.cost is not None and not self._cost_known:
-            said = f"the cost of a reply is unknown, and the limit is ${limit.cost:g}"
-            raise LimitReachedError(StopReason.COST_LIMIT, said)
+            text = f"the cost of a reply is unknown, and the limit is ${limit.cost:g}"
+            raise LimitReachedError(StopReason.COST_LIMIT, text)
 
     def take_calls(self, number: int) -> bool:
-        """Whether so many more calls may run; if so they are counted, else none ever may again."""
+        """Count `number` more calls and return True, or return False if they exceed the limit.
+
+        After False no call is allowed.
+        """
         limit = self._settings.tool_calls
         if limit is not None and self._calls + number > limit:
             self._calls = limit
@@ -101,7 +105,7 @@ class Limits:
         return self._settings.tool_calls is not None and self._calls >= self._settings.tool_calls
 
     async def within(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`; LimitReachedError, with it ended, when the time is up first."""
+        """The result of `work`. Raises LimitReachedError, and ends `work`, when the time is up."""
         seconds = self._settings.seconds
         if seconds is None:
             return await work
@@ -116,5 +120,5 @@ class Limits:
         return self._clock.monotonic() - self._started
 
     def _time_is_up(self) -> LimitReachedError:
-        said = f"the time limit of {self._settings.seconds:g} s is reached"
-        return LimitReachedError(StopReason.TIME_LIMIT, said)
+        text = f"the time limit of {self._settings.seconds:g} s is reached"
+        return LimitReachedError(StopReason.TIME_LIMIT, text)

@@ -1,4 +1,4 @@
-"""Messages as JSON text for the conversation store, and back: without loss but for keys."""
+"""Messages as JSON text for the conversation store, and back."""
 
 import json
 from dataclasses import asdict
@@ -26,20 +26,20 @@ _KINDS: dict[type[Message], str] = {
 }
 
 _EXACT = frozenset({"opaque", "call_id"})
-"""Fields that go back to a provider as it wrote them."""
+"""Fields that go back to a provider unchanged."""
 
 
 def encode(message: Message) -> tuple[str, str]:
-    """The kind of `message` and its fields as ASCII JSON, which carries any code point.
+    """The kind of `message` and its fields as ASCII JSON, which can contain any code point.
 
-    Keys and passwords are taken out, as from all that is stored. A snippet with one in it is then
-    shorter than its head says; whoever resumes the conversation reads the file again for its bytes.
+    Secrets are redacted, as in all stored text. A snippet with a secret is then shorter than its
+    head says. A resumed conversation reads the file again for its bytes.
     """
     return _KINDS[type(message)], json.dumps(_redacted(asdict(message)), separators=(",", ":"))
 
 
 def decode(kind: str, body: str) -> Message:
-    """The message that `encode` was given. Raises `StoreError` when it cannot be read."""
+    """The message that was passed to `encode`. Raises `StoreError` for invalid JSON."""
     try:
         return _decode(kind, json.loads(body))
     except (ValueError, TypeError, KeyError) as error:

@@ -39,7 +39,7 @@ from treadle.session.role import LAST_TURN
 from treadle.session.session_events import ReplyObserver, SessionReporter
 
 SUMMARY_TOKENS = 1_500
-"""Limit of a summary."""
+"""The token limit of a summary."""
 
 SUMMARY_SYSTEM = (
     "You summarize a conversation between a person and an assistant about a code repository, "
@@ -55,14 +55,14 @@ _REQUEST = UserMessage(
 )
 
 _KEPT_SHARE = 4
-"""The newest exchanges stay as they are if they take no more than one part in so many."""
+"""The newest exchanges stay unchanged if they take at most one part in so many of the budget."""
 
 
 def messages_to_summarize(conversation: Conversation, room: int, counts: TokenCounts) -> int:
-    """How many messages at the beginning of the branch a new summary should stand for.
+    """The number of messages at the beginning of the branch that a new summary should replace.
 
-    All exchanges but the one that is served, and but the newest that fit a quarter of `room`
-    (tokens). 0 where no more could be covered than an earlier summary does.
+    The current exchange stays, and so do the newest exchanges that fit into a quarter of `room`
+    (tokens). 0 if an earlier summary replaces as many.
     """
     entries = conversation.entries
     starts = [place for place, entry in enumerate(entries) if begins_turn(entry.message)]
@@ -85,8 +85,8 @@ def summary_messages(conversation: Conversation, covers: int) -> tuple[Message, 
 def _with_results_as_context(messages: Iterable[Message]) -> Iterator[Message]:
     """The messages with each call and its result as context, which is fenced when it is sent.
 
-    The summary speaks for the person later, so no result may pass for a message. No tool is offered
-    with the request either, and some endpoints accept no calls in a history then.
+    A later request takes the summary for words of the person, so no result may pass for a message.
+    Some endpoints accept no calls in a history if the request offers no tools.
     """
     calls: dict[CallKey, ToolCall] = {}
     for message in messages:
@@ -104,15 +104,15 @@ def _with_results_as_context(messages: Iterable[Message]) -> Iterator[Message]:
 
 
 def summary_note(text: str, covers: int) -> NoteMessage:
-    """The note that stands for the first `covers` messages."""
+    """The note that replaces the first `covers` messages."""
     return NoteMessage(f"Summary of the conversation so far:\n{text}", covers)
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedReply:
-    """A reply, the draft that keeps its place, and the id of the request that brought it.
+    """A reply, its draft, and the operation id of its request.
 
-    `room` is how many tokens the results of its calls may take together in the next prompt.
+    `room` is the number of tokens for the results of its calls in the next prompt.
     """
 
     reply: ModelReply
@@ -122,7 +122,7 @@ class ReceivedReply:
 
 
 class ModelRequests:
-    """The model requests of one session. Counts what they take in `tally` and `limits`."""
+    """The model requests of one session. Counts their usage in `tally` and `limits`."""
 
     def __init__(
         self,
@@ -157,7 +157,10 @@ class ModelRequests:
         self._counts = TokenCounts()
 
     async def ask(self, turn: int, *, last: LimitReachedError | None) -> ReceivedReply:
-        """The next reply; no tools are offered if `last` says why it has to be the last."""
+        """The next reply.
+
+        If it has to be the last, `last` is the reason, and no tools are offered.
+        """
         self._limits.check()
         tools = () if last else self._tools
         if last:
@@ -185,11 +188,11 @@ class ModelRequests:
     async def _prompt(
         self, turn: int, tools: tuple[ToolSpec, ...], notes: Sequence[Message]
     ) -> Prompt:
-        """The prompt of a request, of a compacted history where that is wanted and needed."""
+        """The prompt of a request. The history is compacted first if that is enabled and needed."""
         conversation = self._writer.conversation
         prompt = await self._build(self._system, (*conversation.messages, *notes), tools)
         if prompt.left_out and self._may_compact:
-            self._may_compact = False  # once in a session: what still does not fit is left out
+            self._may_compact = False  # once in a session: the next prompt leaves out the rest
             if await self._compact(turn, prompt):
                 prompt = await self._build(self._system, (*conversation.messages, *notes), tools)
         await self._reporter.prompt(prompt, turn)
@@ -198,7 +201,7 @@ class ModelRequests:
     async def _shrink(
         self, prompt: Prompt, tools: tuple[ToolSpec, ...], error: ProviderError
     ) -> bool:
-        """Take a smaller window where the model found the prompt too long and that can help."""
+        """Use a smaller window if the prompt was too long and a smaller window helps."""
         if error.kind is not FaultKind.CONTEXT_LENGTH:
             return False
         smaller = smaller_window(prompt, error.window)
@@ -238,7 +241,7 @@ class ModelRequests:
         )
 
     async def _compact(self, turn: int, prompt: Prompt) -> bool:
-        """Have the older part of the conversation summed up; whether it was."""
+        """Summarize the older part of the conversation; returns whether there is a summary."""
         conversation, started = self._writer.conversation, self._clock.monotonic()
         covers = messages_to_summarize(conversation, prompt.budget_tokens, self._counts)
         if not covers:
@@ -270,7 +273,7 @@ class ModelRequests:
     async def _complete(
         self, request: ChatRequest, prompt: Prompt, draft: ReplyDraft | None
     ) -> tuple[ModelReply, UUID | None]:
-        """One request, counted whether it brings a reply or not."""
+        """One request, counted even if it brings no reply."""
         model = self._model
         observer = ReplyObserver(
             self._bus,
@@ -292,9 +295,9 @@ class ModelRequests:
             self._calibration.learn(model, prompt.unscaled_tokens, reply.usage.input)
         estimated = prompt.estimated_tokens + self._counts.of([reply.message])
         if self._limits.spend(reply.usage, reply.cost, estimated=estimated):
-            said = (
+            text = (
                 f"{model.provider} does not report costs, so no further request is made under "
                 "limits.cost. Set limits.unknown_price to estimate the cost."
             )
-            await self._reporter.notice("warning", said)
+            await self._reporter.notice("warning", text)
         return reply, observer.operation_id

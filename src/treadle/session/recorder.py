@@ -1,4 +1,4 @@
-"""Records one session to a cassette: its model requests, contexts and results."""
+"""Records one session in a cassette: its model requests, contexts and results."""
 
 import asyncio
 from collections.abc import Mapping
@@ -35,10 +35,10 @@ from treadle.tools.registry import Registry
 
 
 class SessionRecording(Listener):
-    """Listens to one request on a bus while it is entered, and wraps what its session is given."""
+    """Listens to one request on a bus, and wraps the model and context of its session."""
 
     def __init__(self, path: Path, bus: EventBus, request_id: UUID) -> None:
-        """Raises UsageError when the file cannot be made."""
+        """Raises UsageError when the file cannot be created."""
         self._writer = CassetteWriter(path)
         self._bus = bus
         self._request_id = request_id
@@ -71,7 +71,7 @@ class SessionRecording(Listener):
         started_us: int,
         stream: bool,
     ) -> None:
-        """Write what the session begins with; `settings` are plain JSON."""
+        """Write the head of the cassette; `settings` are plain JSON."""
         self._writer.write(
             "head",
             {
@@ -95,11 +95,11 @@ class SessionRecording(Listener):
         )
 
     def model(self, model: ChatModel) -> "RecordingModel":
-        """`model`, each of whose requests is recorded."""
+        """A model that records each request to `model`."""
         return RecordingModel(model, self._writer)
 
     def context(self, retrieve: AutomaticContext | None) -> AutomaticContext | None:
-        """`retrieve`, whose texts are recorded."""
+        """A function that records each text of `retrieve`."""
         if retrieve is None:
             return None
 
@@ -116,7 +116,7 @@ class SessionRecording(Listener):
 
 
 class RecordingModel:
-    """A `ChatModel` that asks another one and records what it was asked and what came."""
+    """A `ChatModel` that passes requests to another one and records requests and replies."""
 
     def __init__(self, model: ChatModel, writer: CassetteWriter) -> None:
         self._model = model
@@ -140,7 +140,7 @@ class RecordingModel:
         return self._model.callable_tools
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
-        """See `ChatModel.complete`. An interrupted request is recorded as far as it came."""
+        """See `ChatModel.complete`. An interrupted request is recorded up to its end."""
         told = _Told(observer)
         end: Json = {"interrupted": True}
         try:
@@ -160,7 +160,7 @@ class RecordingModel:
         await self._model.close()
 
     def _write(self, request: ChatRequest, told: list[Json], end: Json) -> None:
-        """One line; of the messages only those that the request before did not have."""
+        """Write one exchange, with the messages that the previous request did not have."""
         whole = request_json(request)
         messages = whole["messages"]
         kept = 0
@@ -178,7 +178,7 @@ class RecordingModel:
 
 
 class _Told:
-    """An observer that forwards its events, and stores them as JSON."""
+    """An observer that forwards its events and stores them as JSON."""
 
     def __init__(self, observer: ModelObserver) -> None:
         self._observer = observer
@@ -220,7 +220,7 @@ class _Told:
 
 
 def model_json(model: ChatModel) -> Json:
-    """The description of the port."""
+    """The properties of a model as an object."""
     return {
         "provider": model.provider,
         "model": model.model,

@@ -1,4 +1,4 @@
-"""Replays a cassette: the same session with no provider, no tool and no clock."""
+"""Replays a cassette: the same session without a provider, tools or a clock."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -47,7 +47,7 @@ from treadle.tools.registry import Registry, ToolSchema
 
 
 class StillClock:
-    """Time stands still at the moment of the recording, and nobody who sleeps ever wakes."""
+    """A clock that stays at the time of the recording. A sleeper never wakes."""
 
     def __init__(self, now_us: int) -> None:
         self._now_us = now_us
@@ -63,7 +63,7 @@ class StillClock:
 
 
 class RecordedTools(Registry):
-    """The tools that were offered; none of them can run."""
+    """The recorded tools. None of them can run."""
 
     def __init__(self, specs: tuple[ToolSchema, ...]) -> None:
         super().__init__(())
@@ -89,7 +89,7 @@ class ReplayExecutor(ToolExecutor):
 
 
 class ReplayModel:
-    """A `ChatModel` that answers from a cassette, request by request, and takes no other."""
+    """A `ChatModel` that answers each request from a cassette, in the recorded order."""
 
     callable_tools: frozenset[str] | None = None
 
@@ -139,7 +139,7 @@ class ReplayModel:
         raise failed
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no connection is open."""
 
 
 def still_clock(cassette: Cassette) -> StillClock:
@@ -149,10 +149,10 @@ def still_clock(cassette: Cassette) -> StillClock:
 
 @asynccontextmanager
 async def replaying(cassette: Cassette, bus: EventBus) -> AsyncIterator[RequestSession]:
-    """The recorded session, to be run with the cassette's question.
+    """The recorded session. Run it with the question of the cassette.
 
-    Tool results and automatic contexts are the recorded ones: no tool runs. Two replays, each on
-    a bus with the `still_clock`, publish the same events, numbers and ids included. Raises
+    Tool results and automatic contexts are the recorded ones, and no tool runs. Two replays, each
+    on a bus with the `still_clock`, publish the same events with the same numbers and ids. Raises
     UsageError for an incomplete cassette.
     """
     head = cassette.head

@@ -11,13 +11,12 @@ from treadle.visible import in_line
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Another name and system prompt, and what is different in its session.
+    """The name, the system prompt and the special rules of a session.
 
-    `system_without_tools` replaces the prompt where the model turns out to have no tools.
-
-    The content of a call of one of `final_tools` that worked is the session's answer and ends it.
-    `labels` are those of everything that is recorded of it. A session that a tool call began has
-    that call's request as `parent_id` and its key as `parent_key`.
+    `system_without_tools` replaces the prompt if the model has no tools. The result of a successful
+    call of one of `final_tools` is the answer and ends the session. `labels` are the labels of
+    everything that is recorded of the session. A session that a tool call began has the request of
+    that call as `parent_id` and its key as `parent_key`.
     """
 
     name: str
@@ -72,7 +71,7 @@ _BRIEF_RULES = (
 
 
 def assistant_for(root: str, tool_names: Collection[str], *, brief: bool = False) -> Role:
-    """The assistant for the code at `root`; `brief` takes the prompt for a small window."""
+    """The assistant for the code at `root`; `brief` selects the prompt for a small window."""
     written = brief_prompt if brief else system_prompt
     return Role("treadle", written(root, tool_names), system_without_tools=written(root, ()))
 
@@ -89,7 +88,7 @@ def brief_prompt(root: str, tool_names: Collection[str]) -> str:
 
 
 def system_prompt(root: str, tool_names: Collection[str]) -> str:
-    """The system prompt for the repository at `root`; speaks only of tools that are offered."""
+    """The system prompt for the repository at `root`. It mentions only offered tools."""
     parts = [_INTRODUCTION.format(root=in_line(root))]
     if "request_code_context" in tool_names:
         parts.append(_WITH_CONTEXT_TOOL)

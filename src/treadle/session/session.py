@@ -53,14 +53,16 @@ from treadle.tools.failures import failure_content
 from treadle.tools.registry import Registry
 
 AutomaticContext = Callable[[str, UUID], Awaitable[str]]
-"""Given the user's text and the request's id, the context that is sent in front of the text; empty
-when there is none. It publishes RetrievalFinished for that request, so that its lines are sources.
+"""A function of the user's text and the request id.
+
+It returns the context that precedes the text, or an empty text, and publishes RetrievalFinished for
+the request, so that the lines are sources.
 """
 
 _CUTS = dict.fromkeys(LENGTH_REASONS, StopReason.LENGTH) | {
     "content_filter": StopReason.CONTENT_FILTER
 }
-"""Finish reasons of replies that are not whole."""
+"""The finish reasons of incomplete replies."""
 
 _CUT_NOTE = NoteMessage(
     "Your last reply reached its maximum length and was truncated: only the calls above were "
@@ -77,9 +79,9 @@ _CUT_NOTICES = {
 class SessionOutcome:
     """The outcome of one user message.
 
-    `text` is the last reply's text, `tool_calls` how many calls were answered, `sources` the lines
-    that the model was given, `quotes` the code that the text quotes in the code snippet format,
-    held against the disk. `cost` is in US dollars. What is None is unknown.
+    `text` is the text of the last reply, `tool_calls` the number of answered calls, `sources` the
+    lines that the model received, and `quotes` the quoted code, compared with the files. `cost` is
+    in US dollars. None means unknown.
     """
 
     text: str
@@ -116,10 +118,10 @@ class RequestSession:
         clock: Clock | None = None,
         ids: IdSource = new_id,
     ) -> None:
-        """Without `store` nothing is saved. An empty registry offers no tools.
+        """Without a `store` nothing is saved. An empty registry offers no tools.
 
-        Without a `role` it is the assistant for the code at the conversation's root.
-        `calibration` is shared by the sessions that ask the same models.
+        Without a `role` the session is the assistant for the code at the conversation's root.
+        Sessions that use the same models share `calibration`.
         """
         self._executor = executor
         self._bus = bus = executor.bus
@@ -137,7 +139,7 @@ class RequestSession:
         self._root = conversation.root
         self._conversation_id = conversation.id
         self._turn = conversation.next_turn()
-        self._user_place: int | None = None
+        self._user_position: int | None = None
         self._steering: deque[str] = deque()
         self._begun = False
         self._over = False
@@ -166,11 +168,11 @@ class RequestSession:
         )
 
     async def run(self, user_text: str) -> SessionOutcome:
-        """Serve the message; once. Events report the progress.
+        """Serve the message, once. Events report the progress.
 
-        Raises what the model raises for good (`llm.faults.ProviderError`), `ContextWindowError`
-        and `StoreError`, after SessionFailed was published; when the task is cancelled,
-        CancelledError after SessionCancelled.
+        Publishes SessionFailed and raises the final error of the model (`ProviderError`),
+        `ContextWindowError` or `StoreError`. When the task is cancelled, publishes SessionCancelled
+        and raises CancelledError.
         """
         if self._begun:
             raise RuntimeError("a request session serves one message; create another one")
@@ -199,11 +201,11 @@ class RequestSession:
         )
 
     async def steer(self, text: str) -> bool:
-        """Give the model a further message of the person with its next request.
+        """Give the model another message of the person with its next request.
 
-        An answer that comes first is kept, and the model is asked once more. False when the
-        session is over and the message needs one of its own. What a limit kept from the model is
-        in `unserved` at the end.
+        An answer that comes first is kept, and the model answers once more. Returns False when the
+        session is over, so that the message needs its own session. `unserved` has the messages that
+        a limit kept from the model.
         """
         if self._over:
             return False
@@ -228,30 +230,30 @@ class RequestSession:
             return self._text, limit.reason
 
     async def _loop(self) -> tuple[str, StopReason]:
-        """Ask and run calls until a reply holds none; the text of the last reply."""
-        ill: list[set[ErrorKind]] = []
+        """Alternate between model requests and tool calls until a reply has no calls."""
+        invalid: list[set[ErrorKind]] = []
         cuts = 0
         for remaining in range(self._settings.max_turns - 1, -1, -1):
             await self._take_steering()
             ending = self._ending(remaining)
             last = ending is not None and bool(self._registry.names())
             turn, self._turn = self._turn, self._turn + 1
-            asked = await self._model_requests.ask(turn, last=ending if last else None)
-            message = asked.reply.message
+            received = await self._model_requests.ask(turn, last=ending if last else None)
+            message = received.reply.message
             text = self._text = message.text or ""
-            cut = _CUTS.get((asked.reply.finish_reason or "").lower())
-            message, cut_off = await self._without_half_calls(message, cut)
+            cut = _CUTS.get((received.reply.finish_reason or "").lower())
+            message, cut_off = await self._without_incomplete_calls(message, cut)
             if not message.calls:
-                await asked.draft.complete(message)
+                await received.draft.complete(message)
                 if not text and not cut:
                     await self._reporter.notice("warning", "The model returned an empty reply.")
                 if self._steering and not cut and not ending:
                     continue
                 completed = ending.reason if ending and last else StopReason.COMPLETED
                 return text, cut or completed
-            if not await self._may_run(asked.draft, message, ending):
+            if not await self._may_run(received.draft, message, ending):
                 continue
-            outcomes = await self._run_calls(asked, message, cut_off)
+            outcomes = await self._run_calls(received, message, cut_off)
             if cut and not cut_off:
                 await self._writer.append(_CUT_NOTE)
             cuts = 0 if outcomes else cuts + 1
@@ -260,16 +262,16 @@ class RequestSession:
             if (final := self._final(message, outcomes)) is not None:
                 return final, StopReason.COMPLETED
             kinds = invalid_call_kinds(outcomes)
-            ill = [*ill, kinds] if kinds else []
-            if len(ill) > self._settings.invalid_call_retries:
-                return text, await self._stop_ill(ill)
+            invalid = [*invalid, kinds] if kinds else []
+            if len(invalid) > self._settings.invalid_call_retries:
+                return text, await self._stop_invalid(invalid)
             self._repetitions.check()
         raise AssertionError("the last turn ends the loop")
 
-    async def _without_half_calls(
+    async def _without_incomplete_calls(
         self, message: AssistantMessage, cut: StopReason | None
     ) -> tuple[AssistantMessage, tuple[ToolCall, ...]]:
-        """A reply with the calls that count, and those of them that a limit of length cut off."""
+        """A reply with its valid calls, and the calls that a length limit truncated."""
         if cut is None:
             return message, ()
         await self._reporter.notice("warning", _CUT_NOTICES[cut])
@@ -279,21 +281,22 @@ class RequestSession:
         return replace(message, calls=(*whole, *cut_off)), cut_off
 
     def _ending(self, remaining: int) -> LimitReachedError | None:
-        """Why the next reply has to be the last; None when it need not be."""
+        """The reason why the next reply has to be the last, or None."""
         if remaining == 0:
-            said = f"the limit of {self._settings.max_turns} turns is reached"
-            return LimitReachedError(StopReason.TURN_LIMIT, said)
+            text = f"the limit of {self._settings.max_turns} turns is reached"
+            return LimitReachedError(StopReason.TURN_LIMIT, text)
         if self._limits.no_more_calls:
-            said = "the limit of tool calls is reached"
-            return LimitReachedError(StopReason.TOOL_CALL_LIMIT, said)
+            text = "the limit of tool calls is reached"
+            return LimitReachedError(StopReason.TOOL_CALL_LIMIT, text)
         return None
 
     async def _may_run(
         self, draft: ReplyDraft, message: AssistantMessage, ending: LimitReachedError | None
     ) -> bool:
-        """Whether the calls of a reply may run; where not, each has its refusal as its result.
+        """Whether the calls of a reply may run.
 
-        Raises LimitReachedError when the loop is over.
+        If they may not, each gets its refusal as its result. Raises LimitReachedError when the loop
+        is over.
         """
         try:
             if ending:
@@ -314,36 +317,36 @@ class RequestSession:
                 context = await self._automatic_context(text, self.request_id)
         except TreadleError as error:
             await self._reporter.notice("warning", f"Automatic context is missing: {error}")
-        finally:  # what the person said is kept even when the turn is cancelled here
+        finally:  # the message is kept even when the turn is cancelled here
             if not steers:
-                self._user_place = len(self._writer.conversation.entries)
+                self._user_position = len(self._writer.conversation.entries)
             message = UserMessage(text, context, steers)
             await self._writer.append(message, request_id=self.request_id)
         await self._sources.add_pasted(Path(self._root), text)
 
     async def _take_steering(self) -> None:
-        """Put what was said meanwhile into the conversation, for the request that comes."""
+        """Move the waiting messages into the conversation, for the next request."""
         while self._steering:
             text = self._steering.popleft()
             await self._take_user_message(text, steers=True)
             await self._reporter.steering(text, taken=True)
 
     async def _run_calls(
-        self, asked: ReceivedReply, message: AssistantMessage, cut_off: tuple[ToolCall, ...]
+        self, received: ReceivedReply, message: AssistantMessage, cut_off: tuple[ToolCall, ...]
     ) -> Sequence[Outcome]:
-        """Run the calls of `message`; it and one result for each are then in the conversation.
+        """Run the calls of `message`. The conversation then has it and one result for each call.
 
-        Those that were `cut_off` are not run, and their results say so.
+        The calls in `cut_off` do not run, and their results say so.
         """
-        tokens = result_limit(asked.room, len(message.calls), self._settings.result_tokens)
+        tokens = result_limit(received.room, len(message.calls), self._settings.result_tokens)
         requests = [
-            self._request(call, asked.operation_id, tokens)
+            self._request(call, received.operation_id, tokens)
             for call in message.calls
             if call not in cut_off
         ]
         calls = self._executor.calls_of_reply(requests, self._caller, self._settings)
         try:
-            await asked.draft.complete(message)
+            await received.draft.complete(message)
             await self._limits.within(calls.run())
         except LimitReachedError as limit:
             await calls.give_up(ErrorKind.LIMIT, f"Not finished: {limit}.")
@@ -376,7 +379,7 @@ class RequestSession:
         )
 
     def _final(self, message: AssistantMessage, outcomes: Sequence[Outcome]) -> str | None:
-        """The answer of a call that ends the session; None when none of them does."""
+        """The answer of a call that ends the session, or None."""
         named = {call.key: call.name for call in message.calls}
         return next(
             (
@@ -389,7 +392,7 @@ class RequestSession:
         )
 
     async def _refuse_calls(self, draft: ReplyDraft, message: AssistantMessage, why: str) -> None:
-        """Keep a reply whose calls may not run, each call with its refusal."""
+        """Keep a reply whose calls may not run, and a refusal for each call."""
         content = failure_content(ToolFailure(ErrorKind.LIMIT, f"Not run: {why}."))
         results = [ToolMessage(call.key, content, ok=False) for call in message.calls]
         try:
@@ -397,18 +400,18 @@ class RequestSession:
         finally:
             await self._writer.append(*results)
 
-    async def _stop_ill(self, ill: Sequence[set[ErrorKind]]) -> StopReason:
-        unknown = all(kinds == {ErrorKind.UNKNOWN_TOOL} for kinds in ill)
+    async def _stop_invalid(self, invalid: Sequence[set[ErrorKind]]) -> StopReason:
+        unknown = all(kinds == {ErrorKind.UNKNOWN_TOOL} for kinds in invalid)
         what = "tools that do not exist" if unknown else "tools wrongly"
         await self._reporter.notice(
-            "error", f"Stopped: the model called {what} in {len(ill)} replies in a row."
+            "error", f"Stopped: the model called {what} in {len(invalid)} replies in a row."
         )
         return StopReason.UNKNOWN_TOOLS if unknown else StopReason.INVALID_CALLS
 
     async def _end_turn(self, reason: StopReason) -> None:
-        """Note on the user message how its turn ended."""
-        if self._user_place is not None:
-            entry = self._writer.conversation.entries[self._user_place]
+        """Save on the user message how its turn ended."""
+        if self._user_position is not None:
+            entry = self._writer.conversation.entries[self._user_position]
             await self._writer.end_turn(entry, reason)
 
     async def _cancelled(self) -> None:
@@ -417,7 +420,7 @@ class RequestSession:
             await self._end_turn(StopReason.CANCELLED)
         except TreadleError as error:
             await self._reporter.notice("error", str(error))
-        finally:  # also when it is cancelled once more meanwhile
+        finally:  # even after a second cancellation
             await self._reporter.cancelled()
 
     async def _failed(self, error: Exception) -> None:

@@ -39,7 +39,7 @@ from treadle.session.role import Role
 
 
 class SessionReporter:
-    """Publishes the events of one request session, with the sums of `tally` at its end."""
+    """Publishes the events of one request session. The last event has the sums of `tally`."""
 
     def __init__(
         self, bus: EventBus, request_id: UUID, session_id: UUID, tally: UsageTotal, clock: Clock
@@ -152,7 +152,7 @@ class SessionReporter:
 
     @property
     def usage(self) -> Usage:
-        """The sum over all model requests so far."""
+        """The sum of all model requests so far."""
         return self._tally.usage or Usage()
 
     @property
@@ -161,17 +161,17 @@ class SessionReporter:
 
 
 class EventPublisher(Protocol):
-    """Where events go: the bus, or what a running tool knows of it."""
+    """A publisher of events: the bus, or the context of a running tool."""
 
     def publish(self, event: Event, /) -> Awaitable[None]: ...
 
 
 class ReplyObserver:
-    """Implements `llm.port.ModelObserver` for one reply, the `turn` of a session.
+    """Implements `ModelObserver` for one reply, the `turn` of a session.
 
-    What streams of it grows in `draft`; without one it is shown to nobody, and it is a summary
-    unless `purpose` says otherwise. `operation_id` is that of the attempt which is under way or
-    was the last, `offered` how many tools it offered.
+    Streamed text is added to `draft`. Without a draft it is not shown, and the purpose is a summary
+    unless `purpose` is set. `operation_id` is the id of the current or last attempt, `offered` the
+    number of tools that it offered.
     """
 
     def __init__(
@@ -289,7 +289,7 @@ class ReplyObserver:
 
 
 def _output_text(message: AssistantMessage) -> str:
-    """The reply as JSON, with secrets redacted. Arguments stay the text that the model wrote."""
+    """The reply as JSON, with secrets redacted. Arguments stay the model's own text."""
     reply: dict[str, object] = {"text": message.text}
     if message.reasoning:
         reply["reasoning"] = message.reasoning

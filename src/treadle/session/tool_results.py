@@ -18,11 +18,11 @@ from treadle.tools.failures import failure_content
 from treadle.tools.message_size import fitted, with_note
 
 _ILL = frozenset({ErrorKind.PARSING, ErrorKind.VALIDATION, ErrorKind.UNKNOWN_TOOL})
-"""Failures that say that the call itself was wrong."""
+"""Failures that mean that the call itself was wrong."""
 
 
 async def result_message(outcome: Outcome, tokens: int) -> ToolMessage:
-    """The message of a result, within so many tokens whoever answered the call."""
+    """The message of an outcome, within a number of tokens."""
     if ok := isinstance(outcome, ToolCallCompleted):
         whole, summary = outcome.content, outcome.ui.summary
     else:
@@ -31,7 +31,7 @@ async def result_message(outcome: Outcome, tokens: int) -> ToolMessage:
 
 
 _CUT_ARGUMENTS = 400
-"""Characters that are kept of the arguments of a call that was cut off."""
+"""Characters of a truncated call's arguments that are kept."""
 
 _CUT_OFF = failure_content(
     ToolFailure(
@@ -45,10 +45,10 @@ _CUT_OFF = failure_content(
 def split_truncated_calls(
     calls: Sequence[ToolCall],
 ) -> tuple[tuple[ToolCall, ...], tuple[ToolCall, ...]]:
-    """The calls of a cut reply that were finished before the cut, and those that were not.
+    """The complete calls of a truncated reply, and the incomplete ones.
 
-    Empty arguments may have been about to come. Of arguments that broke off only the beginning is
-    kept, so that the model sees which call it was.
+    Empty arguments may be incomplete. Incomplete arguments are shortened to their beginning, so
+    that the model recognizes the call.
     """
     whole = tuple(call for call in calls if _is_whole(call.arguments))
     cut = tuple(
@@ -60,19 +60,19 @@ def split_truncated_calls(
 
 
 def truncated_results(calls: Sequence[ToolCall]) -> list[ToolMessage]:
-    """The results of calls that were cut off: not run, and what the model should do instead."""
+    """The results of truncated calls, with advice to the model."""
     return [ToolMessage(call.key, _CUT_OFF, ok=False, summary="cut off") for call in calls]
 
 
 def invalid_call_kinds(outcomes: Sequence[Outcome]) -> set[ErrorKind]:
-    """The kinds of failure when every call of a reply was itself wrong, else none."""
+    """The kinds of failure when every call of a reply was itself wrong, else an empty set."""
     kinds = {outcome.error.kind for outcome in outcomes if isinstance(outcome, ToolCallFailed)}
     worked = any(isinstance(outcome, ToolCallCompleted) for outcome in outcomes)
     return set() if worked or not kinds <= _ILL else kinds
 
 
 def _is_whole(arguments: str) -> bool:
-    """Whether arguments are finished JSON; the beginning of a number is not told from a number."""
+    """Whether arguments are complete JSON. A number may be the beginning of a longer number."""
     try:
         return not isinstance(json.loads(arguments, strict=False), int | float)
     except (ValueError, RecursionError):
@@ -81,9 +81,9 @@ def _is_whole(arguments: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RepetitionLimits:
-    """How often a call may be repeated.
+    """The limits of repeated calls.
 
-    From reply `hint_at` on a repeated call is told that it is one; reply `stop_at` ends the loop.
+    From reply `hint_at` on, a repeated call gets a hint. Reply `stop_at` ends the loop.
     """
 
     hint_at: int = 3
@@ -97,21 +97,21 @@ class _Seen:
 
 
 class RepeatedCalls:
-    """Counts the replies that made one call, arguments and result the same. Another result is news.
+    """Counts the replies that repeat a call with the same arguments and the same result.
 
-    Twins in one reply count once: they are no loop.
+    Equal calls in one reply count once.
     """
 
     def __init__(self, patience: RepetitionLimits | None = None) -> None:
         self._patience = patience or RepetitionLimits()
         self._seen: dict[tuple[str, str], _Seen] = {}
         self._most = 1
-        """In how many replies the most repeated call of the last reply was made."""
+        """The number of replies with the most repeated call of the last reply."""
 
     def note(
         self, calls: Sequence[ToolCall], results: Sequence[ToolMessage], max_tokens: int
     ) -> list[ToolMessage]:
-        """The results of one reply's calls, with a hint where a call was made often enough.
+        """The results of one reply's calls, with a hint on a call that was repeated too often.
 
         A result stays a JSON object of at most `max_tokens`.
         """
@@ -134,10 +134,10 @@ class RepeatedCalls:
         return hinted
 
     def check(self) -> None:
-        """Raise LimitReachedError when the last reply repeated a call once too often."""
+        """Raise LimitReachedError when the last reply repeated a call too often."""
         if self._most >= self._patience.stop_at:
-            said = f"the model made the same call in {self._most} replies, with the same result"
-            raise LimitReachedError(StopReason.REPEATED_CALLS, said)
+            text = f"the model made the same call in {self._most} replies, with the same result"
+            raise LimitReachedError(StopReason.REPEATED_CALLS, text)
 
 
 def _with_hint(result: ToolMessage, replies: int, max_tokens: int) -> ToolMessage:
@@ -149,7 +149,7 @@ def _with_hint(result: ToolMessage, replies: int, max_tokens: int) -> ToolMessag
 
 
 def _normal(arguments: str) -> str:
-    """`arguments` in one form, whatever the order and the spaces of the JSON."""
+    """`arguments` in a normal form, independent of the order and the spaces of the JSON."""
     try:
         return json.dumps(json.loads(arguments, strict=False), sort_keys=True)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Parses the raw JSON text of a model into typed arguments, or an error that it can correct."""
+"""Parses the JSON text that a model wrote into typed arguments, or into an error for the model."""
 
 import json
 from difflib import get_close_matches
@@ -15,24 +15,25 @@ from treadle.tools.schemas import JsonSchema, at, branches_of, in_words, schema_
 A = TypeVar("A", bound=Arguments)
 
 MAX_ENCODINGS = 4
-"""Times that a value may have been turned into JSON text and still be understood."""
+"""How many times a value may be encoded as JSON text."""
 
 SHOWN_CHARACTERS = 100
-"""Characters of a faulty value that an error repeats."""
+"""Characters of an invalid value in an error."""
 
 
 _known_schema = lru_cache(maxsize=512)(schema_of)
-"""Made anew it takes longer than everything else about a call."""
+"""Building the schema takes longer than the rest of a call."""
 
 
 def parse_arguments(tool: str, model: type[A], raw: str) -> A:
-    """The arguments of a call of `tool`, from the text that the model wrote.
+    """The arguments of a call of `tool`, parsed from the text that the model wrote.
 
-    Mends what is certain (see `mended`); no text, or null, is no arguments. A line break or a tab
-    that a text has unescaped is read as it is. Raises ToolError of kind `parsing` or `validation`.
+    Fixes two slips of models (see `corrected`). Empty text and null mean an empty object. Unescaped
+    line breaks and tabs in strings are accepted. Raises ToolError of kind `parsing` or
+    `validation`.
     """
     schema = _known_schema(model)
-    value = mended(_load(tool, raw), schema)
+    value = corrected(_load(tool, raw), schema)
     if value is None or (isinstance(value, str) and not value.strip()):
         value = {}
     if not isinstance(value, dict):
@@ -70,11 +71,11 @@ def _load(tool: str, raw: str) -> Any:
         ) from error
 
 
-def mended(value: Any, schema: JsonSchema) -> Any:
-    """`value` without two slips of models, wherever `schema` makes plain that they are slips.
+def corrected(value: Any, schema: JsonSchema) -> Any:
+    """`value` without two slips of models, where `schema` shows that they are slips.
 
-    An object or a list that was encoded as JSON text is decoded, unless the schema allows a
-    string there. Null for an optional field that cannot be null is left out.
+    An object or a list that was encoded as JSON text is decoded, unless the schema allows a string
+    there. A null is removed if the field is optional and cannot be null.
     """
     branches = branches_of(schema)
     kinds = _kinds(schema)
@@ -88,16 +89,16 @@ def mended(value: Any, schema: JsonSchema) -> Any:
         return value
     inner = fitting[0]
     if isinstance(value, list):
-        return [mended(each, at(inner, (index,)) or {}) for index, each in enumerate(value)]
+        return [corrected(each, at(inner, (index,)) or {}) for index, each in enumerate(value)]
     return {
-        name: mended(each, at(inner, (name,)) or {})
+        name: corrected(each, at(inner, (name,)) or {})
         for name, each in value.items()
         if each is not None or not _may_be_left_out(inner, name)
     }
 
 
 def _kinds(schema: JsonSchema) -> set[str | None]:
-    """The JSON types that `schema` allows; None among them where it allows any."""
+    """The JSON types that `schema` allows, with None if it allows any type."""
     return {branch.get("type") for branch in branches_of(schema)}
 
 
@@ -108,7 +109,7 @@ def _may_be_left_out(schema: JsonSchema, name: str) -> bool:
 
 
 def _decoded(text: str) -> Any:
-    """The object, list or null that `text` encodes, once or more often; else `text` itself."""
+    """The object, list or null that `text` encodes, once or several times; else `text` itself."""
     value: Any = text
     for _ in range(MAX_ENCODINGS):
         try:
@@ -124,7 +125,7 @@ def _decoded(text: str) -> Any:
 
 def _readable(tool: str, schema: JsonSchema, error: ValidationError) -> ToolError:
     errors = error.errors(include_url=False)
-    # A wrong name first: it usually explains why another argument is missing.
+    # An unknown name first: it usually explains why another argument is missing.
     errors.sort(key=lambda each: each["type"] != "extra_forbidden")
     first, rest = errors[0], len(errors) - 1
     more = f" ({rest} more problem{'s' if rest > 1 else ''})" if rest else ""

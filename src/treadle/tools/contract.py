@@ -1,4 +1,4 @@
-"""What a tool is: typed arguments, a typed result, and how it may be run."""
+"""The contract of a tool: typed arguments, a typed result, and its properties."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -27,21 +27,21 @@ from treadle.tools.approvals.question import Decision, Policy, Question, Subject
 
 
 class ToolClass(StrEnum):
-    """Which channel and executor a tool runs on."""
+    """The channel and executor of a tool."""
 
     REALTIME = "realtime"
     BACKGROUND = "background"
 
 
 class ToolPlace(StrEnum):
-    """Who runs a tool: this side, or a front end."""
+    """The side that runs a tool: Treadle, or a front end."""
 
     SYSTEM = "system"
     EXTERNAL = "external"
 
 
 class ToolEffect(StrEnum):
-    """What a tool does to the world."""
+    """The effect of a tool."""
 
     READ = "read"
     WRITE = "write"
@@ -51,26 +51,26 @@ class ToolEffect(StrEnum):
 
 
 PROGRESS_CHARACTERS = 1_000
-"""Of what a call may say at once of how far it is."""
+"""Characters of one progress report."""
 
 EVERYTHING = "*"
-"""In a set of resources: all that any tool may write."""
+"""In a set of resources: everything that any tool may write."""
 
 SCREEN = "screen"
-"""The resource that tools write which change what a person sees."""
+"""The resource of tools that change what a person sees."""
 
 
 class TokenBudget:
-    """Marks an argument, in its annotation, as the most tokens that the answer may take."""
+    """Marks an argument, in its annotation, as the token limit of the answer."""
 
 
 class Arguments(BaseModel):
-    """Base of the arguments of all tools: an argument that a tool does not have is an error."""
+    """Base class of the arguments of all tools. An unknown argument is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def within(self, limit: int) -> Self:
-        """These arguments, none of whose token budgets is above `limit`."""
+        """These arguments with every token budget lowered to at most `limit`."""
         smaller = {
             name: limit
             for name, info in type(self).model_fields.items()
@@ -81,7 +81,7 @@ class Arguments(BaseModel):
 
 
 class Result(BaseModel):
-    """Base of the results of all tools. `type` names the shape, `v` its version."""
+    """Base class of the results of all tools. `type` names the shape, `v` its version."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -91,7 +91,7 @@ class Result(BaseModel):
 
 
 class ToolError(TreadleError):
-    """A tool's refusal or failure that the model should read and can act on."""
+    """A refusal or failure that the model should read and can act on."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class ToolError(TreadleError):
 
     @classmethod
     def of(cls, failure: ToolFailure) -> Self:
-        """The error that is reported as `failure`."""
+        """The error that reports `failure`."""
         return cls(
             failure.kind,
             failure.message,
@@ -122,7 +122,7 @@ class ToolError(TreadleError):
 
 
 async def _publish_nowhere(_event: Event) -> None:
-    """For calls outside a session."""
+    """The publisher of a call outside a session."""
 
 
 async def _nobody_decides(_question: Question) -> Decision:
@@ -134,9 +134,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a running call knows of the session that it serves, and how it speaks to it.
+    """The session of a running call, and the ways in which the call communicates.
 
-    `root` is the resolved root of the repository; `last_user_message` is empty outside a session.
+    `root` is the resolved root of the repository. `last_user_message` is empty outside a session.
     """
 
     request_id: UUID
@@ -150,17 +150,21 @@ class ToolContext:
     clock: Clock = field(default_factory=SystemClock)
     publish: Callable[[Event], Awaitable[None]] = _publish_nowhere
     approve: Callable[[Question], Awaitable[Decision]] = _nobody_decides
-    """Asks for something that the call proposes, such as a change to a file. The time that a
-    person takes is not the call's."""
+    """Asks for approval of something that the call proposes, such as a change to a file.
+
+    The time limit of the call pauses while a person is asked.
+    """
     private: frozenset[Path] = frozenset()
-    """Files that usually hold secrets and that this call may read, by consent."""
+    """Files that usually contain secrets and that this call may read by consent."""
     open_to: Callable[[str], bool] = field(default=lambda _path: True)
-    """Whether the call may look at a path, relative to the root, that its arguments do not name;
-    to be asked before anything that it holds becomes part of an answer."""
+    """Whether the call may read a path, relative to the root, that is not in its arguments.
+
+    Check it before content of the path becomes part of an answer.
+    """
     executor: Executor | None = None
 
     async def report(self, text: str) -> None:
-        """Say how far the call is; shown to a person, and dropped where nobody keeps up."""
+        """Report progress to a person. Reports to a slow subscriber are dropped."""
         await self.publish(
             ToolProgress(
                 request_id=self.request_id,
@@ -171,9 +175,9 @@ class ToolContext:
         )
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """The result of blocking work, done in a thread of the tool's class.
+        """Run blocking work in a thread of the tool's class, and return its result.
 
-        A call that ends leaves its thread behind: `work` has to notice, or to be short.
+        A call that ends does not end its thread: `work` has to notice that, or to be short.
         """
         return await asyncio.get_running_loop().run_in_executor(self.executor, work)
 
@@ -192,24 +196,24 @@ class Tool(ABC, Generic[A, R]):
     place: ClassVar[ToolPlace] = ToolPlace.SYSTEM
     effect: ClassVar[ToolEffect] = ToolEffect.READ
     timeout: ClassVar[float | None] = None
-    """Seconds; None takes the configured default of its class."""
+    """Seconds; None means the configured default of its class."""
     policy: ClassVar[Policy | None] = None
     """None: a tool that writes asks first, any other is allowed."""
     proposes: ClassVar[bool] = False
-    """The call asks for itself, with a preview, before it changes anything."""
+    """The call asks for approval itself, with a preview, before it changes anything."""
 
     arguments: type[A]
     result: type[R]
 
     @abstractmethod
     async def run(self, arguments: A, context: ToolContext) -> R:
-        """Do the work. Raises `ToolError` for what the model should know."""
+        """Do the work. Raises `ToolError` for a failure that the model should know."""
 
     def writes(self, arguments: A) -> frozenset[str]:  # noqa: ARG002  (for subclasses)
-        """The resources that a call changes, by names of any kind that tools agree on.
+        """The resources that a call changes, by any names that tools agree on.
 
-        Calls of one reply whose sets meet run one after another. A tool that writes and does not
-        say what waits for every other that writes.
+        Calls of one reply run one after another if their sets overlap. A writing tool that does not
+        override this method waits for every other writing tool.
         """
         match self.effect:
             case ToolEffect.READ | ToolEffect.SPENDS:
@@ -221,7 +225,7 @@ class Tool(ABC, Generic[A, R]):
 
     @property
     def asks(self) -> Policy:
-        """How a call is handled that no rule covers."""
+        """The decision for a call that no rule covers."""
         if self.policy is not None:
             return self.policy
         if self.proposes:
@@ -229,16 +233,16 @@ class Tool(ABC, Generic[A, R]):
         return Policy.ASK if self.effect is ToolEffect.WRITE else Policy.ALLOW
 
     def subjects(self, arguments: A) -> tuple[Subject, ...]:  # noqa: ARG002  (for subclasses)
-        """What rules of approval are asked about: each path and command that a call is about."""
+        """The subjects for the approval rules: each path and command of a call."""
         return (Subject(),)
 
     def content(self, result: R) -> str:
         """The text of the tool message: compact JSON without empty optional fields.
 
-        A field that cannot be named so in Python, such as `_note`, has a serialization alias.
+        A field whose name is not valid in Python, such as `_note`, has a serialization alias.
         """
         return result.model_dump_json(exclude_none=True, by_alias=True)
 
     def view(self, arguments: A, result: R) -> ToolView:  # noqa: ARG002  (for subclasses)
-        """What a person sees of the result."""
+        """The result as a person sees it."""
         return ToolView(summary=f"{self.name}: done")

@@ -52,7 +52,7 @@ BACKGROUND_THREADS = 16
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who makes calls: the tools that it may call, and its conversation if it has one."""
+    """The caller of a call: the tools that it may call, and its conversation if it has one."""
 
     registry: Registry
     session_id: UUID | None = None

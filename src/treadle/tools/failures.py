@@ -1,4 +1,4 @@
-"""Failures of tools: from exceptions to the closed vocabulary, then to a tool message."""
+"""Failures of tools: exceptions become kinds of a closed vocabulary, then a tool message."""
 
 import errno
 import json
@@ -34,11 +34,11 @@ _KINDS: tuple[tuple[type[Exception], ErrorKind], ...] = (
     (RecursionError, ErrorKind.LIMIT),
 )
 _NOT_A_NAME = frozenset({errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.EILSEQ})
-"""What the operating system reports of a path that cannot exist."""
+"""Errors of the operating system for a path that cannot exist."""
 
 
 def kind_of(error: Exception) -> ErrorKind:
-    """The kind of failure that `error` is; INTERNAL only for what nothing but a fault explains."""
+    """The kind of failure that `error` is. INTERNAL means a fault in the program."""
     own = getattr(error, "kind", None)
     if isinstance(own, ErrorKind):
         return own
@@ -51,14 +51,14 @@ def kind_of(error: Exception) -> ErrorKind:
 
 
 SHOWN_CHARACTERS = 1_000
-"""Characters of each text of a failure: what it repeats of a call may be of any length."""
+"""Characters of each text of a failure, which may quote a call of any length."""
 
 
 def failure_content(failure: ToolFailure) -> str:
-    """The text of the tool message that tells a model of `failure`: one compact JSON object.
+    """The text of the tool message for `failure`: one compact JSON object.
 
-    Keys in order: ok, error, kind, then field, expected, received and hint where there are any,
-    and effect (none, applied or unknown).
+    Keys in order: ok, error, kind, then field, expected, received and hint if they are known, and
+    effect (none, applied or unknown).
     """
     optional = {
         "field": failure.field,
@@ -78,7 +78,7 @@ def failure_content(failure: ToolFailure) -> str:
 
 
 def failure_of(tool: AnyTool, error: Exception) -> ToolFailure:
-    """What to tell of an exception that came out of `tool`; never a traceback, always short."""
+    """The short failure for an exception of `tool`, without a traceback."""
     failure = _failure_of(tool, error)
     return replace(
         failure,
@@ -91,7 +91,7 @@ def failure_of(tool: AnyTool, error: Exception) -> ToolFailure:
 
 
 def _cut(text: str) -> str:
-    """The text, without its middle where it is long: the sense of a sentence is at its ends."""
+    """The text without its middle if it is long: the ends of a sentence have its meaning."""
     half = SHOWN_CHARACTERS // 2
     return text if len(text) <= 2 * half else f"{text[:half]}…{text[-half:]}"
 
@@ -110,13 +110,13 @@ def _failure_of(tool: AnyTool, error: Exception) -> ToolFailure:
 
 
 def effect_of_unfinished(tool: AnyTool | None) -> Effect:
-    """What a call that began and has no result may have changed: unknown unless it only reads."""
+    """The effect of a call that began and has no result: unknown unless the tool only reads."""
     reads = tool is None or tool.effect is ToolEffect.READ
     return Effect.NONE if reads else Effect.UNKNOWN
 
 
 def unknown_tool(name: str, known: tuple[str, ...]) -> ToolFailure:
-    """The failure of a call of a tool that does not exist; it lists those that do."""
+    """The failure of a call of a tool that does not exist. It lists the existing tools."""
     return ToolFailure(
         ErrorKind.UNKNOWN_TOOL,
         f"There is no tool named {name[:100]!r}.",
@@ -126,7 +126,7 @@ def unknown_tool(name: str, known: tuple[str, ...]) -> ToolFailure:
 
 
 def no_front_end(name: str) -> ToolFailure:
-    """The failure of a call of a tool that only a front end can run, when there is none."""
+    """The failure of a call of an external tool when no front end is connected."""
     return ToolFailure(
         ErrorKind.UNAVAILABLE,
         f"A front end runs the tool {name}, and none is connected.",

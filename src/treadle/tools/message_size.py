@@ -1,4 +1,4 @@
-"""Keeps a tool message within a number of tokens, and a JSON object whatever the number is."""
+"""Keeps a tool message, a JSON object, within a number of tokens."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ from typing import Any
 from treadle.tokens import estimate
 
 EXCERPT = "excerpt"
-"""The `type` of a result that shows only the beginning and the end of a larger one."""
+"""The `type` of a result that shows only the beginning and the end of a larger result."""
 
 _HINT = (
     "Only the beginning and the end of the result are shown. Request less per call to see the "
@@ -16,26 +16,26 @@ _HINT = (
 _SHORT_HINT = "Request less per call."
 
 _HEAD_SHARE = 2 / 3
-"""The beginning of a result says what it is; the end often holds the error or the sum."""
+"""The beginning of a result says what it is; the end often has the error or the sum."""
 
 _CHARACTERS_PER_TOKEN = 8
-"""More than ordinary text has (at most 5), so that the search begins above its aim."""
+"""More than ordinary text has (at most 5), so that the search begins above its target."""
 
 _FAILURE_CHARACTERS = (1_000, 500, 250, 120, 60, 30)
-"""Lengths to which the texts of a failure are shortened, one after another, until it fits."""
+"""Lengths of a failure's texts, tried one after another until the failure fits."""
 
 
 def is_within(content: str, limit: int) -> bool:
-    """Whether `content` is estimated at `limit` tokens or less; quick where it is plain to see."""
+    """Whether `content` has at most `limit` estimated tokens. Short texts need no estimate."""
     return len(content) * 4 <= limit or estimate(content) <= limit
 
 
 def fit_message(content: str, limit: int) -> str:
-    """`content` if it takes at most `limit` tokens, else a smaller JSON object in its place.
+    """`content` if it takes at most `limit` tokens, else a smaller JSON object.
 
-    A failure keeps its keys, with shorter texts. Any other content becomes an excerpt: how large
-    it was, its head and its tail as text, and how to get the rest. Below about 60 tokens only the
-    sizes remain, below about 20 only `ok`.
+    A failure keeps its keys, with shorter texts. Any other content becomes an excerpt: its size,
+    its head and tail as text, and a hint how to get the rest. Below about 60 tokens only the sizes
+    remain, and below about 20 only `ok`.
     """
     if is_within(content, limit):
         return content
@@ -45,13 +45,13 @@ def fit_message(content: str, limit: int) -> str:
 
 async def fitted(content: str, limit: int | None) -> str:
     """`fit_message` without blocking the event loop. A `limit` of None keeps everything."""
-    if limit is None or len(content) * 4 <= limit:  # no token is shorter than a byte
+    if limit is None or len(content) * 4 <= limit:  # a token has at least one byte
         return content
     return await asyncio.to_thread(fit_message, content, limit)
 
 
 def with_note(content: str, name: str, note: str, limit: int) -> str:
-    """`content`, a JSON object, with a field `name` that says `note`; within `limit` tokens.
+    """`content`, a JSON object, with a field `name` that contains `note`, within `limit` tokens.
 
     Content that is not a JSON object becomes the field `result` of one.
     """
@@ -95,7 +95,7 @@ def _short_failure(failure: dict[str, Any], limit: int) -> str:
 
 
 def _middle_out(text: str, length: int) -> str:
-    """The text without its middle where it is long: the sense of a sentence is at its ends."""
+    """The text without its middle if it is long: the ends of a sentence have its meaning."""
     half = length // 2
     return text if len(text) <= 2 * half else f"{text[:half]}…{text[-half:]}"
 
@@ -131,4 +131,4 @@ def _excerpt(content: str, limit: int) -> str:
 
 def _compact(value: dict[str, Any]) -> str:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair cannot be sent
+    return text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate cannot be sent

@@ -1,4 +1,4 @@
-"""The registry: which tools there are, by name, in a stable order."""
+"""The registry: the tools by name, in a stable order."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class ToolSchema:
 
 
 class Registry:
-    """The tools of one session, in the order in which they were given."""
+    """The tools of one session, in the given order."""
 
     def __init__(self, tools: Iterable[AnyTool]) -> None:
         """Raises ValueError when two tools have the same name."""
@@ -40,15 +40,15 @@ class Registry:
         return len(self._tools)
 
     def get(self, name: str) -> AnyTool | None:
-        """The tool of that name, None if there is none."""
+        """The tool of that name, or None."""
         return self._tools.get(name)
 
     def only(self, names: Collection[str]) -> "Registry":
-        """A registry of those tools alone, in the same order."""
+        """A registry of the tools with these names, in the same order."""
         return Registry(tool for tool in self if tool.name in names)
 
     def with_tools(self, tools: Iterable[AnyTool]) -> "Registry":
-        """A registry of these tools, and of those behind them."""
+        """A registry of the tools of this one and then of these."""
         return Registry((*self, *tools))
 
     def replacing(self, tools: Iterable[AnyTool]) -> "Registry":

@@ -1,4 +1,4 @@
-"""JSON schemas of arguments and results: as models are shown them, and in words for errors."""
+"""JSON schemas of arguments and results, for models and in words for errors."""
 
 from functools import lru_cache
 from typing import Any
@@ -9,34 +9,34 @@ JsonSchema = dict[str, Any]
 
 
 def schema_of(model: type[BaseModel]) -> JsonSchema:
-    """The JSON schema of `model`, as a model or a person is shown it.
+    """The JSON schema of `model`, for models and persons.
 
-    Plainer than pydantic's, since not every provider takes all of JSON schema: no titles, no
-    references (they are written out), and an optional argument has its type alone, without null.
-    Callers share the result and must not change it. Raises ValueError for a model that contains
-    itself.
+    It is plainer than pydantic's, since not every provider accepts all of JSON schema. It has no
+    titles and no references, and an optional argument has its type without null. Callers share the
+    result and must not change it. Raises ValueError for a model that contains itself.
     """
     return _kept_schema(model)
 
 
-@lru_cache(maxsize=256)  # 4 ms each, and a session makes several registries of the same 26 tools
+@lru_cache(maxsize=256)  # building one takes 4 ms; a session builds the same ones several times
 def _kept_schema(model: type[BaseModel]) -> JsonSchema:
     return plain_schema(model.model_json_schema())
 
 
 def result_schema_of(model: type[BaseModel]) -> JsonSchema:
-    """The JSON schema of what `Tool.content` writes of a result, in the same plain form."""
+    """The JSON schema of the text that `Tool.content` writes, in the same plain form."""
     return plain_schema(model.model_json_schema(mode="serialization"))
 
 
 def plain_schema(schema: JsonSchema) -> JsonSchema:
-    """A schema that anybody wrote in that form. Takes `schema` apart.
+    """Any schema in that plain form. Modifies `schema`.
 
-    Raises ValueError for one that contains itself, KeyError for a reference to elsewhere.
+    Raises ValueError for a schema that contains itself, KeyError for a reference to another
+    document.
     """
     definitions = schema.pop("$defs", {})
     plain = _plain(schema, definitions, ())
-    plain.pop("description", None)  # the docstring of the class; the tool has its own words
+    plain.pop("description", None)  # the docstring of the class; the tool has its own description
     return plain
 
 
@@ -46,7 +46,9 @@ def _plain(schema: JsonSchema, definitions: JsonSchema, inside: tuple[str, ...])
         if name in inside:
             raise ValueError(f"{name} contains itself; tool arguments must be finite")
         rest = {key: value for key, value in schema.items() if key != "$ref"}
-        return _plain(_told(definitions[name]) | rest, definitions, (*inside, name))
+        return _plain(
+            _without_enum_description(definitions[name]) | rest, definitions, (*inside, name)
+        )
     plain: JsonSchema = {}
     for key, value in schema.items():
         if key == "title" or (key == "default" and value in ([], {})):
@@ -62,7 +64,7 @@ def _plain(schema: JsonSchema, definitions: JsonSchema, inside: tuple[str, ...])
     return _without_null(plain)
 
 
-def _told(definition: JsonSchema) -> JsonSchema:
+def _without_enum_description(definition: JsonSchema) -> JsonSchema:
     """A definition without the docstring of an enumeration: a field describes itself."""
     return {k: v for k, v in definition.items() if k != "description" or "enum" not in definition}
 
@@ -77,13 +79,13 @@ def _without_null(schema: JsonSchema) -> JsonSchema:
 
 
 def branches_of(schema: JsonSchema) -> list[JsonSchema]:
-    """The alternatives that `schema` allows; itself when there is but one."""
+    """The alternatives that `schema` allows; only itself if it has no alternatives."""
     branches: list[JsonSchema] = schema.get("anyOf") or schema.get("oneOf") or [schema]
     return branches
 
 
 def at(schema: JsonSchema, location: tuple[str | int, ...]) -> JsonSchema | None:
-    """The schema of the value at `location` in a value of `schema`; None when not plain to see."""
+    """The schema of the value at `location` in a value of `schema`; None if it is not clear."""
     for part in location:
         inner = (
             schema.get("items")
@@ -100,7 +102,7 @@ _WORDS = {"boolean": "true or false", "object": "an object", "null": "null"}
 
 
 def in_words(schema: JsonSchema) -> str:
-    """What `schema` allows, such as "an integer of at least 1"."""
+    """The values that `schema` allows in words, such as "an integer of at least 1"."""
     match schema:
         case {"anyOf": branches} | {"oneOf": branches}:
             words = " or ".join(in_words(branch) for branch in branches)

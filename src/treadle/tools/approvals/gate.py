@@ -1,4 +1,4 @@
-"""The gate: decides what may run, by rules and by asking a person."""
+"""The approval gate: decides by rules and earlier answers, or asks a person."""
 
 import asyncio
 import json
@@ -31,15 +31,15 @@ _SHOWN_CHARACTERS = 200
 
 @dataclass(slots=True)
 class _Weighed:
-    """What the rules say of a question."""
+    """What the rules say about a question."""
 
     denied: str | None = None
     asked: set[Grant] = field(default_factory=set)
-    """What a person has to allow."""
+    """The grants that a person has to give."""
     reason: str = ""
     private: set[Path] = field(default_factory=set)
     protected: bool = False
-    """Whether it asks every time, whatever was allowed before."""
+    """Whether a person is asked every time, whatever was allowed before."""
 
 
 @dataclass(slots=True)
@@ -51,10 +51,10 @@ class _Open:
 
 
 class Approvals:
-    """Decides for the calls of one repository; from the loop of `bus` only.
+    """Decides about the calls in one repository. Use it from the event loop of `bus` only.
 
-    A front end that can ask a person says so with `attend`, hears `ApprovalRequested` and calls
-    `answer`. Where nobody attends, what would be asked about is refused.
+    A front end that can ask a person enters `attend`, receives `ApprovalRequested` and calls
+    `answer`. Without such a front end, every call that needs a person is refused.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Approvals:
         store: GrantStore | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Without `store` what is always allowed is forgotten when this process ends."""
+        """Without a `store`, permanent grants last until this process ends."""
         self._bus = bus
         self._root = root.resolve()
         self._rules = Rules(settings or ApprovalSettings())
@@ -75,11 +75,11 @@ class Approvals:
         self._attending = 0
         self._open: dict[UUID, _Open] = {}
         self._granted: dict[UUID, set[Grant]] = {}
-        """What was allowed for a conversation, by its id."""
+        """The grants of each conversation, by its id."""
 
     @contextmanager
     def attend(self) -> Iterator[None]:
-        """While this is entered there is somebody to ask."""
+        """While this is entered, a person can be asked."""
         self._attending += 1
         try:
             yield
@@ -90,11 +90,17 @@ class Approvals:
                     _settle(each, ApprovalScope.WITHDRAWN, None)
 
     def pending(self) -> tuple[ApprovalRequested, ...]:
-        """The questions that wait for an answer, oldest first: for a front end that comes late."""
+        """The questions that wait for an answer, oldest first.
+
+        A front end that connects late reads them.
+        """
         return tuple(each.event for each in self._open.values())
 
     def answer(self, approval_id: UUID, scope: ApprovalScope, words: str | None = None) -> bool:
-        """Answer a question; False when it waits no more. `words` go to the model on a denial."""
+        """Answer a question; returns False when it no longer waits.
+
+        A denial passes `words` to the model.
+        """
         asked = self._open.get(approval_id)
         if asked is None or asked.answer.done():
             return False
@@ -102,19 +108,19 @@ class Approvals:
         if scope in {ApprovalScope.SESSION, ApprovalScope.ALWAYS}:
             granted = self._granted.setdefault(asked.owner, set())
             granted |= asked.asked
-            for other in self._open.values():  # the same, asked by calls that run beside it
+            for other in self._open.values():  # concurrent calls asked for the same grants
                 if other.owner == asked.owner and other.asked <= granted:
                     _settle(other, scope, None)
         return True
 
     async def settled(self, approval_id: UUID) -> None:
-        """Return when a question waits for no answer any more."""
+        """Return when a question no longer waits for an answer."""
         asked = self._open.get(approval_id)
         if asked is not None:
             await asyncio.wait({asked.answer})
 
     def open_to(self, tool: str, path: str) -> bool:
-        """Whether `tool` may look at a path inside the root that its call did not name."""
+        """Whether `tool` may read a path inside the root that is not in its arguments."""
         return self._rules.open_to(tool, path)
 
     async def decide(
@@ -184,7 +190,7 @@ class Approvals:
             return False
         try:
             remembered = await asyncio.to_thread(self._store.remembered, self._root)
-        except StoreError:  # then the person is asked again
+        except StoreError:  # without the store the person is asked again
             return False
         return open_still <= {each.grant for each in remembered}
 
@@ -265,7 +271,7 @@ def question_about(tool: AnyTool, arguments: Arguments) -> Question:
 
 
 def _owner(context: ToolContext) -> UUID:
-    """To whom an answer for a session belongs: the conversation, or the call by itself."""
+    """The owner of a grant for a session: the conversation, or the call if it has none."""
     return context.session_id or context.request_id
 
 

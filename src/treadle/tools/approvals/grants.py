@@ -1,4 +1,4 @@
-"""What a person has allowed for good: kept for each repository, listed and revoked."""
+"""Permanent grants of a person: stored for each repository, listed and revoked."""
 
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
@@ -19,15 +19,16 @@ _MIGRATIONS = (
     )""",
 )
 SCHEMA = Schema.of_migrations("approvals", _MIGRATIONS, busy_seconds=5.0)
-"""Old grants, which name only a path, are in another table and are not valid."""
+"""The table of grants. Old grants, which name only a path, are in another table and are not valid.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Exactly what was allowed: a tool, with its path relative to the root or its command.
+    """The exact grant: a tool, with its path relative to the root or its command.
 
-    Of a command also the program that it starts, its hash where it is inside of the repository,
-    and a hash of the variables that decide what it loads.
+    For a command the grant also names its program, a hash of a program inside the repository, and a
+    hash of the environment variables that decide what the program loads.
     """
 
     tool: str
@@ -39,7 +40,7 @@ class Grant:
 
     @classmethod
     def of(cls, tool: str, path: str, command: str, program: Program | None) -> Self:
-        """The grant of a call about a path or a command."""
+        """The grant for a call with a path or a command."""
         if program is None:
             return cls(tool, path, command)
         return cls(tool, path, command, program.path, program.digest, program.environment)
@@ -50,7 +51,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class StoredGrant:
-    """A grant with the number by which it is revoked, and when it was given."""
+    """A stored grant, with the number that revokes it and the time at which it was given."""
 
     number: int
     grant: Grant

@@ -9,7 +9,7 @@ from treadle.events.types import ApprovalScope, ErrorKind, ToolFailure
 
 
 class Policy(StrEnum):
-    """How a call of a tool is handled that no rule covers."""
+    """The decision for a call that no rule covers."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -18,10 +18,10 @@ class Policy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a command starts. `path` is relative to the root where it is `inside` of it.
+    """The program that a command starts.
 
-    `digest` is a hash of the content of one that is inside, `environment` one of the variables
-    that decide what it loads.
+    `path` is relative to the root if the program is `inside` the repository. `digest` is a hash of
+    such a program. `environment` is a hash of the variables that decide what it loads.
     """
 
     path: str
@@ -35,10 +35,10 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a call is about, as the rules of approval see it: a path, a command, or neither.
+    """One subject of a call for the approval rules: a path, a command, or neither.
 
-    `program` is what the command starts. `protected` says why it asks every time, where its path
-    does not say so.
+    `program` is the program that the command starts. `protected` is a reason to ask every time that
+    the path does not show.
     """
 
     path: str | None = None
@@ -52,11 +52,10 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be allowed: a call before it runs, or something that a running call proposes.
+    """A request for approval: a call before it runs, or a change that a running call proposes.
 
-    `policy` holds where no rule says anything about the subjects. `summary` says in a few words
-    what would happen. `preview` is what would change: of a proposal as a unified diff, else the
-    arguments as JSON.
+    `policy` decides if no rule covers the subjects. `summary` states the action in a few words.
+    `preview` is the unified diff of a proposal, or the arguments as JSON.
     """
 
     subjects: tuple[Subject, ...]
@@ -65,17 +64,18 @@ class Question:
     proposal_id: UUID | None = None
     preview: str | None = None
     asked_later: bool = False
-    """The call itself asks, with a preview, before it changes anything: until then rules that
-    ask count for files that usually hold secrets only."""
+    """The call asks again with a preview before it changes anything.
+
+    Until then, ask rules apply only to files that usually contain secrets.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether it is allowed.
+    """Whether a question is allowed.
 
-    `scope` tells how a person answered, None when nobody was asked. `reason` says why it is not
-    allowed, `words` are the person's own. `private` are the files of the question that are read
-    with consent only, which this decision gives.
+    `scope` is the answer of a person, None if no person was asked. `reason` explains a refusal, and
+    `words` are the person's own. `private` are files of the question that need consent and have it.
     """
 
     allowed: bool
@@ -84,10 +84,10 @@ class Decision:
     words: str | None = None
     private: frozenset[Path] = frozenset()
     unanswered: bool = False
-    """It needs a person, and none was there to answer."""
+    """The question needs a person, and none answered."""
 
     def failure(self, summary: str) -> ToolFailure:
-        """The error of a refusal, as the model receives it."""
+        """The failure of a refused call, for the model."""
         if self.scope is ApprovalScope.DENIED:
             said = f", and said: {self.words}" if self.words else "."
             return ToolFailure(

@@ -1,4 +1,4 @@
-"""The rules of `[approvals]`, and what they say of a subject."""
+"""The rules of `[approvals]`, and their verdict on a subject."""
 
 import posixpath
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ from treadle.tools.approvals.question import Policy, Subject
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to be done with a call, and why."""
+    """The decision about a call, and the reason."""
 
     policy: Policy
     reason: str = ""
@@ -25,10 +25,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedSubject:
-    """A subject as rules are matched against it.
+    """A subject in the form that rules match.
 
-    `paths` are the spellings of its path relative to the root: as given, and with every link
-    followed. `real` is the resolved path itself.
+    `paths` are the spellings of its path relative to the root: as given, and with all links
+    followed. `real` is the resolved path.
     """
 
     subject: Subject
@@ -37,7 +37,7 @@ class ResolvedSubject:
 
     @classmethod
     def of(cls, subject: Subject, root: Path) -> "ResolvedSubject":
-        """Where a subject is. Raises PathRefusedError for a path that leads out of the root."""
+        """Resolve a subject. Raises PathRefusedError for a path outside the root."""
         if subject.path is None:
             return cls(subject)
         real = resolve_inside(root, subject.path)
@@ -52,7 +52,7 @@ class ResolvedSubject:
 
     @property
     def private(self) -> str | None:
-        """Why its path is read with consent only; None where it is not or there is none."""
+        """Why reading its path needs consent; None if it does not or if it has no path."""
         is_folder = self.real is not None and is_directory(self.real)
         reasons = (why_private(path, is_folder=is_folder) for path in self.paths)
         by_name = next(filter(None, reasons), None)
@@ -62,19 +62,19 @@ class ResolvedSubject:
 
     @property
     def protected(self) -> str | None:
-        """Why changing it always asks; None where it need not."""
+        """Why a change to it always needs a question; None if it does not."""
         return self.subject.protected or next(filter(None, map(why_protected, self.paths)), None)
 
 
 class _Matcher:
-    """One rule, ready to be matched."""
+    """One parsed rule."""
 
     def __init__(self, rule: ApprovalRule) -> None:
         self.rule = rule
         self._path: Callable[[str], bool] | None = None
 
     def is_about(self, tool: str, place: ResolvedSubject) -> bool:
-        """Whether the rule speaks of this subject of a call of `tool`."""
+        """Whether the rule covers this subject of a call of `tool`."""
         if not fnmatchcase(tool, self.rule.tool):
             return False
         if self.rule.command is not None:
@@ -83,23 +83,26 @@ class _Matcher:
         return self.rule.path is None or any(map(self.matches, place.paths))
 
     def matches(self, path: str) -> bool:
-        """Whether the pattern of the rule, which has one, fits a path relative to the root."""
+        """Whether the pattern of the rule matches a path relative to the root."""
         if self._path is None:
             from pathspec import GitIgnoreSpec
 
             assert self.rule.path is not None
             self._path = GitIgnoreSpec.from_lines([self.rule.path]).match_file
-        # As a file and as a folder: a pattern that ends with a slash is about folders alone.
+        # A pattern that ends with a slash matches folders only, so the path is tried as both.
         return self._path(path) or self._path(f"{path}/")
 
     @property
     def names_private(self) -> bool:
-        """Whether the pattern itself names what is read with consent only, so gives consent."""
+        """Whether the pattern itself names private files, which gives consent to read them."""
         return self.rule.path is not None and why_private(self.rule.path) is not None
 
 
 class Rules:
-    """The settings of `[approvals]`. Refusing wins over asking, and asking over allowing."""
+    """The settings of `[approvals]`.
+
+    A deny rule wins over an ask rule, and an ask rule over an allow rule.
+    """
 
     def __init__(self, settings: ApprovalSettings) -> None:
         self._deny = _matchers(settings.deny)
@@ -109,9 +112,9 @@ class Rules:
     def verdict(  # noqa: PLR0911  (one line for each rule, in their order)
         self, tool: str, place: ResolvedSubject, otherwise: Policy
     ) -> Verdict:
-        """What is to be done with a call of `tool` about `place`; `otherwise` without a rule.
+        """The verdict on a call of `tool` about `place`; `otherwise` decides if no rule covers it.
 
-        Files that usually hold secrets are asked about, unless a rule that names such a file
+        Files that usually contain secrets need a question, unless a rule that names such files
         allows them.
         """
         about = partial(_first, tool=tool, place=place)
@@ -121,7 +124,7 @@ class Rules:
         private = place.private
         if private and about([each for each in self._allow if each.names_private]) is None:
             return Verdict(Policy.ASK, f"It needs consent: {private}.")
-        if otherwise is Policy.ASK and place.protected:  # that is, something would change
+        if otherwise is Policy.ASK and place.protected:  # the call would change something
             return Verdict(Policy.ASK, f"It always needs approval: {place.protected}.")
         if asked := about(self._ask):
             return Verdict(Policy.ASK, f"The rule `{asked.rule}` requires approval.")
@@ -135,10 +138,9 @@ class Rules:
         return Verdict(Policy.ALLOW)
 
     def open_to(self, tool: str, path: str) -> bool:
-        """Whether `tool` may look at a path, relative to the root, that its call did not name.
+        """Whether `tool` may read a path, relative to the root, that is not in its arguments.
 
-        Only rules about paths count, and nobody is asked. The path leads to itself, without
-        links.
+        Only rules with paths count, and nobody is asked. The path has no links.
         """
         about = [each for each in (*self._deny, *self._ask) if each.rule.path is not None]
         return not any(fnmatchcase(tool, each.rule.tool) and each.matches(path) for each in about)

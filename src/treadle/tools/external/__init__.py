@@ -1,6 +1,6 @@
-"""Tools that a front end runs: their definitions, and the bridge over which their calls go out.
+"""External tools: tools that a front end runs, and the bridge that carries their calls.
 
-Knows no transport: a WebSocket, a page in the same process or a test carries the messages.
+The bridge uses no transport: a WebSocket, a page in the same process or a test carries messages.
 """
 
 from treadle.tools.external.bridge import AnswerStatus, Bridge, CallOffer, Connection, Withdrawal

@@ -1,7 +1,7 @@
 """The bridge: carries the calls of external tools to front ends, and their answers back.
 
-A call is offered to one front end. When that leaves, the call waits for it to come back and is
-then offered again; the first answer counts, whatever comes after it is a late result.
+The bridge offers a call to one front end. If the front end leaves, the call waits for its return,
+and the bridge offers it again. The first answer counts, and a later answer is a late result.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ from treadle.tools.external.definitions import ExternalTool, ToolDefinition, ext
 from treadle.tools.failures import no_front_end
 
 EVERY_TOOL = "*"
-"""In a list of names: whatever external tools there are."""
+"""In a list of names: every external tool."""
 
 RECONNECT_SECONDS = 15.0
-"""How long the calls of a front end that has left wait for it."""
+"""How long a call waits for a front end that has left."""
 
 ENDED_KEPT = 1_000
-"""Ended calls that are remembered, so that a late answer is told from one to no call of ours."""
+"""Ended calls that are remembered. A late answer to one of them is not an unknown call."""
 
 _Slot = tuple[UUID, CallKey]
 
@@ -55,20 +55,23 @@ class FrontEndLostError(TreadleError):
 
 
 class AnswerStatus(StrEnum):
-    """The outcome of an answer."""
+    """The status of an answer."""
 
     TAKEN = "taken"
     LATE = "late"
-    """The call had ended without it, by a time-out or a cancellation."""
+    """The call ended without the answer, by a time-out or a cancellation."""
     REPEATED = "repeated"
-    """The call had been answered before."""
+    """The call has an answer already."""
     UNKNOWN = "unknown"
-    """No such call was offered to this front end."""
+    """This front end was not offered such a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallOffer:
-    """A call to be run by the front end; `again` when it was offered before it left."""
+    """A call for the front end to run.
+
+    `again` means that the call was offered before the front end left.
+    """
 
     request_id: UUID
     key: CallKey
@@ -80,7 +83,7 @@ class CallOffer:
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """A call that has ended without its answer: nobody waits for it any more."""
+    """A call that ended without its answer."""
 
     request_id: UUID
     key: CallKey
@@ -88,7 +91,7 @@ class Withdrawal:
 
 @dataclass(slots=True)
 class _FrontEnd:
-    """What is kept of a front end while it is away."""
+    """The state of a front end, also while it is away."""
 
     name: str
     runs: frozenset[str] = frozenset()
@@ -98,7 +101,7 @@ class _FrontEnd:
     """The number of its last connection, counted over all front ends."""
     left_at: float = -math.inf
     changed: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set, and then replaced, when it comes or leaves."""
+    """Set and then replaced when the front end connects or leaves."""
 
     def change(self, connection: "Connection | None") -> None:
         self.connection = connection
@@ -121,10 +124,10 @@ class _Ended:
 
 
 class Bridge:
-    """Which external tools there are, which front ends run them, and the calls under way.
+    """The external tools, the front ends that run them, and the open calls.
 
-    Give it to the executor of the bus, and its `tools()` to the registry of each session. From
-    the loop of that bus only.
+    Pass it to the executor of the bus, and its `tools()` to the registry of each session. Use it
+    from the event loop of that bus only.
     """
 
     def __init__(
@@ -135,7 +138,7 @@ class Bridge:
         clock: Clock | None = None,
         reconnect_seconds: float = RECONNECT_SECONDS,
     ) -> None:
-        """`reserved` are the names that no front end may take: those of the registry."""
+        """`reserved` are the names of the registry, which no front end may use."""
         self._bus = bus
         self._reserved = frozenset(reserved)
         self._clock = clock or SystemClock()
@@ -147,7 +150,7 @@ class Bridge:
         self._ended: OrderedDict[_Slot, _Ended] = OrderedDict()
 
     def define(self, definition: ToolDefinition) -> None:
-        """Add a tool, in the place of one of the same name. Raises UsageError."""
+        """Add a tool, or replace the tool of the same name. Raises UsageError."""
         if definition.name in self._reserved:
             raise UsageError(
                 f"A tool named {definition.name} already exists.", hint="Choose another name."
@@ -155,18 +158,18 @@ class Bridge:
         self._tools[definition.name] = external_tool(definition, self._ask)
 
     def tool(self, name: str) -> ExternalTool | None:
-        """The external tool of that name, None if there is none."""
+        """The external tool of that name, or None."""
         return self._tools.get(name)
 
     def tools(self) -> tuple[ExternalTool, ...]:
-        """All external tools, in the order in which they were defined first."""
+        """All external tools, in the order of their first definitions."""
         return tuple(self._tools.values())
 
     def connect(self, front_end: str, *, runs: Collection[str] = (EVERY_TOOL,)) -> "Connection":
-        """A connection of the front end of that name, which runs the tools named in `runs`.
+        """Connect the front end of that name, which runs the tools named in `runs`.
 
-        It takes the place of an earlier connection of the same front end, whose iteration ends,
-        and is offered again what that was offered and did not answer.
+        The connection replaces an earlier connection of the same front end, whose iteration ends.
+        The front end is offered again the calls that it has not answered.
         """
         self._forget_gone()
         known = self._front_ends.setdefault(front_end, _FrontEnd(front_end))
@@ -182,18 +185,18 @@ class Bridge:
         return connection
 
     def attach(self, front_end: str, request_id: UUID) -> None:
-        """Let the calls of a request go to that front end, rather than to the newest."""
+        """Send the calls of a request to that front end instead of the newest one."""
         self._front_ends.setdefault(front_end, _FrontEnd(front_end)).requests.add(request_id)
 
     def release(self, request_id: UUID) -> None:
-        """Forget to whom the calls of a request go; it has ended."""
+        """Forget the front end of a request that has ended."""
         for front_end in self._front_ends.values():
             front_end.requests.discard(request_id)
 
     async def settle(
         self, front_end: str, request_id: UUID, key: CallKey, answer: JsonValue | ToolFailure
     ) -> AnswerStatus:
-        """Take the answer of a front end to a call; used by its connection."""
+        """Take the answer of a front end to a call. Its connection calls this method."""
         slot = (request_id, key)
         call = self._open.get(slot)
         if call is not None and call.front_end.name == front_end:
@@ -210,11 +213,11 @@ class Bridge:
         if ended.answered:
             return AnswerStatus.REPEATED
         ended.answered = True
-        await self._tell_late(ended.call, failed=isinstance(answer, ToolFailure))
+        await self._publish_late(ended.call, failed=isinstance(answer, ToolFailure))
         return AnswerStatus.LATE
 
     async def report(self, front_end: str, request_id: UUID, key: CallKey, text: str) -> None:
-        """Tell how far a call is; nothing is told of a call that is not open."""
+        """Publish the progress of an open call."""
         call = self._open.get((request_id, key))
         if call is not None and call.front_end.name == front_end:
             await self._bus.publish(
@@ -227,7 +230,7 @@ class Bridge:
             )
 
     def left(self, front_end: "_FrontEnd", connection: "Connection") -> None:
-        """Note that a connection was closed; used by the connection."""
+        """Note that a connection was closed. The connection calls this method."""
         if front_end.connection is connection:
             front_end.left_at = self._clock.monotonic()
             front_end.change(None)
@@ -247,8 +250,8 @@ class Bridge:
         try:
             return await self._answered(call, tool)
         except asyncio.CancelledError:
-            if answer.done():  # it came in the very moment in which the call was ended
-                await self._tell_late(call, failed=answer.exception() is not None)
+            if answer.done():  # the answer arrived at the moment at which the call ended
+                await self._publish_late(call, failed=answer.exception() is not None)
             raise
         finally:
             del self._open[slot]
@@ -269,7 +272,7 @@ class Bridge:
         return call.answer.result()
 
     def _remember(self, slot: _Slot, call: _Call) -> None:
-        """Keep an ended call for what is still said about it, and withdraw what is unanswered."""
+        """Keep an ended call for late answers, and withdraw it if it has no answer."""
         self._ended[slot] = _Ended(call, call.answer.done())
         if len(self._ended) > ENDED_KEPT:
             self._ended.popitem(last=False)
@@ -279,7 +282,7 @@ class Bridge:
                 call.front_end.connection.send(Withdrawal(*slot))
 
     def _chosen(self, tool: str, request_id: UUID) -> _FrontEnd | None:
-        """Who is to run a call: whom its request belongs to, else the newest that is there."""
+        """The front end that runs a call: the one of its request, else the newest connected one."""
         running = [
             each
             for each in self._front_ends.values()
@@ -296,19 +299,19 @@ class Bridge:
         )
 
     def _may_come_back(self, front_end: _FrontEnd) -> bool:
-        """Whether a front end is there, or left so lately that it is waited for."""
+        """Whether a front end is connected, or left so recently that calls wait for it."""
         earliest = self._clock.monotonic() - self._reconnect_seconds
         return front_end.connection is not None or front_end.left_at > earliest
 
     def _forget_gone(self) -> None:
-        """Drop the front ends that are not waited for any more and that no request belongs to."""
+        """Drop the front ends that calls no longer wait for and that have no request."""
         self._front_ends = {
             name: each
             for name, each in self._front_ends.items()
             if each.requests or self._may_come_back(each)
         }
 
-    async def _tell_late(self, call: _Call, *, failed: bool) -> None:
+    async def _publish_late(self, call: _Call, *, failed: bool) -> None:
         await self._bus.publish(
             ToolCallLate(
                 request_id=call.offer.request_id,
@@ -321,7 +324,7 @@ class Bridge:
 
 
 class Connection:
-    """A front end while it is connected. Iterate it for what it is to do; close it when it goes."""
+    """A connected front end. Iterate it for its messages; close it when the front end leaves."""
 
     def __init__(self, bridge: Bridge, front_end: _FrontEnd) -> None:
         """Use `Bridge.connect` instead."""
@@ -331,22 +334,22 @@ class Connection:
         self._closed = False
 
     def send(self, message: CallOffer | Withdrawal) -> None:
-        """Queue a message for the front end; used by the bridge."""
+        """Queue a message for the front end. The bridge calls this method."""
         if not self._closed:
             self._messages.put_nowait(message)
 
     async def answer(
         self, request_id: UUID, key: CallKey, answer: JsonValue | ToolFailure
     ) -> AnswerStatus:
-        """Answer a call: with what its tool gave, any JSON value, or with why it failed."""
+        """Answer a call with the result of its tool, any JSON value, or with a failure."""
         return await self._bridge.settle(self._front_end.name, request_id, key, answer)
 
     async def report(self, request_id: UUID, key: CallKey, text: str) -> None:
-        """Say how far a call is."""
+        """Report the progress of a call."""
         await self._bridge.report(self._front_end.name, request_id, key, text)
 
     def close(self) -> None:
-        """The front end has gone. May be called twice."""
+        """Note that the front end has left. May be called twice."""
         if not self._closed:
             self._closed = True
             self._messages.put_nowait(None)
@@ -369,7 +372,7 @@ class Connection:
 
 
 async def _either(answer: asyncio.Future[JsonValue], changed: asyncio.Event) -> None:
-    """Return when the answer is there or the front end has come or left."""
+    """Return when there is an answer, or when the front end connects or leaves."""
     change = asyncio.ensure_future(changed.wait())
     waited: set[asyncio.Future[Any]] = {answer, change}
     try:

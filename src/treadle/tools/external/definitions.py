@@ -1,4 +1,4 @@
-"""The definition of a tool that a front end runs, and the tool that the session then sees."""
+"""The definition of an external tool, and the tool that the session receives."""
 
 import copy
 from collections.abc import Awaitable, Callable
@@ -24,16 +24,16 @@ if TYPE_CHECKING:  # it is slow to import, and most sessions have no front end
     from jsonschema.exceptions import ValidationError  # type: ignore[import-untyped]
 
 SHOWN_CHARACTERS = 100
-"""Characters of a faulty value that an error repeats."""
+"""Characters of an invalid value in an error."""
 
 Ask = Callable[["ExternalTool", JsonValue, ToolContext], Awaitable[JsonValue]]
-"""Has a front end run the tool with those arguments, and gives its answer."""
+"""Sends the arguments to a front end that runs the tool, and returns its answer."""
 
 
 class ToolDefinition(BaseModel):
     """A tool as a front end describes it. `parameters` is the JSON schema of its arguments.
 
-    An argument that the schema does not name is refused unless `additionalProperties` allows it.
+    An argument outside the schema is refused unless `additionalProperties` allows it.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -45,18 +45,18 @@ class ToolDefinition(BaseModel):
     effect: ToolEffect = ToolEffect.UI
     tool_class: ToolClass = Field(default=ToolClass.REALTIME, alias="class")
     timeout: float | None = Field(default=None, gt=0)
-    """Seconds; None takes the configured default."""
+    """Seconds; None means the configured default."""
 
 
 class ExternalResult(Result):
-    """What the front end answered."""
+    """The answer of the front end."""
 
     type: str = "external"
     result: JsonValue
 
 
 class ExternalTool(Tool[Any, ExternalResult]):
-    """A tool whose calls are carried to a front end."""
+    """A tool whose calls a front end runs."""
 
     place = ToolPlace.EXTERNAL
     result = ExternalResult
@@ -72,7 +72,7 @@ class ExternalTool(Tool[Any, ExternalResult]):
 
 
 def external_tool(definition: ToolDefinition, ask: Ask) -> ExternalTool:
-    """The tool of that definition. Raises UsageError for a schema that cannot be used."""
+    """The tool of that definition. Raises UsageError for an unusable schema."""
 
     class Defined(ExternalTool):
         name = definition.name
@@ -86,7 +86,7 @@ def external_tool(definition: ToolDefinition, ask: Ask) -> ExternalTool:
 
 
 def _arguments_model(definition: ToolDefinition) -> type[Arguments]:
-    """A model that takes what the definition's own schema takes."""
+    """A model that accepts the arguments that the schema of the definition accepts."""
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
     from jsonschema.exceptions import best_match
 
@@ -105,14 +105,14 @@ def _arguments_model(definition: ToolDefinition) -> type[Arguments]:
         def _fit(cls, value: Any) -> Any:
             error = best_match(validator.iter_errors(value))
             if error is not None:
-                raise _tool_error(name, schema, error)  # passes through pydantic as it is
+                raise _tool_error(name, schema, error)  # pydantic passes it on unchanged
             return value
 
     return Given
 
 
 def _usable_schema(definition: ToolDefinition) -> JsonSchema:
-    """The schema in plain form, taking no argument that it does not name. Raises UsageError."""
+    """The schema in plain form, which accepts only arguments that it names. Raises UsageError."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 

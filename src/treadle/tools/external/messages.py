@@ -1,4 +1,4 @@
-"""What goes between the bridge and a front end, as JSON, for whatever carries it."""
+"""The messages between the bridge and a front end as JSON, for any transport."""
 
 from typing import Annotated, Literal
 from uuid import UUID
@@ -11,7 +11,7 @@ from treadle.events.types import CallKey, Effect, ErrorKind, ToolFailure
 from treadle.tools.external.bridge import AnswerStatus, CallOffer, Connection, Withdrawal
 
 MOST_CHARACTERS = 16_000_000
-"""Characters of one message; a longer one is refused before it is parsed."""
+"""Characters of one message. A longer message is refused before it is parsed."""
 
 
 class _Message(BaseModel):
@@ -22,14 +22,14 @@ class _Message(BaseModel):
 
 
 class ToolResult(_Message):
-    """A call was run: `result` is any JSON value."""
+    """The front end ran a call. `result` is any JSON value."""
 
     type: Literal["tool_result"]
     result: JsonValue
 
 
 class ToolFailed(_Message):
-    """A call could not be run. `error` is one sentence, `effect` what it may have changed."""
+    """The front end could not run a call. `error` is one sentence, `effect` the possible effect."""
 
     type: Literal["tool_error"]
     error: str = Field(min_length=1, max_length=2_000)
@@ -39,7 +39,7 @@ class ToolFailed(_Message):
 
 
 class Progress(_Message):
-    """How far a call is."""
+    """The progress of a call."""
 
     type: Literal["tool_progress"]
     text: str
@@ -50,7 +50,7 @@ _INCOMING: TypeAdapter[Incoming] = TypeAdapter(Annotated[Incoming, Field(discrim
 
 
 def message_json(message: CallOffer | Withdrawal) -> dict[str, object]:
-    """What is sent to a front end, as a dict that `json.dumps` takes.
+    """A message to a front end, as a dict for `json.dumps`.
 
     `{"type": "tool_call", "request_id", "key": {"turn", "slot"}, "call_id", "name", "arguments",
     "again"}`, or `{"type": "tool_call_withdrawn", "request_id", "key"}`.
@@ -70,7 +70,7 @@ def message_json(message: CallOffer | Withdrawal) -> dict[str, object]:
 
 
 async def receive(connection: Connection, text: str | bytes) -> AnswerStatus | None:
-    """Do what a front end's message says; what became of its answer, None for progress.
+    """Handle a message of a front end; returns the status of its answer, or None for progress.
 
     The message is a JSON object of one of the types above. Raises UsageError for any other.
     """
