@@ -13,7 +13,7 @@ from treadle.cli.trace_lines import trace_lines
 from treadle.cli.trace_tree import Symbol, trace_to_json, view_trace
 from treadle.events import Envelope
 from treadle.events.types import ToolCallRequested, Usage
-from treadle.spans.event_mapper import SpanMapper
+from treadle.spans.event_mapper import EventMapper
 from treadle.spans.forest import arrange
 from treadle.spans.span import SpanEvent, SpanKind, SpanStatus, Trace
 from treadle.traces.amounts import cost, duration
@@ -23,7 +23,7 @@ START_US = 1_700_000_000_000_000
 
 
 def recorded(events: int | None = None) -> Trace:
-    mapper = SpanMapper()
+    mapper = EventMapper()
     spans = {}
     for seq, event in enumerate(run_events(started_us=START_US + 7_500_000)[:events]):
         for one in mapper.apply(Envelope(seq + 1, START_US + seq * 1_000_000, event)):
@@ -165,7 +165,7 @@ def test_arguments_that_are_no_json_are_shown_as_they_are() -> None:
         name="grep",
         arguments='{"pattern": ',
     )
-    (tool,) = SpanMapper().apply(Envelope(1, 1, event))
+    (tool,) = EventMapper().apply(Envelope(1, 1, event))
 
     assert view_trace(Trace("t", (tool,))).rows[0].detail == '{"pattern": (invalid JSON)'
 

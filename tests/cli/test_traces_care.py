@@ -47,7 +47,7 @@ def test_what_is_exported_is_taken_in_elsewhere_as_it_was(home: Path) -> None:
     assert (done.status, done.err) == (0, f"Wrote 2 spans to {file}.\n")
     elsewhere = home.parent / "elsewhere"
     taken = treadle("traces", "import", str(file), home=elsewhere)
-    assert (taken.status, taken.out) == (0, "2 spans taken.\n")
+    assert (taken.status, taken.out) == (0, "2 spans imported.\n")
     assert stored(elsewhere) == stored(home) == spans
     again = treadle("traces", "export", home=elsewhere)
     assert again.out.encode() == file.read_bytes()
@@ -65,7 +65,7 @@ def test_an_export_for_other_tools_is_otlp_json(home: Path) -> None:
     file.write_text(done.out)
     elsewhere = home.parent / "elsewhere"
     taken = treadle("traces", "import", str(file), home=elsewhere)
-    assert taken.out == "2 spans taken.\n"
+    assert taken.out == "2 spans imported.\n"
 
 
 def test_secrets_in_what_is_taken_in_are_taken_out(home: Path) -> None:

@@ -33,7 +33,7 @@ from treadle.events.types import (
     ToolView,
     Usage,
 )
-from treadle.spans.event_mapper import SpanMapper
+from treadle.spans.event_mapper import EventMapper
 from treadle.spans.forest import arrange
 from treadle.spans.recorder import Recorder
 from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
@@ -273,7 +273,7 @@ async def test_cancelling_ends_the_model_request_that_it_cuts_off(store: SqliteT
 def test_the_versions_of_a_run_in_any_order_give_the_same_trace(
     tmp_path_factory: pytest.TempPathFactory, random: Random
 ) -> None:
-    mapper = SpanMapper()
+    mapper = EventMapper()
     versions = [
         span
         for seq, event in enumerate(run_events(started_us=7_500), start=1)

@@ -19,7 +19,7 @@ from treadle.spans.span import (
     SpanLink,
     SpanStatus,
 )
-from treadle.spans.span_files import ExchangeError, read_spans, span_from_json, write_spans
+from treadle.spans.span_files import SpanFileError, read_spans, span_from_json, write_spans
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
 JSON: st.SearchStrategy[JsonValue] = st.recursive(
@@ -126,11 +126,11 @@ def test_only_a_batch_is_held_in_memory(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ("{broken", "Line 4 of a.jsonl is no JSON object"),
-        ("[" * 10_000, "Line 4 of a.jsonl is no JSON object"),
-        ("7", "Line 4 of a.jsonl is no JSON object"),
-        ('{"attributes": {"a": NaN}}', "Line 4 of a.jsonl is no JSON object"),
-        ("{}", "Line 4 of a.jsonl holds no span"),
+        ("{broken", "Line 4 of a.jsonl is not a JSON object"),
+        ("[" * 10_000, "Line 4 of a.jsonl is not a JSON object"),
+        ("7", "Line 4 of a.jsonl is not a JSON object"),
+        ('{"attributes": {"a": NaN}}', "Line 4 of a.jsonl is not a JSON object"),
+        ("{}", "Line 4 of a.jsonl is not a span"),
         ('{"color": 1}', "a span has no color"),
     ],
 )
@@ -139,7 +139,7 @@ def test_an_error_names_the_line(tmp_path: Path, line: str, what: str) -> None:
     write_spans(path, [plain(1)])
     with path.open("a") as stream:
         stream.write(f"\n{line}\n")
-    with pytest.raises(ExchangeError, match=what):
+    with pytest.raises(SpanFileError, match=what):
         spans_of(path)
 
 
@@ -165,16 +165,16 @@ def test_a_value_of_another_type_is_refused(field: str, value: object) -> None:
         span_from_json({**values, field: value})
 
 
-def test_a_newer_form_is_refused(tmp_path: Path) -> None:
+def test_newer_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"treadle.spans": 99}\n')
-    with pytest.raises(ExchangeError, match="form 99"):
+    with pytest.raises(SpanFileError, match="version 99"):
         spans_of(tmp_path / "a.jsonl")
 
 
 @pytest.mark.parametrize("text", ["hello", '{"other": 1}', "[]", "\x00\xff"])
 def test_another_kind_of_file_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "a").write_text(text)
-    with pytest.raises(ExchangeError, match="Line 1 of a is neither"):
+    with pytest.raises(SpanFileError, match="Line 1 of a is neither"):
         spans_of(tmp_path / "a")
 
 
@@ -184,14 +184,14 @@ def test_an_empty_file_has_no_spans(tmp_path: Path, text: str) -> None:
     assert spans_of(tmp_path / "a") == []
 
 
-def test_a_compressed_file_that_is_cut_off_is_an_error(tmp_path: Path) -> None:
+def test_truncated_compressed_file_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl.gz"
     write_spans(path, [plain(number, str(number) * 50) for number in range(2_000)])
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(ExchangeError, match="cut off"):
+    with pytest.raises(SpanFileError, match="truncated"):
         spans_of(path)
     path.write_bytes(b"no gzip")
-    with pytest.raises(ExchangeError, match="Line 1"):
+    with pytest.raises(SpanFileError, match="Line 1"):
         spans_of(path)
 
 
@@ -219,12 +219,12 @@ def test_an_export_of_many_lines_without_an_end_is_refused(
     monkeypatch.setattr(span_files, "_LINE_LIMIT", 30)
     path = tmp_path / "bomb.jsonl.gz"
     path.write_bytes(gzip.compress(b"x\n" * 20))
-    with pytest.raises(ExchangeError, match="too far"):
+    with pytest.raises(SpanFileError, match="too far"):
         list(read_spans(path))
 
 
 def test_a_line_of_the_collector_that_is_broken_is_named(tmp_path: Path) -> None:
     path = tmp_path / "traces.json"
     path.write_bytes(as_json(request(span())) + b'\n{"resourceSpans": [\n')
-    with pytest.raises(ExchangeError, match="Line 2"):
+    with pytest.raises(SpanFileError, match="Line 2"):
         spans_of(path)

@@ -32,7 +32,7 @@ from treadle.events.types import (
     ToolView,
 )
 from treadle.ids import new_id
-from treadle.spans.event_mapper import SpanMapper
+from treadle.spans.event_mapper import EventMapper
 from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
 from treadle.traces import SqliteTraceStore
 
@@ -72,7 +72,7 @@ def resolved(scope: ApprovalScope, seconds: float = 5, words: str | None = None)
 
 def spans(*events: Event, seconds: float = 5) -> dict[str, Span]:
     """The spans of events that come every few seconds, by id."""
-    mapper, found = SpanMapper(), dict[str, Span]()
+    mapper, found = EventMapper(), dict[str, Span]()
     for number, event in enumerate(events, start=1):
         at_us = round(number * seconds * 1_000_000)
         for span in mapper.apply(Envelope(number, at_us, event)):

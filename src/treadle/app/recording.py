@@ -1,4 +1,4 @@
-"""Recording what happens on a bus: whoever works goes on where nothing can be recorded."""
+"""Opens the recorder of a bus. Work continues if nothing can be recorded."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ from treadle.traces import SqliteTraceStore
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recorder, or the reason why there is none."""
+    """A recorder, or the reason of its absence."""
 
     recorder: Recorder | None
     store: SqliteTraceStore | None
@@ -26,7 +26,7 @@ class Recording:
 
     @property
     def missing(self) -> str | None:
-        """What is missing from the record, and why; None when nothing is."""
+        """A message about missing spans and the reason, or None."""
         if self.recorder is None:
             return f"Nothing is recorded: {self.broken_store}"
         loss = self.recorder.loss
@@ -37,11 +37,11 @@ class Recording:
 async def recording(
     bus: EventBus, redaction: RedactionSettings, root: Path
 ) -> AsyncIterator[Recording]:
-    """Record all runs on `bus` until it is left; then everything is on disk.
+    """Record all runs on `bus` within the context. At its exit all spans are on disk.
 
     The spans have the label of the repository at `root`.
     """
-    redact_by(redaction)
+    set_redaction_rules(redaction)
     try:
         store = await asyncio.to_thread(open_trace_store)
     except StoreError as error:
@@ -55,8 +55,8 @@ async def recording(
         store.close()
 
 
-def redact_by(settings: RedactionSettings) -> None:
-    """Let the person's own rules hold for everything that is kept from now on."""
+def set_redaction_rules(settings: RedactionSettings) -> None:
+    """Apply the user's redaction rules to all data that this process stores."""
     rules = settings.rules.items()
     use_rules(
         Rules(

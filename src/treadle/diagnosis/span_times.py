@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from treadle.diagnosis.evidence import SpanReference
-from treadle.spans.forest import Placed, arrange
+from treadle.spans.forest import TreeSpan, arrange
 
 
-class Timed(Placed, Protocol):
+class Timed(TreeSpan, Protocol):
     """What a span must tell of its place and its time. Microseconds since the Unix epoch."""
 
     @property

@@ -1,4 +1,4 @@
-"""Spans over OTLP/gRPC, on a port of its own: the same path into the store as over HTTP."""
+"""The OTLP/gRPC endpoint, on a separate port. It ingests like the HTTP endpoint."""
 
 import hmac
 from collections.abc import AsyncIterator
@@ -22,11 +22,11 @@ _REFUSED = (
 
 @asynccontextmanager
 async def serve_grpc(queue: IngestQueue, host: str, port: int, token: str) -> AsyncIterator[None]:
-    """Take exports that carry the token at that address while it is entered.
+    """Accept exports that carry the token at that address, within the context.
 
-    It is sent as over HTTP, in the metadata `authorization: Bearer TOKEN`, also over loopback: gRPC
-    does not show the connection that a call came by, so its user cannot be looked up safely. Raises
-    ConfigError when the extra is not installed or the port cannot be used.
+    Clients send the token in the metadata `authorization: Bearer TOKEN`, also over loopback: gRPC
+    does not reveal the connection of a call, so its user cannot be looked up safely. Raises
+    ConfigError if the extra is not installed or the port cannot be used.
     """
     try:
         import grpc
@@ -37,7 +37,7 @@ async def serve_grpc(queue: IngestQueue, host: str, port: int, token: str) -> As
         ) from error
 
     async def export(request: bytes, context: "grpc.aio.ServicerContext") -> bytes:
-        if not _knows(token, context.invocation_metadata()):
+        if not _has_token(token, context.invocation_metadata()):
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, _REFUSED)
         try:
             with queue.reservation() as reserve:
@@ -71,7 +71,7 @@ async def serve_grpc(queue: IngestQueue, host: str, port: int, token: str) -> As
         await server.stop(_GRACE_SECONDS)
 
 
-def _knows(token: str, metadata: object) -> bool:
+def _has_token(token: str, metadata: object) -> bool:
     given = dict(metadata or ()).get("authorization", "")  # type: ignore[call-overload]  # pairs
     scheme, _, rest = str(given).partition(" ")
     known = hmac.compare_digest(rest.strip().encode(), token.encode())

@@ -1,4 +1,4 @@
-"""The spans of tool calls, and of what happens in them: approvals and retrievals."""
+"""Maps events of tool calls, and of approvals and retrievals within them, to spans."""
 
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -27,7 +27,7 @@ from treadle.events.types import (
     ToolFailure,
 )
 from treadle.spans.span import WAITED, JsonValue, Span, SpanEvent, SpanKind, SpanStatus
-from treadle.spans.span_builder import SpanMaker, call_identity, known, microseconds
+from treadle.spans.span_builder import SpanBuilder, call_identity, known, microseconds
 
 CALL_EVENTS: tuple[type[Event], ...] = (
     ToolCallRequested,
@@ -43,7 +43,7 @@ CALL_EVENTS: tuple[type[Event], ...] = (
     EditFailed,
     EditUndone,
 )
-"""The events that leave a mark on the span of a call or below it."""
+"""The events that change the span of a call or spans below it."""
 
 _STATUS = {ErrorKind.CANCELLED: SpanStatus.CANCELLED, ErrorKind.DENIED: SpanStatus.DENIED}
 
@@ -55,27 +55,27 @@ _EDIT_NAMES: dict[type[ProposalEvent], str] = {
     EditUndone: "edit_undone",
 }
 
-_ANSWERED = {
+_APPROVAL_STATUS = {
     ApprovalScope.DENIED: SpanStatus.DENIED,
     ApprovalScope.WITHDRAWN: SpanStatus.CANCELLED,
 }
 
 
 class CallSpans:
-    """Follows the calls of one run."""
+    """Tracks the calls of one run."""
 
-    def __init__(self, maker: SpanMaker) -> None:
-        self._maker = maker
+    def __init__(self, builder: SpanBuilder) -> None:
+        self._builder = builder
         self._calls: dict[CallKey, Span] = {}
         self._approvals: dict[UUID, Span] = {}
         self._retrievals = 0
 
     def span(self, key: CallKey) -> Span | None:
-        """The span of a call as it is now."""
+        """The current span of a call, or None."""
         return self._calls.get(key)
 
     def apply(self, at_us: int, event: Event) -> list[Span]:
-        """New versions of the spans that one of `CALL_EVENTS` begins, changes or ends."""
+        """New versions of the spans that one of `CALL_EVENTS` starts, changes or ends."""
         match event:
             case ToolCallRequested():
                 changed = self._start(at_us, event)
@@ -86,9 +86,9 @@ class CallSpans:
             case ToolCallLate():
                 changed = self._note_late(at_us, event)
             case ApprovalRequested():
-                changed = self._ask(at_us, event)
+                changed = self._request_approval(at_us, event)
             case ApprovalResolved():
-                changed = self._resolve(at_us, event)
+                changed = self._resolve_approval(at_us, event)
             case ProposalEvent(key=CallKey() as key):
                 changed = self._note_edit(at_us, key, event)
             case RetrievalFinished():
@@ -98,10 +98,10 @@ class CallSpans:
         return changed
 
     def _start(self, at_us: int, event: ToolCallRequested) -> list[Span]:
-        self._maker.labels = tuple(sorted({*self._maker.labels, *event.labels}))
-        span = self._maker.span(
+        self._builder.labels = tuple(sorted({*self._builder.labels, *event.labels}))
+        span = self._builder.span(
             *call_identity(event.key.turn, event.key.slot),
-            parent_id=self._maker.parent(event.parent_id),
+            parent_id=self._builder.parent(event.parent_id),
             kind=SpanKind.TOOL,
             operation="execute_tool",
             subject=event.name,
@@ -147,17 +147,17 @@ class CallSpans:
 
     def _note_edit(self, at_us: int, key: CallKey, event: ProposalEvent) -> list[Span]:
         name = _EDIT_NAMES[type(event)]
-        about = {"proposal": str(event.proposal_id), "files": ", ".join(event.files)}
+        details = {"proposal": str(event.proposal_id), "files": ", ".join(event.files)}
         reason = {"reason": event.reason} if isinstance(event, EditFailed) else {}
-        note = SpanEvent(at_us, name, {**about, **reason})
+        note = SpanEvent(at_us, name, {**details, **reason})
         return self._change(key, lambda call: replace(call, events=(*call.events, note)))
 
-    def _ask(self, at_us: int, event: ApprovalRequested) -> list[Span]:
+    def _request_approval(self, at_us: int, event: ApprovalRequested) -> list[Span]:
         call = self._calls.get(event.key)
-        span = self._maker.span(
+        span = self._builder.span(
             "approval",
             event.approval_id,
-            parent_id=call.span_id if call else self._maker.parent(event.parent_id),
+            parent_id=call.span_id if call else self._builder.parent(event.parent_id),
             kind=SpanKind.APPROVAL,
             operation="approval",
             subject=event.name,
@@ -174,17 +174,17 @@ class CallSpans:
         self._approvals[event.approval_id] = replace(span, input=event.summary)
         return [self._approvals[event.approval_id]]
 
-    def _resolve(self, at_us: int, event: ApprovalResolved) -> list[Span]:
-        asked = self._approvals.pop(event.approval_id, None)
-        if asked is None:
+    def _resolve_approval(self, at_us: int, event: ApprovalResolved) -> list[Span]:
+        approval = self._approvals.pop(event.approval_id, None)
+        if approval is None:
             return []
         words = {"treadle.approval.words": event.words} if event.words else {}
         resolved = replace(
-            asked,
+            approval,
             end_us=at_us,
-            status=_ANSWERED.get(event.scope, SpanStatus.OK),
+            status=_APPROVAL_STATUS.get(event.scope, SpanStatus.OK),
             output=event.scope.value,
-            attributes={**asked.attributes, **words},
+            attributes={**approval.attributes, **words},
         )
         waited = microseconds(event.duration)
 
@@ -205,10 +205,10 @@ class CallSpans:
     def _retrieve(self, event: RetrievalFinished) -> list[Span]:
         self._retrievals += 1
         call = self._calls.get(event.key) if event.key else None
-        span = self._maker.span(
+        span = self._builder.span(
             "retrieval",
             self._retrievals,
-            parent_id=call.span_id if call else self._maker.parent(event.parent_id),
+            parent_id=call.span_id if call else self._builder.parent(event.parent_id),
             kind=SpanKind.RETRIEVAL,
             operation="retrieval",
             subject="code",

@@ -1,4 +1,4 @@
-"""Events into spans: the pure part of the recorder. Every text is redacted before anything else."""
+"""Maps events of the bus to spans. Every text of an event is redacted first."""
 
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
@@ -26,7 +26,7 @@ from treadle.events.types import (
 from treadle.secrets import redact
 from treadle.spans.call_spans import CALL_EVENTS, CallSpans
 from treadle.spans.span import JsonValue, Span, SpanEvent, SpanKind, SpanStatus
-from treadle.spans.span_builder import SpanMaker, known, microseconds
+from treadle.spans.span_builder import SpanBuilder, known, microseconds
 
 RECORDED: tuple[type[Event], ...] = (
     SessionStarted,
@@ -43,13 +43,13 @@ RECORDED: tuple[type[Event], ...] = (
     SessionFailed,
     SessionCancelled,
 )
-"""The events that leave a mark in a trace."""
+"""The events that change a trace."""
 
 _ENDED_RUNS_KEPT = 32
-"""Runs that stay in memory after their end, for results that come late."""
+"""The number of ended runs in memory, for late results."""
 
 _INTERRUPTED = "cancelled"
-"""The error of an attempt that was ended from this side."""
+"""The error of an attempt that Treadle cancelled."""
 
 _ATTEMPT_ENDS = {None: SpanStatus.OK, _INTERRUPTED: SpanStatus.CANCELLED}
 
@@ -57,32 +57,32 @@ T = TypeVar("T")
 _Attempt = tuple[UUID, int]
 
 
-class SpanMapper:
-    """Follows the events of any number of runs and gives the spans that each event changes."""
+class EventMapper:
+    """Tracks the events of any number of runs, and returns the spans that each event changes."""
 
     def __init__(self, labels: tuple[str, ...] = ()) -> None:
-        """`labels` are put on every span."""
+        """Every span has `labels`."""
         self._labels = labels
         self._runs: dict[UUID, _Run] = {}
 
     def apply(self, envelope: Envelope) -> list[Span]:
-        """New versions of the spans that the event begins, changes or ends."""
+        """New versions of the spans that the event starts, changes or ends."""
         event = _redacted(envelope.event)
         run = self._runs.get(event.request_id)
         if run is None:
-            run = _Run(event.request_id, self._call_around(event), self._labels)
+            run = _Run(event.request_id, self._containing_call(event), self._labels)
             self._runs[event.request_id] = run
         changed = run.apply(envelope.at_us, event)
         if run.ended:
             self._forget_old_runs()
         return changed
 
-    def _call_around(self, event: Event) -> Span | None:
-        """The call of another session that the session which begins is part of."""
+    def _containing_call(self, event: Event) -> Span | None:
+        """The call of another session that contains the starting session."""
         if not isinstance(event, SessionStarted) or event.parent_key is None:
             return None
-        around = self._runs.get(event.parent_id) if event.parent_id else None
-        return around.call(event.parent_key) if around else None
+        outer = self._runs.get(event.parent_id) if event.parent_id else None
+        return outer.call(event.parent_key) if outer else None
 
     def _forget_old_runs(self) -> None:
         ended = [request_id for request_id, run in self._runs.items() if run.ended]
@@ -91,16 +91,16 @@ class SpanMapper:
 
 
 class _Run:
-    """The spans of one request session so far."""
+    """The spans of one request so far."""
 
     def __init__(self, request_id: UUID, within: Span | None, labels: tuple[str, ...]) -> None:
-        # Calls outside a session announce no end, so only a session's start makes it open.
+        # Calls outside a session have no end event, so only the start of a session opens the run.
         self.ended = True
         self._within = within
-        self._maker = SpanMaker(request_id, within=within, labels=labels)
+        self._builder = SpanBuilder(request_id, within=within, labels=labels)
         self._root: Span | None = None
         self._attempts: dict[_Attempt, Span] = {}
-        self._calls = CallSpans(self._maker)
+        self._calls = CallSpans(self._builder)
 
     def call(self, key: CallKey) -> Span | None:
         """The span of a call of this run."""
@@ -125,15 +125,15 @@ class _Run:
     def _start(self, at_us: int, event: SessionStarted) -> list[Span]:
         self.ended = False
         if self._within is None:
-            self._maker.thread_id = str(event.session_id)
-        self._maker.labels = tuple(sorted({*self._maker.labels, *event.labels}))
+            self._builder.thread_id = str(event.session_id)
+        self._builder.labels = tuple(sorted({*self._builder.labels, *event.labels}))
         attributes: dict[str, JsonValue] = {
             "gen_ai.agent.name": event.agent,
             "treadle.tools": list(event.tools),
         }
         if event.parent_id is not None:
             attributes["treadle.parent_id"] = str(event.parent_id)
-        root = self._maker.span(
+        root = self._builder.span(
             "run",
             parent_id=self._within.span_id if self._within else None,
             kind=SpanKind.RUN,
@@ -145,7 +145,7 @@ class _Run:
         self._root = replace(
             root, model=event.model, provider=event.provider, input=event.user_text
         )
-        self._maker.root_id = self._root.span_id
+        self._builder.root_id = self._root.span_id
         return [self._root]
 
     def _end(
@@ -177,7 +177,7 @@ class _Run:
         return [self._root, *self._cancel_attempts(at_us, status)]
 
     def _cancel_attempts(self, at_us: int, status: SpanStatus) -> list[Span]:
-        """End the attempts that the person's cancelling cut off: no event of theirs comes."""
+        """End the attempts that a cancellation interrupted: they publish no event of their end."""
         if status is not SpanStatus.CANCELLED:
             return []
         cut_off = [
@@ -187,11 +187,11 @@ class _Run:
         return cut_off
 
     def _start_attempt(self, at_us: int, event: ModelRequestStarted) -> list[Span]:
-        span = self._maker.span(
+        span = self._builder.span(
             "model",
             event.operation_id,
             event.attempt,
-            parent_id=self._maker.parent(event.parent_id),
+            parent_id=self._builder.parent(event.parent_id),
             kind=SpanKind.MODEL,
             operation="chat",
             subject=event.model,
@@ -210,7 +210,7 @@ class _Run:
         )
         span = replace(span, model=event.model, provider=event.provider, input=event.input_text)
         self._attempts[event.operation_id, event.attempt] = span
-        self._maker.operations[event.operation_id] = span.span_id
+        self._builder.operations[event.operation_id] = span.span_id
         return [span]
 
     def _finish_attempt(self, at_us: int, event: ModelRequestFinished) -> list[Span]:
@@ -262,7 +262,7 @@ class _Run:
 
 
 def _redacted(value: T) -> T:
-    """`value` with every text in it redacted, through tuples and dataclasses."""
+    """`value` with redacted texts, also within tuples and dataclasses."""
     cleaned: object = value
     if isinstance(value, str) and not isinstance(value, Enum):
         cleaned = redact(value)

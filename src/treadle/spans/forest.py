@@ -1,4 +1,4 @@
-"""Spans into trees by their parent links, whatever those say: cycles and gaps are shown."""
+"""Arranges spans as trees by their parent ids, also with cycles and missing parents."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 
-class Placed(Protocol):
+class TreeSpan(Protocol):
     """The attributes of a span that its position in a tree depends on."""
 
     @property
@@ -17,14 +17,14 @@ class Placed(Protocol):
     def start_us(self) -> int: ...
 
 
-T = TypeVar("T", bound=Placed)
+T = TypeVar("T", bound=TreeSpan)
 
 
 class Node(NamedTuple, Generic[T]):
-    """A span at its place, in the order of reading: parents first, children by start time.
+    """A span in its tree, in reading order: parents first, children by start time.
 
-    `span` is None for a parent that never arrived; `span_id` is then what its children call it.
-    `cycle` marks the span at which a ring of parents was cut open.
+    `span` is None for a missing parent; its children name its `span_id`. `cycle` marks the span at
+    which a cycle of parents is cut.
     """
 
     depth: int
@@ -34,16 +34,16 @@ class Node(NamedTuple, Generic[T]):
 
 
 def arrange(spans: Sequence[T]) -> list[Node[T]]:
-    """Every span exactly once, below its parent where that exists. Linear, never recursive.
+    """Every span exactly once, below its parent if that exists. Linear and not recursive.
 
-    A span that is its own parent and the earliest span of a ring of parents are shown as roots
-    marked `cycle`; a parent that is not there becomes a node of its own.
+    The earliest span of a cycle of parents becomes a root with the mark `cycle`, and so does a span
+    that is its own parent. A missing parent becomes a node without a span.
     """
     ordered = sorted(spans, key=_BY_START)
     known = {span.span_id: span for span in ordered}
     arranged = _arranged(ordered, known, ())
     if sum(node.span is not None for node in arranged) < len(ordered):
-        # No way leads from a root to those of a ring, nor to what is below one.
+        # No root leads to spans of a cycle or to spans below one.
         reached = {node.span_id for node in arranged}
         left = [span for span in ordered if span.span_id not in reached]
         arranged = _arranged(ordered, known, _cycle_heads(left, known))
@@ -53,7 +53,7 @@ def arrange(spans: Sequence[T]) -> list[Node[T]]:
 def _arranged(
     ordered: Sequence[T], known: Collection[str], heads: Collection[str]
 ) -> list[Node[T]]:
-    """What is reached from the roots, among which are those `heads` of rings."""
+    """The spans below the roots; `heads` are roots that cut cycles."""
     children: dict[str, list[T]] = defaultdict(list)
     roots: list[Node[T]] = []
     for span in ordered:
@@ -80,7 +80,7 @@ _BY_START = attrgetter("start_us", "span_id")
 
 
 def _cycle_heads(spans: Sequence[T], known: dict[str, T]) -> set[str]:
-    """The earliest span of every ring of parents."""
+    """The earliest span of every cycle of parents."""
     heads: set[str] = set()
     settled: set[str] = set()
     for start in spans:
@@ -91,7 +91,7 @@ def _cycle_heads(spans: Sequence[T], known: dict[str, T]) -> set[str]:
             current = known.get(current.parent_id) if current.parent_id is not None else None
         if current and current.span_id in path:
             walked = list(path)
-            ring = walked[walked.index(current.span_id) :]
-            heads.add(min((known[span_id] for span_id in ring), key=_BY_START).span_id)
+            cycle = walked[walked.index(current.span_id) :]
+            heads.add(min((known[span_id] for span_id in cycle), key=_BY_START).span_id)
         settled.update(path)
     return heads

@@ -7,7 +7,7 @@ from treadle.spans.span import Attributes, JsonValue, SpanEvent, SpanLink
 
 
 class RawStatus(IntEnum):
-    """The status code of OpenTelemetry. Most exporters leave it unset when all went well."""
+    """The status code of OpenTelemetry. Most exporters leave it unset on success."""
 
     UNSET = 0
     OK = 1
@@ -16,12 +16,12 @@ class RawStatus(IntEnum):
 
 @dataclass(slots=True, kw_only=True)
 class RawSpan:
-    """What was reported of one operation. Ids are opaque strings and not empty when it is whole.
+    """The reported fields of one operation. Ids are opaque strings.
 
-    Times are nanoseconds since the Unix epoch, from 0 to below 2^63; `end_ns` is None while it
-    runs. Attributes are JSON values of any depth; bytes are `{"base64": "…"}`. `resource` holds
-    what is said of the program, and under `otel.scope.…` of the instrumentation; spans that were
-    sent together may share it. It is filled by whoever reads it, and not changed afterwards.
+    Times are nanoseconds since the Unix epoch, from 0 to below 2^63; `end_ns` is None while the
+    operation runs. Attributes are JSON values of any depth; bytes are `{"base64": "…"}`. `resource`
+    describes the program, and under `otel.scope.…` the instrumentation; spans of one export may
+    share it. A decoder sets the fields; nothing changes them afterwards.
     """
 
     trace_id: str = ""
@@ -39,6 +39,6 @@ class RawSpan:
 
     @property
     def scope(self) -> str:
-        """Name of the instrumentation that made it; empty when it did not say."""
+        """The name of the instrumentation, or an empty text."""
         name = self.resource.get("otel.scope.name")
         return name if isinstance(name, str) else ""

@@ -1,4 +1,4 @@
-"""The recorder: listens to the bus and keeps every run as spans, without ever holding it up."""
+"""Records every run on a bus as spans, without a delay for the bus."""
 
 import asyncio
 import threading
@@ -8,38 +8,37 @@ from types import TracebackType
 
 from treadle.events import Envelope, EventBus, Subscription
 from treadle.events.bus import Listener
-from treadle.spans.event_mapper import RECORDED, SpanMapper
+from treadle.spans.event_mapper import RECORDED, EventMapper
 from treadle.spans.span_writer import SpanWriter
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What could not be recorded: how many writes of a span, and why the first one failed."""
+    """The number of span writes that failed, and the reason of the first."""
 
     count: int
     reason: str
 
 
 class Recorder(Listener):
-    """Writes the spans of all runs on `bus` to `store` while it is entered.
+    """Writes the spans of all runs on `bus` to `store`.
 
-    Enter it before the session starts, and leave it after the session ended: leaving waits until
-    everything is on disk. A span is written when it starts and again when it ends, so a process
-    that dies leaves its spans unfinished. If the store fails, the session continues, and `loss`
-    counts what is missing.
+    Use it as a context manager around the session: its exit waits until all spans are on disk. A
+    span is written when it starts and again when it ends, so a process that dies leaves unfinished
+    spans. If the store fails, the session continues, and `loss` counts the missing spans.
     """
 
     def __init__(self, bus: EventBus, store: SpanWriter, *, repository: str | None = None) -> None:
         """`repository` is the label of the repository that the sessions work in."""
         self._bus = bus
         self._store = store
-        self._mapper = SpanMapper((repository,) if repository else ())
+        self._mapper = EventMapper((repository,) if repository else ())
         self._lock = threading.Lock()
         self._loss: Loss | None = None
 
     @property
     def loss(self) -> Loss | None:
-        """What could not be recorded so far; None while nothing is missing."""
+        """The failed writes so far, or None."""
         return self._loss
 
     async def __aexit__(
@@ -49,7 +48,7 @@ class Recorder(Listener):
         trace: TracebackType | None,
     ) -> None:
         await super().__aexit__(kind, error, trace)
-        # Spans are written in order, so all are done when this empty write is.
+        # The store writes in order, so this empty write ends after all others.
         await asyncio.gather(asyncio.wrap_future(self._store.write(())), return_exceptions=True)
 
     def _subscribe(self) -> Subscription:
@@ -57,12 +56,12 @@ class Recorder(Listener):
 
     async def _hear(self, envelope: Envelope) -> None:
         try:
-            # In a thread: to redact a long prompt and to make it ready for the store take a while.
-            await asyncio.to_thread(self._keep, envelope)
-        except Exception as error:  # noqa: BLE001  (a recorder that stops would block the bus)
+            # In a thread: to redact and encode a long prompt takes a while.
+            await asyncio.to_thread(self._record, envelope)
+        except Exception as error:  # noqa: BLE001  (a recorder that ends would block the bus)
             self._note_loss(1, error)
 
-    def _keep(self, envelope: Envelope) -> None:
+    def _record(self, envelope: Envelope) -> None:
         spans = self._mapper.apply(envelope)
 
         def settle(done: Future[None]) -> None:

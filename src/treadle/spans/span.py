@@ -1,4 +1,4 @@
-"""The span: one operation of a run, as it is recorded, stored, exchanged and shown."""
+"""The span: one operation of a run, as it is recorded, stored and exchanged."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,44 +12,44 @@ JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[st
 Attributes = Mapping[str, JsonValue]
 
 WAITED = "treadle.approval.waited_us"
-"""Attribute of a tool call: how long it waited for a person, in microseconds."""
+"""The attribute of a tool call with the microseconds that it waited for a person."""
 
 TOOL_NAME_PREFIX = "execute_tool "
 """The name of a span of a tool call is this prefix and the name of the tool."""
 
 ANALYST_LABEL = "treadle:analyst"
-"""The label of all that is recorded of questions about the records themselves, which lists and
-sums of the analyst leave out: asking must not change the answer."""
+"""The label of spans of questions about the traces themselves. Lists and sums of the analyst omit
+them, so that a question does not change its own answer."""
 
 EXPERIMENT_LABEL = "treadle:experiment"
-"""The label of every call that an experiment makes, including those that compare outputs."""
+"""The label of every call of an experiment, including those that compare outputs."""
 
 OWN_LABELS = (ANALYST_LABEL, EXPERIMENT_LABEL)
-"""Labels of what Treadle's own analyst and experiments did, which lists leave out by default."""
+"""The labels of spans of Treadle's analyst and experiments, which lists omit by default."""
 
 REPOSITORY_LABEL = "treadle:repository:"
-"""What the label begins with that says in which repository Treadle itself recorded a span."""
+"""The prefix of the label that names the repository in which Treadle recorded a span."""
 
 BUDGET_LABEL = "budget:"
-"""What the label begins with that says for which budget a call of the gateway counts."""
+"""The prefix of the label that names the budget that a call of the gateway counts for."""
 
 
 def is_shown(label: str) -> bool:
-    """Whether lists show the label: that of a repository is only for filters."""
+    """Whether lists show the label. The label of a repository serves only filters."""
     return not label.startswith(REPOSITORY_LABEL)
 
 
 def given_labels(labels: Iterable[str]) -> tuple[str, ...]:
-    """Those of a client's labels that it may give: none by which calls are counted or left out."""
-    own = (ANALYST_LABEL, BUDGET_LABEL, REPOSITORY_LABEL)
-    return tuple(sorted({label for label in labels if label and not label.startswith(own)}))
+    """The labels that a client may set: none that decides whether or for what a call counts."""
+    reserved = (ANALYST_LABEL, BUDGET_LABEL, REPOSITORY_LABEL)
+    return tuple(sorted({label for label in labels if label and not label.startswith(reserved)}))
 
 
 class SpanKind(StrEnum):
-    """What a span is, whatever the vocabulary that it came in."""
+    """The kind of an operation, independent of the vocabulary."""
 
     RUN = "run"
-    """One user message and all that it set off."""
+    """One user message and all operations that it causes."""
     MODEL = "model"
     """One attempt of one model request."""
     TOOL = "tool"
@@ -58,7 +58,7 @@ class SpanKind(StrEnum):
     AGENT = "agent"
     """A step of an agent or a chain that is not the whole run."""
     APPROVAL = "approval"
-    """The wait for a person who was asked about a call."""
+    """The wait for a person's decision about a call."""
     OTHER = "other"
 
 
@@ -66,26 +66,26 @@ class SpanStatus(StrEnum):
     """How a span ended."""
 
     UNFINISHED = "unfinished"
-    """No end was recorded: it still runs, or its process ended in the middle."""
+    """No end is recorded: the operation still runs, or its process died."""
     OK = "ok"
     ERROR = "error"
     CANCELLED = "cancelled"
     DENIED = "denied"
-    """A rule or a person did not allow it, so it never ran."""
+    """A rule or a person refused the call, so it never ran."""
 
 
 class CostSource(StrEnum):
-    """Where the cost of a call is from."""
+    """The source of the cost of a call."""
 
     REPORTED = "reported"
-    """The provider or the instrumentation reported it."""
+    """The provider or the instrumentation reported the cost."""
     PRICES = "prices"
-    """Reckoned from the tokens and the table of prices."""
+    """Calculated from the tokens and the price table."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpanLink:
-    """A span of any trace that this one refers to without being its child."""
+    """A reference to a span of any trace that is not the parent."""
 
     trace_id: str
     span_id: str
@@ -94,7 +94,7 @@ class SpanLink:
 
 @dataclass(frozen=True, slots=True)
 class SpanEvent:
-    """Something that happened at one moment of a span. `at_us` is Unix microseconds."""
+    """An event within a span. `at_us` is in microseconds since the Unix epoch."""
 
     at_us: int
     name: str
@@ -106,13 +106,14 @@ class Span:
     """One operation of a run.
 
     All ids are opaque strings. Times are integer microseconds since the Unix epoch, exactly as
-    they were reported: an end before the start is kept, and `duration_us` is then None. `tokens`,
-    `cost` (US dollars, kept to the billionth) and `time_to_first_token_us` are None where nobody
-    knows them, never 0. `attributes` holds, verbatim, what was reported, as JSON values; our own
-    spans use the names of OpenTelemetry (`gen_ai.…`) where it has one, else `treadle.…`. Everything
-    else is derived from them, in the same way whatever the vocabulary. `input` and `output` are
-    the content: text, or JSON text; of a model call, a JSON list of messages in the form of
-    OpenAI's chat requests. `labels` are sorted and differ from each other.
+    reported: an end before the start is kept, and `duration_us` is then None. Unknown `tokens`,
+    `cost` (US dollars, kept to the billionth) and `time_to_first_token_us` are None, never 0.
+
+    `attributes` contains the reported attributes unchanged, as JSON values. Treadle's own spans
+    use the names of OpenTelemetry (`gen_ai.…`) if it has one, else `treadle.…`. The other columns
+    are derived from the attributes, in the same way for every vocabulary. `input` and `output` are
+    text or JSON text; those of a model call are a JSON list of messages in the form of OpenAI's
+    chat requests. `labels` are sorted and distinct.
     """
 
     trace_id: str
@@ -126,27 +127,26 @@ class Span:
     end_us: int | None = None
     status: SpanStatus = SpanStatus.UNFINISHED
     error: str | None = None
-    """What went wrong, in words."""
+    """The message of the error."""
     model: str | None = None
     provider: str | None = None
     tokens: Usage = field(default_factory=Usage)
     input_counts_cache: bool | None = None
-    """Whether the source counted cached tokens inside its input; `tokens.input` always has them."""
+    """Whether the source counts cached tokens in its input, as `tokens.input` always does."""
     cost: float | None = None
     cost_source: CostSource | None = None
     time_to_first_token_us: int | None = None
     labels: tuple[str, ...] = ()
     thread_id: str | None = None
-    """The thread that the span itself names; the store derives one for every run."""
+    """The thread that the span names; the store derives one for every run."""
     run_id: str | None = None
-    """The run that the span itself names; the store derives one for every trace."""
+    """The run that the span names; the store derives one for every trace."""
     start_ns: int | None = None
-    """The start as reported, where that was in nanoseconds since the Unix epoch."""
+    """The start in nanoseconds since the Unix epoch, if it was reported so."""
     end_ns: int | None = None
     attributes: Attributes = field(default_factory=dict)
     resource: Attributes = field(default_factory=dict)
-    """What OpenTelemetry says of the program that reported it, and under `otel.scope.…` of the
-    instrumentation."""
+    """The attributes of the reporting program, and under `otel.scope.…` of the instrumentation."""
     events: tuple[SpanEvent, ...] = ()
     links: tuple[SpanLink, ...] = ()
     input: str | None = None
@@ -154,7 +154,7 @@ class Span:
 
     @property
     def duration_us(self) -> int | None:
-        """Microseconds from start to end; None while unfinished or when the clock went back."""
+        """Microseconds from start to end; None if unfinished or if the end is before the start."""
         if self.end_us is None or self.end_us < self.start_us:
             return None
         return self.end_us - self.start_us
@@ -177,18 +177,18 @@ class Span:
 
 
 def more_complete(one: Span, other: Span) -> Span:
-    """Which of two versions of a span to keep.
+    """The version of a span to keep.
 
-    The finished one wins, then the one with more events, then the one that knows more. What is
-    still equal is decided by the text, so that the order of arrival never matters.
+    A finished version wins, then one with more events, then one with more known values. Between
+    equal ones the JSON text decides, so the order of arrival does not matter.
     """
-    knowledge = _knowledge(one), _knowledge(other)
-    if knowledge[0] != knowledge[1]:
-        return one if knowledge[0] > knowledge[1] else other
+    ranks = _completeness(one), _completeness(other)
+    if ranks[0] != ranks[1]:
+        return one if ranks[0] > ranks[1] else other
     return max(one, other, key=lambda span: json.dumps(span.to_json(), sort_keys=True))
 
 
-def _knowledge(span: Span) -> tuple[bool, int, int]:
+def _completeness(span: Span) -> tuple[bool, int, int]:
     values = span.to_json()
     known = sum(value is not None for value in values.values())
     known += sum(
@@ -216,11 +216,10 @@ class Trace:
 
 
 def true_root(spans: Sequence[Span]) -> Span | None:
-    """The root that names a trace, by the rule that the store has too (`trace_states`).
+    """The root that names a trace, by the same rule as in the store (`trace_states`).
 
-    It is the earliest run without a parent, else the earliest span without one, else the earliest
-    span: that of a trace whose root has not arrived. A span that is its own parent has none. A
-    later child that calls itself a root is not it.
+    It is the earliest run without a parent, else the earliest span without one. If the root has
+    not arrived, it is the earliest span. A span that is its own parent counts as one without.
     """
 
     def rank(span: Span) -> tuple[bool, bool, int, str]:

@@ -1,4 +1,4 @@
-"""What all spans of one run have in common, and how a new one is made."""
+"""Builds the spans of one request with the ids and labels that they share."""
 
 from hashlib import blake2b
 from uuid import UUID
@@ -6,15 +6,15 @@ from uuid import UUID
 from treadle.spans.span import Attributes, JsonValue, Span, SpanKind
 
 
-class SpanMaker:
-    """Makes the spans of the request with that id, each under the operation that it is part of."""
+class SpanBuilder:
+    """Builds the spans of one request, each below the operation that it is part of."""
 
     def __init__(
         self, request_id: UUID, *, within: Span | None = None, labels: tuple[str, ...] = ()
     ) -> None:
-        """`within` is the span of another request that this one is part of.
+        """`within` is the span of another request that contains this one.
 
-        `labels` are put on every span, in addition to those of `within`.
+        Every span has `labels` and the labels of `within`.
         """
         self._identity = str(request_id)
         self._trace_id = within.trace_id if within else request_id.hex
@@ -23,7 +23,7 @@ class SpanMaker:
         self.labels: tuple[str, ...] = tuple(sorted({*labels, *(within.labels if within else ())}))
         self.root_id: str | None = None
         self.operations: dict[UUID, str] = {}
-        """The spans of operations that others can be part of."""
+        """The span ids of operations that can contain others."""
 
     def span(
         self,
@@ -35,7 +35,7 @@ class SpanMaker:
         start_us: int,
         attributes: Attributes,
     ) -> Span:
-        """A span that has begun; the same `identity` gives the same id at every replay."""
+        """A started span. The same `identity` yields the same id at every replay."""
         return Span(
             trace_id=self._trace_id,
             span_id=_span_id(self._identity, *identity),
@@ -51,17 +51,17 @@ class SpanMaker:
         )
 
     def parent(self, parent_id: UUID | None) -> str | None:
-        """The span of the operation with that id, else the root."""
+        """The span id of the operation, or of the root."""
         return (self.operations.get(parent_id) if parent_id else None) or self.root_id
 
 
 def call_identity(turn: int, slot: int) -> tuple[object, ...]:
-    """What names a tool call among the spans of its request."""
+    """The identity of a tool call among the spans of its request."""
     return "tool", turn, slot
 
 
 def call_span_id(request_id: UUID, turn: int, slot: int) -> str:
-    """The id of the span of a tool call."""
+    """The span id of a tool call."""
     return _span_id(request_id, *call_identity(turn, slot))
 
 

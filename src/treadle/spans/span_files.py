@@ -1,9 +1,8 @@
-"""Spans in files: ours, one JSON object a line, and those of OpenTelemetry's collector.
+"""Files of spans: Treadle's own, one JSON object a line, and those of OpenTelemetry's collector.
 
-A file of ours begins with a header line that says its version. A span that is read is exactly the
-one that was written. Of OpenTelemetry's, each line is an export request in JSON, or the whole file
-is one. A name that ends with `.gz` means that the file is compressed. Both directions hold no more
-than a batch of spans in memory.
+An own file begins with a header line that has its version, and loses nothing. In a file of the
+collector each line is an export request in JSON, or the whole file is one. A file whose name ends
+with `.gz` is compressed. Reading and writing keep at most one batch of spans in memory.
 """
 
 import gzip
@@ -27,18 +26,18 @@ VERSION = 1
 _BATCH = 500
 _HEADER = "treadle.spans"
 _LINE_LIMIT = 128 << 20
-"""Bytes of a line, and of an export over many lines, which is read as one.
+"""The most bytes of a line, and of an export over many lines.
 
-No span is as long. A compressed file of 1 MB can have lines of 1 GB.
+No span is as long, but a compressed file of 1 MB can contain a line of 1 GB.
 """
 
 
-class ExchangeError(UsageError):
+class SpanFileError(UsageError):
     """A file of spans cannot be read. The message names the line."""
 
 
 def write_spans(path: Path, spans: Iterable[Span]) -> int:
-    """Write `spans` to a new file and give their number. Raises OSError."""
+    """Write `spans` to a new file. Returns their number. Raises OSError."""
     with open_output(path) as file:
         if path.suffix != ".gz":
             return write_span_lines(file, spans)
@@ -47,7 +46,7 @@ def write_spans(path: Path, spans: Iterable[Span]) -> int:
 
 
 def write_span_lines(stream: BinaryIO, spans: Iterable[Span]) -> int:
-    """The same to an open stream of bytes."""
+    """Write `spans` to an open stream of bytes. Returns their number."""
     stream.write(_encoded({_HEADER: VERSION}))
     written = 0
     for span in spans:
@@ -57,9 +56,9 @@ def write_span_lines(stream: BinaryIO, spans: Iterable[Span]) -> int:
 
 
 def read_spans(path: Path) -> Iterator[SpanBatch[Span]]:
-    """The spans of a file, in batches, with what was rejected of OpenTelemetry's.
+    """The spans of a file, in batches, with the rejected spans of an export.
 
-    Raises ExchangeError at the first line that makes no sense, and OSError.
+    Raises SpanFileError at the first line that cannot be read, and OSError.
     """
     opened = gzip.open if path.suffix == ".gz" else open
     with cast("BinaryIO", opened(path, "rb")) as stream:
@@ -67,7 +66,7 @@ def read_spans(path: Path) -> Iterator[SpanBatch[Span]]:
 
 
 def read_span_lines(stream: BinaryIO, name: str) -> Iterator[SpanBatch[Span]]:
-    """The same from an open stream of bytes; `name` is what errors call it."""
+    """The spans of an open stream of bytes. `name` is its name in errors."""
     lines = _lines(stream, name)
     number, first = next(lines, (0, b""))
     if not first:
@@ -80,7 +79,7 @@ def read_span_lines(stream: BinaryIO, name: str) -> Iterator[SpanBatch[Span]]:
         yield _export(first, number, name)
         for number, line in lines:
             yield _export(line, number, name)
-    else:  # perhaps one export, written over many lines
+    else:  # perhaps one export over many lines
         yield _export(_joined(first, lines, name), number, name)
 
 
@@ -90,17 +89,17 @@ def span_from_json(values: Mapping[str, Any]) -> Span:
     if unknown:
         raise ValueError(f"a span has no {min(unknown)}")
     try:
-        made = dict(values)
-        made["kind"], made["status"] = SpanKind(made["kind"]), SpanStatus(made["status"])
-        made["tokens"] = Usage(**made["tokens"])
-        if made["cost_source"] is not None:
-            made["cost_source"] = CostSource(made["cost_source"])
-        made["labels"] = tuple(made["labels"])
-        made["events"] = tuple(SpanEvent(**event) for event in made["events"])
-        made["links"] = tuple(SpanLink(**link) for link in made["links"])
-        span = Span(**made)
+        parsed = dict(values)
+        parsed["kind"], parsed["status"] = SpanKind(parsed["kind"]), SpanStatus(parsed["status"])
+        parsed["tokens"] = Usage(**parsed["tokens"])
+        if parsed["cost_source"] is not None:
+            parsed["cost_source"] = CostSource(parsed["cost_source"])
+        parsed["labels"] = tuple(parsed["labels"])
+        parsed["events"] = tuple(SpanEvent(**event) for event in parsed["events"])
+        parsed["links"] = tuple(SpanLink(**link) for link in parsed["links"])
+        span = Span(**parsed)
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"it is no whole span ({error})") from error
+        raise ValueError(f"it is not a complete span ({error})") from error
     _check(span)
     return span
 
@@ -111,11 +110,11 @@ _OPTIONAL_TEXTS = ("parent_id", "error", "model", "provider", "thread_id", "run_
 _NUMBERS = ("end_us", "time_to_first_token_us", "start_ns", "end_ns")
 _MOST = (1 << 63) - 1
 _LAST_US = _MOST // 1_000
-"""In the year 2262, as far as nanoseconds reach."""
+"""A time in the year 2262, the last in nanoseconds."""
 
 
 def _check(span: Span) -> None:
-    """Refuse what a store could not take. Raises ValueError."""
+    """Raise ValueError for a span that a store cannot take."""
     values: list[tuple[str, object, type]] = [(each, getattr(span, each), str) for each in _TEXTS]
     values.append(("start_us", span.start_us, int))
     values += [("label", each, str) for each in span.labels]
@@ -136,7 +135,7 @@ def _check(span: Span) -> None:
     values += [each for each in optional if each[1] is not None]
     for name, value, kind in values:
         if type(value) is not kind:
-            raise ValueError(f"its {name} is no {kind.__name__}")
+            raise ValueError(f"its {name} is not a {kind.__name__}")
     if not (span.trace_id and span.span_id):
         raise ValueError("it has no id")
     moments = [span.start_us, span.end_us or 0, *(event.at_us for event in span.events)]
@@ -147,7 +146,7 @@ def _check(span: Span) -> None:
     if not all(0 <= (number or 0) <= _MOST for number in numbers):
         raise ValueError("one of its numbers is negative or too large")
     if span.cost is not None and read_cost(span.cost) is None:
-        raise ValueError("its cost cannot be one")
+        raise ValueError("its cost is not valid")
 
 
 def _own(lines: Iterator[tuple[int, bytes]], name: str) -> Iterator[SpanBatch[Span]]:
@@ -155,11 +154,11 @@ def _own(lines: Iterator[tuple[int, bytes]], name: str) -> Iterator[SpanBatch[Sp
     for number, line in lines:
         values = _parsed(line)
         if not isinstance(values, dict):
-            raise _error(name, number, "is no JSON object")
+            raise _error(name, number, "is not a JSON object")
         try:
             batch.append(span_from_json(values))
         except ValueError as error:
-            raise _error(name, number, f"holds no span: {error}") from error
+            raise _error(name, number, f"is not a span: {error}") from error
         if len(batch) == _BATCH:
             yield SpanBatch(tuple(batch))
             batch.clear()
@@ -171,7 +170,7 @@ def _export(line: bytes, number: int, name: str) -> SpanBatch[Span]:
     try:
         decoded = map_spans(decode_json(line))
     except OtlpError as error:
-        what = "is neither a header of ours nor an OTLP export"
+        what = "is neither a header of Treadle nor an OTLP export"
         raise _error(name, number, what) from error
     return replace(
         decoded,
@@ -181,7 +180,7 @@ def _export(line: bytes, number: int, name: str) -> SpanBatch[Span]:
 
 
 def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers."""
+    """The non-blank lines, with their numbers."""
     number = 0
     try:
         while line := stream.readline(_LINE_LIMIT):
@@ -191,31 +190,31 @@ def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
             if line := line.strip():
                 yield number, line
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise _error(name, number + 1, "cannot be decompressed: the file is cut off") from error
+        raise _error(name, number + 1, "cannot be decompressed: the file is truncated") from error
 
 
 def _joined(first: bytes, lines: Iterator[tuple[int, bytes]], name: str) -> bytes:
-    """An export over many lines. Raises ExchangeError when it is larger than a line may be."""
+    """The text of an export over many lines. Raises SpanFileError if it is too large."""
     joined = bytearray(first)
     for number, line in lines:
         joined += b"\n" + line
         if len(joined) > _LINE_LIMIT:
-            raise _error(name, number, "is too far from the beginning of one export")
+            raise _error(name, number, "is too far from the beginning of its export")
     return bytes(joined)
 
 
 def _check_version(version: object, name: str) -> None:
     if version != VERSION:
-        raise ExchangeError(
-            f"{name} was written in form {version}, which this version of Treadle cannot read.",
+        raise SpanFileError(
+            f"{name} has version {version}, which this version of Treadle cannot read.",
             hint="Update Treadle, or export it again.",
         )
 
 
-def _error(name: str, number: int, what: str) -> ExchangeError:
-    return ExchangeError(
+def _error(name: str, number: int, what: str) -> SpanFileError:
+    return SpanFileError(
         f"Line {number} of {name} {what}.",
-        hint="What stands before it was taken; mend the line, and import the file again.",
+        hint="The lines before it are imported. Fix the line, and import the file again.",
     )
 
 
@@ -228,12 +227,12 @@ def _parsed(line: bytes) -> Any:
 
 
 def _refused(constant: str) -> None:
-    """What JSON has no number for: nobody else could read it back."""
-    raise ValueError(f"{constant} is no number")
+    """Refuse NaN and infinities, which are not JSON."""
+    raise ValueError(f"{constant} is not a number")
 
 
 def _encoded(values: Mapping[str, Any]) -> bytes:
     try:
         return json.dumps(values, ensure_ascii=False).encode() + b"\n"
-    except UnicodeEncodeError:  # half a surrogate pair can only be written as an escape
+    except UnicodeEncodeError:  # half a surrogate pair needs an escape
         return json.dumps(values).encode() + b"\n"

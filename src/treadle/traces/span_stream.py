@@ -1,4 +1,4 @@
-"""Whole spans of a query, one after the other."""
+"""Streams the complete spans that a query matches."""
 
 from collections.abc import Iterator
 
@@ -12,14 +12,14 @@ _PAGE = 200
 def whole_spans(
     store: SqliteTraceStore, query: Query, *, newest_first: bool = False
 ) -> Iterator[Span]:
-    """Every span that fits, in order of time, read a page at a time."""
+    """Every matching span in order of time. The store reads one page at a time."""
     sort = Sort(ascending=not newest_first)
     cursor: str | None = None
     while True:
         page = store.spans(query, sort=sort, limit=_PAGE, cursor=cursor)
         for listed in page.data:
             span = store.span(listed.trace_id, listed.span_id)
-            if span is not None:  # it may have been deleted meanwhile
+            if span is not None:  # None if it was deleted meanwhile
                 yield span
         cursor = page.pagination.next_cursor
         if cursor is None:

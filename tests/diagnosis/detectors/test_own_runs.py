@@ -17,7 +17,7 @@ from treadle.events.types import (
     Usage,
 )
 from treadle.ids import new_id
-from treadle.spans.event_mapper import SpanMapper
+from treadle.spans.event_mapper import EventMapper
 from treadle.spans.span import Span
 from treadle.tools.failures import failure_content
 
@@ -26,7 +26,7 @@ FAILURE = ToolFailure(ErrorKind.NOT_FOUND, "There is no file x.py.", hint="The n
 
 
 def recorded(events: list[Event]) -> list[Span]:
-    mapper, spans = SpanMapper(), {}
+    mapper, spans = EventMapper(), {}
     for number, event in enumerate(events):
         for span in mapper.apply(Envelope(seq=number, at_us=1_000 * number, event=event)):
             spans[span.span_id] = span

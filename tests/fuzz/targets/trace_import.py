@@ -8,7 +8,7 @@ from tests.fuzz.targets.otlp_json import SEEDS as EXPORTS
 from treadle.events.types import Usage
 from treadle.spans.otlp import decode_json
 from treadle.spans.span import CostSource, Span
-from treadle.spans.span_files import ExchangeError, read_span_lines, write_span_lines
+from treadle.spans.span_files import SpanFileError, read_span_lines, write_span_lines
 from treadle.spans.vocabularies.mapper import map_spans
 
 
@@ -27,7 +27,7 @@ _PRICED = replace(
     labels=("a", "b"),
 )
 
-REFUSALS = (ExchangeError,)
+REFUSALS = (SpanFileError,)
 SEEDS = (_written(), _written(_PRICED, *_SPANS[1:]), b"\n".join(EXPORTS), b"\n" + EXPORTS[1])
 WORDS = tuple(f'"{name}": '.encode() for name in _PRICED.to_json())
 

@@ -1,4 +1,4 @@
-"""`treadle traces export`: write whole spans to a file, to be taken in elsewhere."""
+"""`treadle traces export`: write complete spans to a file, for an import elsewhere."""
 
 import argparse
 import sys
@@ -30,7 +30,7 @@ def configure(actions: Actions) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write what fits the query, oldest first."""
+    """Write the spans that match the query, oldest first."""
     from treadle.spans.otlp.writer import write_otlp, write_otlp_lines
     from treadle.spans.span_files import write_span_lines, write_spans
     from treadle.traces.span_stream import whole_spans

@@ -1,4 +1,4 @@
-"""`treadle traces import`: take spans from files, those of Treadle's own export and OTLP/JSON."""
+"""`treadle traces import`: import spans from files of `traces export` and from OTLP/JSON."""
 
 import argparse
 import os
@@ -22,37 +22,37 @@ def configure(actions: Actions) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Take all files, batch by batch, each on disk before the next one is read."""
-    from treadle.app.recording import redact_by
+    """Import all files, one batch at a time."""
+    from treadle.app.recording import set_redaction_rules
     from treadle.config.loader import load
     from treadle.llm.profiles import register_keys
     from treadle.spans.redaction import redact_spans
     from treadle.spans.span_files import read_spans
 
     settings = load(repository(options), os.environ, {}).settings
-    redact_by(settings.traces.redaction)
+    set_redaction_rules(settings.traces.redaction)
     register_keys(settings, os.environ)
-    taken = rejected = damaged = 0
+    imported = rejected = damaged = 0
     reasons: list[str] = []
     warnings: list[str] = []
     redactions: Counter[str] = Counter()
     with closing(open_trace_store()) as store:
         for file in options.files:
-            for decoded in read_spans(file):
-                spans, counts = redact_spans(decoded.spans)
+            for batch in read_spans(file):
+                spans, counts = redact_spans(batch.spans)
                 store.write(spans, redacted=counts).result()
-                taken += len(spans)
-                rejected += decoded.rejected
-                reasons += decoded.reasons
-                damaged += decoded.damaged
-                warnings += decoded.warnings
+                imported += len(spans)
+                rejected += batch.rejected
+                reasons += batch.reasons
+                damaged += batch.damaged
+                warnings += batch.warnings
                 redactions.update(counts)
     if options.json:
-        report = {"spans": taken, "rejected": rejected, "reasons": reasons}
+        report = {"spans": imported, "rejected": rejected, "reasons": reasons}
         fields = {"damaged": damaged, "warnings": warnings}
         print_json({**report, **fields, "redacted": dict(redactions)})
         return 0
-    say(f"{taken:,} spans taken.")
+    say(f"{imported:,} spans imported.")
     if rejected:
         tell_line(f"{rejected:,} spans were rejected: {'; '.join(reasons)}")
     if damaged:

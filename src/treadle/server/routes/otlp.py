@@ -76,13 +76,13 @@ async def traces(server: CurrentServer, request: Request) -> Response:
     encoding = _ENCODINGS.get(media_type)
     if encoding is None:
         message = f"The type {media_type[:80]!r} is not supported. Use {' or '.join(_ENCODINGS)}."
-        return _answer(_JSON, _json_status(_INVALID_ARGUMENT, message), 415)
+        return _response(_JSON, _json_status(_INVALID_ARGUMENT, message), 415)
     try:
         decoded = await _receive(server.ingest, request, encoding)
     except TreadleError as error:
         status, code = next(row[1:] for row in _FAILURES if isinstance(error, row[0]))
-        return _answer(encoding, encoding.status(code, str(error)), status)
-    return _answer(encoding, encoding.respond(decoded), 200)
+        return _response(encoding, encoding.status(code, str(error)), status)
+    return _response(encoding, encoding.respond(decoded), 200)
 
 
 async def _receive(queue: IngestQueue, request: Request, encoding: _Encoding) -> SpanBatch[Span]:
@@ -99,6 +99,6 @@ async def _receive(queue: IngestQueue, request: Request, encoding: _Encoding) ->
         return await queue.submit(body, encoding.decode)
 
 
-def _answer(encoding: _Encoding, body: bytes, status: int) -> Response:
+def _response(encoding: _Encoding, body: bytes, status: int) -> Response:
     headers = {"Retry-After": "1"} if status in {429, 503} else None
     return Response(body, status_code=status, headers=headers, media_type=encoding.media_type)
