@@ -62,7 +62,6 @@ NOT_YET_CHECKED: dict[str, int] = {
     "docs/embedding.md": 6,
     "docs/tools-reference.md": 6,
     "src/treadle/code": 78,
-    "src/treadle/llm": 50,
     "src/treadle/secrets": 24,
     "src/treadle/toolbox": 13,
     "src/treadle/diagnosis/report": 45,

@@ -111,7 +111,7 @@ def _whole(request: CallRequest, endpoint: Endpoint, content: bytes) -> Read:
         assembler.feed(body)
     except ProviderError as failed:
         error = failed
-    usage, cost = assembler.told
+    usage, cost = assembler.reported_usage
     found = Read(usage=usage, cost=cost, **_named(body))
     if error is not None:
         return replace(found, error=error.message, error_type=error.kind.value)
@@ -169,7 +169,7 @@ def _chat_stream(request: CallRequest, endpoint: Endpoint, pieces: Iterable[Time
             messages.append(_message(own.reply(done=True).message))
         except ProviderError:
             continue  # nothing arrived
-    usage, cost = base.told
+    usage, cost = base.reported_usage
     return Read(
         output=_written(messages) if messages else None,
         usage=usage,

@@ -1,4 +1,4 @@
-"""Provider access: the only place that knows the wire."""
+"""Access to providers. Only this package knows the wire format."""
 
 from treadle.llm.catalog import (
     ModelTest,

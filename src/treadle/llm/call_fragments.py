@@ -1,8 +1,8 @@
-"""Gathers the fragments of streamed tool calls into calls, whatever order and form they come in.
+"""Joins the fragments of streamed tool calls into calls, in any order and form.
 
 A fragment belongs to a call by its index, unless its id or its name shows that a new call begins
 under the same index (cases T3, T6, T7, T9). A fragment under another index without a name belongs
-to the open call with its id; without an id too, to the one call that is still open (F25).
+to the open call with its id. Without an id it belongs to the one open call (F25).
 """
 
 import json
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 Finished = tuple[str, str, str, str | None]
-"""Id, name, arguments and opaque fields of one call."""
+"""The id, name, arguments and opaque fields of one call."""
 
 _KNOWN = frozenset({"index", "id", "type", "function"})
 _KNOWN_OF_FUNCTION = frozenset({"name", "arguments"})
@@ -19,7 +19,7 @@ _KNOWN_OF_FUNCTION = frozenset({"name", "arguments"})
 
 @dataclass(slots=True)
 class _Slot:
-    """One call as far as it has come."""
+    """The part of one call that has come."""
 
     index: int | None
     id: str = ""
@@ -27,7 +27,8 @@ class _Slot:
     pieces: list[str] = field(default_factory=list)
     opaque: dict[str, object] = field(default_factory=dict)
     repeated: bool = False
-    """Its name came again after its arguments were complete: an echo, or the start of a twin."""
+    """Its name came again after its arguments were complete: an echo, or the start of a second
+    call."""
 
     @property
     def arguments(self) -> str:
@@ -39,7 +40,7 @@ class _Slot:
 
     @property
     def complete(self) -> bool:
-        """Whether the arguments are finished JSON; looked at only when a name or an end comes."""
+        """Whether the arguments are complete JSON. Checked only when a name or an end comes."""
         if not self.pieces or not self.pieces[-1].rstrip().endswith(("}", "]", '"', "null")):
             return False
         try:
@@ -52,8 +53,8 @@ class _Slot:
 class CallSlots:
     """The calls of one reply, in the order of their first fragments.
 
-    `known` are the names of the offered tools: with them two names that follow each other can be
-    told from one name in two pieces.
+    `known` are the names of the offered tools. They distinguish two names from one name in two
+    parts.
     """
 
     def __init__(self, known: frozenset[str]) -> None:
@@ -63,7 +64,7 @@ class CallSlots:
     def add(self, fragment: Mapping[str, object], *, whole: bool = False) -> bool:
         """Take one entry of a delta's `tool_calls`, or of a `whole` message's.
 
-        Whether it adds a call or arguments.
+        Returns whether it adds a call or arguments.
         """
         function = fragment.get("function")
         function = function if isinstance(function, Mapping) else {}
@@ -83,7 +84,7 @@ class CallSlots:
         return grows
 
     def finish(self) -> list[Finished]:
-        """All calls, also those whose arguments are half there."""
+        """All calls, also those with incomplete arguments."""
         self._join_nameless()
         return [
             (
@@ -99,8 +100,9 @@ class CallSlots:
     def _join_nameless(self) -> None:
         """Give arguments without a name to the one open call that they complete.
 
-        Where several calls are open and it is not told whose they are, nobody gets them: a call
-        with half its arguments fails and is made again, one with another's would run.
+        If several calls are open and the owner is unclear, the arguments are dropped: a call with
+        incomplete arguments fails and is repeated, but a call with another call's arguments would
+        run.
         """
         for slot in [each for each in self._slots if not each.name and each.started]:
             before = self._slots[: self._slots.index(slot)]
@@ -116,7 +118,7 @@ class CallSlots:
                 self._slots.remove(slot)
 
     def _slot(self, index: int | None, call_id: str, name: str, arguments: str) -> _Slot | None:
-        """The call that the fragment continues; None when it begins a new one."""
+        """The call that the fragment continues; None if it begins a new one."""
         same = [slot for slot in self._slots if index is None or slot.index == index]
         if call_id:
             owner = next((slot for slot in reversed(same) if slot.id == call_id), None)
@@ -131,7 +133,7 @@ class CallSlots:
         return self._unless_new(same[-1], name, arguments)
 
     def _open(self, call_id: str, name: str, arguments: str) -> _Slot | None:
-        """The one call that is still open, for arguments under another index without a name."""
+        """The one open call, for arguments under another index without a name."""
         if name or not arguments:
             return None
         waiting = [slot for slot in self._slots if slot.name and not slot.complete]
@@ -143,7 +145,8 @@ class CallSlots:
 
     def _unless_new(self, slot: _Slot, name: str, arguments: str) -> _Slot | None:
         if slot.repeated and arguments.strip():
-            # The name that came again was no echo: its arguments follow, so a twin had begun.
+            # Arguments follow the repeated name, so it was the start of a second call and not an
+            # echo.
             slot.repeated = False
             self._slots.append(twin := _Slot(slot.index, name=slot.name))
             return twin
@@ -162,7 +165,7 @@ class CallSlots:
         return new != old and {old, new} <= self._known and old + new not in self._known
 
     def _name(self, slot: _Slot, name: str) -> None:
-        """Take a name that is late or in pieces; never one that is empty or said again."""
+        """Take a name that comes late or in parts. Empty and repeated names are ignored."""
         if not name or name == slot.name or slot.started:
             slot.name = slot.name or name
         elif name.startswith(slot.name):
@@ -172,7 +175,7 @@ class CallSlots:
 
 
 def _index(value: object) -> int | None:
-    """The index of a fragment; some servers write the number as text or with a point."""
+    """The index of a fragment. Some servers write the number as text or with a decimal point."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value, re.ASCII):
@@ -185,7 +188,7 @@ def _text(value: object) -> str:
 
 
 def _arguments(value: object) -> str:
-    """The arguments as text; some servers send the object itself."""
+    """The arguments as text. Some servers send the object itself."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)
@@ -194,7 +197,7 @@ def _arguments(value: object) -> str:
 def _keep(
     opaque: dict[str, object], fragment: Mapping[str, object], function: Mapping[str, object]
 ) -> None:
-    """Remember fields that are not ours, such as signatures, to be echoed unchanged."""
+    """Remember unknown fields, such as signatures, which are echoed unchanged."""
     opaque.update(_foreign(fragment, _KNOWN))
     if inner := _foreign(function, _KNOWN_OF_FUNCTION):
         kept = opaque.get("function")

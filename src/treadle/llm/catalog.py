@@ -1,4 +1,4 @@
-"""What providers offer, and whether a model answers and calls tools: for `treadle models`."""
+"""The models of providers, and a test of one model, for `treadle models`."""
 
 import asyncio
 import json
@@ -43,16 +43,16 @@ _PING = ChatRequest(
         ),
     ),
 )
-"""Asks for the tool that matters most, which is also the one that the embedded model can call."""
+"""The test asks for the most important tool, which the embedded model can call too."""
 
 
 _LIST_SECONDS = 30.0
-"""A list of models takes at most so long as a whole, however steadily its bytes come."""
+"""The time limit for a whole list of models, even if its bytes come steadily."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderModels:
-    """What one provider offers; `error` says why it is not reachable. `latency` in seconds."""
+    """The models of one provider. `error` says why it is not reachable; `latency` is in seconds."""
 
     provider: str
     base_url: str | None
@@ -64,7 +64,7 @@ class ProviderModels:
 
 @dataclass(frozen=True, slots=True)
 class ModelTest:
-    """How one small question went. `tool_call` says whether the model called the tool."""
+    """The result of one small question. `tool_call` says whether the model called the tool."""
 
     provider: str
     model: str
@@ -95,7 +95,7 @@ async def fetch_models(endpoint: Endpoint) -> tuple[ModelInfo, ...]:
 async def list_models(
     settings: Settings, env: Mapping[str, str], *, clock: Clock | None = None
 ) -> list[ProviderModels]:
-    """Ask every provider in reach at once: those with a key, configured, or on this machine."""
+    """Ask all reachable providers at once: those with a key, configured, or on this machine."""
     clock = clock or SystemClock()
     endpoints = []
     if (unnamed := unnamed_endpoint(settings, env, "")) is not None:
@@ -123,7 +123,7 @@ async def list_models(
 
 
 async def check_model(model: ChatModel, *, clock: Clock | None = None) -> ModelTest:
-    """Ask `model` to call a tool, once, and say how it went. The caller closes it."""
+    """Ask `model` to call a tool, once, and return the result. The caller closes the model."""
     clock = clock or SystemClock()
     started = clock.monotonic()
     try:
@@ -150,7 +150,7 @@ async def _listed(endpoint: Endpoint, clock: Clock) -> ProviderModels:
 
 
 class _Silent:
-    """An observer of whom nothing is wanted."""
+    """An observer that ignores everything."""
 
     async def attempt_started(self, attempt: AttemptStarted) -> None: ...
 

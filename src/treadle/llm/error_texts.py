@@ -16,7 +16,7 @@ _TOO_LARGE_FOR_RATE = re.compile(
     r"request too large|too large for .{0,120}per min|must be reduced|reduce your message size",
     re.IGNORECASE | re.DOTALL,
 )
-"""OpenAI and Groq say so of one request above the tokens of a whole minute: waiting never helps."""
+"""OpenAI and Groq refuse a request above the tokens of a whole minute so: waiting never helps."""
 
 _OVERFLOW = re.compile(
     r"context.?(?:length|window|size|limit|overflow)|(?:overflow|exceed)\w*.{0,24}context"
@@ -46,20 +46,20 @@ _ABOUT_THE_REPLY = re.compile(
     r"|supports at most \d+ (?:completion|output)",
     re.IGNORECASE | re.DOTALL,
 )
-"""It is the limit of the reply that was refused, and a shorter prompt would not help."""
+"""The limit of the reply was refused, so a shorter prompt does not help."""
 
 _SHARED = re.compile(
     r"maximum context length is \d+.{0,60}\b(?:input|prompt)"
     r"|max_tokens must be at least 1, got -\d",
     re.IGNORECASE,
 )
-"""As vLLM says it: the reply does not fit beside the prompt, so a shorter prompt helps."""
+"""The words of vLLM when prompt and reply together do not fit, so a shorter prompt helps."""
 
 _ABOUT_OTHERS = re.compile(
     r"tool_calls?\b.{0,16}\bid\b|\btool_?(?:call|use)_?id|call id|\btools?(?:\[\d|\.\d)",
     re.IGNORECASE,
 )
-"""An id, or one tool's name or description, is too long."""
+"""An id, or the name or description of one tool, is too long."""
 
 
 def is_overflow(status: int | None, text: str) -> bool:
@@ -77,7 +77,7 @@ def is_overflow(status: int | None, text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a refusal says in tokens: how many fit, and how many were sent; None where unknown."""
+    """The tokens in a refusal: the limit, and the size of the request; None if unknown."""
 
     limit: int | None
     sent: int | None
@@ -95,7 +95,7 @@ _LIMIT_BEHIND = re.compile(r"\s*(?:tokens? )?(?:max\b|maximum|limit)", re.IGNORE
 
 
 def read_window(text: str) -> Window:
-    """The limit and the size that a refusal names; the largest other number is what was sent."""
+    """The limit and the size in a refusal. The size is the largest number above the limit."""
     compared = _COMPARED.search(text)
     limit = int(re.sub(r"[,_]", "", compared[1])) if compared else None
     others: list[int] = []
@@ -138,9 +138,10 @@ _NO_TOOLS = re.compile(
 
 
 def says_no_tools(text: str) -> bool:
-    """Whether a refusal means that the request must go without tools.
+    """Whether a refusal means that the request must not offer tools.
 
-    A limit of their number, a fault in one schema, and a refusal of parallel calls do not.
+    A limit of their number, an error in one schema, and a refusal of parallel calls do not mean
+    that.
     """
     return bool(_NO_TOOLS.search(text))
 
@@ -194,15 +195,15 @@ _NUMERALS = {"eight": 8, "nine": 9, "ten": 10, "sixteen": 16, "thirty-two": 32, 
 
 
 def is_about_ids(said: str) -> bool:
-    """Whether a refusal is about the form of call ids, not about calls without results."""
+    """Whether a refusal is about the form of call ids, and not about calls without results."""
     about = _TOPIC.search(said) and _CONSTRAINT.search(said)
     return bool(about) and not _ABOUT_PAIRS.search(said)
 
 
 def read_id_rule(said: str, ids: Iterable[str], current: IdRule) -> IdRule:
-    """The rule that a refusal states; the strictest that is known where it states none.
+    """The rule that a refusal states, or the strictest known rule if it states none.
 
-    `ids` are those that were refused: what is quoted of them is not part of the rule.
+    `ids` are the refused ids. A quote of one of them is not part of the rule.
     """
     for refused in sorted({each for each in ids if len(each) > 2}, key=len, reverse=True):
         said = said.replace(refused, "…")
@@ -212,7 +213,7 @@ def read_id_rule(said: str, ids: Iterable[str], current: IdRule) -> IdRule:
     if lengths is None and characters is None and not prefix:
         return NINE_LETTERS
     least, most = lengths or (1, current.most)
-    if prefix and _QUANTIFIER.search(said):  # it counts what is behind the prefix
+    if prefix and _QUANTIFIER.search(said):  # the quantifier counts the characters after the prefix
         least, most = least + len(prefix), most + len(prefix)
     characters = characters or (PLAIN_IDS.characters if prefix else current.characters)
     return IdRule(characters, max(least, len(prefix) + 1), max(most, len(prefix) + 1), prefix)
@@ -231,7 +232,7 @@ def _lengths(said: str) -> tuple[int, int] | None:
 
 
 def _usable(least: int, most: int) -> tuple[int, int] | None:
-    """Lengths that leave room for ids that differ."""
+    """Lengths that leave room for different ids."""
     return (max(1, least), most) if most >= max(least, 4) else None
 
 
@@ -240,7 +241,7 @@ def _lengths_in(pattern: re.Pattern[str], said: str) -> list[int]:
 
 
 def _characters(said: str) -> str | None:
-    """The characters that an id may have; None where nothing is said of them."""
+    """The characters that an id may have; None if the text does not say."""
     for found in _CLASS.finditer(said):
         if (accepted := _class_members(found[1])) is not None:
             return accepted
@@ -256,7 +257,7 @@ def _characters(said: str) -> str | None:
 
 
 def _class_members(inside: str) -> str | None:
-    """What a character class of a regular expression accepts; None where it is not one."""
+    """The characters that a regular expression's class accepts; None if it is not a class."""
     if "-" not in inside and "\\" not in inside:
         return None
     try:

@@ -1,8 +1,7 @@
-"""Bounds on what a provider answers: size, compression and redirects.
+"""Limits on the answers of providers: size, compression and redirects.
 
-A few compressed bytes can stand for gigabytes, a line may never end, and a redirect would send
-prompt and key to another address. The hooks are for the clients of `httpx2`, whatever transport or
-proxy they use.
+A few compressed bytes can become gigabytes, a line may never end, and a redirect would send prompt
+and key to another address. The hooks work for `httpx2` clients with any transport or proxy.
 """
 
 import zlib
@@ -13,22 +12,22 @@ if TYPE_CHECKING:
     import httpx2
 
 ANSWER_LIMIT = 64_000_000
-"""Bytes of one answer, unpacked. The longest replies of models have some hundred thousand."""
+"""Bytes of one answer after decompression. The longest replies have some hundred thousand."""
 
 ERROR_LIMIT = 1_000_000
-"""Bytes of an answer with an error status; what follows is not read."""
+"""Bytes of an answer with an error status. The rest is not read."""
 
 _PIECE = 262_144
 _READABLE = {"": None, "identity": None, "gzip": 47, "x-gzip": 47, "deflate": 47}
-"""How zlib reads each encoding: 47 tells gzip and zlib apart by itself."""
+"""The zlib parameter for each encoding. 47 detects gzip and zlib."""
 
 
 class AnswerRefusedError(Exception):
-    """An answer that is not read any further; its text says why, without a full stop."""
+    """An answer that is not read further. The text is the reason, without a full stop."""
 
 
 class _Unpacker:
-    """Unpacks pieces of one answer, and counts what comes out."""
+    """Decompresses the parts of one answer and counts the output."""
 
     def __init__(self, response: "httpx2.Response") -> None:
         encoding = response.headers.get("content-encoding", "").strip().lower()
@@ -41,13 +40,13 @@ class _Unpacker:
         self._failed = response.status_code >= 400
         self._left = ERROR_LIMIT if self._failed else ANSWER_LIMIT
         self.over = False
-        # What the client sees is unpacked already.
+        # The client already sees decompressed bytes.
         for name in ("content-encoding", "content-length"):
             if bits is not None and name in response.headers:
                 del response.headers[name]
 
     def pieces(self, packed: bytes) -> Iterator[bytes]:
-        """The unpacked bytes of a piece, each as large as at most `_PIECE`."""
+        """The decompressed bytes of a part, at most `_PIECE` at a time."""
         while packed and not self.over:
             if self._stream is None:
                 plain, packed = packed, b""
@@ -67,7 +66,7 @@ class _Unpacker:
 
 
 def _stream() -> type[Any]:
-    """The class of bounded streams; it is created when the client library is loaded."""
+    """The class of bounded streams. It is created when the client library is loaded."""
     import httpx2
 
     class BoundedStream(httpx2.AsyncByteStream):
@@ -88,7 +87,7 @@ def _stream() -> type[Any]:
 
 
 def bounds() -> dict[str, Any]:
-    """Arguments for a client of `httpx2` that bound its answers."""
+    """Arguments that limit the answers of an `httpx2` client."""
     kind = _stream()
 
     async def bound(response: "httpx2.Response") -> None:
@@ -98,4 +97,4 @@ def bounds() -> dict[str, Any]:
 
 
 HEADERS = {"Accept-Encoding": "identity"}
-"""What a request with bounds asks for."""
+"""Headers of a request with limits."""

@@ -1,4 +1,4 @@
-"""Messages of a conversation as we keep them; `llm.wire` turns them into a provider's form."""
+"""Messages of a conversation in Treadle's form. `llm.wire` converts them to a provider's form."""
 
 from dataclasses import dataclass, field, replace
 
@@ -7,10 +7,10 @@ from treadle.events.types import CallKey, Usage
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that a model made. `arguments` is its raw JSON text, `vendor` whose model made it.
+    """A call of a model. `arguments` is its raw JSON text, `vendor` the provider of the model.
 
-    `call_id` is the provider's id, possibly empty or not unique: for correlation on the wire only.
-    `opaque` holds what a provider wants echoed unchanged (signatures), as JSON text.
+    `call_id` is the provider's id, possibly empty or not unique, and is used on the wire only.
+    `opaque` is JSON text that the provider wants back unchanged, such as signatures.
     """
 
     key: CallKey
@@ -23,7 +23,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class SystemMessage:
-    """The one leading instruction; `without_tools` replaces its text where no tool is offered."""
+    """The leading instruction. `without_tools` replaces its text if no tool is offered."""
 
     text: str
     without_tools: str = ""
@@ -31,9 +31,9 @@ class SystemMessage:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What the person said. `context` is text of ours that is sent in front of it.
+    """A message of the person. `context` is text of Treadle that precedes it.
 
-    One that `steers` was said while an earlier one was served, and belongs to that one's turn.
+    A message that `steers` came while an earlier message was served, and belongs to its turn.
     """
 
     text: str
@@ -43,7 +43,7 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class AssistantMessage:
-    """A model's reply. `reasoning` and `opaque` are echoed only to the model that made them."""
+    """A model's reply. Only the same model gets `reasoning` and `opaque` back."""
 
     text: str | None = None
     calls: tuple[ToolCall, ...] = ()
@@ -55,7 +55,7 @@ class AssistantMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """The one result of one call. `summary` is for people, never sent."""
+    """The one result of one call. `summary` is for people and is never sent."""
 
     key: CallKey
     content: str
@@ -65,9 +65,9 @@ class ToolMessage:
 
 @dataclass(frozen=True, slots=True)
 class NoteMessage:
-    """A remark of ours to the model in mid-conversation; on the wire it is user text.
+    """A remark of Treadle to the model; on the wire it is text of the user.
 
-    A summary `covers` so many messages at the beginning of its branch, and is told in their place.
+    A summary replaces the first `covers` messages of its branch.
     """
 
     text: str
@@ -79,7 +79,7 @@ Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage | NoteMes
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as a model sees it. `parameters` is a JSON schema."""
+    """A tool as a model receives it. `parameters` is a JSON schema."""
 
     name: str
     description: str
@@ -88,7 +88,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One request to a model. `turn` numbers the reply that it asks for."""
+    """One request to a model. `turn` is the number of the expected reply."""
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
@@ -97,21 +97,21 @@ class ChatRequest:
     stream: bool = True
 
     def without_tools(self) -> "ChatRequest":
-        """The same request with no tools offered."""
+        """The same request without tools."""
         return replace(self, tools=())
 
 
 LENGTH_REASONS = frozenset(
     {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"}
 )
-"""Finish reasons, in lower case, of a reply that a limit of its length cut off."""
+"""The lower-case finish reasons of a reply that a length limit truncated."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A complete reply. `finish_reason` is as the provider said it, None if it said nothing.
+    """A complete reply. `finish_reason` is the provider's word, or None.
 
-    `cost` is in US dollars when the provider reports it, else None.
+    `cost` is in US dollars if the provider reports it, else None.
     """
 
     message: AssistantMessage

@@ -1,4 +1,4 @@
-"""Asks servers on this machine what they are, without loading a client library."""
+"""Lists the models of servers on this machine without loading a client library."""
 
 import asyncio
 import http.client
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 PROBE_SECONDS = 0.25
-"""A server on this machine that does not answer its list of models within this is not there."""
+"""The time within which a server on this machine lists its models."""
 
 _BODY_LIMIT = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """A model that a provider offers; `context_window` in tokens where the provider says it."""
+    """A model of a provider. `context_window` is in tokens if the provider reports it."""
 
     id: str
     context_window: int | None = None
 
 
 async def probe(base_url: str) -> tuple[ModelInfo, ...] | None:
-    """The models of the server at this `http` address, or None when nothing fitting answers."""
+    """The models of the server at this `http` address, or None without a valid answer."""
     try:
         async with asyncio.timeout(2 * PROBE_SECONDS):
             return await asyncio.to_thread(_get, base_url)
@@ -31,7 +31,7 @@ async def probe(base_url: str) -> tuple[ModelInfo, ...] | None:
 
 
 def parse_models(body: object) -> tuple[ModelInfo, ...]:
-    """The models in the answer to `GET /models`. Raises ValueError when it is no such answer."""
+    """The models in the answer to `GET /models`. Raises ValueError for another answer."""
     entries = body.get("data") if isinstance(body, dict) else None
     if not isinstance(entries, list):
         raise ValueError("no list of models")  # noqa: TRY004  (the content is wrong, not the call)
@@ -57,7 +57,7 @@ def _get(base_url: str) -> tuple[ModelInfo, ...]:
 
 
 def _read(response: http.client.HTTPResponse, deadline: float) -> bytes:
-    """The body, unless it is too large or comes too slowly."""
+    """The body, unless it is too large or too slow."""
     pieces: list[bytes] = []
     size = 0
     while piece := response.read1(65_536):
@@ -69,7 +69,7 @@ def _read(response: http.client.HTTPResponse, deadline: float) -> bytes:
 
 
 def _window(entry: dict[str, object]) -> int | None:
-    """The context window under the names that vLLM, OpenRouter and llama.cpp give it."""
+    """The context window, under the names that vLLM, OpenRouter and llama.cpp use."""
     meta = entry.get("meta")
     meta = meta if isinstance(meta, dict) else {}
     values = (entry.get("max_model_len"), entry.get("context_length"), meta.get("n_ctx"))

@@ -42,11 +42,11 @@ from treadle.llm.provider_errors import ProviderError
 from treadle.llm.quirks import LearnedQuirks
 
 _ANY_MODEL = "default"
-"""Sent where a server of one model does not list it; such servers take any name."""
+"""The name for a server of one model that lists none; such servers accept any name."""
 
 
 _LEARNED = LearnedQuirks()
-"""Of all endpoints that this process asks: a server connects again for each question."""
+"""The quirks of all endpoints in this process, which connects again for each question."""
 
 
 async def connect(
@@ -57,10 +57,10 @@ async def connect(
     clock: Clock | None = None,
     ids: IdSource = new_id,
 ) -> ChatModel:
-    """The model to ask. `model` is PROVIDER/MODEL and wins over the settings' own.
+    """The selected model. `model` is PROVIDER/MODEL and overrides the settings.
 
-    Nothing is sent to a hosted provider yet. Raises ConfigError for a name that makes no sense and
-    ProviderError for a missing key or missing parts of the embedded model.
+    Sends nothing to a hosted provider. Raises ConfigError for an invalid name, and ProviderError
+    for a missing key or missing parts of the embedded model.
     """
     endpoint, info = await _choose(settings, env, (model or settings.model or "").strip())
     if endpoint is None:
@@ -87,10 +87,10 @@ async def connect_with_fallbacks(
     clock: Clock | None = None,
     ids: IdSource = new_id,
 ) -> ChatModel:
-    """Like `connect`, with the models of `fallback_models` behind it.
+    """Like `connect`, with the models of `fallback_models` as fallbacks.
 
-    They are for a provider that fails, not for a first model that is named wrongly or has no key:
-    that is told at once. The unnamed provider of TREADLE_BASE_URL can only be the first.
+    Fallbacks are for a provider that fails. An invalid name or a missing key of the first model is
+    an error. The unnamed provider of TREADLE_BASE_URL can only be the first.
     """
     named = {name: value for name, value in env.items() if name != "TREADLE_BASE_URL"}
 
@@ -103,7 +103,7 @@ async def connect_with_fallbacks(
 
 
 async def default_model(settings: Settings, env: Mapping[str, str]) -> tuple[str, str]:
-    """Provider and model that `connect` would give where none is asked for; nothing is loaded.
+    """The provider and model that `connect` selects by default; nothing is loaded.
 
     Raises ConfigError and ProviderError as `connect` does.
     """
@@ -112,7 +112,7 @@ async def default_model(settings: Settings, env: Mapping[str, str]) -> tuple[str
 
 
 async def default_model_of(settings: Settings, env: Mapping[str, str], provider: str) -> str:
-    """The model that `connect` would give where `provider` is named alone; nothing is loaded.
+    """The model that `connect` selects for the name of a provider; nothing is loaded.
 
     Raises ConfigError and ProviderError as `connect` does.
     """
@@ -123,7 +123,7 @@ async def default_model_of(settings: Settings, env: Mapping[str, str], provider:
 async def is_embedded(
     settings: Settings, env: Mapping[str, str], *, model: str | None = None
 ) -> bool:
-    """Whether `connect` would give the embedded model, which is not loaded for that.
+    """Whether `connect` selects the embedded model; nothing is loaded.
 
     Raises ConfigError and ProviderError as `connect` does.
     """
@@ -134,7 +134,7 @@ async def is_embedded(
 async def _choose(
     settings: Settings, env: Mapping[str, str], wanted: str
 ) -> tuple[Endpoint | None, ModelInfo | None]:
-    """The endpoint and what its server says of the model; no endpoint means the embedded one."""
+    """The endpoint, and the model's entry in its list; None means the embedded model."""
     if (endpoint := unnamed_endpoint(settings, env, wanted)) is not None:
         return await _unnamed(endpoint, wanted)
     if wanted:
@@ -189,7 +189,7 @@ async def _named(
 
 
 def _near(endpoint: Endpoint) -> bool:
-    """Whether it is a server on this machine, which can be asked for its models at no cost."""
+    """Whether a server runs on this machine, so that listing its models costs nothing."""
     return endpoint.loopback and endpoint.base_url.startswith("http://")
 
 
@@ -199,15 +199,15 @@ def _configured(settings: Settings, provider: str) -> str | None:
 
 
 def _first_chat_model(models: tuple[ModelInfo, ...], preferred: str | None) -> ModelInfo:
-    """The preferred model or the first that is not for embeddings."""
+    """The preferred model, or the first model that is not for embeddings."""
     chat = [info for info in models if "embed" not in info.id.lower()] or list(models)
     return next((info for info in chat if info.id == preferred), chat[0])
 
 
 class FallbackModel:
-    """A `ChatModel` that is the first of several; its fallbacks are connected when needed.
+    """A `ChatModel` with fallbacks, which are connected when they are needed.
 
-    The one that answers stays for the life of this object, so a session does not go to and fro.
+    The model that answers stays for the life of this object, so a session does not alternate.
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class FallbackModel:
         names: Sequence[str],
         connect: Callable[[str], Awaitable[ChatModel]],
     ) -> None:
-        """`connect` gives the model of a name; it raises TreadleError where there is none."""
+        """`connect` returns the model of a name and raises TreadleError if it is not available."""
         self._model = first
         self._names = deque(names)
         self._connect = connect
@@ -239,9 +239,9 @@ class FallbackModel:
         return self._model.callable_tools
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
-        """See `ChatModel.complete`. Raises ModelReplacedError where a fallback takes over.
+        """See `ChatModel.complete`. Raises ModelReplacedError when a fallback takes over.
 
-        A failure after part of the reply was shown is final: another model cannot go on with it.
+        A failure after a part of the reply was shown is final: another model cannot continue it.
         """
         watched = _Watched(observer)
         try:
@@ -256,7 +256,7 @@ class FallbackModel:
             await model.close()
 
     async def _replace(self, error: ProviderError, observer: ModelObserver) -> bool:
-        """Put the next model that can be had in the place of the one that failed."""
+        """Replace the failed model by the next available one."""
         while self._names:
             name = self._names.popleft()
             try:
@@ -271,7 +271,7 @@ class FallbackModel:
 
 
 class _Watched:
-    """An observer, with a note of whether anything of the reply was shown."""
+    """An observer, with a note whether any part of the reply was shown."""
 
     def __init__(self, observer: ModelObserver) -> None:
         self._observer = observer

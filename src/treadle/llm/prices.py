@@ -1,7 +1,7 @@
-"""What a reply costs and how much a model can take, by the public data of genai-prices.
+"""The cost of a reply and the window of a model, from the public data of genai-prices.
 
-Unknown is None, never 0: a sum with a hole in it must not look complete. Servers on this machine
-have no price, so their cost is unknown too. The data takes a third of a second to import, once.
+Unknown is None, never 0: a sum with a gap must not look complete. Servers on this machine have no
+price, so their cost is unknown. Importing the data takes a third of a second, once.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, Provider
 
 _KNOWN_MODELS = 2_048
-"""How many models are remembered, with those that have no price: a look takes 1 ms."""
+"""The number of remembered models. A lookup takes 1 ms."""
 
 _PROVIDERS = {
     "azure.ai.openai": "azure",
@@ -31,7 +31,7 @@ _PROVIDERS = {
     "x_ai": "x-ai",
     "xai": "x-ai",
 }
-"""Providers that OpenTelemetry calls otherwise than the data."""
+"""Providers with another name in OpenTelemetry than in the data."""
 
 _PREFIXES = {
     "openrouter": "openrouter",
@@ -44,13 +44,13 @@ _PREFIXES = {
     "fireworks_ai": "fireworks",
     "xai": "x-ai",
 }
-"""What routers put before the name of a model to say whose it is, where it is no provider's id."""
+"""Prefixes that routers add to the name of a model, and that are not providers."""
 
 
 def cost(endpoint: Endpoint, usage: Usage) -> float | None:
-    """US dollars for one reply, or None when the price or the tokens are not known.
+    """US dollars for one reply, or None if the price or the tokens are unknown.
 
-    May import the price data: call it in a thread.
+    Call it in a thread: it may import the price data.
     """
     return price(endpoint.model, endpoint.provider, usage, base_url=endpoint.base_url)
 
@@ -63,11 +63,11 @@ def price(
     base_url: str | None = None,
     at_us: int | None = None,
 ) -> float | None:
-    """US dollars for a call of `model`, or None when the price or the tokens are not known.
+    """US dollars for a call of `model`, or None if the price or the tokens are unknown.
 
-    Where `base_url` is given it says whose prices hold, else `provider`, else the model's name.
-    `at_us` is when the call was made, in Unix microseconds; now if it is not given. May import the
-    price data; later calls take microseconds.
+    The prices are those of `base_url`, else of `provider`, else of the model's name. `at_us` is the
+    time of the call in Unix microseconds, now by default. May import the price data; later calls
+    take microseconds.
     """
     if usage.input is None or usage.output is None:
         return None
@@ -77,14 +77,14 @@ def price(
 
 
 def context_window(endpoint: Endpoint) -> int | None:
-    """Tokens that the model takes, or None when the data does not say. Call it in a thread."""
+    """The window of the model in tokens, or None if it is unknown. Call it in a thread."""
     found = _find(endpoint.model, endpoint.provider, endpoint.base_url)
     return None if found is None else found[1].context_window
 
 
 @dataclass(frozen=True, slots=True)
 class ListedPrice:
-    """What the price list has of a model now. Prices are US dollars for a million tokens.
+    """The current entry of a model in the price list, in US dollars for a million tokens.
 
     `stepped`: longer inputs cost more, and the prices are those of short ones. `request` is US
     dollars for each call. `provider` and `entry` are the list's own names.
@@ -107,9 +107,9 @@ class ListedPrice:
 def listed_price(
     model: str, provider: str | None, *, base_url: str | None = None
 ) -> ListedPrice | None:
-    """The prices that `price` reckons with, or None where the list has none. Call it in a thread.
+    """The prices that `price` uses, or None if the list has none. Call it in a thread.
 
-    A model without a price for tokens may still be there, with its window.
+    A model without prices may still have an entry with its window.
     """
     found = _find(model, provider, base_url)
     if found is None:
@@ -139,7 +139,7 @@ def _million(rate: "_Rate | None") -> float | None:
 
 
 def list_version() -> str:
-    """Name and version of the price list."""
+    """The name and version of the price list."""
     from importlib.metadata import version
 
     return f"genai-prices {version('genai-prices')}"
@@ -147,7 +147,7 @@ def list_version() -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Rate:
-    """Dollars for a token: from the beginning, and where the whole input is longer than a step."""
+    """US dollars for a token: the base price, and the price if the whole input exceeds a step."""
 
     base: float
     steps: tuple[tuple[int, float], ...] = ()
@@ -162,7 +162,7 @@ class _Rate:
 
 @dataclass(frozen=True, slots=True)
 class _Rates:
-    """The prices of one model. None: it has none for such tokens."""
+    """The prices of one model. None means that there is no price for such tokens."""
 
     input: _Rate | None
     output: _Rate | None
@@ -172,7 +172,7 @@ class _Rates:
     request: float
 
     def total(self, usage: Usage, given: int, answered: int) -> float | None:
-        """The cost of a call; parts without a price of their own cost what the whole does."""
+        """The cost of a call. Parts without their own price cost the price of the whole."""
         if (given and self.input is None) or (answered and self.output is None):
             return None
         cached = min(usage.cached or 0, given)
@@ -193,12 +193,12 @@ _UNKNOWN = _Rates(None, None, None, None, None, 0.0)
 _FREE = _Rates(_Rate(0.0), _Rate(0.0), None, None, None, 0.0)
 
 _Table = Callable[[int | None], _Rates | None]
-"""The prices at a moment in Unix microseconds."""
+"""The prices at a time in Unix microseconds."""
 
 
 @lru_cache(maxsize=_KNOWN_MODELS)
 def _table(model: str, provider: str | None, base_url: str | None) -> _Table | None:
-    """The prices of a model; None when the data has none."""
+    """The prices of a model, or None."""
     place = _find(model, provider, base_url)
     if place is None:
         return None
@@ -220,7 +220,7 @@ _Place = tuple["Provider", "ModelInfo"]
 
 
 def _find(model: str, provider: str | None, base_url: str | None) -> _Place | None:
-    """The entry of a model, under the names that routers and instrumentations give it."""
+    """The entry of a model, under the names that routers and instrumentations use."""
     if base_url is not None and is_loopback(base_url):
         return None
     for place, name in _places(model, None if base_url is not None else provider):
@@ -231,7 +231,7 @@ def _find(model: str, provider: str | None, base_url: str | None) -> _Place | No
 
 
 def _places(model: str, provider: str | None) -> Sequence[tuple[str | None, str]]:
-    """Providers and names under which a model may stand in the data, the most telling first."""
+    """Providers and names under which the data may have a model, the most specific first."""
     own = _PROVIDERS.get(provider, provider) if provider else None
     places = [(own, model)]
     prefix, _, rest = model.partition("/")
@@ -254,7 +254,7 @@ def _look(model: str, provider: str | None, base_url: str | None) -> _Place | No
 
 
 def _rates(prices: "ModelPrice", model: "ModelInfo") -> _Rates | None:
-    """None when tokens have no price. No price at all means free, unless a comment objects."""
+    """None if tokens have no price. No price means free, unless a comment says otherwise."""
     known = {name: value for name, value in vars(prices).items() if value is not None}
     if not known:
         comment = (model.price_comments or "").lower()
@@ -272,7 +272,7 @@ def _rates(prices: "ModelPrice", model: "ModelInfo") -> _Rates | None:
 
 
 def _rate(value: Any) -> _Rate | None:
-    """Dollars for a token, of dollars for a million."""
+    """US dollars for a token, from US dollars for a million."""
     if value is None:
         return None
     steps = getattr(value, "tiers", ())

@@ -1,4 +1,4 @@
-"""The providers that are known by name, and the way from a name to an endpoint with its key."""
+"""The known providers, and how a name becomes an endpoint with its key."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,21 +17,21 @@ from treadle.llm.provider_errors import FaultKind, ProviderError
 
 EMBEDDED = "embedded"
 UNNAMED = "custom"
-"""Name of the provider that TREADLE_BASE_URL makes."""
+"""The name of the provider of TREADLE_BASE_URL."""
 
 _LOCAL_IDLE_TIMEOUT = 600.0
-"""Seconds; a local server loads its model and reads a long prompt before it says anything."""
+"""Seconds. A local server loads its model and reads a long prompt before it answers."""
 
 
 class UnknownProviderError(ConfigError):
-    """A provider is named that is neither known nor configured."""
+    """The name of a provider is neither known nor configured."""
 
     kind = ErrorKind.NOT_FOUND
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A known provider. `key_env` is None where no key is wanted."""
+    """A known provider. `key_env` is None if it needs no key."""
 
     name: str
     base_url: str
@@ -40,7 +40,7 @@ class Profile:
 
     @property
     def local(self) -> bool:
-        """Whether it usually runs on this machine."""
+        """Whether it runs on this machine by default."""
         return self.key_env is None
 
 
@@ -69,12 +69,12 @@ PROFILES: Mapping[str, Profile] = {
         Profile("vllm", "http://127.0.0.1:8000/v1"),
     )
 }
-"""Addresses and ports as their makers document them; the order is that of preference."""
+"""Documented addresses and ports, in the order of preference."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A server of a local profile that answered."""
+    """A server of a local profile that answers."""
 
     endpoint: Endpoint
     models: tuple[ModelInfo, ...]
@@ -83,10 +83,11 @@ class LocalServer:
 async def endpoint_for(
     settings: Settings, env: Mapping[str, str], provider: str, model: str
 ) -> Endpoint:
-    """The endpoint of a provider known by name or configured, with its key.
+    """The endpoint of a known or configured provider, with its key.
 
-    That is the one in the keyring that the settings name, else in the environment, else the kept
-    one. Raises ConfigError for an unknown provider or an odd key, ProviderError for a missing key.
+    The key comes from the keyring entry of the settings, else from the environment, else from the
+    saved keys. Raises ConfigError for an unknown provider or an invalid key, ProviderError for a
+    missing key.
     """
     profile = PROFILES.get(provider)
     base_url = address_of(settings, provider)
@@ -108,7 +109,7 @@ async def endpoint_for(
 
 
 def address_of(settings: Settings, provider: str) -> str:
-    """The address of a provider known by name or configured. Raises ConfigError."""
+    """The address of a known or configured provider. Raises ConfigError."""
     profile = PROFILES.get(provider)
     own = settings.providers.get(provider)
     if profile is None and own is None:
@@ -127,14 +128,14 @@ def address_of(settings: Settings, provider: str) -> str:
 
 
 def variable_of(settings: Settings, provider: str) -> str | None:
-    """The environment variable that a provider's key is looked for in."""
+    """The environment variable for a provider's key."""
     profile = PROFILES.get(provider)
     own = settings.providers.get(provider)
     return (own.api_key_env if own else None) or (profile.key_env if profile else None)
 
 
 def unnamed_endpoint(settings: Settings, env: Mapping[str, str], model: str) -> Endpoint | None:
-    """The endpoint that TREADLE_BASE_URL and TREADLE_API_KEY alone make; None without them."""
+    """The endpoint of TREADLE_BASE_URL and TREADLE_API_KEY; None without them."""
     base_url = env.get("TREADLE_BASE_URL", "").strip()
     if not base_url:
         return None
@@ -151,9 +152,9 @@ def unnamed_endpoint(settings: Settings, env: Mapping[str, str], model: str) -> 
 
 
 def register_keys(settings: Settings, env: Mapping[str, str]) -> None:
-    """Let redaction know the keys of all providers and budgets, before any of them is used.
+    """Register the keys of all providers and budgets for redaction, before any is used.
 
-    Those in a keyring are known from their first use on, since it may have to be unlocked.
+    A key in a keyring is registered when it is first used, since the keyring may be locked.
     """
     saved_keys.register_all()
     names = {
@@ -167,9 +168,9 @@ def register_keys(settings: Settings, env: Mapping[str, str]) -> None:
 
 
 def checked_key(key: str | None, name: str | None) -> str | None:
-    """The key without white space around it, known to redaction from now on; None when blank.
+    """The key without white space around it, registered for redaction; None if it is blank.
 
-    Raises ConfigError for a key that no header can carry.
+    Raises ConfigError for a key that a header cannot contain.
     """
     key = (key or "").strip()
     if not key:
@@ -184,7 +185,7 @@ def checked_key(key: str | None, name: str | None) -> str | None:
 
 
 def hosted_with_key(settings: Settings, env: Mapping[str, str]) -> list[Profile]:
-    """The hosted providers whose key is in the environment or kept, in order of preference."""
+    """The hosted providers with a key in the environment or saved, in the order of preference."""
     return [
         profile
         for profile in PROFILES.values()
@@ -193,14 +194,14 @@ def hosted_with_key(settings: Settings, env: Mapping[str, str]) -> list[Profile]
 
 
 def has_key(settings: Settings, env: Mapping[str, str], provider: str) -> bool:
-    """Whether the key of a provider is in the environment or kept; no keyring is asked."""
+    """Whether the key of a provider is in the environment or saved; no keyring is read."""
     if env.get(variable_of(settings, provider) or "", "").strip():
         return True
     return saved_keys.find_for(provider, address_of(settings, provider)) is not None
 
 
 async def local_servers(settings: Settings, env: Mapping[str, str]) -> list[LocalServer]:
-    """The local servers that answer at their usual or configured address on this machine."""
+    """The local servers that answer at their default or configured address on this machine."""
     endpoints = [
         await endpoint_for(settings, env, profile.name, "")
         for profile in PROFILES.values()

@@ -1,4 +1,4 @@
-"""What goes wrong with a provider: kinds, what may be retried, and words that help a person."""
+"""Failures of providers: kinds, whether a retry helps, and messages for a person."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from treadle.llm.error_texts import Window, is_overflow, read_window, says_no_to
 from treadle.secrets import redact
 
 RETRY_AFTER_LIMIT = 300.0
-"""Seconds: the longest wait that a server may ask for."""
+"""Seconds: the longest accepted wait of a server."""
 
 _DETAIL_LIMIT = 400
 """Characters of a provider's own words in a message."""
@@ -40,11 +40,11 @@ class FaultKind(StrEnum):
 
 
 class ProviderError(TreadleError):
-    """A provider failed. `retryable` says whether the same request may pass a little later.
+    """A failure of a provider. `retryable` says whether the same request may succeed later.
 
-    `status` is the HTTP status or the code in the body, `retry_after` the wait in seconds that the
-    server asked for, `body` the provider's own words, shortened and free of secrets. `window` is
-    what they say of the model's window where the prompt was too long.
+    `status` is the HTTP status or the code in the body. `retry_after` is the wait in seconds that
+    the server asked for. `body` is the provider's text, shortened and without secrets. `window` is
+    the window in the text of a refused long prompt.
     """
 
     exit_status = ExitStatus.PROVIDER
@@ -73,7 +73,7 @@ class ProviderError(TreadleError):
 def from_response(
     endpoint: Endpoint, status: int, body: object, headers: Mapping[str, str], now: float
 ) -> ProviderError:
-    """The fault behind an HTTP error status. `now` is Unix seconds, for a date in Retry-After."""
+    """The failure for an HTTP error status. `now` is Unix seconds, for a date in Retry-After."""
     if 300 <= status < 400:
         return _redirected(endpoint, status, headers.get("location", ""))
     retry_after = parse_retry_after(headers, now)
@@ -81,7 +81,7 @@ def from_response(
 
 
 def _redirected(endpoint: Endpoint, status: int, location: str) -> ProviderError:
-    """A redirect, which is not followed: prompt and key are for the address that was set."""
+    """A redirect, which is not followed: prompt and key are for the configured address."""
     try:
         parts = urlsplit(location)
         target = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else ""
@@ -100,13 +100,13 @@ def _redirected(endpoint: Endpoint, status: int, location: str) -> ProviderError
 
 
 def from_body(endpoint: Endpoint, body: object) -> ProviderError:
-    """The fault behind an error object that came with status 200, whole or in mid-stream."""
+    """The failure for an error object with status 200, whole or in the stream."""
     text, code = _words(body)
     return _classify(endpoint, _status_of(code), text, code, None)
 
 
 def unreachable(endpoint: Endpoint, reason: str) -> ProviderError:
-    """No connection, or one that broke before the reply was complete."""
+    """The connection failed or broke before the reply was complete."""
     hint = "Check the network and the address."
     if endpoint.loopback:
         hint = "Start the server, or choose another model with --model."
@@ -125,7 +125,7 @@ def broken_off(endpoint: Endpoint, reason: str) -> ProviderError:
 
 
 def stalled(endpoint: Endpoint, seconds: float, *, empty: bool = False) -> ProviderError:
-    """Nothing but silence or comments for the whole idle time, or nothing but `empty` data."""
+    """Only silence or comments came for the idle time, or only `empty` data."""
     what = "only empty data" if empty else "no data"
     return ProviderError(
         f"{endpoint.provider} sent {what} for {seconds:g} s.",
@@ -136,7 +136,7 @@ def stalled(endpoint: Endpoint, seconds: float, *, empty: bool = False) -> Provi
 
 
 def protocol(endpoint: Endpoint, reason: str, *, retryable: bool = False) -> ProviderError:
-    """The server answered with something that is no OpenAI-compatible reply."""
+    """The answer of the server is not an OpenAI-compatible reply."""
     return ProviderError(
         f"{endpoint.provider} did not send an OpenAI-compatible reply: {reason}.",
         kind=FaultKind.PROTOCOL,
@@ -146,9 +146,9 @@ def protocol(endpoint: Endpoint, reason: str, *, retryable: bool = False) -> Pro
 
 
 def parse_retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds to wait, clamped to 0 … `RETRY_AFTER_LIMIT`; None when absent or garbage.
+    """Seconds to wait, clamped to 0 … `RETRY_AFTER_LIMIT`; None if absent or invalid.
 
-    Seconds or an HTTP date (RFC 9110, section 10.2.3), and `retry-after-ms` where it is sent.
+    Reads seconds or an HTTP date (RFC 9110, section 10.2.3), and `retry-after-ms`.
     """
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         text = headers.get(name, "").strip()
@@ -163,12 +163,12 @@ def parse_retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def quoted(text: str, limit: int = 80) -> str:
-    """The beginning of what a server sent, for a message. A key that it echoes is taken out."""
+    """The beginning of a server's text, for a message. An echoed key is redacted."""
     return repr(redact(text[: 8 * limit])[:limit])
 
 
 def retryable_status(status: int | None, *, asked_to_wait: bool) -> bool:
-    """Whether a failure with this status may pass. None, an error without a code, may."""
+    """Whether a failure with this status may be temporary. None is an error without a code."""
     if status is None or status >= 500:
         return True
     return status in (408, 409, 429) or (status == 402 and asked_to_wait)
@@ -188,7 +188,7 @@ _CODES = (
 
 
 def _status_of(code: str | None) -> int | None:
-    """The HTTP status that a code in a body stands for; None for one that says nothing."""
+    """The HTTP status for a code in a body, or None."""
     if code is None:
         return None
     if re.fullmatch(r"[1-9]\d\d", code, re.ASCII):
@@ -197,9 +197,9 @@ def _status_of(code: str | None) -> int | None:
 
 
 def _words(body: object) -> tuple[str, str | None]:
-    """A provider's own words and its code, out of the many shapes that errors have."""
+    """The text and code of a provider's error, which has many shapes."""
     if isinstance(body, list) and body and isinstance(body[0], Mapping):
-        body = body[0]  # Gemini puts its errors into a list
+        body = body[0]  # Gemini wraps its errors in a list
     if not isinstance(body, Mapping):
         return _without_markup(str(body or "")), None
     error = body.get("error") or body
@@ -213,7 +213,7 @@ def _words(body: object) -> tuple[str, str | None]:
     if " " in (parameter := str(error.get("param") or "")):  # a sentence, not a name
         text = f"{text}: {parameter}"
     code = error.get("code") or error.get("status") or error.get("type")
-    if not text and code is None and error:  # words under a name that is not known here
+    if not text and code is None and error:  # text under an unknown name
         text = json.dumps(error, ensure_ascii=False, default=str)
     return text, None if code is None else str(code)
 
@@ -224,7 +224,7 @@ _MARKUP = re.compile(
 
 
 def _without_markup(text: str) -> str:
-    """What a page says, as proxies answer with one; its first part is enough."""
+    """The text of an HTML page, as proxies send one; only its first part."""
     text = text[:50_000]
     if not re.match(r"\s*<(?:!doctype|html|head|body|h1|center|\?xml)", text, re.IGNORECASE):
         return text
@@ -234,7 +234,7 @@ def _without_markup(text: str) -> str:
 def _classify(
     endpoint: Endpoint, status: int | None, text: str, code: str | None, retry_after: float | None
 ) -> ProviderError:
-    # Redacted before it is cut: the beginning of a key would not be recognised.
+    # Redacted before it is cut, since the beginning of a key would not be recognized.
     text = redact(text[: 100 * _DETAIL_LIMIT])
     kind = _kind(status, f"{code or ''} {text}")
     detail = " ".join(text.split())
@@ -256,7 +256,7 @@ def _classify(
 
 _MAY_REFUSE_TOOLS = (None, 400, 404, 405, 422, 500, 501, 502)
 _MAY_OVERFLOW = (None, 400, 404, 413, 422, 429, 500, 501, 502)
-"""Statuses with which servers refuse a prompt that is too long; proxies pass on others' as 502."""
+"""Statuses for a prompt that is too long. Proxies pass other statuses on as 502."""
 
 
 def _kind(status: int | None, text: str) -> FaultKind:
@@ -305,7 +305,7 @@ _SENTENCES: dict[FaultKind, tuple[str, str | None]] = {
 def _say(
     kind: FaultKind, endpoint: Endpoint, status: int | None, detail: str
 ) -> tuple[str, str | None]:
-    """One sentence about what is wrong and one about what to do."""
+    """One sentence about the failure and one about what to do."""
     what, hint = _SENTENCES[kind]
     names = {
         "name": endpoint.provider,

@@ -1,4 +1,4 @@
-"""What is known of each provider without asking it: its address, its key's place, its models."""
+"""The state of each provider without a request: its address, its key, its models."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _KEY_LIMIT = 10_000
 
 
 class KeyState(StrEnum):
-    """Where the key is that a provider is asked with."""
+    """The location of the key that requests use."""
 
     NONE = "none"
     ENVIRONMENT = "environment"
@@ -31,10 +31,10 @@ class KeyState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProviderState:
-    """One provider. `key_name` is what a person sets; None where only keeping a key helps.
+    """One provider. `key_name` is the setting for its key; None if only a saved key works.
 
-    `kept` says where a key is kept for it, be it in use or not, and `kept_for` for which address,
-    where that is another one than `base_url`.
+    `kept` is the location of its saved key, used or not, and `kept_for` the address of that key if
+    it differs from `base_url`.
     """
 
     name: str
@@ -49,9 +49,9 @@ class ProviderState:
 
 
 def provider_states(settings: Settings, env: Mapping[str, str]) -> list[ProviderState]:
-    """All that can be asked: the unnamed one first if there is one, the embedded one last.
+    """All providers: the unnamed one first if there is one, the embedded one last.
 
-    Neither a keyring nor a server is asked. Raises ConfigError.
+    Reads neither a keyring nor a server. Raises ConfigError.
     """
     unnamed = unnamed_endpoint(settings, env, "")
     states = []
@@ -71,7 +71,7 @@ def provider_states(settings: Settings, env: Mapping[str, str]) -> list[Provider
 
 
 def state_of(settings: Settings, env: Mapping[str, str], provider: str) -> ProviderState:
-    """The same of one. Raises NotFoundError and ConfigError."""
+    """The state of one provider. Raises NotFoundError and ConfigError."""
     found = next((s for s in provider_states(settings, env) if s.name == provider), None)
     if found is None:
         raise _unknown(provider)
@@ -81,9 +81,9 @@ def state_of(settings: Settings, env: Mapping[str, str], provider: str) -> Provi
 def save_key(
     settings: Settings, env: Mapping[str, str], provider: str, key: str
 ) -> saved_keys.KeyLocation:
-    """Keep the key of a provider for the address that it has now; slow where a keyring is.
+    """Save the key of a provider for its current address. A keyring may be slow.
 
-    Raises UsageError for what is no key or a provider that takes none, NotFoundError, ConfigError.
+    Raises UsageError for an invalid key or a provider without keys, NotFoundError, ConfigError.
     """
     base_url = _takes_key(settings, env, provider)
     try:
@@ -98,14 +98,14 @@ def save_key(
 
 
 def forget_key(settings: Settings, env: Mapping[str, str], provider: str) -> bool:
-    """Delete what is kept for a provider, also one that is not configured any more."""
+    """Delete the saved key of a provider, even if it is no longer configured."""
     if saved_keys.find(provider) is None:
         _takes_key(settings, env, provider)
     return saved_keys.forget(provider)
 
 
 def _takes_key(settings: Settings, env: Mapping[str, str], provider: str) -> str:
-    """The address that a key is kept for."""
+    """The address that a key is saved for."""
     if provider == EMBEDDED:
         raise UsageError("The embedded model needs no key.", hint="No action is needed.")
     if provider == UNNAMED and unnamed_endpoint(settings, env, "") is not None:

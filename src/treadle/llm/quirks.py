@@ -1,4 +1,4 @@
-"""What an endpoint taught while it was asked: each deviation is learnt once and then kept."""
+"""The quirks of an endpoint: each deviation is learned once from a refusal, and remembered."""
 
 import json
 import re
@@ -12,31 +12,34 @@ from treadle.llm.refusals import Meaning, Refusal, changes, meaning
 from treadle.llm.strictness import Strictness, strictness_of
 
 _LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
-"""The two names of the limit of a reply; newer models of OpenAI refuse the first."""
+"""The two names of the reply limit. Newer models of OpenAI refuse the first."""
 
 _MAY_REFUSE = (None, 400, 404, 405, 422, 500, 501, 502)
-"""Statuses that come with a refusal of the request: some servers answer 500 when a template fails,
-and proxies pass the words of their upstream on with 502. None is an error without any code."""
+"""Statuses of a refused request.
+
+Some servers answer 500 when a template fails, and proxies pass on the text of their upstream with
+502. None is an error without a code.
+"""
 
 Payload = Mapping[str, Any]
 
 
 class LearnedQuirks:
-    """What endpoints taught in this process, so that the next session need not learn it again.
+    """The quirks that this process has learned, so that the next session need not learn them.
 
-    That an endpoint has no tools is not kept: a router may find one that has them a little later.
+    The lack of tools is not kept: a router may find an endpoint with tools later.
     """
 
     def __init__(self) -> None:
         self._kept: dict[str, Quirks] = {}
 
     def of(self, endpoint: Endpoint) -> "Quirks":
-        """What is known of the endpoint, to be changed by the caller alone."""
+        """A copy of the quirks of the endpoint, for the caller to change."""
         kept = self._kept.get(_identity(endpoint))
         return kept.copy() if kept is not None else Quirks.of(endpoint)
 
     def keep(self, endpoint: Endpoint, quirks: "Quirks") -> None:
-        """Remember what was learnt of the endpoint."""
+        """Remember the quirks of the endpoint."""
         self._kept[_identity(endpoint)] = quirks.copy()
 
 
@@ -47,7 +50,7 @@ def _identity(endpoint: Endpoint) -> str:
 
 @dataclass(slots=True)
 class Quirks:
-    """How one endpoint wants to be asked: as known or set at first, then as its refusals say.
+    """The form of requests that one endpoint accepts: documented, set, or learned from refusals.
 
     A session meets each refusal once.
     """
@@ -60,14 +63,14 @@ class Quirks:
 
     @classmethod
     def of(cls, endpoint: Endpoint) -> "Quirks":
-        """What is known of an endpoint that has taught nothing yet."""
+        """The quirks of an endpoint that has refused nothing."""
         return cls(
             strictness=strictness_of(endpoint.base_url, endpoint.settings),
             limit_name=_LIMIT_NAMES[endpoint.provider == "openai"],
         )
 
     def copy(self) -> "Quirks":
-        """The same for another session, which tries tools again."""
+        """The quirks for another session, which tries tools again."""
         tools = replace(self.strictness, tools=True)
         return replace(self, strictness=tools, _tried=set(self._tried))
 
@@ -79,11 +82,11 @@ class Quirks:
         *,
         strict: bool,
     ) -> str | None:
-        """The change that the refusal of `payload` asks for, in words; None where it asks for none.
+        """Learn from the refusal of `payload`; returns the change in words, or None.
 
-        `rebuild` makes the payload again. A change that leaves it as it was is not one: the server
-        must mean something else. `strict` keeps the tools in whatever comes. Preferences are never
-        given up: they may say who must not see the prompt.
+        `rebuild` builds the payload again. A change without effect on it does not count, since the
+        server means something else. `strict` never gives up the tools. Preferences always stay:
+        they may say who must not see the prompt.
         """
         if error.kind is FaultKind.NO_TOOLS:
             if strict or "tools" not in payload:
@@ -114,7 +117,7 @@ class Quirks:
     def _history(
         self, said: str, payload: Payload, rebuild: Callable[[], Payload], *, strict: bool
     ) -> str | None:
-        """Take the first change that makes another history of it and that was not tried before."""
+        """Take the first change that alters the history and that was not tried before."""
         before = self.strictness
         self._tried.add(before)
         for strictness, change in changes(Refusal(said, before, payload["messages"])):

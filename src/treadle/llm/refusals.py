@@ -1,8 +1,8 @@
-"""What the refusal of a history asks for, read from a provider's own words.
+"""The demand in the refusal of a history, read from the provider's text.
 
-Each reader looks for one demand. It answers with the strictness that meets the demand, or None
-where the words are about something else. A field is matched together with its meaning: that it is
-missing, or that it is not permitted.
+Each reader looks for one demand. It returns the strictness that meets the demand, or None if the
+text is about something else. A field is matched together with its meaning: that it is missing, or
+that it is not permitted.
 """
 
 import re
@@ -19,7 +19,7 @@ JsonObject = dict[str, Any]
 
 
 class Meaning(StrEnum):
-    """What a refusal says of a field that it names."""
+    """The meaning of a refusal for a field that it names."""
 
     WANTED = "wanted"
     REFUSED = "refused"
@@ -47,7 +47,7 @@ _CLAUSE_END = re.compile(r"[;}\]\n]|(?<=[^\s\d])[.!?](?=\s|$)")
 
 
 def meaning(said: str, field: str) -> Meaning | None:
-    """What is said of a field; None when the refusal does not name it."""
+    """The meaning for a field; None if the refusal does not name it."""
     named = re.compile(rf"(?<![\w]){re.escape(field)}(?![\w])")
     if not named.search(said):
         return None
@@ -64,14 +64,14 @@ def meaning(said: str, field: str) -> Meaning | None:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The words of a refusal, the strictness that the history was made for, and the history."""
+    """The text of a refusal, the strictness of the refused history, and the history."""
 
     said: str
     strictness: Strictness
     messages: Sequence[JsonObject]
 
     def has(self, role: str) -> bool:
-        """Whether a message of that role was sent."""
+        """Whether the request had a message of that role."""
         return any(message["role"] == role for message in self.messages)
 
     @property
@@ -86,11 +86,11 @@ class Refusal:
 
 
 Change = tuple[Strictness, str]
-"""A strictness, and in words what it changes."""
+"""A strictness, and its change in words."""
 
 
 def changes(refusal: Refusal) -> list[Change]:
-    """What the refusal may ask for, the most likely first; empty where it asks for nothing here."""
+    """The possible demands of a refusal, the most likely first."""
     found = [change for read in _READERS if (change := read(refusal)) is not None]
     return found or (_template_changes(refusal) if _TEMPLATE.search(refusal.said) else [])
 
@@ -140,7 +140,7 @@ def _tool_role(refusal: Refusal) -> Change | None:
     if not refusal.has("tool") or not _NO_TOOL_ROLE.search(refusal.said):
         return None
     if re.search(r"after (?:role )?['\"`]?\w+", refusal.said, re.IGNORECASE):
-        return None  # it is about the order
+        return None  # this is about the order
     return replace(refusal.strictness, tools=False), (
         "trying without tools; earlier results are sent as text"
     )
@@ -192,7 +192,7 @@ _THOUGHTS = (*REASONING_FIELDS, "thinking", "thinking_blocks", "reasoning_text")
 
 
 def _reasoning(refusal: Refusal) -> Change | None:
-    """Reasoning that is missing (F22), or fields of it that are not permitted (T29)."""
+    """Reasoning is missing (F22), or fields of it are not permitted (T29)."""
     strictness, said = refusal.strictness, refusal.said
     meanings = {name: meaning(said, name) for name in (*_THOUGHTS, *ECHOED_FIELDS)}
     sent = {
@@ -246,7 +246,7 @@ _NOT_EMPTY = re.compile(
 
 
 def _missing_text(refusal: Refusal) -> Change | None:
-    """The form of a missing text that was refused (T15)."""
+    """The form of a missing text was refused (T15)."""
     textless = any(not message.get("content") for message in refusal.replies)
     if not textless or not _CONTENT.search(refusal.said):
         return None
@@ -265,7 +265,7 @@ _TEMPLATE = re.compile(
 
 
 def _template_changes(refusal: Refusal) -> list[Change]:
-    """What templates of chat models are known to trip over, where their words do not say it."""
+    """Known failures of chat templates whose text does not name the demand."""
     strictness = refusal.strictness
     return [
         (replace(strictness, alternating=True), "the roles are sent alternating"),
@@ -291,4 +291,4 @@ _READERS: tuple[Callable[[Refusal], Change | None], ...] = (
     _order,
     _missing_text,
 )
-"""In the order in which they are asked: those with the most specific words first."""
+"""The readers in their order: those with the most specific texts first."""

@@ -1,8 +1,8 @@
-"""Puts a reply together from the chunks of a stream, or from one whole body. Pure and sync.
+"""Assembles a reply from the chunks of a stream, or from one whole body. Pure and sync.
 
-The faults that it mends are those of real servers (cases T3, T6, T7, T9, T19, T21, T23, T25, T30):
-parallel calls under one index, ids or names that come late, twice or in pieces, errors in
-mid-stream, opaque fields that must go back unchanged.
+It corrects faults of real servers (cases T3, T6, T7, T9, T19, T21, T23, T25, T30): parallel calls
+under one index, ids or names that come late, twice or in parts, errors in the middle of a stream,
+opaque fields that must go back unchanged.
 """
 
 import json
@@ -17,7 +17,7 @@ from treadle.llm.messages import AssistantMessage, ModelReply, ToolCall
 from treadle.llm.usage import read_cost, read_usage
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Names under which servers send reasoning as text; the first that is there is read."""
+"""Names under which servers send reasoning as text. The first existing one is read."""
 
 _OPAQUE_FIELDS = (
     "reasoning_details",
@@ -34,19 +34,19 @@ ECHOED_FIELDS = REASONING_FIELDS + _OPAQUE_FIELDS
 """Fields that go back to the model that sent them."""
 
 _JOINED = {"reasoning.text": "text", "reasoning.summary": "summary"}
-"""Which field of a reasoning detail is text that streams in pieces, by its type."""
+"""The text field of a reasoning detail, which streams in parts, by its type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Text for the person, as it came."""
+    """Text for the person."""
 
     text: str
     reasoning: bool = False
 
 
 class DeltaAssembler:
-    """Fed with the parsed chunks of one reply; `reply` gives the whole when it has ended."""
+    """Takes the parsed chunks of one reply; `reply` returns the whole."""
 
     def __init__(self, endpoint: Endpoint, *, turn: int, tools: frozenset[str]) -> None:
         self._endpoint = endpoint
@@ -61,15 +61,18 @@ class DeltaAssembler:
         self._cost: float | None = None
         self.finish_reason: str | None = None
         self.grown = 0
-        """Pieces of text, of arguments and of opaque fields that came so far."""
+        """The number of parts of text, arguments and opaque fields so far."""
 
     @property
-    def told(self) -> tuple[Usage, float | None]:
-        """The tokens, and the cost in US dollars, that were reported so far."""
+    def reported_usage(self) -> tuple[Usage, float | None]:
+        """The reported tokens and the cost in US dollars so far."""
         return self._usage, self._cost
 
     def feed(self, chunk: object) -> list[Shown]:
-        """What the chunk adds for the person. Raises ProviderError for an error or nonsense."""
+        """The text for the person in a chunk.
+
+        Raises ProviderError for an error or an invalid chunk.
+        """
         if isinstance(chunk, list) and chunk and isinstance(chunk[0], Mapping):
             return [shown for each in chunk for shown in self.feed(each)]
         if not isinstance(chunk, Mapping):
@@ -89,17 +92,17 @@ class DeltaAssembler:
         return shown
 
     def feed_whole(self, body: object) -> list[Shown]:
-        """Like `feed`, for a reply that came as one body; it must hold a choice."""
+        """Like `feed`, for a reply in one body, which must have a choice."""
         shown = self.feed(body)
         if not (isinstance(body, Mapping) and body.get("choices")):
             raise provider_errors.protocol(self._endpoint, "a body without choices", retryable=True)
         return shown
 
     def reply(self, *, done: bool) -> ModelReply:
-        """The complete reply; `done` says that the server marked the end itself.
+        """The complete reply; `done` says that the server marked the end.
 
-        Raises ProviderError when the stream broke off: neither an end mark nor a finish reason
-        came, or nothing at all. Calls that the length limit cut off have half their arguments.
+        Raises ProviderError for an incomplete stream: it has no end mark and no finish reason, or
+        no content. Calls that the length limit truncated have incomplete arguments.
         """
         if self.finish_reason is None and not done:
             raise provider_errors.broken_off(
@@ -127,7 +130,7 @@ class DeltaAssembler:
         return ToolCall(key, call_id, name, arguments, self._endpoint.provider, opaque)
 
     def _choice(self, choice: Mapping[str, object]) -> list[Shown]:
-        self._read_usage(choice.get("usage"))  # Moonshot has it here
+        self._read_usage(choice.get("usage"))  # Moonshot reports it here
         reason = choice.get("finish_reason")
         if reason == "error" or choice.get("error"):
             error = choice.get("error") or {"message": "the reply ended with an error"}
@@ -156,7 +159,7 @@ class DeltaAssembler:
         thoughts = {name: _string(delta.get(name)) for name in REASONING_FIELDS}
         thoughts = {name: text for name, text in thoughts.items() if text}
         for name in thoughts:
-            self._opaque.setdefault(name, None)  # null: the reasoning goes back under this name
+            self._opaque.setdefault(name, None)  # the reasoning goes back under this name
         thought = next(iter(thoughts.values()), "")
         text, thought_parts = _parts(delta.get("content"))
         thought += thought_parts
@@ -172,9 +175,9 @@ class DeltaAssembler:
         return shown
 
     def _read_usage(self, usage: object) -> None:
-        """Later numbers win: some servers send running totals with every chunk.
+        """Later numbers replace earlier ones: some servers send running totals with every chunk.
 
-        A usage of zeros alone counts nothing, so it erases nothing that was counted before.
+        A usage of zeros alone erases nothing.
         """
         if not isinstance(usage, Mapping) or (self._usage.input and not read_usage(usage).input):
             return
@@ -190,7 +193,7 @@ def _string(value: object) -> str:
 
 
 def _parts(content: object) -> tuple[str, str]:
-    """Text and reasoning of a content: a string, or a list of typed parts."""
+    """The text and the reasoning of a content: a string, or a list of typed parts."""
     if isinstance(content, str):
         return content, ""
     text, thought = "", ""
@@ -205,7 +208,7 @@ def _parts(content: object) -> tuple[str, str]:
 
 
 def _join(kept: object, new: object, *, streamed: bool) -> object:
-    """What an opaque field is after another piece of it: lists grow, the rest is replaced."""
+    """An opaque field after another part of it: lists grow, other values are replaced."""
     if not isinstance(new, list):
         return {**kept, **new} if isinstance(kept, dict) and isinstance(new, dict) else new
     joined = list(kept) if isinstance(kept, list) else []
@@ -219,10 +222,10 @@ def _join(kept: object, new: object, *, streamed: bool) -> object:
 
 
 def _same_block(entries: list[object], entry: object) -> int | None:
-    """Where the block stands that this fragment continues: same type, same explicit index.
+    """The position of the block that this fragment continues: same type, same explicit index.
 
-    A signature holds for the whole text of its block, so fragments sent back one by one would be
-    refused (agno-agi/agno#8794).
+    A signature covers the whole text of its block, so a server would refuse separate fragments
+    (agno-agi/agno#8794).
     """
     if not isinstance(entry, Mapping) or _string(entry.get("type")) not in _JOINED:
         return None

@@ -20,7 +20,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The data lines of one event, joined; `event` is its name, usually empty."""
+    """The joined data lines of one event; `event` is its name, usually empty."""
 
     text: str
     event: str = ""
@@ -34,7 +34,7 @@ class Comment:
 
 
 class SseReader:
-    """Fed with bytes as they come, cut anywhere; any cutting gives the same events."""
+    """Takes bytes in parts of any size and returns the same events."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
@@ -92,20 +92,20 @@ class SseReader:
 T = TypeVar("T")
 
 _FIRST_NOTICE = 2.0
-"""Seconds of silence before it is told; a third of the limit when that is less."""
+"""Seconds of silence before the first notice; a third of the limit if that is less."""
 
 _EMPTY_FACTOR = 10
-"""Data that adds nothing to the reply, such as chunks without choices, keep it alive for so many
-limits. Real servers send one or two of them; while they wait they send comments."""
+"""Empty data, such as chunks without choices, extends the wait to this many limits.
+
+Real servers send one or two such chunks; while they wait they send comments.
+"""
 
 
 class IdleWatchdog:
-    """Lets waits pass until `limit` seconds have gone by since the last `data`.
+    """Ends a wait when `limit` seconds have passed since the last data.
 
-    Data that is of no use keeps them alive for ten times as long.
-
-    `waiting` is told the seconds so far, the first time after 2 s (or a third of the limit), then
-    each time that the wait has doubled.
+    Data without use extends the wait to ten limits. `waiting` is called with the seconds so far:
+    first after 2 s (or a third of the limit), then each time that the wait has doubled.
     """
 
     def __init__(
@@ -118,24 +118,24 @@ class IdleWatchdog:
         self._notice = min(_FIRST_NOTICE, limit / 3)
 
     def limit(self, seconds: float) -> None:
-        """From now on wait no longer than `seconds` for data."""
+        """Lower the limit to at most `seconds`."""
         self._limit = min(self._limit, seconds)
 
     @property
     def empty_seconds(self) -> float | None:
-        """How long only data came that was of no use, once that is too long."""
+        """The seconds of only empty data, if they are too many; else None."""
         limit = _EMPTY_FACTOR * self._limit
         return limit if self._clock.monotonic() - self._useful >= limit else None
 
     def data(self, *, useful: bool) -> None:
-        """Data has come, so the time starts again. `useful`: the reply has grown by it."""
+        """Data has come, so the time starts again. `useful` means that the reply has grown."""
         self._since = self._clock.monotonic()
         if useful:
             self._useful = self._since
         self._notice = min(_FIRST_NOTICE, self._limit / 3)
 
     async def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`. Raises TimeoutError, with `work` ended, when the limit is over."""
+        """The result of `work`. Raises TimeoutError, and ends `work`, when the limit has passed."""
         task = asyncio.ensure_future(work)
         try:
             while not task.done():
@@ -158,14 +158,14 @@ class IdleWatchdog:
                 task.cancel()
                 await asyncio.wait({task})
             if not task.cancelled():
-                task.exception()  # seen, also where the waiting itself was cancelled
+                task.exception()  # asyncio logs an exception that nobody reads
 
 
 _END = "[DONE]"
 _SIGNS_OF_LIFE = frozenset({"ping", "keepalive", "keep-alive", "heartbeat"})
-"""Names of events that hold nothing of the reply."""
+"""Names of events that contain no part of a reply."""
 _GRACE = 5.0
-"""Seconds that usage and end mark may take once the finish reason is there."""
+"""Seconds that usage and end mark may take after the finish reason."""
 
 _DRAIN = 0.25
 """Real seconds for the rest of a finished body, so that its connection can be used again."""
@@ -175,10 +175,10 @@ _STREAM_BEGINS = re.compile(rb"\s*(?:\xef\xbb\xbf)?(?:data|event|id|retry)?:")
 
 
 class ReplyReader:
-    """Feeds one response to an assembler. `done` says that the server marked the end itself.
+    """Feeds one response to an assembler. `done` says that the server marked the end.
 
-    The raw lines are read, not the typed stream of the client library: that one drops comments,
-    breaks on data that is no JSON and loses fields that it does not know.
+    It reads raw lines instead of the typed stream of the client library, which drops comments,
+    breaks on data that is not JSON and loses unknown fields.
     """
 
     def __init__(
@@ -190,7 +190,10 @@ class ReplyReader:
         self.done = False
 
     async def read(self, response: Any, *, streamed: bool) -> AsyncIterator[Shown]:
-        """What there is to show, as it comes. A server may stream unasked, or not when asked."""
+        """The text for the person as it comes.
+
+        A server may ignore whether streaming was requested.
+        """
         content_type = str(response.headers.get("content-type", "")).lower()
         if "html" in content_type:
             raise provider_errors.protocol(self._endpoint, f"it answers with {content_type}")
@@ -202,7 +205,7 @@ class ReplyReader:
                 for shown in self._whole(content):
                     yield shown
                 return
-            source = _once(content)  # some proxies send a stream under the type of JSON
+            source = _once(content)  # some proxies send a stream with the type of JSON
         async for shown in self._stream(source):
             yield shown
 
@@ -223,7 +226,7 @@ class ReplyReader:
         await _drain(source)
 
     async def _next_chunk(self, source: AsyncIterator[bytes]) -> bytes | None:
-        """The next bytes. Behind a finish reason any kind of end is as good as a proper one."""
+        """The next bytes. After a finish reason any kind of end is valid."""
         import httpx2
 
         if self._assembler.finish_reason is not None:
@@ -236,7 +239,7 @@ class ReplyReader:
             return None
 
     def _data(self, data: Data, *, cut: bool) -> list[Shown]:
-        """What one event shows. `cut` says that the stream ended before the event did."""
+        """The text of one event. `cut` says that the stream ended within the event."""
         if data.text.strip() == _END:
             self.done = True
             return []
@@ -245,11 +248,11 @@ class ReplyReader:
         try:
             chunk = _parsed(data.text)
         except (ValueError, RecursionError) as error:
-            if "\n" in data.text:  # servers that leave out the blank line between events
+            if "\n" in data.text:  # some servers leave out the blank line between events
                 lines = [Data(line, data.event) for line in data.text.split("\n") if line.strip()]
                 return [shown for line in lines for shown in self._data(line, cut=cut)]
             if cut:
-                return []  # half an event: whether the reply is whole is the assembler's to say
+                return []  # the assembler decides whether the reply is complete
             reason = f"a data line that is not JSON: {provider_errors.quoted(data.text)}"
             raise provider_errors.protocol(self._endpoint, reason) from error
         if data.event == "error":
@@ -271,9 +274,9 @@ class ReplyReader:
 
 
 def _parsed(text: str | bytes) -> Any:
-    """The value of some JSON; null for a number that JSON does not have, as nothing sent on may.
+    """The value of some JSON. A number that JSON does not allow becomes null.
 
-    Raises ValueError, or RecursionError where it is nested too deeply.
+    Raises ValueError, or RecursionError if it is nested too deeply.
     """
     return json.loads(text, parse_constant=lambda _name: None, parse_float=_finite)
 

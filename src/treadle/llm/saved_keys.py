@@ -1,9 +1,9 @@
-"""Keys of providers that were entered once and are kept, each for one provider at one address.
+"""Saved keys of providers, each for one provider at one address.
 
-They are in the system keyring where that works, else in a file that only its owner may read. The
-file also says which keys are in the keyring, so that nobody has to unlock it for a provider that
-has none there. A key is given out for the very address that it was entered for and for no other,
-whatever the settings say by now.
+They are in the system keyring if it works, else in a file that only its owner may read. The file
+also names the providers with keys in the keyring, so that nobody has to unlock it for other
+providers. A key is used only for the address that it was entered for, whatever the settings say
+later.
 """
 
 import json
@@ -23,9 +23,9 @@ from treadle.owner_only import private_folder, refuse_foreign
 from treadle.paths import user_config_dir
 
 FILE_NAME = "providers.key"
-"""Files with this ending are read by no tool, also where a repository holds the folder."""
+"""No tool reads files with this ending, even if a repository contains the folder."""
 SERVICE = "treadle provider keys"
-"""In the keyring: another one than `api_key_keyring` names, so that no setting can name them."""
+"""The service in the keyring. It differs from `api_key_keyring`, so no setting can name it."""
 _FORMAT = 1
 
 Stamp = tuple[int, int, int] | None
@@ -35,7 +35,7 @@ _read: tuple[Path, Stamp, "Mapping[str, SavedKey]"] | None = None
 
 
 class KeyLocation(StrEnum):
-    """Where a kept key is."""
+    """The location of a saved key."""
 
     KEYRING = "keyring"
     FILE = "stored"
@@ -43,7 +43,7 @@ class KeyLocation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SavedKey:
-    """A key for one address. `key` is None where it is in the keyring."""
+    """A key for one address. `key` is None if it is in the keyring."""
 
     base_url: str
     key: str | None = field(repr=False)
@@ -54,12 +54,12 @@ class SavedKey:
 
 
 def path() -> Path:
-    """The file, whether it is there or not."""
+    """The path of the file, which may not exist."""
     return user_config_dir() / FILE_NAME
 
 
 def stamp() -> Stamp:
-    """Something that is another one after each change; None without any kept key. Takes 2 µs."""
+    """A value that differs after each change; None without saved keys. Takes 2 µs."""
     try:
         status = path().stat()
     except OSError:
@@ -68,18 +68,18 @@ def stamp() -> Stamp:
 
 
 def find(provider: str) -> SavedKey | None:
-    """What is kept for a provider, at whichever address. Raises ConfigError."""
+    """The saved key of a provider for any address. Raises ConfigError."""
     return _all().get(provider)
 
 
 def find_for(provider: str, base_url: str) -> SavedKey | None:
-    """What is kept for a provider at this address. Raises ConfigError."""
+    """The saved key of a provider for this address. Raises ConfigError."""
     found = find(provider)
     return found if found is not None and _same(found.base_url, base_url) else None
 
 
 def read_key(provider: str, base_url: str) -> str | None:
-    """The key itself; may wait until the keyring is unlocked, so call it in a thread.
+    """The key itself. It may wait for an unlocked keyring, so call it in a thread.
 
     Raises ConfigError.
     """
@@ -92,7 +92,7 @@ def read_key(provider: str, base_url: str) -> str | None:
 
 
 def save(provider: str, base_url: str, key: str) -> KeyLocation:
-    """Keep a key in the place of the one before; slow as `value`. Raises ConfigError."""
+    """Save a key, or replace the saved one. As slow as `read_key`. Raises ConfigError."""
     secrets.register(key)
     with _writing:
         everything = dict(_all())
@@ -103,7 +103,7 @@ def save(provider: str, base_url: str, key: str) -> KeyLocation:
 
 
 def forget(provider: str) -> bool:
-    """Delete what is kept for a provider; whether there was anything. Raises ConfigError."""
+    """Delete the saved key of a provider; returns whether there was one. Raises ConfigError."""
     with _writing:
         everything = dict(_all())
         found = everything.pop(provider, None)
@@ -116,7 +116,10 @@ def forget(provider: str) -> bool:
 
 
 def register_all() -> None:
-    """Let redaction know the keys in the file; those in a keyring are known from their use on."""
+    """Register the keys in the file for redaction.
+
+    A key in a keyring is registered on first use.
+    """
     for each in _all().values():
         secrets.register(each.key or "")
 
@@ -157,7 +160,7 @@ def _parsed(at: Path) -> dict[str, SavedKey]:
         raise ConfigError(
             f"{at} is not a valid key file.",
             hint="Delete it, and store the keys again with `treadle models key set PROVIDER`.",
-        ) from None  # the cause would show what is in it
+        ) from None  # the cause would show the content
 
 
 def _entry(entry: Mapping[str, object]) -> SavedKey:
@@ -168,7 +171,7 @@ def _entry(entry: Mapping[str, object]) -> SavedKey:
 
 
 def _write(everything: Mapping[str, SavedKey]) -> None:
-    """Put the file in place as a whole, readable for its owner alone from its first byte on."""
+    """Write the whole file. Only its owner can read it from its first byte on."""
     entries = {
         name: {"base_url": each.base_url, **({} if each.key is None else {"key": each.key})}
         for name, each in everything.items()
@@ -195,7 +198,7 @@ def _write(everything: Mapping[str, SavedKey]) -> None:
 
 
 def _into_keyring(provider: str, key: str) -> bool:
-    """Whether the keyring took it: some take everything and keep nothing."""
+    """Whether the keyring stored the key. Some keyrings accept everything and store nothing."""
     try:
         import keyring
     except ImportError:
@@ -215,7 +218,7 @@ def _out_of_keyring(provider: str) -> None:
     try:
         keyring.delete_password(SERVICE, provider)
     except keyring.errors.PasswordDeleteError:
-        return  # it is not there any more
+        return  # it no longer exists
     except keyring.errors.KeyringError as error:
         raise _locked(error) from error
 

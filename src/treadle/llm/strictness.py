@@ -1,4 +1,4 @@
-"""How strict an endpoint is about the history that it is sent."""
+"""The demands of an endpoint on the history that it receives."""
 
 import re
 import string
@@ -11,15 +11,15 @@ from treadle.config.model import ProviderSettings
 
 ALPHANUMERIC = string.ascii_letters + string.digits
 _FILL = 16
-"""Characters of a new id behind its prefix, where the rule leaves the length open."""
+"""Characters of a new id after its prefix, if the rule leaves the length open."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdRule:
-    """Which call ids an endpoint accepts: how they begin, what characters follow, their length.
+    """The call ids that an endpoint accepts: their prefix, their characters, their length.
 
-    The default is what most servers accept. OpenAI's limit is 40 characters, and some models want
-    their own ids back, which hold dots and colons.
+    Most servers accept the default. OpenAI's limit is 40 characters, and some models want their own
+    ids back, which contain dots and colons.
     """
 
     characters: str = ALPHANUMERIC + "_-.:"
@@ -36,7 +36,7 @@ class IdRule:
         )
 
     def new(self, seed: str) -> str:
-        """An id that the endpoint accepts, always the same one for the same seed."""
+        """An id that the endpoint accepts, the same one for the same seed."""
         letters = [each for each in self.characters if each in ALPHANUMERIC]
         letters = letters or list(self.characters)
         prefix = self.prefix or ("call_" if self._has_room_for("call_") else "")
@@ -53,14 +53,14 @@ class IdRule:
 
 
 PLAIN_IDS = IdRule(ALPHANUMERIC + "_-")
-"""Accepted by Anthropic, Bedrock and OpenAI alike."""
+"""Anthropic, Bedrock and OpenAI accept these."""
 
 NINE_LETTERS = IdRule(ALPHANUMERIC, 9, 9)
 """The only form that Mistral accepts."""
 
 
 class MissingText(StrEnum):
-    """What stands for the text of a message that only calls tools."""
+    """The replacement for the text of a message that only calls tools."""
 
     NULL = "null"
     EMPTY = "empty"
@@ -68,24 +68,24 @@ class MissingText(StrEnum):
 
 
 class Reasoning(StrEnum):
-    """What an endpoint wants of the reasoning in earlier replies."""
+    """The demand of an endpoint on the reasoning in earlier replies."""
 
     OWN = "own"
-    """The reasoning of its own model goes back, that of other models does not."""
+    """The reasoning of its own model goes back, and that of other models does not."""
     NEVER = "never"
     """No reasoning goes back."""
     REQUIRED = "required"
-    """Each reply needs the field; a reply without reasoning has it empty."""
+    """Each reply needs the field; it is empty in a reply without reasoning."""
     FILLED = "filled"
     """Each reply needs the field, and it must not be empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strictness:
-    """What an endpoint demands of a history. The default is what the protocol itself demands.
+    """The demands of an endpoint on a history. The default is the protocol itself.
 
-    `alternating` endpoints want the roles user and assistant in turns, and a reply after each tool
-    result. `refused_fields` are names of fields that the endpoint does not accept back.
+    `alternating` endpoints need alternating roles of user and assistant, and a reply after each
+    tool result. `refused_fields` are names of fields that the endpoint does not accept back.
     """
 
     call_ids: IdRule = IdRule()
@@ -106,13 +106,13 @@ _KNOWN = (
     (re.compile(r"(^|\.)mistral\.ai$"), _MISTRAL),
     (re.compile(r"(^|\.)anthropic\.com$"), Strictness(call_ids=PLAIN_IDS)),
 )
-"""Hosts whose strictness is documented by their makers."""
+"""Hosts with documented demands."""
 
 _ID_SETTINGS = {"any": IdRule(), "plain": PLAIN_IDS, "nine": NINE_LETTERS}
 
 
 def strictness_of(base_url: str, settings: ProviderSettings) -> Strictness:
-    """The strictness of an endpoint before it has refused anything: known by host, or set."""
+    """The demands of an endpoint before any refusal: known by host, or set."""
     host = urlsplit(base_url).hostname or ""
     known = next((each for pattern, each in _KNOWN if pattern.search(host)), Strictness())
     said = settings.model_fields_set

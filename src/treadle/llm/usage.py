@@ -11,17 +11,17 @@ from treadle.events.types import Usage
 
 
 class Meaning(Enum):
-    """What a name counts, where that is a part of the input or output."""
+    """The part of input or output that a name counts."""
 
     CACHED = auto()
     CACHE_WRITE = auto()
     CACHE_WRITE_PART = auto()
-    """Written for a certain time; the parts add up to what was written."""
+    """Written for a certain time. The parts add up to the written tokens."""
     REASONING = auto()
     UNKNOWN_CACHE = auto()
-    """About a cache, but not whether it was read or written."""
+    """About a cache, but unclear whether read or written."""
     AUDIO = auto()
-    """Audio has prices of its own, which no list here has."""
+    """Audio has its own prices, which no price list here contains."""
 
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+[a-z]*")
@@ -35,12 +35,12 @@ _WRITES = frozenset({"write", "writes", "written", "creation", "create", "create
 _READS = frozenset({"read", "reads", "hit", "hits", "cached", "input", "prompt", "content"})
 _THOUGHTS = frozenset({"reasoning", "thinking", "thoughts", "thought"})
 _LAST_ONLY = frozenset({"details"})
-"""Words that say what a name is about only where they end it."""
+"""Words that name the subject only at the end."""
 
 
 @lru_cache(maxsize=4_096)
 def meaning_of(name: str) -> Meaning | None:
-    """What a count of that name counts; None for anything that is not such a part."""
+    """The part that a name counts; None for any other name."""
     words = [word.lower() for word in _WORDS.findall(name)]
     said = set(words[:-1]) - _LAST_ONLY | set(words[-1:])
     if said.isdisjoint(_COUNTS) or not said.isdisjoint(_OTHER_UNITS):
@@ -57,7 +57,7 @@ def meaning_of(name: str) -> Meaning | None:
 
 
 def counts_of(values: Mapping[str, Any], prefix: str = "") -> dict[Meaning, int]:
-    """What the numbers in `values` count, also in objects within them; the largest of each."""
+    """The counts in `values`, also in nested objects; the largest of each part."""
     found: dict[Meaning, int] = {}
     parts = 0
     for name, value in values.items():
@@ -75,7 +75,7 @@ def counts_of(values: Mapping[str, Any], prefix: str = "") -> dict[Meaning, int]
 
 
 def completed(usage: Usage, values: Mapping[str, Any]) -> Usage:
-    """`usage` with what `values` count under names that nobody asked for."""
+    """`usage` completed with counts in `values` under other names."""
     if None not in (usage.cached, usage.cache_write, usage.reasoning):
         return usage
     found = counts_of(values, "usage")
@@ -101,9 +101,10 @@ def _counted(name: str, value: Any) -> Meaning | None:
 def with_thoughts(
     given: int | None, answered: int | None, thoughts: int | None, total: int | None
 ) -> int | None:
-    """The output tokens, of which thoughts are a part.
+    """The output tokens, including thoughts.
 
-    Gemini and xAI count thoughts beside the answer: the total says so, or that they are more.
+    Gemini and xAI count thoughts separately from the answer. The total shows it, or the thoughts
+    exceed the answer.
     """
     if answered is None or not thoughts:
         return answered
@@ -112,17 +113,17 @@ def with_thoughts(
 
 
 MOST_TOKENS = 1_000_000_000
-"""More tokens than any call can have: what counts more is no count."""
+"""A limit above the tokens of any call. A larger number is not a count."""
 MOST_DOLLARS = 100_000
-"""More than any call can cost."""
+"""A limit above the cost of any call."""
 
 
 def read_usage(usage: Mapping[str, object]) -> Usage:
-    """What a `usage` object counts; what it does not say is unknown.
+    """The counts of a `usage` object; missing counts are unknown.
 
-    Understood are the names of chat completions, of responses (`input_tokens`) and of Anthropic's,
-    which some OpenAI-compatible servers hand on. Cached tokens are parts of `Usage.input`, so they
-    are added where the server counts them beside it; so are thoughts to `Usage.output`.
+    It reads the names of chat completions, of responses (`input_tokens`) and of Anthropic, which
+    some OpenAI-compatible servers pass on. Cached tokens are part of `Usage.input` and thoughts are
+    part of `Usage.output`, so they are added if the server counts them separately.
     """
     given = _first(usage, "prompt_tokens", "input_tokens")
     answered = _first(usage, "completion_tokens", "output_tokens")
@@ -134,7 +135,7 @@ def read_usage(usage: Mapping[str, object]) -> Usage:
     read = _first(usage, "cache_read_input_tokens")
     created = _first(usage, "cache_creation_input_tokens")
     written = _first(within, "cache_write_tokens", "cache_creation_tokens")
-    # A server that has both forms means the same by both, and counts as OpenAI does.
+    # A server with both forms means the same by both, and counts as OpenAI does.
     if given is not None and inside is None and written is None:
         given += _beside(usage, given, answered, (read or 0) + (created or 0))
     known = Usage(
@@ -150,14 +151,14 @@ def read_usage(usage: Mapping[str, object]) -> Usage:
 
 
 def read_cost(value: object) -> float | None:
-    """A cost in US dollars; None for what cannot be one."""
+    """A cost in US dollars; None for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value <= MOST_DOLLARS else None  # which NaN is not
+    return float(value) if 0 <= value <= MOST_DOLLARS else None  # false for NaN
 
 
 def _beside(usage: Mapping[str, object], given: int, answered: int | None, cache: int) -> int:
-    """How many of the cached tokens are not in `given`: all, unless the sums say otherwise."""
+    """The cached tokens that are not in `given`: all of them, unless the sums say otherwise."""
     total = _first(usage, "total_tokens")
     within = total is not None and total == given + (answered or 0) and cache <= given
     return 0 if within and "prompt_tokens" in usage else cache
@@ -169,7 +170,7 @@ def _details(usage: Mapping[str, object], *names: str) -> Mapping[str, object]:
 
 
 def _first(source: Mapping[str, object], *names: str) -> int | None:
-    """The first of these that is a count."""
+    """The first of these values that is a count."""
     for name in names:
         value = source.get(name)
         if isinstance(value, float) and value.is_integer():

@@ -1,8 +1,7 @@
-"""Makes any history valid for one endpoint, whatever the conversation went through.
+"""Makes any history valid for one endpoint.
 
-A history may have been cut, cancelled, steered, resumed, or begun by another model. `valid_history`
-applies small steps, each of which puts one demand in order and leaves the others alone. Applying it
-twice changes nothing more.
+A history may be cut, cancelled, steered, resumed, or begun by another model. `valid_history`
+applies small steps, each of which meets one demand. A second application changes nothing.
 """
 
 import json
@@ -32,24 +31,24 @@ CLOSED = json.dumps(
         "effect": "unknown",
     }
 )
-"""The result of a call that was never answered."""
+"""The result of a call without an answer."""
 
 NO_OUTPUT = "(no output)"
-"""Stands for an empty result, which several endpoints refuse."""
+"""Replaces an empty result, which several endpoints refuse."""
 
 NOTED = "Noted."
-"""A reply of ours between a tool result and the next message of the user."""
+"""A reply of Treadle between a tool result and the next message of the user."""
 
 CONTINUE = "Continue."
-"""A message of ours where an endpoint wants one of the user."""
+"""A message of Treadle where an endpoint needs a message of the user."""
 
 NO_REASONING = "(not recorded)"
-"""Stands for reasoning that an endpoint wants and that no longer exists."""
+"""Replaces reasoning that an endpoint needs and that no longer exists."""
 
 SIGNATURE: Mapping[str, object] = {
     "google": {"thought_signature": "skip_thought_signature_validator"}
 }
-"""What Gemini documents for a call whose signature is unknown, since another model made it."""
+"""The documented signature of Gemini for a call of another model."""
 
 _NAME_LIMIT = 64
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
@@ -57,7 +56,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The target of a history: whose model it is, and how strict its endpoint is."""
+    """The target of a history: its model, and the demands of its endpoint."""
 
     provider: str
     model: str
@@ -67,8 +66,8 @@ class Dialect:
 def valid_history(messages: Sequence[Message], dialect: Dialect) -> list[Message]:
     """`messages` as system, user, assistant and tool messages that the endpoint accepts.
 
-    Nothing is lost but empty messages, results without a call, second results of a call, and what
-    belongs to another model or is refused.
+    Only empty messages, results without a call, second results of a call, and refused or foreign
+    fields are lost.
     """
     strictness = dialect.strictness
     history = [_encodable(message) for message in messages]
@@ -80,7 +79,7 @@ def valid_history(messages: Sequence[Message], dialect: Dialect) -> list[Message
         history = _named(history)
         history = _with_valid_ids(history, strictness)
     else:
-        history = _told(history)
+        history = _flat(history)
     history = _in_order(_joined(history), strictness)
     return [_reasoned(message, dialect) for message in history]
 
@@ -118,9 +117,9 @@ def _utf8(text: str) -> str:
 
 
 def _said(history: Sequence[Message], strictness: Strictness) -> list[Message]:
-    """One leading system message; notes and further system messages as text of the user.
+    """One leading system message, and notes and other system messages as text of the user.
 
-    Retrieved context is fenced: it is text of the repository, and must not speak as the person.
+    Retrieved context is fenced, since text of the repository must not pass for the person.
     """
     first = next((m for m in history if isinstance(m, SystemMessage)), None)
     system: list[Message] = []
@@ -133,7 +132,7 @@ def _said(history: Sequence[Message], strictness: Strictness) -> list[Message]:
 
 
 def _as_user(message: Message) -> Message:
-    """A message that is said in the role of the user, as such; any other one as it is."""
+    """A system message or note as a user message; any other message unchanged."""
     match message:
         case UserMessage(text=text, context=context):
             fenced = verbatim(context, "context of this message") if context.strip() else ""
@@ -145,7 +144,7 @@ def _as_user(message: Message) -> Message:
 
 
 def _paired(history: Sequence[Message]) -> list[Message]:
-    """Each reply with calls is followed by one result for each of them, and by no other result."""
+    """Each reply with calls, followed by exactly one result for each call."""
     paired: list[Message] = []
     for place, message in enumerate(history):
         if isinstance(message, AssistantMessage):
@@ -165,7 +164,7 @@ def _paired(history: Sequence[Message]) -> list[Message]:
 def _results(history: Sequence[Message], place: int) -> dict[CallKey, str]:
     """The results of the reply at `place`: up to the next reply with calls, the first of each key.
 
-    Keys repeat from one user message to the next, so nothing behind that reply can belong here.
+    Keys may repeat after a user message, so later results do not belong to this reply.
     """
     results: dict[CallKey, str] = {}
     for later in range(place + 1, len(history)):
@@ -180,7 +179,7 @@ def _results(history: Sequence[Message], place: int) -> dict[CallKey, str]:
 def with_results(
     history: Sequence[Message],
 ) -> Iterable[tuple[Message, list[tuple[ToolCall, ToolMessage]]]]:
-    """Each message of a paired history but its results, with its calls and their results."""
+    """Each message of a paired history except results, with its calls and their results."""
     place = 0
     while place < len(history):
         message = history[place]
@@ -192,7 +191,7 @@ def with_results(
 
 
 def _one_call_each(history: Sequence[Message]) -> list[Message]:
-    """Replies with several calls, told one after another; what goes back stays with the first."""
+    """Replies with several calls as one reply for each call. Opaque fields stay with the first."""
     split: list[Message] = []
     for message, answered in with_results(history):
         if not isinstance(message, AssistantMessage) or not answered:
@@ -231,7 +230,7 @@ def _json_object(text: str) -> str:
     if not text.strip():
         return "{}"
     written = text
-    for strict in (True, False):  # a line break inside a text is no JSON, though a tool took it
+    for strict in (True, False):  # an unescaped line break is not JSON, although a tool accepts it
         try:
             value = json.loads(text, strict=strict, parse_constant=_refuse)
             if isinstance(value, str):
@@ -248,14 +247,14 @@ def _refuse(name: str) -> None:
 
 
 _MOST_ATTEMPTS = 100
-"""New ids that are tried for a call. A refusal of an endpoint may state a rule that few ids fit."""
+"""New ids that are tried for a call. A refusal may state a rule that few ids fit."""
 
 
 def _with_valid_ids(history: Sequence[Message], strictness: Strictness) -> list[Message]:
     """Calls with ids that the endpoint accepts and that are unique in the history.
 
-    An id stays as it is where it can. A new one depends on the call alone, not on how much of the
-    history is sent, so that a provider's cache of the beginning stays valid.
+    An id stays unchanged if possible. A new id depends on the call alone and not on the length of
+    the history, so a provider's cache of the beginning stays valid.
     """
     rule, used = strictness.call_ids, set[str]()
     taken = {c.call_id for m in history if isinstance(m, AssistantMessage) for c in m.calls}
@@ -281,27 +280,27 @@ def _with_valid_ids(history: Sequence[Message], strictness: Strictness) -> list[
     ]
 
 
-def _told(history: Sequence[Message]) -> list[Message]:
-    """Calls and their results told as text of the user, for a model without tools.
+def _flat(history: Sequence[Message]) -> list[Message]:
+    """Calls and their results as text of the user, for a model without tools.
 
-    The arguments are inside the fence too: a model may have copied them from what it read.
+    The arguments are inside the fence too: a model may have copied them from other text.
     """
-    told: list[Message] = []
+    flat: list[Message] = []
     for message, answered in with_results(history):
         if not isinstance(message, AssistantMessage):
-            told.append(message)
+            flat.append(message)
             continue
         if message.text:
-            told.append(replace(message, calls=()))
+            flat.append(replace(message, calls=()))
         for call, result in answered:
             name = _NOT_IN_NAMES.sub("_", call.name)[:_NAME_LIMIT] or "unnamed"
             content = f"{_json_object(call.arguments)}\n{result.content}"
-            told.append(UserMessage(f"Result of {name}:\n{verbatim(content, 'call and result')}"))
-    return told
+            flat.append(UserMessage(f"Result of {name}:\n{verbatim(content, 'call and result')}"))
+    return flat
 
 
 def _reasoned(message: Message, dialect: Dialect) -> Message:
-    """A reply with the reasoning and the opaque fields that the endpoint wants of it."""
+    """A reply with the reasoning and the opaque fields that the endpoint needs."""
     if not isinstance(message, AssistantMessage):
         return message
     strictness = dialect.strictness
@@ -332,7 +331,7 @@ def _reasoned(message: Message, dialect: Dialect) -> Message:
 
 
 def _signed(call: ToolCall, strictness: Strictness, *, own: bool, first: bool) -> ToolCall:
-    """A call with the opaque fields that go back with it; only a first call needs a signature."""
+    """A call with the opaque fields that go back with it. Only a first call needs a signature."""
     fields = _object(call.opaque) if own else {}
     fields = {n: v for n, v in fields.items() if n not in strictness.refused_fields}
     if strictness.call_signatures and first:
@@ -346,7 +345,7 @@ def _object(text: str | None) -> dict[str, object]:
 
 
 def _joined(history: Sequence[Message]) -> list[Message]:
-    """Neighbouring messages of the user as one: templates of several servers refuse two."""
+    """Adjacent messages of the user as one message: templates of several servers refuse two."""
     joined: list[Message] = []
     for message in history:
         last = joined[-1] if joined else None
@@ -358,7 +357,7 @@ def _joined(history: Sequence[Message]) -> list[Message]:
 
 
 def _in_order(history: Sequence[Message], strictness: Strictness) -> list[Message]:
-    """The user or a tool has the last word; the roles alternate where the endpoint wants it."""
+    """The history ends with the user or a tool, and roles alternate if the endpoint needs it."""
     ordered: list[Message] = []
     for message in history:
         if strictness.alternating:
@@ -370,7 +369,7 @@ def _in_order(history: Sequence[Message], strictness: Strictness) -> list[Messag
 
 
 def _between(before: Message | None, message: Message) -> list[Message]:
-    """What has to stand between two messages so that the roles alternate."""
+    """The messages between two messages that make the roles alternate."""
     match before, message:
         case ToolMessage(), UserMessage():
             return [AssistantMessage(NOTED)]

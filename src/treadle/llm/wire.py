@@ -1,6 +1,6 @@
 """A valid history as OpenAI chat messages.
 
-`valid_history` puts the messages in order; here each of them becomes one message of the wire.
+`valid_history` orders the messages. Here each of them becomes one message on the wire.
 """
 
 import json
@@ -26,7 +26,7 @@ _MISSING_TEXT = {MissingText.NULL: None, MissingText.EMPTY: "", MissingText.FILL
 
 
 def encode(messages: Sequence[Message], dialect: Dialect) -> list[WireMessage]:
-    """The messages for a request that may offer tools."""
+    """The messages of a request that may offer tools."""
     wire: list[WireMessage] = []
     for message, answered in with_results(valid_history(messages, dialect)):
         match message:
@@ -43,7 +43,7 @@ def encode(messages: Sequence[Message], dialect: Dialect) -> list[WireMessage]:
 
 
 def encode_flat(messages: Sequence[Message], dialect: Dialect | None = None) -> list[WireMessage]:
-    """The messages for a model without tools: calls and results told as text."""
+    """The messages for a model without tools: calls and results as text."""
     dialect = dialect or Dialect("", "")
     return encode(messages, replace(dialect, strictness=replace(dialect.strictness, tools=False)))
 
@@ -67,7 +67,7 @@ def _assistant(message: AssistantMessage, strictness: Strictness) -> WireMessage
     missing = _MISSING_TEXT[strictness.missing_text]
     wire: WireMessage = {"role": "assistant", "content": message.text or missing}
     for name, value in _object(message.opaque).items():
-        # A null stands for the reasoning text, which is kept once, whatever its field is called.
+        # null represents the reasoning text, which is stored once for any field name
         wire[name] = message.reasoning if name in REASONING_FIELDS and value is None else value
     if message.calls:
         wire["tool_calls"] = [_call(call) for call in message.calls]

@@ -178,8 +178,8 @@ def build_prompt(
         )
     reason = f"{', '.join(fitter.changes)}, to fit {budget:,} tokens" if fitter.changes else None
     if history and isinstance(first := history[0], NoteMessage) and first.covers:
-        told = f"a summary replaces the first {first.covers} messages of the conversation"
-        reason = f"{told}; {reason}" if reason else told
+        replaced = f"a summary replaces the first {first.covers} messages of the conversation"
+        reason = f"{replaced}; {reason}" if reason else replaced
     return Prompt(
         fitter.messages(), estimated, budget, fitter.left_out, reason, unscaled, fitter.room()
     )

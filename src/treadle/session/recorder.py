@@ -141,10 +141,10 @@ class RecordingModel:
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
         """See `ChatModel.complete`. An interrupted request is recorded up to its end."""
-        told = _Told(observer)
+        notified = _RecordingObserver(observer)
         end: Json = {"interrupted": True}
         try:
-            reply = await self._model.complete(request, told)
+            reply = await self._model.complete(request, notified)
             end = {"reply": reply_json(reply)}
         except ModelReplacedError:
             end = {"replaced": True}
@@ -153,13 +153,13 @@ class RecordingModel:
             end = {"error": _error_json(error)}
             raise
         finally:
-            self._write(request, told.lines, end)
+            self._write(request, notified.lines, end)
         return reply
 
     async def close(self) -> None:
         await self._model.close()
 
-    def _write(self, request: ChatRequest, told: list[Json], end: Json) -> None:
+    def _write(self, request: ChatRequest, notified: list[Json], end: Json) -> None:
         """Write one exchange, with the messages that the previous request did not have."""
         whole = request_json(request)
         messages = whole["messages"]
@@ -173,11 +173,11 @@ class RecordingModel:
         model = model_json(self._model)
         self._writer.write(
             "exchange",
-            {"request": asked, "told": told, "model": model, **end},
+            {"request": asked, "told": notified, "model": model, **end},
         )
 
 
-class _Told:
+class _RecordingObserver:
     """An observer that forwards its events and stores them as JSON."""
 
     def __init__(self, observer: ModelObserver) -> None:

@@ -124,8 +124,8 @@ class ReplayModel:
         try:
             reply = _reply(exchange["reply"]) if "reply" in exchange else None
             failed = _error(exchange.get("error"))
-            for told in exchange["told"]:
-                await _tell(observer, told, reply)
+            for notified in exchange["told"]:
+                await _notify(observer, notified, reply)
             self._state = exchange["model"]
         except MALFORMED as error:
             raise UsageError(
@@ -236,8 +236,8 @@ def _retrieval(event: Json) -> RetrievalFinished:
     return RetrievalFinished(**{**event, **ids, "key": key, "sources": sources})
 
 
-async def _tell(observer: ModelObserver, told: Json, reply: ModelReply | None) -> None:
-    ((kind, value),) = told.items()
+async def _notify(observer: ModelObserver, notified: Json, reply: ModelReply | None) -> None:
+    ((kind, value),) = notified.items()
     match kind:
         case "started":
             operation = UUID(value["operation_id"])
