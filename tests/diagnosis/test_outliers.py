@@ -18,7 +18,7 @@ from treadle.diagnosis.outliers import (
 )
 from treadle.diagnosis.report import analyse
 from treadle.diagnosis.span_times import self_times
-from treadle.toolbox.traces.outlying import outlying
+from treadle.toolbox.traces.outlier_rows import outlier_rows
 from treadle.traces.query import Query
 
 
@@ -71,7 +71,7 @@ def test_report_and_tool_name_the_same_slow_span(tmp_path: Path) -> None:
     spans.append(tool("slow", "fine", at=401, ms=4_990, parent_id="parent"))
     with stored(tmp_path, spans) as store:
         report = analyse(store, Query(), now_us=spans[-1].start_us)
-        rows = outlying(store, Query(), store.summary(Query()))
+        rows = outlier_rows(store, Query(), store.summary(Query()))
     table = next(each for each in report.tables if "far longer" in each.title)
     assert [row[1] for row in table.rows] == [4_990 * MS]
     assert [(row.span_id, row.duration_ms) for row in rows] == [("slow", 4_990)]

@@ -9,7 +9,7 @@ from treadle.diagnosis.findings import findings
 from treadle.diagnosis.repeated_failures import repeated_failures
 from treadle.diagnosis.report import analyse
 from treadle.spans.span import Span
-from treadle.toolbox.traces.faulty import taken_apart
+from treadle.toolbox.traces.fault_rows import fault_rows
 from treadle.traces.query import Query
 
 
@@ -24,7 +24,7 @@ def test_report_and_tool_count_the_same_failures(tmp_path: Path) -> None:
     spans += [_failed("once", "the host refused", at=20)]
     with stored(tmp_path, spans) as store:
         report = analyse(store, Query(), now_us=BEGIN)
-        rows = taken_apart(store, findings(store)).repeated
+        rows = fault_rows(store, findings(store)).repeated
     assert [(each.name, len(each.spans)) for each in report.repeated] == [
         ("get_order", 4),
         ("get_order", 3),

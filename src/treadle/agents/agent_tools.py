@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from treadle.agents.definitions import CALL, FINAL, Agent
-from treadle.diagnosis.report.quote_verification import SpanSource, VerifiedAnswer, verify_answer
+from treadle.diagnosis.quote_verification import SpanSource, VerifiedAnswer, verify_answer
 from treadle.events.types import ErrorKind, StopReason, ToolView
 from treadle.session import SessionOutcome
 from treadle.tools.contract import Arguments, Result, Tool, ToolClass, ToolContext, ToolError

@@ -11,7 +11,7 @@ from treadle.agents.definitions import CALL, EVERY_TOOL, FINAL, Agent, AgentLimi
 from treadle.agents.page_context import PageContext
 from treadle.clock import Clock, SystemClock
 from treadle.config.model import HistorySettings, LimitSettings, ToolSettings
-from treadle.diagnosis.report.quote_verification import SpanSource, verify_answer
+from treadle.diagnosis.quote_verification import SpanSource, verify_answer
 from treadle.errors import ConfigError, NotFoundError
 from treadle.events.types import CallKey
 from treadle.ids import new_id

@@ -12,7 +12,7 @@ from treadle.traces.query.conditions import Field, GroupBy, Query, Rows, any_of
 
 if TYPE_CHECKING:
     from treadle.experiments.recorded_calls import RecordedCalls
-    from treadle.toolbox.traces import TraceReading
+    from treadle.toolbox.traces import TraceReader
     from treadle.traces.query.pages import Page, Part
     from treadle.traces.store.examinations import Examinations, SpanExaminer
     from treadle.traces.store.results import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         ThreadSummary,
     )
 
-    class Recorded(TraceReading, RecordedCalls, Protocol):
+    class Recorded(TraceReader, RecordedCalls, Protocol):
         """The records that the tools of traces and experiments read."""
 
 
@@ -117,7 +117,7 @@ class OfRepository:
         return self._reader.examinations(query & self._only, examiners=examiners)
 
     def span(self, trace_id: str, span_id: str) -> Span | None:
-        """See `TraceReading`. None also for a span of another repository."""
+        """See `TraceReader`. None also for a span of another repository."""
         named = (any_of(Field.TRACE, [trace_id]), any_of(Field.SPAN, [span_id]))
         found = self.spans(Query(named), limit=1).data
         return self._reader.span(trace_id, span_id) if found else None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from treadle.edits.service import Edits
     from treadle.experiments.service import Experiments
     from treadle.llm.chat_model import ChatModel
-    from treadle.toolbox.traces import TraceReading
+    from treadle.toolbox.traces import TraceReader
     from treadle.tools.registry import AnyTool, Registry
     from treadle.ui.service import Ui
 
@@ -43,7 +43,7 @@ def preview_proposal(edits: "Edits", reference: str) -> Mapping[str, bytes | Non
 
 
 def analyst_tools(
-    traces: "TraceReading", experiments: "Experiments", ui: "Ui", settings: "Settings"
+    traces: "TraceReader", experiments: "Experiments", ui: "Ui", settings: "Settings"
 ) -> "list[AnyTool]":
     """The tools that read `traces`, run experiments and control the pages of `ui`."""
     from treadle.diagnosis.detectors import Rule

@@ -9,10 +9,10 @@ from importlib import resources
 
 from treadle import __version__, diagnosis
 from treadle.diagnosis import detectors
-from treadle.diagnosis.detectors import Examined, Finding, Layer, Rule
-from treadle.diagnosis.detectors.detecting import gather_worst
-from treadle.diagnosis.detectors.examined import decode, encode
-from treadle.diagnosis.detectors.examining import Examiner
+from treadle.diagnosis.detectors import Finding, Layer, Rule, SpanExamination
+from treadle.diagnosis.detectors.detection import gather_worst
+from treadle.diagnosis.detectors.examination import decode, encode
+from treadle.diagnosis.detectors.examiner import Examiner
 from treadle.diagnosis.evidence import SpanReference
 from treadle.spans.span import Span
 from treadle.traces.query.conditions import Query
@@ -46,7 +46,9 @@ def findings(
     """The findings of the spans that match, each at its first occurrence among them."""
     found = reader.examinations(query, examiners=examiners(rules))
     examined = (
-        Examined(SpanReference(each.trace_id, each.span_id), each.start_us, *decode(each.result))
+        SpanExamination(
+            SpanReference(each.trace_id, each.span_id), each.start_us, *decode(each.result)
+        )
         for each in found.data
     )
     total, data = gather_worst(examined, limit)

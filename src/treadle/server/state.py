@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection
 
 from treadle.app.agents import AgentService
 from treadle.app.application import NO_TRACES, App, open_app
-from treadle.app.examining import ActiveRequests, examined, rules_of
+from treadle.app.background_examination import ActiveRequests, examined, rules_of
 from treadle.app.index_refresh import refresh_in_background
 from treadle.app.stores import experiments_path
 from treadle.clock import SystemClock

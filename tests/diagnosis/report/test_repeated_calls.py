@@ -1,11 +1,11 @@
 """Calls that are made again and again."""
 
 from tests.diagnosis.report.spans import span
-from treadle.diagnosis.report.loops import Call, Manner, repeated_calls
+from treadle.diagnosis.report.behaviour_suspects import Call, RepeatReason, repeated_calls
 from treadle.spans.span import Span
 
 
-def _calls(answers: list[tuple[str, bool]]) -> Manner | None:
+def _calls(answers: list[tuple[str, bool]]) -> RepeatReason | None:
     spans = [span(str(number), at=number) for number in range(len(answers))]
 
     def call_of(each: Span) -> Call:
@@ -16,9 +16,9 @@ def _calls(answers: list[tuple[str, bool]]) -> Manner | None:
 
 
 def test_loops_retries_and_polling_differ() -> None:
-    assert _calls([("a", False)] * 4) is Manner.LOOP
-    assert _calls([("x", True), ("y", True), ("a", False)]) is Manner.RETRIES
-    assert _calls([("1", False), ("2", False), ("3", False), ("4", False)]) is Manner.POLLING
+    assert _calls([("a", False)] * 4) is RepeatReason.LOOP
+    assert _calls([("x", True), ("y", True), ("a", False)]) is RepeatReason.RETRIES
+    assert _calls([("1", False), ("2", False), ("3", False), ("4", False)]) is RepeatReason.POLLING
     assert _calls([("a", False)] * 2) is None
 
 

@@ -19,7 +19,7 @@ from treadle.spans.recorder import Recorder
 from treadle.spans.span import SpanKind
 from treadle.tokens import estimate
 from treadle.toolbox.traces import trace_tools
-from treadle.toolbox.traces.verdict_cache import KEPT_SECONDS
+from treadle.toolbox.traces.verdicts import KEPT_SECONDS
 from treadle.tools.executor import ToolExecutor
 from treadle.tools.registry import Registry
 

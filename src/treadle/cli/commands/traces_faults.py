@@ -35,7 +35,7 @@ def configure(actions: Actions) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the findings with their places, the worst first."""
-    from treadle.app.examining import rules_of
+    from treadle.app.background_examination import rules_of
     from treadle.config.loader import load
     from treadle.diagnosis.detectors import Severity
     from treadle.diagnosis.findings import findings

@@ -70,7 +70,7 @@ class Kind(StrEnum):
     """A call whose result is missing from the history that holds it."""
     DENIED = "denied"
     """A rule or a person did not allow a call."""
-    # The words of anchored patterns, as the earlier system named them.
+    # The words of line_shapes_of patterns, as the earlier system named them.
     ERROR = "error"
     FAILED_TO = "failed to"
     UNAUTHORIZED = "unauthorized"
@@ -119,3 +119,35 @@ class Finding:
         """Such as "also in 3 later requests"; empty when no later one repeats it."""
         number = len(self.also_in)
         return f"also in {number} later request{'s'[: number != 1]}" if number else ""
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a list that is written as text."""
+    return frozenset(text.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    """The name of a detector, and the version of what it looks for."""
+
+    name: str
+    version: int
+    layer: Layer
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Something found in a text: characters `start` to `end` of what stands at `path`.
+
+    `end` None is the end of the text.
+    """
+
+    detector: Detector
+    kind: Kind
+    severity: Severity
+    confidence: float
+    message: str
+    path: str
+    start: int = 0
+    end: int | None = None
+    count: int = 1

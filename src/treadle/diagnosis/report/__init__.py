@@ -1,17 +1,7 @@
 """Figures and causes out of recorded spans: pure, spans in, statements out."""
 
-from treadle.diagnosis.report.material import MOST_READ, AnalysisReader
-from treadle.diagnosis.report.quote_verification import (
-    Verified,
-    VerifiedAnswer,
-    verify,
-    verify_answer,
-    verify_findings,
-    verify_suspects,
-)
-from treadle.diagnosis.report.rendering import render, render_within
-from treadle.diagnosis.report.report import MOST_ISSUES, analyse
-from treadle.diagnosis.report.results import (
+from treadle.diagnosis.report.markdown import render, render_within
+from treadle.diagnosis.report.model import (
     Cause,
     Figure,
     Focus,
@@ -20,6 +10,8 @@ from treadle.diagnosis.report.results import (
     Table,
     Unit,
 )
+from treadle.diagnosis.report.report import MOST_ISSUES, analyse
+from treadle.diagnosis.report.span_set import MOST_READ, AnalysisReader
 
 __all__ = [
     "MOST_ISSUES",
@@ -32,13 +24,7 @@ __all__ = [
     "Suspect",
     "Table",
     "Unit",
-    "Verified",
-    "VerifiedAnswer",
     "analyse",
     "render",
     "render_within",
-    "verify",
-    "verify_answer",
-    "verify_findings",
-    "verify_suspects",
 ]

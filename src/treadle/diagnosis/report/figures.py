@@ -2,16 +2,64 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from treadle.diagnosis.report.behaviour import loops_of
-from treadle.diagnosis.report.efficiency import efficiency
-from treadle.diagnosis.report.material import Material
-from treadle.diagnosis.report.results import Figure, Focus, Table, Unit, Value
-from treadle.diagnosis.report.spending import slow_spans_of
+from treadle.diagnosis.report.behaviour_suspects import loops_of
+from treadle.diagnosis.report.cost_suspects import slow_spans_of
+from treadle.diagnosis.report.model import Figure, Focus, Table, Unit, Value
+from treadle.diagnosis.report.span_set import SpanSet
 from treadle.diagnosis.span_times import critical_path, reference
+from treadle.spans.span import SpanStatus
 from treadle.traces.query.conditions import Query
 from treadle.traces.store.protocol import SpanReader
-from treadle.traces.store.results import ListedSpan, Percentiles, Summary
+from treadle.traces.store.results import ListedSpan, Percentiles, RunSummary, Summary
+
+MOST_RUNS = 5_000
+"""Runs that are counted, the newest."""
+_PAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """Shares are 0 to 1, money US dollars; None where nobody knows, or nothing was counted.
+
+    `runs` were counted, `successful` of these ended well. The cost of those that did not is part
+    of what a successful one costs.
+    """
+
+    runs: int
+    successful: int
+    cost_per_successful_run: float | None
+    cache_hit_rate: float | None
+    """Tokens that were read from caches, of all that went in."""
+
+
+def efficiency(reader: SpanReader, query: Query, figures: Summary) -> Efficiency:
+    """The efficiency of the runs of a question, whose figures are given."""
+    runs = _runs(reader, query)
+    successful = sum(run.status is SpanStatus.OK for run in runs)
+    costs = [run.sums.totals.cost for run in runs if run.sums.totals.cost is not None]
+    tokens = figures.sums.totals.tokens
+    return Efficiency(
+        runs=len(runs),
+        successful=successful,
+        cost_per_successful_run=sum(costs) / successful if costs and successful else None,
+        # Nothing cached at all is what is not told, too.
+        cache_hit_rate=tokens.cached / tokens.input if tokens.cached and tokens.input else None,
+    )
+
+
+def _runs(reader: SpanReader, query: Query) -> list[RunSummary]:
+    found: list[RunSummary] = []
+    cursor: str | None = None
+    while len(found) < MOST_RUNS:
+        page = reader.runs(query, limit=_PAGE, cursor=cursor)
+        found += page.data
+        cursor = page.pagination.next_cursor
+        if cursor is None:
+            break
+    return found[:MOST_RUNS]
+
 
 MOST_ROWS = 20
 
@@ -64,7 +112,7 @@ def _taken(name: str, latency: Percentiles) -> Iterator[Figure]:
         yield Figure(f"{name}{percent}", value, Unit.MICROSECONDS, latency.n)
 
 
-def tables_of(summary: Summary, material: Material, focus: Focus) -> tuple[Table, ...]:
+def tables_of(summary: Summary, material: SpanSet, focus: Focus) -> tuple[Table, ...]:
     """The breakdown, with what was asked for first."""
     time = (_waited(material), _own(material), _unusual(material))
     money = (_models(summary),)
@@ -93,7 +141,7 @@ def _table(
     )
 
 
-def _waited(material: Material) -> Table:
+def _waited(material: SpanSet) -> Table:
     """What the longest trace waited for."""
     walls = material.wall_us
     longest = max(walls, key=lambda trace: (walls[trace], trace), default=None)
@@ -110,7 +158,7 @@ def _waited(material: Material) -> Table:
     )
 
 
-def _own(material: Material) -> Table:
+def _own(material: SpanSet) -> Table:
     """Own time by name."""
     sums: dict[str, list[int]] = defaultdict(list)
     for key, own in material.own_us.items():
@@ -132,7 +180,7 @@ def _own(material: Material) -> Table:
     )
 
 
-def _unusual(material: Material) -> Table:
+def _unusual(material: SpanSet) -> Table:
     """Spans that took far longer than similar spans."""
     rows: list[tuple[Value, ...]] = [
         (
@@ -155,7 +203,7 @@ def _unusual(material: Material) -> Table:
     )
 
 
-def _repeats(material: Material) -> Table:
+def _repeats(material: SpanSet) -> Table:
     """The same call again and again."""
     rows: list[tuple[Value, ...]] = [
         (_first(loop.calls).name, loop.count, loop.manner.value, loop.needless_us)

@@ -13,11 +13,11 @@ from treadle.toolbox.traces.fetch_spans_summary import FetchSpansSummary
 from treadle.toolbox.traces.get_run_details import GetRunDetails
 from treadle.toolbox.traces.get_span_content import GetSpanContent
 from treadle.toolbox.traces.list_labels import ListLabels
-from treadle.toolbox.traces.reading import TraceReading
 from treadle.toolbox.traces.search_spans import SearchSpans
+from treadle.toolbox.traces.trace_tool import TraceReader
 from treadle.tools.contract import Tool
 
-__all__ = ["ANALYST_TOOLS", "TraceReading", "trace_tools"]
+__all__ = ["ANALYST_TOOLS", "TraceReader", "trace_tools"]
 
 ANALYST_TOOLS = frozenset(
     {
@@ -36,7 +36,7 @@ ANALYST_TOOLS = frozenset(
 
 
 def trace_tools(
-    reader: TraceReading,
+    reader: TraceReader,
     *,
     rules: Sequence[Rule] = (),
     connect: Callable[[], Awaitable[ChatModel]] | None = None,

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from treadle.diagnosis.detectors import Finding, Rule, detect
 from treadle.diagnosis.evidence import SpanReference
-from treadle.diagnosis.report.results import Focus
+from treadle.diagnosis.report.model import Focus
 from treadle.errors import TreadleError
 from treadle.events.types import Purpose, ToolView
 from treadle.llm.chat_model import ChatModel, ModelReplacedError
@@ -19,13 +19,20 @@ from treadle.spans.span import Span
 from treadle.tokens import estimate
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
-from treadle.toolbox.traces import judging
-from treadle.toolbox.traces.filling import Counts, filled, left_out
-from treadle.toolbox.traces.issues import Issue, issue
-from treadle.toolbox.traces.reading import TraceReading
-from treadle.toolbox.traces.results import Told, TraceResult, TraceTool
-from treadle.toolbox.traces.scope import as_list
-from treadle.toolbox.traces.verdict_cache import VerdictCache
+from treadle.toolbox.traces.fault_rows import Issue, issue
+from treadle.toolbox.traces.pages import Counts, filled, left_out
+from treadle.toolbox.traces.span_filters import as_list
+from treadle.toolbox.traces.trace_tool import AnswerPart, TraceReader, TraceResult, TraceTool
+from treadle.toolbox.traces.verdicts import (
+    MOST_OUTPUT_TOKENS,
+    REQUEST_VERSION,
+    QuotedClaim,
+    VerdictCache,
+    Verdicts,
+    quoted_verdicts,
+    verdict_request,
+    without_duplicates,
+)
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, ToolContext, ToolEffect
 from treadle.traces.fencing import quotable
@@ -58,7 +65,7 @@ class AnalyzeWithLlmArguments(Arguments):
     maxTokens: MaxTokens = BRIEF_TOKENS
 
 
-class Verdict(Told):
+class Verdict(AnswerPart):
     """What the model says is wrong, with a quote that was found where it says.
 
     `context` are characters `start` to `end` of the text at `field` of the span.
@@ -80,7 +87,7 @@ class FoundIssue(Issue):
     span_id: str
 
 
-class Double(Told):
+class Duplicate(AnswerPart):
     """A span whose content is that of another one, for which it stands."""
 
     span_id: str
@@ -101,7 +108,7 @@ class AnalyzeWithLlmResult(TraceResult):
     spans: int
     not_read: int | None = if_any()
     not_found: list[str]
-    same_content: tuple[Double, ...] = if_any()
+    same_content: tuple[Duplicate, ...] = if_any()
     verdicts: list[Verdict]
     unverified: int
     findings: list[FoundIssue]
@@ -117,7 +124,7 @@ class _Sample:
     spans: tuple[Span, ...]
     revisions: tuple[tuple[str, str, int], ...]
     findings: tuple[Finding, ...]
-    doubles: tuple[Double, ...]
+    duplicates: tuple[Duplicate, ...]
     missing: tuple[str, ...]
     not_read: int
 
@@ -126,13 +133,13 @@ class _Sample:
 class _Opinion:
     """The answer of a model. `model` is None if none answered, and `note` gives the reason."""
 
-    verdicts: judging.Verdicts
+    verdicts: Verdicts
     model: str | None
     note: str | None = None
     cached: bool = False
 
 
-_NO_VERDICTS = judging.Verdicts((), 0)
+_NO_VERDICTS = Verdicts((), 0)
 
 
 class AnalyzeWithLlm(TraceTool[AnalyzeWithLlmArguments, AnalyzeWithLlmResult]):
@@ -151,7 +158,7 @@ class AnalyzeWithLlm(TraceTool[AnalyzeWithLlmArguments, AnalyzeWithLlmResult]):
     timeout = 180.0
 
     def __init__(
-        self, reader: TraceReading, rules: Sequence[Rule] = (), connect: Connect | None = None
+        self, reader: TraceReader, rules: Sequence[Rule] = (), connect: Connect | None = None
     ) -> None:
         super().__init__(reader)
         self._rules = rules
@@ -188,23 +195,23 @@ class AnalyzeWithLlm(TraceTool[AnalyzeWithLlmArguments, AnalyzeWithLlmResult]):
             for each in listed[: 2 * MOST_SPANS]
             if (span := self._reader.span(each.trace_id, each.span_id)) is not None
         ]
-        different, doubles = judging.without_doubles([span for _, span in read])
-        judged = different[:MOST_SPANS]
-        names = {SpanReference(span.trace_id, span.span_id) for span in judged}
+        different, duplicates = without_duplicates([span for _, span in read])
+        chosen = different[:MOST_SPANS]
+        names = {SpanReference(span.trace_id, span.span_id) for span in chosen}
         return _Sample(
-            spans=tuple(judged),
+            spans=tuple(chosen),
             revisions=tuple(
                 (each.trace_id, each.span_id, each.revision)
                 for each, span in read
                 if SpanReference(span.trace_id, span.span_id) in names
             ),
-            findings=detect(judged, self._rules),
-            doubles=tuple(
-                Double(span_id=double.span_id, same_as=first.span_id)
-                for double, first in doubles.items()
+            findings=detect(chosen, self._rules),
+            duplicates=tuple(
+                Duplicate(span_id=duplicate.span_id, same_as=first.span_id)
+                for duplicate, first in duplicates.items()
             ),
             missing=tuple(each for each in wanted if all(each != one.span_id for one in listed)),
-            not_read=len(listed) - len(judged) - len(doubles),
+            not_read=len(listed) - len(chosen) - len(duplicates),
         )
 
     async def _opinion(self, sample: _Sample, focus: Focus, context: ToolContext) -> _Opinion:
@@ -227,12 +234,12 @@ class AnalyzeWithLlm(TraceTool[AnalyzeWithLlmArguments, AnalyzeWithLlmResult]):
         self, model: ChatModel, sample: _Sample, focus: Focus, context: ToolContext
     ) -> _Opinion:
         named = f"{model.provider}/{model.model}"
-        asked: Hashable = (judging.VERSION, named, focus, sample.revisions)
+        asked: Hashable = (REQUEST_VERSION, named, focus, sample.revisions)
         verdicts = self._cache.get(asked, context.clock.monotonic())
         if verdicts is not None:
             return _Opinion(verdicts, named, _note(verdicts), cached=True)
-        room = (model.context_window - judging.MOST_OUTPUT_TOKENS) // 2 * _CHARACTERS_A_TOKEN
-        request = judging.request(
+        room = (model.context_window - MOST_OUTPUT_TOKENS) // 2 * _CHARACTERS_A_TOKEN
+        request = verdict_request(
             sample.spans, sample.findings, focus, characters=min(_MOST_CHARACTERS, room)
         )
         observer = ReplyObserver(
@@ -246,7 +253,7 @@ class AnalyzeWithLlm(TraceTool[AnalyzeWithLlmArguments, AnalyzeWithLlmResult]):
         )
         reply = await model.complete(request, observer)
         text = reply.message.text or ""
-        verdicts = await context.in_thread(lambda: judging.believed(text, sample.spans))
+        verdicts = await context.in_thread(lambda: quoted_verdicts(text, sample.spans))
         if verdicts.readable:
             self._cache.put(asked, verdicts, context.clock.monotonic())
         return _Opinion(verdicts, named, _note(verdicts))
@@ -256,14 +263,14 @@ def _without_model(why: str) -> str:
     return f"No model was called ({why.rstrip('.')}): these findings come only from the detectors."
 
 
-def _note(verdicts: judging.Verdicts) -> str | None:
+def _note(verdicts: Verdicts) -> str | None:
     return None if verdicts.readable else "The model's answer did not follow the requested format."
 
 
 def _answer(
     sample: _Sample, opinion: _Opinion, arguments: AnalyzeWithLlmArguments
 ) -> AnalyzeWithLlmResult:
-    verdicts = [_verdict(each) for each in opinion.verdicts.judged]
+    verdicts = [_verdict(each) for each in opinion.verdicts.quoted]
     findings = [
         FoundIssue(**issue(each).model_dump(), span_id=each.evidence.span.span_id)
         for each in sample.findings
@@ -271,7 +278,7 @@ def _answer(
     full = {
         "verdicts": len(verdicts),
         "findings": len(findings),
-        "same_content": len(sample.doubles),
+        "same_content": len(sample.duplicates),
         "not_found": len(sample.missing),
     }
 
@@ -284,7 +291,7 @@ def _answer(
             spans=len(sample.spans),
             not_read=sample.not_read or None,
             not_found=list(sample.missing[: counts["not_found"]]),
-            same_content=sample.doubles[: counts["same_content"]],
+            same_content=sample.duplicates[: counts["same_content"]],
             verdicts=verdicts[: counts["verdicts"]],
             unverified=opinion.verdicts.unverified,
             findings=findings[: counts["findings"]],
@@ -296,12 +303,12 @@ def _answer(
     return filled(full, built, arguments.maxTokens)
 
 
-def _verdict(judged: judging.Judged) -> Verdict:
-    place = judged.evidence
+def _verdict(claim: QuotedClaim) -> Verdict:
+    place = claim.evidence
     return Verdict(
         span_id=place.span.span_id,
-        issue=quotable(judged.claim.issue, limit=400),
-        severity=judged.claim.severity,
+        issue=quotable(claim.claim.issue, limit=400),
+        severity=claim.claim.severity,
         context=quotable(place.quote, limit=240),
         field=place.field,
         start=place.start,

@@ -8,9 +8,8 @@ from treadle.events.types import ToolView
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.traces.pages import Pagination, fitted, rest
-from treadle.toolbox.traces.results import Told, TraceResult, TraceTool, moment
 from treadle.toolbox.traces.rows import SumsRow, sums_row
-from treadle.toolbox.traces.scope import (
+from treadle.toolbox.traces.span_filters import (
     InPeriod,
     Labels,
     ModelName,
@@ -21,6 +20,7 @@ from treadle.toolbox.traces.scope import (
     Until,
     query_of,
 )
+from treadle.toolbox.traces.trace_tool import AnswerPart, TraceResult, TraceTool, moment
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
 from treadle.traces.query import GroupBy
@@ -46,7 +46,7 @@ class FetchGroupsArguments(Arguments):
     maxTokens: MaxTokens = BRIEF_TOKENS
 
 
-class GroupValue(Told):
+class GroupValue(AnswerPart):
     """What the spans of a group share: a model, thread, run, label or operation.
 
     Of time it is the beginning; `""` is the group of spans without a model.

@@ -8,9 +8,8 @@ from treadle.events.types import ToolView
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.traces.pages import Pagination, fitted, rest
-from treadle.toolbox.traces.results import TraceResult, TraceTool
 from treadle.toolbox.traces.rows import RunRow, run_row
-from treadle.toolbox.traces.scope import (
+from treadle.toolbox.traces.span_filters import (
     Cursor,
     InPeriod,
     Labels,
@@ -24,6 +23,7 @@ from treadle.toolbox.traces.scope import (
     Until,
     query_of,
 )
+from treadle.toolbox.traces.trace_tool import TraceResult, TraceTool
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
 

@@ -14,13 +14,16 @@ from treadle.spans.page_links import span_link
 from treadle.spans.span import SpanStatus
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
-from treadle.toolbox.traces.faulty import MOST_FAULTS, FaultySpan, TakenApart, taken_apart
-from treadle.toolbox.traces.filling import filled, left_out
-from treadle.toolbox.traces.issues import RepeatedFailureRow
-from treadle.toolbox.traces.outlying import OutlyingSpan, outlying
-from treadle.toolbox.traces.reading import TraceReading
-from treadle.toolbox.traces.results import Told, TraceResult, TraceTool
-from treadle.toolbox.traces.scope import (
+from treadle.toolbox.traces.fault_rows import (
+    MOST_FAULTS,
+    FaultRows,
+    FaultySpan,
+    RepeatedFailureRow,
+    fault_rows,
+)
+from treadle.toolbox.traces.outlier_rows import OutlyingSpan, outlier_rows
+from treadle.toolbox.traces.pages import filled, left_out
+from treadle.toolbox.traces.span_filters import (
     InPeriod,
     Labels,
     Own,
@@ -30,7 +33,7 @@ from treadle.toolbox.traces.scope import (
     Until,
     query_of,
 )
-from treadle.toolbox.traces.summing import (
+from treadle.toolbox.traces.summary_rows import (
     BriefSpan,
     Change,
     FailedSpan,
@@ -48,6 +51,7 @@ from treadle.toolbox.traces.summing import (
     slow_span,
     tool_row,
 )
+from treadle.toolbox.traces.trace_tool import AnswerPart, TraceReader, TraceResult, TraceTool
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
 from treadle.traces.query import Field as About
@@ -77,7 +81,7 @@ class FetchSpansSummaryArguments(Arguments):
         return self
 
 
-class Efficiency(Told):
+class Efficiency(AnswerPart):
     """What the money and the cache were good for; null where a base is unknown or 0.
 
     `cache_hit_rate` is the share of input tokens that came from a cache, `cost_per_successful_run`
@@ -90,7 +94,7 @@ class Efficiency(Told):
     cache_hit_rate: float | None
 
 
-class Faults(Told):
+class Faults(AnswerPart):
     """How many faults were found, in how many spans; `unexamined` spans were not looked at yet.
 
     Where there are very many, only the `worst` were looked at for all else that is told of faults.
@@ -138,7 +142,7 @@ class _Material:
     found: Findings
     efficiency: Efficiency
     change: Mapping[str, Change] | None
-    faults: TakenApart
+    faults: FaultRows
     outliers: Sequence[OutlyingSpan]
 
     def lengths(self) -> dict[str, int]:
@@ -206,7 +210,7 @@ class FetchSpansSummary(TraceTool[FetchSpansSummaryArguments, FetchSpansSummaryR
     arguments = FetchSpansSummaryArguments
     result = FetchSpansSummaryResult
 
-    def __init__(self, reader: TraceReading, rules: Sequence[Rule] = ()) -> None:
+    def __init__(self, reader: TraceReader, rules: Sequence[Rule] = ()) -> None:
         super().__init__(reader)
         self._rules = rules
 
@@ -219,8 +223,8 @@ class FetchSpansSummary(TraceTool[FetchSpansSummaryArguments, FetchSpansSummaryR
             found=found,
             efficiency=self._efficiency(query, summary),
             change=self._change(query, summary, now_us),
-            faults=taken_apart(self._reader, found),
-            outliers=outlying(self._reader, query, summary),
+            faults=fault_rows(self._reader, found),
+            outliers=outlier_rows(self._reader, query, summary),
         )
         return filled(material.lengths(), material.told, arguments.maxTokens)
 

@@ -19,10 +19,11 @@ from treadle.spans.text_cuts import cut_before, cut_behind
 from treadle.tokens import estimate
 from treadle.toolbox.answers import if_any, written
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens, most_that_fit
-from treadle.toolbox.traces.issues import Issue, issue
-from treadle.toolbox.traces.reading import TraceReading
-from treadle.toolbox.traces.results import (
-    Told,
+from treadle.toolbox.traces.fault_rows import Issue, issue
+from treadle.toolbox.traces.span_filters import as_list
+from treadle.toolbox.traces.trace_tool import (
+    AnswerPart,
+    TraceReader,
     TraceResult,
     TraceTool,
     milliseconds,
@@ -30,7 +31,6 @@ from treadle.toolbox.traces.results import (
     named,
     short,
 )
-from treadle.toolbox.traces.scope import as_list
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
 from treadle.traces.fencing import fenced
@@ -68,7 +68,7 @@ class GetSpanContentArguments(Arguments):
     maxTokens: MaxTokens = BRIEF_TOKENS
 
 
-class ContentStats(Told):
+class ContentStats(AnswerPart):
     """Characters of the input and the output; null where there is none."""
 
     input_length: int | None
@@ -76,7 +76,7 @@ class ContentStats(Told):
     has_tool_calls: bool
 
 
-class ContentPiece(Told):
+class ContentPiece(AnswerPart):
     """Characters `start` to `end` of a recorded text of so many, fenced as data."""
 
     field: ContentField
@@ -86,7 +86,7 @@ class ContentPiece(Told):
     text: str
 
 
-class SpanContent(Told):
+class SpanContent(AnswerPart):
     """A span and its faults; `issues_left_out` counts those that did not fit."""
 
     span_id: str
@@ -142,7 +142,7 @@ class GetSpanContent(TraceTool[GetSpanContentArguments, GetSpanContentResult]):
     arguments = GetSpanContentArguments
     result = GetSpanContentResult
 
-    def __init__(self, reader: TraceReading, rules: Sequence[Rule] = ()) -> None:
+    def __init__(self, reader: TraceReader, rules: Sequence[Rule] = ()) -> None:
         super().__init__(reader)
         self._rules = rules
 

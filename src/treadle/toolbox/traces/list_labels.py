@@ -8,8 +8,8 @@ from treadle.events.types import ToolView
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.traces.pages import Pagination, fitted, rest
-from treadle.toolbox.traces.results import Told, TraceResult, TraceTool
-from treadle.toolbox.traces.scope import Offset, Own
+from treadle.toolbox.traces.span_filters import Offset, Own
+from treadle.toolbox.traces.trace_tool import AnswerPart, TraceResult, TraceTool
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
 from treadle.traces.own_spans import INCLUDED, without_own
@@ -27,7 +27,7 @@ class ListLabelsArguments(Arguments):
     maxTokens: MaxTokens = BRIEF_TOKENS
 
 
-class LabelRow(Told):
+class LabelRow(AnswerPart):
     """A label, and the number of its spans."""
 
     name: str

@@ -1,14 +1,14 @@
 """Spans and runs as rows of a list: what is unknown is left out, texts are beginnings."""
 
 from treadle.toolbox.answers import if_any
-from treadle.toolbox.traces.results import Told, milliseconds, moment, named, short
+from treadle.toolbox.traces.trace_tool import AnswerPart, milliseconds, moment, named, short
 from treadle.traces.store.results import ListedSpan, RunSummary, Sums
 
 _MOST_LABELS = 8
 """Maximum number to show for one span."""
 
 
-class SpanRow(Told):
+class SpanRow(AnswerPart):
     """A span without its whole content.
 
     A run or thread that is not named has the id of the trace.
@@ -37,7 +37,7 @@ class SpanRow(Told):
     output: str | None = if_any()
 
 
-class RunRow(Told):
+class RunRow(AnswerPart):
     """A run with the sums of its spans; a thread or trace that is not named has the id of the run.
 
     `cost` is in US dollars.
@@ -63,7 +63,7 @@ class RunRow(Told):
     answer: str | None = if_any()
 
 
-class SumsRow(Told):
+class SumsRow(AnswerPart):
     """What the spans of a group add up to; `busy_ms` is the sum of their durations."""
 
     spans: int

@@ -1,0 +1,95 @@
+"""Layer 3: patterns of the user's own, over the fields and roles that a rule names."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from treadle.diagnosis.detectors.finding import Detector, Hit, Kind, Layer, Severity
+from treadle.diagnosis.field_paths import as_text, step
+from treadle.diagnosis.span_messages import Reading, Role, Text
+from treadle.secrets.rules import compile_pattern
+from treadle.traces.fencing import inline
+
+if TYPE_CHECKING:
+    from treadle.config.traces import DetectorRule
+
+MOST_COUNTED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A pattern that a user wants to be told of.
+
+    `pattern` is RE2's. `fields` are globs over paths such as `output*` or `attributes.http.*`;
+    empty is every text of a span but its attributes. `roles` empty is every role.
+    """
+
+    name: str
+    pattern: str
+    severity: Severity = Severity.MEDIUM
+    message: str = ""
+    fields: tuple[str, ...] = ()
+    roles: frozenset[Role] = frozenset()
+
+    @classmethod
+    def of(cls, settings: "DetectorRule") -> "Rule":
+        """The rule of a table of the configuration, which was validated there."""
+        return cls(
+            name=settings.name,
+            pattern=settings.pattern,
+            severity=Severity(settings.severity),
+            message=settings.message,
+            fields=settings.fields,
+            roles=frozenset(map(Role, settings.roles)),
+        )
+
+
+def hits(user_rules: Sequence[Rule], reading: Reading) -> Iterator[Hit]:
+    """What the rules find, at most one hit for each rule and text, at its first place."""
+    if not user_rules:
+        return
+    attributes = [
+        Text(step("attributes", name), Role.OTHER, as_text(value) or "")
+        for name, value in reading.span.attributes.items()
+    ]
+    for rule in user_rules:
+        pattern = _compiled(rule.pattern)
+        for text in (*reading.texts, *(attributes if rule.fields else ())):
+            if _concerns(rule, text) and (found := _first(pattern, text.text)) is not None:
+                start, end, count = found
+                said = rule.message or f"The rule {rule.name} found"
+                yield Hit(
+                    Detector(f"rule:{rule.name}", 1, Layer.RULES),
+                    Kind.RULE,
+                    rule.severity,
+                    1.0,
+                    f"{said.rstrip('.:')}: {inline(text.text[start:end])}.",
+                    text.path,
+                    start,
+                    end,
+                    count,
+                )
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> Any:
+    return compile_pattern(f"(?m){pattern}")
+
+
+def _concerns(rule: Rule, text: Text) -> bool:
+    if rule.roles and text.role not in rule.roles:
+        return False
+    return not rule.fields or any(fnmatchcase(text.path, field) for field in rule.fields)
+
+
+def _first(pattern: Any, text: str) -> tuple[int, int, int] | None:
+    """Start and end of the first match, and how many there are; half a surrogate matches `?`."""
+    first, count = None, 0
+    for match in pattern.finditer(text.encode("utf-8", "replace").decode()):
+        first = first or match.span()
+        count += 1
+        if count == MOST_COUNTED:
+            break
+    return (*first, count) if first else None

@@ -1,0 +1,255 @@
+"""Suspects out of what detectors found: which faults may be causes, and which only followed."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from difflib import SequenceMatcher
+
+from treadle.diagnosis.detectors import Finding, Kind, Severity
+from treadle.diagnosis.evidence import SpanReference
+from treadle.diagnosis.report.model import Cause, Suspect
+from treadle.diagnosis.report.span_set import SpanSet
+from treadle.diagnosis.span_times import reference
+from treadle.spans.span import SpanKind, SpanStatus
+from treadle.traces.fencing import inline
+from treadle.traces.store.results import ListedSpan
+
+BASES: Mapping[Cause, float] = {
+    Cause.WRONG_ARGUMENT: 80,
+    Cause.SWALLOWED_EXCEPTION: 76,
+    Cause.UNKNOWN_TOOL: 74,
+    Cause.FAILED_CALL: 70,
+    Cause.NEVER_ENDED: 70,
+    Cause.TRUNCATED_OUTPUT: 66,
+    Cause.BAD_REPLY: 60,
+    Cause.EMPTY_RESULT: 60,
+    Cause.FAULT: 40,
+}
+"""How likely each is the cause where nothing else is known; found by the planted traces."""
+
+_OF_SEVERITY = {Severity.HIGH: 1.0, Severity.MEDIUM: 0.8, Severity.LOW: 0.5}
+_RECOVERED = 0.35
+_CONSEQUENCE = 0.12
+_LATER = 0.9
+_USUAL_EMPTY = 0.3
+_STOPPED = 0.25
+_OFTEN = 0.34
+_LEAST_CALLS = 4
+_AKIN = 0.8
+_LONG_US = 60_000_000
+"""A call that has not ended counts as hanging when the trace went on for so long without it."""
+
+_OF_KIND = {
+    Kind.SCHEMA_MISMATCH: Cause.WRONG_ARGUMENT,
+    Kind.INVALID_ARGUMENTS: Cause.WRONG_ARGUMENT,
+    Kind.UNKNOWN_TOOL: Cause.UNKNOWN_TOOL,
+    Kind.TRUNCATED: Cause.TRUNCATED_OUTPUT,
+    Kind.REFUSAL: Cause.BAD_REPLY,
+    Kind.EMPTY_REPLY: Cause.BAD_REPLY,
+    Kind.FILTERED: Cause.BAD_REPLY,
+    Kind.PROVIDER_ERROR: Cause.BAD_REPLY,
+    Kind.EMPTY_RESULT: Cause.EMPTY_RESULT,
+    Kind.STOPPED: Cause.FAULT,
+    Kind.UNANSWERED_CALL: Cause.FAULT,
+    Kind.DENIED: Cause.FAULT,
+    Kind.RULE: Cause.FAULT,
+}
+_ARGUMENT = re.compile(
+    r"\b(?:unexpected|unknown|unrecognized|unrecognised|missing|required|extra|invalid|undefined)\b"
+    r"[^.\n]{0,60}\b(?:arguments?|parameters?|params?|fields?|propert(?:y|ies)|keywords?)\b"
+    r"|\b(?:arguments?|parameters?|params?|fields?|propert(?:y|ies))\b[^.\n]{0,60}"
+    r"\b(?:is required|are required|missing|unexpected|unknown|not allowed|not permitted)\b",
+    re.IGNORECASE,
+)
+_CALLS = {SpanKind.TOOL, SpanKind.RETRIEVAL, SpanKind.EMBEDDING, SpanKind.MODEL}
+
+
+def fault_suspects(material: SpanSet) -> list[Suspect]:
+    """The faults of the spans, each with how likely it is what the others came from."""
+    found = [
+        suspect
+        for finding in material.findings
+        if (suspect := _of_finding(finding, material)) is not None
+    ]
+    found += _never_ended(material)
+    return _without_consequences(_ordered(found, material), material)
+
+
+def _of_finding(finding: Finding, material: SpanSet) -> Suspect | None:
+    span = material.known.get(finding.evidence.span)
+    if span is None:
+        return None
+    cause = _cause(finding, span)
+    score = BASES[cause] * _OF_SEVERITY[finding.severity] * finding.confidence
+    why = [finding.message]
+    place = span
+    if cause is Cause.WRONG_ARGUMENT and span.kind is SpanKind.MODEL:
+        place = _call_made(finding, span, material) or span
+    if cause is Cause.EMPTY_RESULT:
+        # How sure a detector is says nothing of how bad it is that nothing was found.
+        score = BASES[cause] * finding.confidence
+        often = _often_empty(span, material)
+        if often is not None:
+            score *= _USUAL_EMPTY
+            why.append(often)
+    if finding.kind is Kind.STOPPED:
+        score *= _STOPPED
+    if span.status is SpanStatus.OK and cause in {Cause.FAILED_CALL, Cause.SWALLOWED_EXCEPTION}:
+        why.append("Its status says that it went well.")
+    if finding.also_in:
+        why.append(f"The same is {finding.repeats}.")
+    suspect = Suspect(
+        span=reference(place),
+        name=place.name,
+        kind=cause,
+        severity=finding.severity,
+        why=tuple(why),
+        evidence=(finding.evidence,),
+        score=score,
+    )
+    return after_recovery(suspect, place, material)
+
+
+def _cause(finding: Finding, span: ListedSpan) -> Cause:
+    if finding.kind in _OF_KIND:
+        return _OF_KIND[finding.kind]
+    if span.kind is SpanKind.TOOL and _ARGUMENT.search(finding.evidence.quote):
+        return Cause.WRONG_ARGUMENT
+    if finding.kind is Kind.EXCEPTION and span.status is SpanStatus.OK:
+        return Cause.SWALLOWED_EXCEPTION
+    return Cause.FAILED_CALL if span.kind in _CALLS else Cause.FAULT
+
+
+def _call_made(finding: Finding, span: ListedSpan, material: SpanSet) -> ListedSpan | None:
+    """The tool's span of a call that a model's reply made."""
+    requests = material.fact(span).requests
+    asked = next((each.asked for each in requests if each.path == finding.evidence.field), None)
+    after = material.by_trace[span.trace_id]
+    return next(
+        (
+            each
+            for each in after
+            if each.kind is SpanKind.TOOL
+            and each.start_us >= span.start_us
+            and asked is not None
+            and material.fact(each).asked == asked
+        ),
+        None,
+    )
+
+
+def _often_empty(span: ListedSpan, material: SpanSet) -> str | None:
+    """That this tool finds nothing often, so that once more says little."""
+    like = [each for each in material.spans if each.kind is span.kind and each.name == span.name]
+    empty = sum(
+        finding.kind is Kind.EMPTY_RESULT
+        and (at := material.known.get(finding.evidence.span)) is not None
+        and at.name == span.name
+        for finding in material.findings
+    )
+    if len(like) >= _LEAST_CALLS and empty >= _OFTEN * len(like):
+        return f"But {empty} of {len(like)} calls of {inline(span.name)} find nothing."
+    return None
+
+
+def after_recovery(suspect: Suspect, span: ListedSpan, material: SpanSet) -> Suspect:
+    """The suspect, of little weight when the next try of its call went well."""
+    if span.kind not in _CALLS or span.end_us is None:
+        return suspect
+    if span.kind is SpanKind.MODEL and span.status is not SpanStatus.ERROR:
+        return suspect  # a reply was given and used, so the next one is no other try
+    if any(reference(each) not in material.faulty for each in _tries(span, material)):
+        why = (*suspect.why, "A later try went well.")
+        score = suspect.score * _RECOVERED
+        return replace(suspect, why=why, score=score, severity=Severity.LOW)
+    return suspect
+
+
+def _tries(span: ListedSpan, material: SpanSet) -> Iterator[ListedSpan]:
+    """Calls by the same caller that try it again: with the same arguments, or the next one."""
+    asked = material.fact(span).asked
+    of_model = span.kind is SpanKind.MODEL
+    first = True
+    for each in material.after(span):
+        if of_model is not (each.kind is SpanKind.MODEL) or each.kind not in _CALLS:
+            continue
+        if each.kind is span.kind and each.name == span.name:
+            same = asked is not None and material.fact(each).asked == asked
+            if same or (first and (of_model or _akin(span, each, material))):
+                yield each
+        first = False
+
+
+def _akin(span: ListedSpan, other: ListedSpan, material: SpanSet) -> bool:
+    """Whether two calls have four fifths of the characters, or of the words of one, in common."""
+    one, two = material.fact(span).said, material.fact(other).said
+    words = set(one.split()), set(two.split())
+    shared = len(words[0] & words[1]) / max(1, min(map(len, words)))
+    return shared >= _AKIN or SequenceMatcher(None, one, two, autojunk=False).ratio() >= _AKIN
+
+
+def _never_ended(material: SpanSet) -> Iterator[Suspect]:
+    for spans in material.by_trace.values():
+        ends = [each.end_us for each in spans if each.end_us is not None]
+        starts = [each.start_us for each in spans]
+        last = max([*ends, *starts])
+        open_spans = [each for each in spans if each.end_us is None]
+        around = {above.span_id for each in open_spans for above in material.above(each)}
+        for span in open_spans:
+            parent = next(iter(material.above(span)), None)
+            left = parent is not None and parent.end_us is not None
+            hung = last - span.start_us >= _LONG_US
+            inner = span.span_id not in around
+            if not (left or hung or (inner and span.kind in _CALLS)):
+                continue
+            why = "No end was recorded"
+            why += ", though what called it has ended." if left else "."
+            yield Suspect(
+                span=reference(span),
+                name=span.name,
+                kind=Cause.NEVER_ENDED,
+                severity=Severity.HIGH if left or hung else Severity.LOW,
+                why=(why,),
+                score=BASES[Cause.NEVER_ENDED] * (1.0 if inner else _CONSEQUENCE)
+                * (1.0 if left or hung else 0.5),
+            )  # fmt: skip
+
+
+def _ordered(suspects: Sequence[Suspect], material: SpanSet) -> list[Suspect]:
+    """The first fault of a trace counts most: what comes later may have come from it."""
+    first: dict[str, int] = {}
+    for suspect in suspects:
+        if suspect.severity is not Severity.LOW:
+            start = material.known[suspect.span].start_us
+            first[suspect.span.trace_id] = min(start, first.get(suspect.span.trace_id, start))
+    return [
+        suspect
+        if material.known[suspect.span].start_us <= first.get(suspect.span.trace_id, 0)
+        else replace(suspect, score=suspect.score * _LATER)
+        for suspect in suspects
+    ]
+
+
+def _without_consequences(suspects: Sequence[Suspect], material: SpanSet) -> list[Suspect]:
+    """Spans around a faulty one failed with it: they are told with it."""
+    inside: dict[SpanReference, list[SpanReference]] = defaultdict(list)
+    causes = {suspect.span for suspect in suspects if suspect.severity is not Severity.LOW}
+    for cause in causes:
+        for above in material.above(material.known[cause]):
+            inside[reference(above)].append(cause)
+    followed: Counter[SpanReference] = Counter()
+    also: dict[SpanReference, list[SpanReference]] = defaultdict(list)
+    for span in causes & inside.keys():
+        for cause in inside[span]:
+            also[cause].append(span)
+        followed[span] += 1
+    kept = []
+    for suspect in suspects:
+        if suspect.span in followed and suspect.kind is not Cause.NEVER_ENDED:
+            why = (*suspect.why, "Something within it had failed before.")
+            kept.append(replace(suspect, why=why, score=suspect.score * _CONSEQUENCE))
+        else:
+            around = sorted(also[suspect.span])
+            kept.append(replace(suspect, also=(*suspect.also, *around)))
+    return kept

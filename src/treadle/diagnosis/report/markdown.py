@@ -1,0 +1,165 @@
+"""A report as Markdown: summary, numbers, breakdown, repeated failures, issues, recommendations.
+
+Recorded text stands in quotation marks, one line, cut and without anything hidden; nothing that was
+recorded can begin a heading, a row or a link.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from treadle.diagnosis.evidence import Evidence
+from treadle.diagnosis.repeated_failures import RepeatedFailure
+from treadle.diagnosis.report.model import (
+    Figure,
+    Report,
+    Suspect,
+    Table,
+    Unit,
+    Value,
+)
+from treadle.spans.page_links import span_link
+from treadle.traces.amounts import cost, duration
+from treadle.traces.fencing import inline
+
+_MEANT = re.compile(r"[|\[`*]")
+ISSUES = 10
+ROWS = 8
+_QUOTED = 100
+_STEPS = ((ISSUES, ROWS), (6, 5), (4, 3), (3, 2), (2, 1), (1, 1), (1, 0))
+"""Issues and rows of each table, from much to little."""
+
+
+def render(report: Report, *, issues: int = ISSUES, rows: int = ROWS) -> str:
+    """The report as Markdown, with at most so many issues and rows of each table.
+
+    Of nothing there is nothing but the summary to be told.
+    """
+    if not report.total:
+        return _section("Summary", [_cell(each) for each in report.summary])
+    parts = [
+        _section("Summary", [_cell(each) for each in report.summary]),
+        _section("Numbers", _figures(report.figures)),
+        _section("Breakdown", _tables(report.tables, rows)),
+        _section("Repeated failures", _repeated(report.repeated, rows)),
+        _section("Issues", _issues(report, issues)),
+        _section("Recommendations", [f"- {_cell(each)}" for each in report.recommendations]),
+    ]
+    return "\n".join(parts)
+
+
+def render_within(report: Report, fits: Callable[[str], bool]) -> str:
+    """As much of the report as `fits`; the least there is where nothing does."""
+    text = ""
+    for issues, rows in _STEPS:
+        text = render(report, issues=issues, rows=rows)
+        if fits(text):
+            break
+    return text
+
+
+def written(value: Value, unit: Unit) -> str:
+    """A value as people read it; what is unknown is a dash."""
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return _cell(inline(value, limit=_QUOTED)) if unit is Unit.TEXT else value
+    match unit:
+        case Unit.MICROSECONDS:
+            return duration(round(value))
+        case Unit.DOLLARS:
+            return cost(value)
+        case Unit.SHARE:
+            return f"{100 * value:.1f} %"
+        case _:
+            return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+
+
+def _section(title: str, lines: Sequence[str] | Iterator[str]) -> str:
+    body = "\n".join(lines) or "None."
+    return f"## {title}\n\n{body}\n"
+
+
+def _figures(figures: Sequence[Figure]) -> Iterator[str]:
+    compared = any(figure.before is not None for figure in figures)
+    yield "| figure | value | n |" + (" before | change |" if compared else "")
+    yield "|---|---|---|" + ("---|---|" if compared else "")
+    for figure in figures:
+        row = f"| {figure.name} | {written(figure.value, figure.unit)} | {_number(figure.n)} |"
+        if compared:
+            change = figure.change_percent
+            percent = "-" if change is None else f"{change:+.0f} %"
+            row += f" {written(figure.before, figure.unit)} | {percent} |"
+        yield row
+
+
+def _tables(tables: Sequence[Table], rows: int) -> Iterator[str]:
+    for number, table in enumerate(table for table in tables if table.rows):
+        if number:
+            yield ""
+        yield f"{table.title}:"
+        yield ""
+        yield f"| {' | '.join(table.columns)} |"
+        yield f"|{'---|' * len(table.columns)}"
+        for row in table.rows[:rows]:
+            cells = [written(value, unit) for value, unit in zip(row, table.units, strict=True)]
+            yield f"| {' | '.join(cells)} |"
+        more = len(table.rows[rows:]) + table.left_out
+        if more:
+            yield ""
+            yield f"{more} more."
+
+
+def _repeated(repeated: Sequence[RepeatedFailure], rows: int) -> Iterator[str]:
+    if not repeated:
+        return
+    yield "| operation | failure | times | first | it says |"
+    yield "|---|---|---|---|---|"
+    for each in repeated[: max(rows, 1)]:
+        first = each.first.evidence
+        name, quote = written(each.name, Unit.TEXT), written(first.quote, Unit.TEXT)
+        link = _link(first.span.trace_id, first.span.span_id)
+        yield f"| {name} | {each.first.kind.value} | {len(each.spans)} | {link} | {quote} |"
+    if len(repeated) > max(rows, 1):
+        yield ""
+        yield f"{len(repeated) - max(rows, 1)} more."
+
+
+def _issues(report: Report, issues: int) -> Iterator[str]:
+    if not report.issues:
+        return
+    yield "| # | severity | cause | span | why | evidence |"
+    yield "|---|---|---|---|---|---|"
+    for rank, each in enumerate(report.issues[:issues], 1):
+        head = f"{rank} | {each.severity.value} | {each.kind.value}"
+        yield f"| {head} | {_span(each)} | {_why(each)} |"
+    more = len(report.issues[issues:]) + report.issues_left_out
+    if more:
+        yield ""
+        yield f"{more} more of less weight."
+
+
+def _span(suspect: Suspect) -> str:
+    link = _link(suspect.span.trace_id, suspect.span.span_id)
+    also = f", and {len(suspect.also)} more" if suspect.also else ""
+    return f"{written(suspect.name, Unit.TEXT)} {link}{also}"
+
+
+def _why(suspect: Suspect) -> str:
+    return f"{_cell(' '.join(suspect.why))} | {'; '.join(map(_evidence, suspect.evidence[:2]))}"
+
+
+def _evidence(evidence: Evidence) -> str:
+    return f"{_cell(inline(evidence.field))}: {written(evidence.quote, Unit.TEXT)}"
+
+
+def _link(trace_id: str, span_id: str) -> str:
+    return f"[open]({span_link(trace_id, span_id)})"
+
+
+def _cell(text: str) -> str:
+    """`text` so that it neither ends its cell nor means anything in Markdown."""
+    return _MEANT.sub(r"\\\g<0>", text.replace("\n", " "))
+
+
+def _number(n: int | None) -> str:
+    return "-" if n is None else f"{n:,}"

@@ -1,0 +1,205 @@
+"""What an analysis keeps of a whole span: a few hundred bytes, however large its content is."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import blake2b
+
+from treadle.diagnosis.detectors.examination import content_digest
+from treadle.diagnosis.detectors.finding import word_set
+from treadle.diagnosis.evidence import Evidence, SpanReference
+from treadle.diagnosis.field_paths import parsed
+from treadle.diagnosis.report.prompt_conflicts import contradictions
+from treadle.diagnosis.span_messages import Call, Message, Role, Text, read, tool_name
+from treadle.spans.span import WAITED, Span, SpanKind
+
+OPENING_MESSAGES = 4
+"""Messages at the beginning of a request that are compared with the request before."""
+_MOST_NAMES = 40
+_MOST_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PromptConflict:
+    """Two quotes of one prompt that contradict each other, and on what."""
+
+    about: str
+    one: Evidence
+    other: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Of a call that a model's reply makes: where it stands, and the digest of what it asks."""
+
+    path: str
+    asked: bytes
+
+
+class Form(StrEnum):
+    """What a result is, to compare it with others of its tool."""
+
+    NOTHING = "nothing"
+    OBJECT = "a JSON object"
+    LIST = "a JSON list"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The form of a result. Of an object: its names, and those below which there is nothing."""
+
+    form: Form
+    names: frozenset[str] = frozenset()
+    hollow: frozenset[str] = frozenset()
+    only_list_empty: bool = False
+    """It holds lists, and all are empty, but for those of errors and the like."""
+
+
+NO_RESULT = Result(Form.NOTHING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanFacts:
+    """Digests, sizes and names out of a span's content.
+
+    `asked` and `answered` are digests of a call (tool and arguments) and its answer, `arguments`
+    the names of its arguments. Of a model call, `opening` are digests of its first messages, and
+    `requests` the calls in its reply. Sizes are characters.
+    """
+
+    tool: str = ""
+    asked: bytes | None = None
+    answered: bytes | None = None
+    arguments: frozenset[str] | None = None
+    said: str = ""
+    """The values of its arguments, one after the other, as far as they are compared."""
+    result: Result = NO_RESULT
+    input_size: int = 0
+    output_size: int = 0
+    opening: tuple[bytes, ...] = ()
+    """The first is that of the instructions, where the request has some."""
+    instructions: bytes | None = None
+    requests: tuple[Request, ...] = ()
+    opposed: tuple[PromptConflict, ...] = ()
+    requested_model: str | None = None
+    answered_model: str | None = None
+    waited_us: int = 0
+    """How long it waited for a person."""
+
+
+_NOTHING = frozenset({"", "null", "{}", "[]", '""'})
+_HOLLOW: tuple[object, ...] = (None, "", [], {})
+_WISHED = word_set(
+    "error errors issues warnings problems failures violations conflicts diagnostics"
+)
+"""Lists of which one is glad that they are empty."""
+_CALLS = frozenset({SpanKind.TOOL, SpanKind.RETRIEVAL, SpanKind.EMBEDDING, SpanKind.AGENT})
+
+
+def span_facts(span: Span) -> SpanFacts:
+    """The facts of a span."""
+    waited = span.attributes.get(WAITED)
+    sizes = len(span.input or ""), len(span.output or "")
+    waited_us = waited if isinstance(waited, int) else 0
+    if span.kind is SpanKind.MODEL:
+        return _of_model(span, sizes, waited_us)
+    if span.kind not in _CALLS:
+        return SpanFacts(input_size=sizes[0], output_size=sizes[1], waited_us=waited_us)
+    tool = tool_name(span) if span.kind is SpanKind.TOOL else span.name
+    asked = span.input is not None and bool(span.input.strip())
+    return SpanFacts(
+        tool=tool,
+        asked=content_digest(f"call {tool}", span.input or "") if asked else None,
+        answered=content_digest("result", span.output) if span.output is not None else None,
+        arguments=_names(span.input) if span.kind is SpanKind.TOOL else None,
+        said=_values(span.input),
+        result=result_of(span.output),
+        input_size=sizes[0],
+        output_size=sizes[1],
+        waited_us=waited_us,
+    )
+
+
+def result_of(output: str | None) -> Result:
+    """The form of what a tool answered."""
+    said = (output or "").strip()
+    if said in _NOTHING:
+        return NO_RESULT
+    if said[0] not in "[{":
+        return Result(Form.TEXT)
+    try:
+        value = parsed(said)
+    except ValueError:
+        return Result(Form.TEXT)
+    if not isinstance(value, dict):
+        return Result(Form.LIST)
+    names = sorted(value)[:_MOST_NAMES]
+    lists = [name for name, each in value.items() if isinstance(each, list) and name not in _WISHED]
+    return Result(
+        Form.OBJECT,
+        frozenset(names),
+        frozenset(name for name in names if value[name] in _HOLLOW),
+        bool(lists) and not any(value[name] for name in lists),
+    )
+
+
+def _of_model(span: Span, sizes: tuple[int, int], waited_us: int) -> SpanFacts:
+    reading = read(span)
+    instructing = [message for message in reading.history if message.role is Role.SYSTEM]
+    texts = [text for message in instructing for text in message.texts]
+    here = SpanReference(span.trace_id, span.span_id)
+    calls = [call for message in reading.reply for call in message.calls]
+    return SpanFacts(
+        input_size=sizes[0],
+        output_size=sizes[1],
+        opening=tuple(map(_digest, reading.history[:OPENING_MESSAGES])),
+        instructions=_digest(*instructing) if instructing else None,
+        requests=tuple(map(_request, calls)),
+        opposed=tuple(found for text in texts for found in _opposed(text, here)),
+        requested_model=_string(span.attributes.get("gen_ai.request.model")),
+        answered_model=_string(span.attributes.get("gen_ai.response.model")),
+        waited_us=waited_us,
+    )
+
+
+def _digest(*messages: Message) -> bytes:
+    said = "\0".join(
+        f"{message.role}\1{text.text}" for message in messages for text in message.texts
+    )
+    return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+
+
+def _request(call: Call) -> Request:
+    return Request(call.path, content_digest(f"call {call.name}", call.arguments or ""))
+
+
+def _opposed(text: Text, span: SpanReference) -> Iterator[PromptConflict]:
+    for found in contradictions(text.text):
+        one, other = (
+            Evidence(span, text.path, each.start, each.end, text.text[each.start : each.end])
+            for each in (found.one, found.other)
+        )
+        yield PromptConflict(found.about, one, other)
+
+
+def _names(arguments: str | None) -> frozenset[str] | None:
+    """The names of the arguments; None where they are no JSON object."""
+    try:
+        value = parsed(arguments or "{}")
+    except ValueError:
+        return None
+    return frozenset(sorted(value)[:_MOST_NAMES]) if isinstance(value, dict) else None
+
+
+def _values(arguments: str | None) -> str:
+    try:
+        value = parsed(arguments or "")
+    except ValueError:
+        value = arguments
+    values = value.values() if isinstance(value, dict) else (value,)
+    return " ".join(str(each) for each in values)[:_MOST_CHARACTERS]
+
+
+def _string(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,185 @@
+"""What an analysis works on: the spans of a question, read once, and those shortly before them."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+from treadle.diagnosis.detectors import Finding, Rule, Severity
+from treadle.diagnosis.evidence import SpanReference
+from treadle.diagnosis.findings import examiners, findings
+from treadle.diagnosis.outliers import earlier_spans, newest_spans
+from treadle.diagnosis.quote_verification import SpanSource
+from treadle.diagnosis.report.span_facts import SpanFacts, span_facts
+from treadle.diagnosis.span_times import reference, self_times
+from treadle.spans.span import SpanKind, SpanStatus
+from treadle.traces.query.conditions import Condition, Field, Operator, Query
+from treadle.traces.store.examinations import SpanExaminer
+from treadle.traces.store.protocol import SpanReader
+from treadle.traces.store.results import ListedSpan
+
+MOST_READ = 10_000
+"""Spans whose contents are read, the newest, unless another number is asked for."""
+EARLIER_READ = 200
+"""Of these, how many tool and model calls are read whole."""
+MOST_FINDINGS = 5_000
+"""Findings that are weighed, the gravest."""
+_ROUNDS, _EXAMINED_AT_ONCE = 20, 1_000
+"""How often the detectors are asked to look at new spans before, and at how many."""
+
+NO_SPAN_FACTS = SpanFacts()
+
+
+class AnalysisReader(SpanReader, SpanSource, Protocol):
+    """Where spans are read; a store of spans is one."""
+
+    def examine(self, examiners: Sequence[SpanExaminer], *, most: int | None = None) -> int:
+        """Examine new spans, at most so many. Returns how many were examined."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanSet:
+    """Spans in order of time, what was kept of their contents, and what detectors found.
+
+    `earlier` are spans before the first of them: they only say what is usual.
+    """
+
+    spans: tuple[ListedSpan, ...]
+    facts: Mapping[SpanReference, SpanFacts]
+    findings: tuple[Finding, ...]
+    unexamined: int = 0
+    """Spans at which no detector has looked yet, since too many were new."""
+    earlier: tuple[ListedSpan, ...] = ()
+    earlier_facts: Mapping[SpanReference, SpanFacts] = field(default_factory=dict)
+
+    def fact(self, span: ListedSpan) -> SpanFacts:
+        """What was kept of a span's content."""
+        key = reference(span)
+        return self.facts.get(key) or self.earlier_facts.get(key) or NO_SPAN_FACTS
+
+    @cached_property
+    def known(self) -> Mapping[SpanReference, ListedSpan]:
+        """The spans by their names."""
+        return {reference(span): span for span in self.spans}
+
+    @cached_property
+    def own_us(self) -> Mapping[SpanReference, int]:
+        """How long each span itself ran, without its children and without waiting for people."""
+        return self._own(self.spans)
+
+    @cached_property
+    def earlier_own_us(self) -> Mapping[SpanReference, int]:
+        """The same of the earlier spans."""
+        return self._own(self.earlier)
+
+    @cached_property
+    def by_trace(self) -> Mapping[str, Sequence[ListedSpan]]:
+        """The spans of each trace, in order of time."""
+        traces: dict[str, list[ListedSpan]] = defaultdict(list)
+        for span in self.spans:
+            traces[span.trace_id].append(span)
+        return traces
+
+    def caller(self, span: ListedSpan) -> SpanReference:
+        """What made a call: the nearest span around it that is no model call."""
+        around = (reference(each) for each in self.above(span) if each.kind is not SpanKind.MODEL)
+        return next(around, SpanReference(span.trace_id, span.parent_id or ""))
+
+    @cached_property
+    def _calls(self) -> Mapping[SpanReference, Sequence[ListedSpan]]:
+        """The spans that each caller made, in order of time."""
+        made: dict[SpanReference, list[ListedSpan]] = defaultdict(list)
+        for span in self.spans:
+            made[self.caller(span)].append(span)
+        return made
+
+    def after(self, span: ListedSpan) -> Iterator[ListedSpan]:
+        """What the caller of a span made when that had ended, in order."""
+        for each in self._calls[self.caller(span)]:
+            if each.start_us >= (span.end_us or 0) and each is not span:
+                yield each
+
+    @cached_property
+    def wall_us(self) -> Mapping[str, int]:
+        """How long each trace took, from its first start to its last end."""
+        return {
+            trace: max(max(span.end_us or 0, span.start_us) for span in spans) - spans[0].start_us
+            for trace, spans in self.by_trace.items()
+        }
+
+    @cached_property
+    def faulty(self) -> Mapping[SpanReference, Severity]:
+        """The spans at which something is wrong, with the worst of it."""
+        worst: dict[SpanReference, Severity] = {
+            reference(span): Severity.HIGH for span in self.spans if span.status is SpanStatus.ERROR
+        }
+        for finding in self.findings:
+            at = finding.evidence.span
+            before = worst.get(at)
+            if before is None or finding.severity.weight > before.weight:
+                worst[at] = finding.severity
+        return worst
+
+    def above(self, span: ListedSpan) -> Iterable[ListedSpan]:
+        """The spans around one, from the inside out; each once, whatever the links say."""
+        seen = {span.span_id}
+        current: ListedSpan | None = span
+        while current is not None and current.parent_id is not None:
+            if current.parent_id in seen:
+                return
+            seen.add(current.parent_id)
+            current = self.known.get(SpanReference(span.trace_id, current.parent_id))
+            if current is not None:
+                yield current
+
+    def _own(self, spans: Sequence[ListedSpan]) -> Mapping[SpanReference, int]:
+        own = dict(self_times(spans))
+        for span in spans:
+            waited = self.fact(span).waited_us
+            if waited and reference(span) in own:
+                own[reference(span)] = max(0, own[reference(span)] - waited)
+        return own
+
+
+def read_span_set(
+    reader: AnalysisReader, query: Query, *, rules: Sequence[Rule], most: int = MOST_READ
+) -> SpanSet:
+    """The newest `most` spans of a question, with what is needed of their contents."""
+    spans = newest_spans(reader, query, most)
+    earlier = earlier_spans(reader, spans)
+    calls = [span for span in earlier if span.kind in {SpanKind.TOOL, SpanKind.MODEL}]
+    findings, unexamined = _findings(reader, query, spans, rules)
+    return SpanSet(
+        spans=spans,
+        facts=_facts(reader, spans),
+        findings=findings,
+        unexamined=unexamined,
+        earlier=earlier,
+        earlier_facts=_facts(reader, calls[-EARLIER_READ:]),
+    )
+
+
+def _facts(reader: SpanSource, spans: Iterable[ListedSpan]) -> dict[SpanReference, SpanFacts]:
+    """The facts of spans, which are read one after the other."""
+    found: dict[SpanReference, SpanFacts] = {}
+    for listed in spans:
+        span = reader.span(listed.trace_id, listed.span_id)
+        if span is not None:  # it may have been deleted meanwhile
+            found[reference(listed)] = span_facts(span)
+    return found
+
+
+def _findings(
+    reader: AnalysisReader, query: Query, spans: Sequence[ListedSpan], rules: Sequence[Rule]
+) -> tuple[tuple[Finding, ...], int]:
+    """The worst findings of the spans that were read, and how many spans nobody looked at."""
+    if not spans:
+        return (), 0
+    for _ in range(_ROUNDS):
+        if not reader.examine(examiners(rules), most=_EXAMINED_AT_ONCE):
+            break
+    read = query & Query((Condition(Field.START, Operator.AT_LEAST, (spans[0].start_us,)),))
+    found = findings(reader, read, rules=rules, limit=MOST_FINDINGS)
+    return found.data, found.unexamined

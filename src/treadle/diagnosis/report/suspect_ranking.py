@@ -1,0 +1,129 @@
+"""The causes that spans suggest, the likeliest first."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from treadle.diagnosis.detectors import Severity
+from treadle.diagnosis.evidence import SpanReference
+from treadle.diagnosis.report.behaviour_suspects import behaviour_suspects
+from treadle.diagnosis.report.cost_suspects import spending_suspects
+from treadle.diagnosis.report.fault_suspects import fault_suspects
+from treadle.diagnosis.report.model import Cause, Focus, Suspect
+from treadle.diagnosis.report.peer_suspects import odd_suspects
+from treadle.diagnosis.report.span_set import SpanSet
+
+_CORROBORATED = 0.15
+"""What each further reason to suspect the same span adds, as a share of that reason's score."""
+_OUTSIDE = 0.3
+"""What is left of the score of a cause that is not what was asked for."""
+_EXPLAINED = 0.3
+"""What is left of the score of what another suspect explains."""
+
+_OFTEN = 0.01
+"""What a cause gains by showing often: of a hundred times, a tenth."""
+
+_ABOUT_TIME = frozenset(
+    {Cause.SLOW_STEP, Cause.LOOP, Cause.RETRIES, Cause.POLLING, Cause.NEVER_ENDED}
+)
+_ABOUT_COST = frozenset(
+    {
+        Cause.COST_SPIKE,
+        Cause.CACHE_MISS,
+        Cause.LARGE_RESULT,
+        Cause.OTHER_MODEL,
+        Cause.LOOP,
+        Cause.RETRIES,
+    }
+)
+_ABOUT_ERRORS = frozenset(Cause) - {
+    Cause.SLOW_STEP,
+    Cause.COST_SPIKE,
+    Cause.CACHE_MISS,
+    Cause.LARGE_RESULT,
+    Cause.OTHER_MODEL,
+}
+_ABOUT: Mapping[Focus, frozenset[Cause]] = {
+    Focus.EVERYTHING: frozenset(Cause),
+    Focus.ERRORS: _ABOUT_ERRORS,
+    Focus.PERFORMANCE: _ABOUT_TIME,
+    Focus.COST: _ABOUT_COST,
+}
+_SYMPTOMS = frozenset({Cause.COST_SPIKE, Cause.SLOW_STEP, Cause.FAULT, Cause.ODD_RESULT})
+"""Causes that say what one saw, where others say what it came from."""
+_EXPLAINS: Mapping[Cause, frozenset[Cause]] = {
+    Cause.LOOP: _ABOUT_TIME | _ABOUT_COST | {Cause.FAULT, Cause.EMPTY_RESULT, Cause.FAILED_CALL},
+    Cause.RETRIES: frozenset({Cause.FAILED_CALL, Cause.WRONG_ARGUMENT, Cause.EMPTY_RESULT}),
+    Cause.LARGE_RESULT: frozenset({Cause.COST_SPIKE, Cause.SLOW_STEP}),
+    Cause.CACHE_MISS: frozenset({Cause.COST_SPIKE}),
+    Cause.OTHER_MODEL: frozenset({Cause.COST_SPIKE, Cause.SLOW_STEP}),
+}
+"""What a cause explains at the spans that it names besides its own."""
+
+
+def suspects(material: SpanSet, focus: Focus = Focus.EVERYTHING) -> tuple[Suspect, ...]:
+    """The suspects, each span once, the likeliest cause first."""
+    found = [
+        *fault_suspects(material),
+        *behaviour_suspects(material),
+        *odd_suspects(material),
+        *spending_suspects(material),
+    ]
+    weighed = [_weighed(each, focus) for each in _explained(found)]
+    groups: dict[SpanReference, list[Suspect]] = defaultdict(list)
+    for each in weighed:
+        groups[each.span].append(each)
+
+    def order(each: Suspect) -> tuple[float, int, SpanReference]:
+        return -round(each.score, 6), material.known[each.span].start_us, each.span
+
+    ranked = sorted((_joined(group) for group in groups.values()), key=order)
+    return tuple(sorted(_alike(ranked), key=order))
+
+
+def _alike(ranked: Sequence[Suspect]) -> Iterator[Suspect]:
+    """The same cause at spans of the same name is told once, where it is the likeliest."""
+    groups: dict[tuple[Cause, str], list[Suspect]] = defaultdict(list)
+    for each in ranked:
+        groups[each.kind, each.name].append(each)
+    for first, *others in groups.values():
+        also = dict.fromkeys((*first.also, *(each.span for each in others)))
+        yield replace(first, also=tuple(also), score=first.score * (1 + _OFTEN * len(also) ** 0.5))
+
+
+def _weighed(suspect: Suspect, focus: Focus) -> Suspect:
+    outside = suspect.kind not in _ABOUT[focus]
+    return replace(suspect, score=suspect.score * _OUTSIDE) if outside else suspect
+
+
+def _explained(found: Sequence[Suspect]) -> list[Suspect]:
+    """Suspects of less weight where another one names their span and explains it."""
+    explained: dict[SpanReference, set[Cause]] = defaultdict(set)
+    for each in found:
+        for span in each.also:
+            explained[span] |= _EXPLAINS.get(each.kind, frozenset())
+    return [
+        replace(each, score=each.score * _EXPLAINED, severity=Severity.LOW)
+        if each.kind in explained.get(each.span, ())
+        else each
+        for each in found
+    ]
+
+
+def _joined(group: Sequence[Suspect]) -> Suspect:
+    """One suspect of all reasons to suspect a span: the strongest that is no symptom names it."""
+    first, *others = sorted(
+        group, key=lambda each: (each.kind in _SYMPTOMS, -each.score, each.kind.value)
+    )
+    scores = [each.score for each in group]
+    why = dict.fromkeys(reason for each in (first, *others) for reason in each.why)
+    also = dict.fromkeys(span for each in (first, *others) for span in each.also)
+    evidence = dict.fromkeys(piece for each in (first, *others) for piece in each.evidence)
+    return replace(
+        first,
+        severity=max((each.severity for each in group), key=lambda severity: severity.weight),
+        why=tuple(why),
+        also=tuple(also),
+        evidence=tuple(evidence),
+        score=max(scores) + _CORROBORATED * (sum(scores) - max(scores)),
+    )

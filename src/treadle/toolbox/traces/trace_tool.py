@@ -1,0 +1,78 @@
+"""What the tools answer with: rows and pages, their figures and texts, and how they are written."""
+
+from abc import abstractmethod
+from typing import Generic, Literal, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from treadle.spans.span import Span
+from treadle.toolbox.answers import written
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext
+from treadle.traces.fencing import quotable
+from treadle.traces.query.moments import write_moment
+from treadle.traces.store.protocol import SpanReader
+
+
+class TraceReader(SpanReader, Protocol):
+    """Answers about spans; `SqliteTraceStore` is one. All methods block: call them in threads."""
+
+    def span(self, trace_id: str, span_id: str) -> Span | None:
+        """The whole span, exactly as it was written; None when there is none."""
+        ...
+
+
+NAME_CHARACTERS = 120
+
+
+class AnswerPart(BaseModel):
+    """Base of rows. A figure that nobody knows is null or left out, never 0."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class TraceResult(Result):
+    """Base of the answers of this area."""
+
+    success: Literal[True] = True
+
+
+A = TypeVar("A", bound=Arguments)
+R = TypeVar("R", bound=TraceResult)
+
+
+class TraceTool(Tool[A, R], Generic[A, R]):
+    """A tool that reads spans. The same call over the same spans gives the same bytes."""
+
+    def __init__(self, reader: TraceReader) -> None:
+        self._reader = reader
+
+    async def run(self, arguments: A, context: ToolContext) -> R:
+        now_us = context.clock.now_us()
+        return await context.in_thread(lambda: self.answer(arguments, now_us))
+
+    @abstractmethod
+    def answer(self, arguments: A, now_us: int) -> R:
+        """The answer, in a thread; `now_us` is what periods count back from."""
+
+    def content(self, result: R) -> str:
+        return written(result)
+
+
+def short(text: str | None, limit: int) -> str | None:
+    """Recorded text as a value; None where there is none or where none is wanted."""
+    return quotable(text, limit=limit) if text and limit else None
+
+
+def named(text: str) -> str:
+    """A recorded name, whole where it is one of a usual length."""
+    return quotable(text, limit=NAME_CHARACTERS)
+
+
+def milliseconds(microseconds: int | None) -> float | None:
+    """With the microseconds behind the point."""
+    return None if microseconds is None else microseconds / 1_000
+
+
+def moment(at_us: int | None) -> str | None:
+    """In ISO form, UTC."""
+    return None if at_us is None else write_moment(at_us)
