@@ -24,14 +24,14 @@ from bench.query import QUERIES
 from treadle.code import CodeIndex, View
 from treadle.code.dense import own_embedding
 from treadle.code.dense.static_embedding import LENGTH, StaticEmbedding
-from treadle.code.dense.vector_index import HeldVectors, nothing_held, read_held
+from treadle.code.dense.vector_index import VectorIndex, empty_vector_index, read_vector_index
 from treadle.code.storage.postings import terms_of_items
 from treadle.code.storage.store import Store, store_path
 
 LOAD = (
     "import sys, time, numpy; from pathlib import Path; import treadle.code.terms\n"
     "started = time.process_time()\n"
-    "from treadle.code.dense.static import StaticEmbedding\n"
+    "from treadle.code.dense.static_embedding import StaticEmbedding\n"
     "StaticEmbedding.load(Path(sys.argv[1]))\n"
     "print(1000 * (time.process_time() - started))"
 )
@@ -72,7 +72,7 @@ def items_a_second(store: Store, model: StaticEmbedding) -> float:
     return 1000 * sum(map(len, terms)) / took
 
 
-def recall(held: HeldVectors, model: StaticEmbedding) -> float:
+def recall(held: VectorIndex, model: StaticEmbedding) -> float:
     """The share of the exactly nearest items that the sieve leaves over."""
     shares: list[float] = []
     for query in WORDS:
@@ -126,9 +126,9 @@ def table(root: Path, folder: Path, model_folder: Path) -> Iterator[str]:
     store = Store(path)
     yield f"| items a second, one core | {items_a_second(store, model):,.0f} |"
     with store.reading() as connection:
-        nothing = nothing_held(model.dimension)
-        reading = processor_ms(lambda: read_held(connection, model.name, nothing))
-        held = read_held(connection, model.name, nothing)
+        nothing = empty_vector_index(model.dimension)
+        reading = processor_ms(lambda: read_vector_index(connection, model.name, nothing))
+        held = read_vector_index(connection, model.name, nothing)
     store.close()
     memory = (held.rows.nbytes + held.signs.nbytes + held.items.nbytes) / 1e6
     yield f"| vectors of the index in memory, MB | {memory:.1f} |"

@@ -14,7 +14,7 @@ from bench.retrieval.peers import semble
 from bench.tasks.making import GoldItem, Task
 from bench.tasks.trees import FunctionKey, Texts
 from treadle.code import CodeIndex, View, most_items
-from treadle.code.context.budget import Room
+from treadle.code.context.budget import ContextBudget
 from treadle.code.model import FUNCTION_KINDS
 from treadle.tokens import estimate
 
@@ -167,7 +167,7 @@ def held_by_contexts(index: CodeIndex, query: str, functions: Sequence[GoldItem]
 
 
 def _held(index: CodeIndex, query: str, functions: Sequence[GoldItem], budget: int) -> Held:
-    room = Room(budget, lambda entry: entry.snippet)
+    room = ContextBudget(budget, lambda entry: entry.snippet)
     found = index.context(
         query, top_k=most_items(budget), fits=lambda entries, _omitted: room.holds(entries)
     )

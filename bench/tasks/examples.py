@@ -58,15 +58,15 @@ def export(repository: Repository, tasks: Sequence[Task], work: Path) -> None:
         with opened(work, repository, anchor) as index:
             for task in group:
                 for wording in Wording:
-                    found, alike, _ = index.found(query_of(task, wording))
+                    found, vector_scores, _ = index.found(query_of(task, wording))
                     if not found.hits or not found.question.is_task:
                         continue
                     number = len(queries)
-                    _put(arrays, f"{number}.files", file_columns(found, alike))
+                    _put(arrays, f"{number}.files", file_columns(found, vector_scores))
                     _put(
                         arrays,
                         f"{number}.items",
-                        item_columns(found, alike, [0.0] * len(found.files)),
+                        item_columns(found, vector_scores, [0.0] * len(found.files)),
                     )
                     changed = {(one.file, one.start_byte) for one in task.items if not one.is_test}
                     arrays[f"{number}.right_files"] = numpy.array(

@@ -16,7 +16,7 @@ import numpy
 
 from bench.tasks.answers import Answer, Method
 from bench.tasks.examples import Candidates, Example, Figures, read
-from treadle.code.retrieval.task_ranking import CURVES_FILE, Curve, Curves, behind_best
+from treadle.code.retrieval.task_ranking import CURVES_FILE, Curve, Curves, distance_behind_best
 
 FOLDS = 5
 _ROUNDS = 300
@@ -63,7 +63,7 @@ def folds(examples: Sequence[Example]) -> list[set[int]]:
 def with_files(example: Example, scores: Figures) -> Candidates:
     """The items of an example, with what the scores of its files say of them."""
     columns = dict(example.items.columns)
-    figures = behind_best(scores.tolist())
+    figures = distance_behind_best(scores.tolist())
     for name, column in figures.items():
         columns[name] = numpy.array(column, numpy.float32)[example.file_places]
     return Candidates(columns, example.items.right, example.items.gold)

@@ -16,7 +16,7 @@ from bench.tasks.measures import clustered, file_recall, function_recall, hit_at
 from bench.tasks.messages import informative_words, is_routine, query_of, without_names
 from bench.tasks.repositories import Part, Repository, listed
 from bench.tasks.trees import opened
-from treadle.code.retrieval.task_ranking import shipped
+from treadle.code.retrieval.task_ranking import shipped_curves
 
 QUEUE = '''
 def push_entry(queue, entry):
@@ -112,7 +112,7 @@ def test_examples_are_ranked_as_the_product_ranks(clones: Path, tmp_path: Path) 
             for wording in Wording
         ]
     export(repository, tasks, tmp_path)
-    ranked = answers(shipped(), read(examples_path(tmp_path, repository)))
+    ranked = answers(shipped_curves(), read(examples_path(tmp_path, repository)))
     assert [answer.file_ranks for answer in ranked] == [answer.file_ranks for answer in asked]
     assert [one.function_ranks for one in ranked] == [one.function_ranks for one in asked]
     assert asked[0].file_ranks == (1,)
@@ -197,10 +197,10 @@ def test_method_without_functions_has_no_function_recall() -> None:
 
 
 def test_interval_spans_repositories() -> None:
-    alike = [answer("a", (1,))] * 50
-    assert (one := clustered(alike, hit_at(1))) is not None
+    vector_scores = [answer("a", (1,))] * 50
+    assert (one := clustered(vector_scores, hit_at(1))) is not None
     assert (one.low, one.high) == (1, 1)
-    both = clustered([*alike, *[answer("b", (None,))] * 50], hit_at(1))
+    both = clustered([*vector_scores, *[answer("b", (None,))] * 50], hit_at(1))
     assert both is not None
     assert (both.low, both.high) == (0, 1)
 

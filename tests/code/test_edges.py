@@ -166,7 +166,7 @@ def test_an_edge_without_a_target_says_why(build: Build) -> None:
     reasons = {edge.text: edge.unresolved for edge in index.edges(item.id).edges if edge.text}
     assert reasons["dumps"] == "imported from outside of the repository"
     assert reasons["thing.add"] == "the type of the value is not known"
-    assert reasons["load"] == "no definition in reach"
+    assert reasons["load"] == "no reachable definition"
     assert reasons["self.count"] is None
 
 
@@ -533,7 +533,7 @@ def test_uses_that_may_mean_an_item_are_not_passed_over(build: Build) -> None:
     index = build(CARGO)
     assert maybe_into(index, "Config::lock", EdgeKind.CALLS) == {
         "crate::kit::config::more::m: T::lock": "the type of the value is not known",
-        "crate::kit::config::more::m: make().lock": "no definition in reach",
+        "crate::kit::config::more::m: make().lock": "no reachable definition",
     }
 
 
@@ -545,7 +545,7 @@ def test_uses_of_a_name_that_cannot_mean_an_item_are_left_out(build: Build) -> N
     assert maybe_into(index, "money.loads", EdgeKind.CALLS) == {}  # json.loads is not it
     assert maybe_into(index, "Base.count", EdgeKind.CALLS) == {}  # all are Store.count
     assert maybe_into(index, "load.load", EdgeKind.CALLS) == {
-        "shop.store.Store.sell: load": "no definition in reach"
+        "shop.store.Store.sell: load": "no reachable definition"
     }
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from treadle.code import CodeIndex
 from treadle.code.history import commits as git_module
 from treadle.code.history import update
-from treadle.code.history.file_history import History, Past
+from treadle.code.history.file_history import FilePast, History
 from treadle.code.history.update import update_history
 from treadle.code.storage.store import Store, store_path
 from treadle.code.terms import query_terms
@@ -64,19 +64,19 @@ class Asked:
         self._cache, self._root = cache, root
         self.index = CodeIndex.open(root, cache_dir=cache, history=lambda: history)
 
-    def past(self, query: str = "", best: Iterable[str] = ()) -> dict[str, Past]:
+    def past(self, query: str = "", best: Iterable[str] = ()) -> dict[str, FilePast]:
         """What history says of every file, after a refresh."""
         self.index.refresh()
         return self.stored(query, best)
 
-    def stored(self, query: str = "", best: Iterable[str] = ()) -> dict[str, Past]:
+    def stored(self, query: str = "", best: Iterable[str] = ()) -> dict[str, FilePast]:
         with closing(sqlite3.connect(store_path(self._cache, self._root.resolve()))) as connection:
             return past_of_all(connection, query, best)
 
 
 def past_of_all(
     connection: sqlite3.Connection, query: str, best: Iterable[str] = ()
-) -> dict[str, Past]:
+) -> dict[str, FilePast]:
     rows = connection.execute("SELECT id, path FROM files").fetchall()
     paths = {file_id: os.fsdecode(path) for file_id, path in rows}
     ids = {path: file_id for file_id, path in paths.items()}
@@ -182,7 +182,7 @@ def test_root_below_the_top_has_the_past_of_its_files(root: Path, tmp_path: Path
     commit(root, "one", "lib/x.py", "a.py")
     commit(root, "two", "lib/x.py")
     commit(root, "three", "library/x.py")
-    assert Asked(root / "lib", tmp_path / "cache").past() == {"x.py": Past(2, 1, 0.0, 0.0)}
+    assert Asked(root / "lib", tmp_path / "cache").past() == {"x.py": FilePast(2, 1, 0.0, 0.0)}
 
 
 def test_rewritten_history_replaces_the_old(root: Path, asked: Asked) -> None:

@@ -480,7 +480,7 @@ def test_kill_leaves_a_usable_index(root: Path, tmp_path: Path) -> None:
 
 
 def test_processes_that_make_an_index_at_once_wait_for_each_other(tmp_path: Path) -> None:
-    code = "import sys; from pathlib import Path; from treadle.code.store import Store\n"
+    code = "import sys; from pathlib import Path; from treadle.code.storage.store import Store\n"
     code += "Store(Path(sys.argv[1])).close()"
     for number in range(5):
         words = [sys.executable, "-c", code, str(tmp_path / f"{number}.sqlite3")]

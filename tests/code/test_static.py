@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.fakes.embedding import DIMENSION, write_embedding
 from treadle.code.dense import EmbeddingError
 from treadle.code.dense.static_embedding import LENGTH, StaticEmbedding
-from treadle.code.dense.vector_index import LEAST_ALIKE, SIEVED, HeldVectors, signs_of
+from treadle.code.dense.vector_index import LEAST_ALIKE, SIEVED, VectorIndex, signs_of
 
 TERMS = ["load", "read", "write", "spindl", "naïv", "x9"]
 Items = list[dict[str, int]]
@@ -107,9 +107,9 @@ def test_a_broken_model_is_refused(tmp_path: Path, harm: Callable[[Path], object
         StaticEmbedding(folder)
 
 
-def held(rows: "numpy.typing.NDArray[numpy.int8]") -> HeldVectors:
+def held(rows: "numpy.typing.NDArray[numpy.int8]") -> VectorIndex:
     ids = numpy.arange(len(rows), dtype=numpy.int64) * 3 + 5
-    return HeldVectors({}, ids, rows, signs_of(rows))
+    return VectorIndex({}, ids, rows, signs_of(rows))
 
 
 def vectors(seed: int, count: int, dimension: int) -> "numpy.typing.NDArray[numpy.float32]":

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from treadle.code.item_edits.editable import Editable, Entry, NotEditableError
+from treadle.code.item_edits.editable import EditableFile, EditableItem, NotEditableError
 from treadle.edits.model import EditError, splice
 from treadle.edits.plan import plan
 from treadle.edits.requests import RangeEdit
@@ -39,7 +39,7 @@ def made(data: bytes, request: RangeEdit) -> bytes:
     return splice(data, change.hunks)
 
 
-def check_own_code_changes_nothing(file: Editable, entry: Entry, tally: Tally) -> None:
+def check_own_code_changes_nothing(file: EditableFile, entry: EditableItem, tally: Tally) -> None:
     """An item that is replaced by its own code stays, with or without its comments."""
     item = entry.item
     for start in {item.start_byte, entry.start}:
@@ -61,7 +61,7 @@ def check_own_code_changes_nothing(file: Editable, entry: Entry, tally: Tally) -
         tally.made += 1
 
 
-def check_deletion(file: Editable, entry: Entry, tally: Tally) -> None:
+def check_deletion(file: EditableFile, entry: EditableItem, tally: Tally) -> None:
     """Deleting an item keeps all other items, and inserting the text again restores the file."""
     data = file.data
     try:
@@ -82,7 +82,7 @@ def check_deletion(file: Editable, entry: Entry, tally: Tally) -> None:
     for outside in (above, behind):
         assert not outside.replace(new, b"", 1).strip(b" \t\r\n,;"), f"{entry}: {outside!r}"
     kept: dict[tuple[str, str], list[bytes]] = {}
-    for each in Editable(file.path, after).entries:
+    for each in EditableFile(file.path, after).entries:
         kept.setdefault(_name(each), []).append(after[each.start : each.end])
     for each in file.entries:
         if each.end <= entry.start or each.start >= entry.end:
@@ -95,5 +95,5 @@ def check_deletion(file: Editable, entry: Entry, tally: Tally) -> None:
         assert made(after, again) == data
 
 
-def _name(entry: Entry) -> tuple[str, str]:
+def _name(entry: EditableItem) -> tuple[str, str]:
     return (entry.item.kind, entry.item.canonical_path)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.foreign.item_properties import Tally, check_deletion, check_own_code_changes_nothing
 from tests.foreign.samples import ForeignFile, installed_files, sample_files
-from treadle.code.item_edits.editable import Editable, NotEditableError
+from treadle.code.item_edits.editable import EditableFile, NotEditableError
 
 _ITEMS_OF_A_FILE = 4
 
@@ -17,7 +17,7 @@ def _checked(files: Iterable[ForeignFile], seed: int) -> dict[str, Tally]:
     rng = random.Random(seed)
     tallies: defaultdict[str, Tally] = defaultdict(Tally)
     for each in files:
-        file = Editable(each.path, each.read())
+        file = EditableFile(each.path, each.read())
         try:
             entries = file.entries
         except NotEditableError:  # no grammar reads it

@@ -106,7 +106,7 @@ def test_edges_out_with_what_is_not_resolved(shop: Repository) -> None:
     ] == [
         ("rounded", "money.rounded", None),
         ("self.net", "shop.Cart.net", None),
-        ("fetch", None, "no definition in reach"),
+        ("fetch", None, "no reachable definition"),
     ]
     assert (result["total"], result["unresolved"]) == (3, 1)
     assert result["edges"][0]["at"] == "src/shop.py:6"

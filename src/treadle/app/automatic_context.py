@@ -6,7 +6,7 @@ from uuid import UUID
 
 from treadle.clock import Clock
 from treadle.code import CodeIndex, ContextEntry, most_items
-from treadle.code.context.budget import Room
+from treadle.code.context.budget import ContextBudget
 from treadle.config.model import ContextSettings
 from treadle.events import EventBus
 from treadle.events.types import RetrievalFinished, SourceRange
@@ -44,7 +44,7 @@ def automatic_context(
         return None
 
     async def retrieve(user_text: str, request_id: UUID) -> str:
-        room = Room(budget - estimate(_text(())), _part)
+        room = ContextBudget(budget - estimate(_text(())), _part)
 
         def fits(entries: Sequence[ContextEntry], _omitted: int) -> bool:
             return room.holds(entries)

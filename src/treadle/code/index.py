@@ -1,4 +1,4 @@
-"""The public door of the code index: refresh, search, context, and what it knows of files."""
+"""The interface of the code index: refresh, search, context, lookup, and status."""
 
 import os
 import sqlite3
@@ -25,32 +25,39 @@ from treadle.code.model import (
     SearchResults,
     View,
 )
-from treadle.code.retrieval.hits import Alike, Found, Hit, definitions, files_of, owners_of
+from treadle.code.retrieval.hits import (
+    Candidates,
+    Hit,
+    VectorScores,
+    definitions,
+    files_of,
+    owners_of,
+)
 from treadle.code.retrieval.item_ranking import rank_items
-from treadle.code.retrieval.lexical import best_files, by_words
+from treadle.code.retrieval.lexical import best_files, rank_by_words
 from treadle.code.retrieval.query import MAX_CHARACTERS, Question
 from treadle.code.storage.refresh import difference, refresh_index
 from treadle.code.storage.store import Store, store_path
 
 if TYPE_CHECKING:
-    from treadle.code.dense.item_vectors import OwnVectors
+    from treadle.code.dense.item_vectors import ItemVectors
     from treadle.code.graph.tables import Graph
     from treadle.code.history.file_history import History
 
 T = TypeVar("T")
 
 PATIENCE = 1.5
-"""Seconds that an answer may wait for vectors; code that nobody asked of before takes longer."""
+"""Seconds that a search may wait for vectors."""
 _CONTEXT_CANDIDATES = 250
 _NEAREST = 50
-"""Items that vectors alone may bring in."""
+"""Items that only vectors find."""
 _TOKENS_OF_ITEM = 80
-"""A context is chosen from one item for as many tokens of its budget; it shows about half."""
+"""A context is chosen from one item for each of so many tokens; about half of them are shown."""
 _FEWEST_ITEMS, _MOST_ITEMS = 5, 200
 
 
 def most_items(tokens: int) -> int:
-    """The `top_k` for a context of so many tokens."""
+    """The `top_k` for a context of a number of tokens."""
     return max(_FEWEST_ITEMS, min(_MOST_ITEMS, tokens // _TOKENS_OF_ITEM))
 
 
@@ -61,7 +68,7 @@ class CodeIndex:
         self,
         root: Path,
         store: Store,
-        own: "OwnVectors | None" = None,
+        own: "ItemVectors | None" = None,
         history: Callable[[], bool] | None = None,
     ) -> None:
         self.root = root
@@ -83,14 +90,15 @@ class CodeIndex:
         monotonic: Callable[[], float] = time.monotonic,
         history: Callable[[], bool] | None = None,
     ) -> Self:
-        """Open the index of `root`, empty until the first `refresh`.
+        """Open the index of `root`, which is empty until the first `refresh`.
 
         `static` returns the folder of an embedding. With it every item gets a vector when it is
         indexed, and queries in words also find items by their vectors. A search waits at most
-        `patience` seconds for missing vectors (None: until all exist); a thread computes the
-        others while the index is open.
+        `patience` seconds for missing vectors (None: until all exist); a thread computes the others
+        while the index is open.
 
-        `history` says whether a refresh reads git history too; what was read is dropped otherwise.
+        `history` returns whether a refresh also reads the git history; otherwise it deletes the
+        stored history.
 
         Raises `StoreError` if the cache folder cannot be used.
         """
@@ -98,9 +106,9 @@ class CodeIndex:
         store = Store(store_path(cache_dir, resolved))
         own = None
         if static is not None:
-            from treadle.code.dense.item_vectors import OwnVectors
+            from treadle.code.dense.item_vectors import ItemVectors
 
-            own = OwnVectors(store, static, patience=patience, monotonic=monotonic)
+            own = ItemVectors(store, static, patience=patience, monotonic=monotonic)
         return cls(resolved, store, own, history)
 
     def close(self) -> None:
@@ -116,20 +124,20 @@ class CodeIndex:
         self.close()
 
     def _guarded(self, action: Callable[[], T]) -> T:
-        """Run `action`; if the file turns out to be broken, build the index anew and run again."""
+        """Run `action`; if the file is damaged, build the index again and repeat."""
         try:
             return action()
         except sqlite3.OperationalError as error:
             raise self._store.error(error) from error
         except sqlite3.ProgrammingError:
-            raise  # used after it was closed
+            raise  # the index is already closed
         except sqlite3.DatabaseError:
             self._store.rebuild()
             self._refresh()
             return action()
 
     def refresh(self, progress: Callable[[int, int], None] | None = None) -> RefreshReport:
-        """Bring the index up to date; `progress(done, total)` counts files that are read."""
+        """Bring the index up to date; `progress(done, total)` counts the files that are read."""
         with self._refreshing:
             return self._guarded(lambda: self._refresh(progress))
 
@@ -140,7 +148,7 @@ class CodeIndex:
         return report
 
     def complete_history(self) -> None:
-        """Read all of the git history that counts; a refresh reads 500 commits more each time."""
+        """Read the whole window of git history; a refresh reads only 500 further commits."""
         with self._refreshing:
             self._guarded(lambda: self._read_history(WINDOW))
 
@@ -151,19 +159,21 @@ class CodeIndex:
             drop_history(self._store)
 
     def search(self, query: str, *, top_k: int = 10, view: View = View.ITEMS) -> SearchResults:
-        """The `top_k` best items or files, as of the last refresh. Deterministic."""
+        """The `top_k` best items or files, as of the last refresh; the order is deterministic."""
         started = time.perf_counter()
 
         def run() -> SearchResults:
-            found, alike, parts = self.found(query, view)
+            found, vector_scores, parts = self.found(query, view)
             if view is View.ITEMS:
-                hits = rank_items(found, alike, top_k)
+                hits = rank_items(found, vector_scores, top_k)
                 results = [hit.result(rank) for rank, hit in enumerate(hits, start=1)]
             else:
-                from treadle.code.retrieval.file_ranking import rank_files  # not needed by most
+                from treadle.code.retrieval.file_ranking import (
+                    rank_files,
+                )  # not needed by most searches
 
                 with self._store.reading() as connection:
-                    results = rank_files(connection, found, alike, top_k)
+                    results = rank_files(connection, found, vector_scores, top_k)
             files, items, _ = self._store.counts()
             notes = self._notes(query, [hit.file for hit in results])
             took = time.perf_counter() - started
@@ -178,29 +188,33 @@ class CodeIndex:
             title, _, _ = query[:MAX_CHARACTERS].strip().partition("\n")
             return notes(connection, title, files)
 
-    def found(self, query: str, view: View = View.ITEMS) -> tuple[Found, Alike, tuple[str, ...]]:
-        """What the parts of the search find, and the names of those that took part.
+    def found(
+        self, query: str, view: View = View.ITEMS
+    ) -> tuple[Candidates, VectorScores, tuple[str, ...]]:
+        """The candidates for a query, their vector scores, and the names of the signals used.
 
-        Who names an item exactly is not asked what it may be like or be called by.
+        A query that names an item exactly uses neither vectors nor neighbours.
         """
         question = Question.of(query)
         with self._store.reading() as connection:
             parts: tuple[str, ...] = ("lexical",)
             defined = definitions(connection, question.text)
             if not defined:
-                from treadle.code.retrieval.candidates import users_asked_for  # loads the graph
+                from treadle.code.retrieval.candidates import find_users  # loads the graph
 
-                defined = users_asked_for(connection, self._graph(connection), question.text)
+                defined = find_users(connection, self._graph(connection), question.text)
                 parts = ("lexical", "graph")
             if defined:
-                hits = by_words(connection, question)
+                hits = rank_by_words(connection, question)
                 scores = best_files(connection, question.terms)
                 files = files_of(connection, scores, {hit.file_id for hit in hits})
-                return Found(question, hits, defined, files), Alike(), parts
+                return Candidates(question, hits, defined, files), VectorScores(), parts
         return self._found_by_all(question, view)
 
-    def _found_by_all(self, question: Question, view: View) -> tuple[Found, Alike, tuple[str, ...]]:
-        """What the words, the own vectors, the graph and the git history find together."""
+    def _found_by_all(
+        self, question: Question, view: View
+    ) -> tuple[Candidates, VectorScores, tuple[str, ...]]:
+        """The candidates by words, vectors, graph and git history."""
         from treadle.code.retrieval.candidates import find_candidates  # loads the graph
 
         if self._own is not None:
@@ -214,16 +228,16 @@ class CodeIndex:
             )
         parts = ("lexical", "graph") if any(hit.reason for hit in found.hits) else ("lexical",)
         if asked is None or not found.hits:
-            return found, Alike(), parts
-        alike = Alike(asked.similarities([hit.item_id for hit in found.hits]))
+            return found, VectorScores(), parts
+        vector_scores = VectorScores(asked.similarities([hit.item_id for hit in found.hits]))
         if question.is_task or (view is View.FILES and question.files.similarity):
             known = {file.id for file in found.files}
             limit = 0 if question.is_task else _NEAREST
-            alike = alike._replace(files=asked.file_similarities(limit, known))
-        return found, alike, (*parts, asked.part)
+            vector_scores = vector_scores._replace(files=asked.file_similarities(limit, known))
+        return found, vector_scores, (*parts, asked.part)
 
     def _graph(self, connection: sqlite3.Connection) -> "Graph":
-        """The graph with what it has read, as long as the index stays as it is."""
+        """The graph, which keeps what it has read until the index changes."""
         from treadle.code.graph.tables import Graph
 
         (version,) = connection.execute("PRAGMA data_version").fetchone()
@@ -233,7 +247,7 @@ class CodeIndex:
         return known[2]
 
     def _history(self, connection: sqlite3.Connection) -> "History":
-        """The git history, unpacked once as long as it stays as it is."""
+        """The git history, unpacked once until it changes."""
         from treadle.code.history.file_history import History
 
         self._unpacked_history = History.read(connection, self._unpacked_history)
@@ -242,25 +256,26 @@ class CodeIndex:
     def context(
         self, query: str, *, top_k: int, fits: Callable[[Sequence[ContextEntry], int], bool]
     ) -> ContextResult:
-        """At most `top_k` items for `query`, as many and as whole as `fits` allows.
+        """At most `top_k` items for `query`, as many and as complete as `fits` allows.
 
-        `fits(entries, omitted)` says whether the whole answer with these entries is within its
-        budget. Snippets are read now and checked against the indexed hash; where a file has
-        changed since, the index is refreshed first. Never stale, never above the budget.
+        `fits(entries, omitted)` returns whether the whole answer with these entries is within its
+        budget. The snippets are read now and compared with the indexed hash. Where a file has
+        changed since, the index is refreshed first. An answer is never stale and never above the
+        budget.
         """
         from treadle.code.context import assembly, selection  # searches need neither
 
-        def retrieve() -> selection.Retrieved:
+        def select_items() -> selection.SelectedItems:
             question, hits, named = self._ranked(query)
-            return selection.retrieve(
+            return selection.select_items(
                 self.root, question, hits, self._owners, exact=named, top_k=top_k
             )
 
         def run() -> ContextResult:
-            found = retrieve()
+            found = select_items()
             if found.stale:
                 self.refresh()
-                found = retrieve()
+                found = select_items()
             answer = assembly.assemble(query, top_k, found, fits)
             notes = self._notes(query, [entry.file for entry in answer.entries])
             return answer._replace(notes=notes)
@@ -268,9 +283,9 @@ class CodeIndex:
         return self._guarded(run)
 
     def _ranked(self, query: str) -> tuple[Question, list[Hit], int]:
-        """The best items, and how many of the first of them the query names exactly."""
-        found, alike, _ = self.found(query)
-        hits = rank_items(found, alike, _CONTEXT_CANDIDATES)
+        """The best items, and how many of them the query names exactly; these come first."""
+        found, vector_scores, _ = self.found(query)
+        hits = rank_items(found, vector_scores, _CONTEXT_CANDIDATES)
         return found.question, hits, len(found.defined)
 
     def _owners(self, item_ids: Sequence[int]) -> dict[int, Hit]:
@@ -278,7 +293,7 @@ class CodeIndex:
             return owners_of(connection, item_ids)
 
     def files_summary(self, path: str) -> FileSummary | None:
-        """What is known of the file at `path` (relative, POSIX); None if it is not in the index."""
+        """The index entry of the file at `path` (relative, POSIX); None if there is none."""
         try:
             key = os.fsencode(path)
         except UnicodeEncodeError:
@@ -295,7 +310,7 @@ class CodeIndex:
         return self._guarded(run)
 
     def nearest_paths(self, name: str, limit: int = 5) -> tuple[str, ...]:
-        """The paths most like `name`, best first: for a path that does not exist."""
+        """The paths that are most similar to `name`, best first, for a path that does not exist."""
         from treadle.code.retrieval.lookup import nearest_paths
 
         return self._guarded(lambda: nearest_paths(name, self._store.paths(), limit))
@@ -305,8 +320,8 @@ class CodeIndex:
     ) -> Lookup:
         """The items that `name` may mean: a name, or the end or the whole of a canonical path.
 
-        `file` is a path or the end of one, `kind` one of `Kind`. Where nothing fits, the items
-        with the names that are most alike. As of the last refresh.
+        `file` is a path or the end of one, `kind` is a `Kind`. Without a match, the result has the
+        items with the most similar names. The index is that of the last refresh.
         """
         from treadle.code.retrieval import lookup
 
@@ -330,9 +345,9 @@ class CodeIndex:
         direction: Direction | None = None,
         depth: int = 1,
     ) -> EdgeList:
-        """The edges from and to an item (of a `lookup` since the last refresh).
+        """The edges from and to an item that a `lookup` since the last refresh returned.
 
-        Those that have no target are listed as such, with the reason.
+        Edges without a target are listed with the reason.
         """
         from treadle.code.graph.edges import walk
         from treadle.code.graph.tables import Graph
@@ -347,7 +362,7 @@ class CodeIndex:
         return self._guarded(run)
 
     def readings(self) -> tuple[FileReading, ...]:
-        """How each file of the index was read, by path."""
+        """How each file of the index was read, ordered by path."""
 
         def run() -> tuple[FileReading, ...]:
             with self._store.reading() as connection:
@@ -359,7 +374,7 @@ class CodeIndex:
         return self._guarded(run)
 
     def status(self) -> IndexStatus:
-        """The size of the index, and whether it is what the tree holds now (by stat)."""
+        """The size of the index, and whether it equals the tree (by file status)."""
 
         def run() -> IndexStatus:
             files, items, skipped = self._store.counts()

@@ -1,6 +1,6 @@
-"""What the index speaks of: items and files, search results, context entries and reports.
+"""The results of the code index: items, files, search results, context entries and reports.
 
-Named tuples, since data classes take longer to load than a search.
+They are named tuples, since data classes take longer to load than a search.
 """
 
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ EXTRA_GRAMMARS = "semble_grammars"
 
 
 class Kind(StrEnum):
-    """What an item is.
+    """The kind of an item.
 
-    `SECTION` is a heading of a document with what is below it, `KEY` a top-level key of a
-    configuration, `CHUNK` a run of lines of a text that has no grammar here.
+    `SECTION` is a heading of a document with its text. `KEY` is a top-level key of a configuration
+    file. `CHUNK` is a range of lines of a text without a grammar.
     """
 
     FUNCTION = "function"
@@ -42,7 +42,7 @@ TYPE_KINDS = frozenset(
     {Kind.CLASS, Kind.STRUCT, Kind.ENUM, Kind.TRAIT, Kind.INTERFACE, Kind.IMPL, Kind.TYPE}
 )
 TEXT_KINDS = frozenset({Kind.SECTION, Kind.KEY, Kind.CHUNK})
-"""Pieces of texts, as against definitions in code."""
+"""Parts of texts, in contrast to definitions in code."""
 
 
 class Reading(StrEnum):
@@ -55,7 +55,7 @@ class Reading(StrEnum):
 
 
 class Origin(StrEnum):
-    """Whose code a file is (see `origins`); `files.origin` in the index."""
+    """Who wrote a file (see `files.origins`); the column `files.origin` of the index."""
 
     OWN = "own"
     GENERATED = "generated"
@@ -63,23 +63,22 @@ class Origin(StrEnum):
 
 
 TEXT_LANGUAGES = frozenset({"markdown", "toml", "yaml", "json", "go.mod", "notebook"})
-"""Languages of documents and settings, as `files.language` has them."""
+"""Languages of documents and settings, as in the column `files.language`."""
 
 
 class View(StrEnum):
-    """What a search answers with: "where is the code" or "which file"."""
+    """What a search returns: items or files."""
 
     ITEMS = "items"
     FILES = "files"
 
 
 class Item(NamedTuple):
-    """A named piece of code.
+    """A named part of a source file.
 
-    Byte ranges are half open, lines count from 1 and include the last. The range holds the doc
-    comment, attributes and decorators that belong to the item. The signature is a range of the
-    same file, from the definition to its body. `parent` is the place of the enclosing item in
-    the same file's list.
+    Byte ranges are half open. Lines count from 1 and include the last one. The range contains the
+    doc comment, attributes and decorators of the item. The signature is a range from the definition
+    to its body. `parent` is the position of the enclosing item in the list of the file's items.
     """
 
     name: str
@@ -108,14 +107,14 @@ class EdgeKind(StrEnum):
 
 
 class Direction(StrEnum):
-    """From the item to others, or from others to it."""
+    """Whether an edge starts or ends at the item."""
 
     OUT = "out"
     IN = "in"
 
 
 class FoundItem(NamedTuple):
-    """An item of the index by its id, which is good until the next refresh.
+    """An item of the index with its id, which is valid until the next refresh.
 
     The ranges are those of `Item`; `file` is relative to the root.
     """
@@ -134,9 +133,9 @@ class FoundItem(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """The items that a name may mean, best first; `total` counts them all.
+    """The items that a name may mean, best first; `total` counts all of them.
 
-    Where there is none, `nearest` holds those whose names are most alike.
+    Without a match, `nearest` has the items with the most similar names.
     """
 
     items: tuple[FoundItem, ...]
@@ -145,10 +144,10 @@ class Lookup(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """One edge. `target` is None where `unresolved` says why it has none.
+    """One edge. `target` is None if the name cannot be resolved; `unresolved` has the reason.
 
-    `text` is the name as it is written at bytes `start` to `end` and at `line` of `file`; it is
-    empty for what is written nowhere (contains, overrides). `step` counts from 1.
+    `text` is the name as written at bytes `start` to `end` and at `line` of `file`. It is empty for
+    edges without a position in the text (contains, overrides). `step` counts from 1.
     """
 
     kind: EdgeKind
@@ -165,14 +164,14 @@ class Edge(NamedTuple):
 
 
 class EdgeList(NamedTuple):
-    """Edges by step, resolved ones first. `cut`: there are more than were looked for."""
+    """Edges by step, resolved ones first. `cut`: the search for edges stopped at its limit."""
 
     edges: tuple[Edge, ...]
     cut: bool
 
 
 class FileReading(NamedTuple):
-    """How one file was read; `reason` says why it was skipped."""
+    """How one file was read; `reason` is why it was skipped."""
 
     path: str
     reading: Reading
@@ -222,8 +221,8 @@ class SearchResults(NamedTuple):
     """Hits, best first, and the size of the searched index. `took` is in seconds.
 
     `parts` are the signals that were used: "lexical", "graph" and "dense". "dense: 230 of 5000"
-    states how many items had a vector in time.
-    `notes` say which words of the query occur nowhere, and which files could not be read.
+    states how many items had a vector in time. `notes` list words of the query that occur nowhere
+    and files that could not be read.
     """
 
     query: str
@@ -242,7 +241,7 @@ class SearchResults(NamedTuple):
 
 
 class ContextEntry(NamedTuple):
-    """An item of the answer. `snippet` is in the code snippet format (see `snippets`).
+    """An item of a context. `snippet` is in the code snippet format (see `snippets`).
 
     `whole` is false for an excerpt or a signature; the ranges are those of the snippet.
     """
@@ -260,7 +259,7 @@ class ContextEntry(NamedTuple):
 
 
 class ContextResult(NamedTuple):
-    """Context for a query; `omitted` counts the retrieved items that are not in `entries`.
+    """A context; `omitted` counts the retrieved items that are not in `entries`.
 
     `notes` are those of `SearchResults`.
     """
@@ -273,7 +272,7 @@ class ContextResult(NamedTuple):
 
 
 class RefreshReport(NamedTuple):
-    """What a refresh did. `skipped` maps each path that is not indexed to the reason."""
+    """The result of a refresh. `skipped` maps each path that is not indexed to the reason."""
 
     added: int
     changed: int
@@ -285,7 +284,7 @@ class RefreshReport(NamedTuple):
 
 
 class IndexStatus(NamedTuple):
-    """The index as it is. `fresh`: no file was added, changed or removed since the refresh."""
+    """The state of the index. `fresh`: no file was added, changed or removed since the refresh."""
 
     files: int
     items: int
@@ -295,9 +294,9 @@ class IndexStatus(NamedTuple):
 
 
 class FileSummary(NamedTuple):
-    """What the index knows of one file. `content_hash` is BLAKE2b-256 of its bytes, hexadecimal.
+    """The index entry of a file. `content_hash` is BLAKE2b-256 of its bytes in hexadecimal.
 
-    `language` is None for plain text; `skipped` says why a file holds no items.
+    `language` is None for plain text; `skipped` is why a file has no items.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""What the code of a file refers to: calls, types, bases and imports, with the scope they are in.
+"""References in code: calls, types, bases and imports, each with its scope.
 
 They are read from one file when it is parsed (`treadle.code.parse.references`). A query resolves
 them later, with the items of the other files (`treadle.code.graph`).
@@ -9,13 +9,13 @@ from enum import IntEnum
 from typing import NamedTuple
 
 FILE_SCOPE = -1
-"""The scope of what stands outside of all items."""
+"""The scope of code outside of all items."""
 
 
 class ReferenceKind(IntEnum):
-    """How a reference uses what it names. The numbers are stored.
+    """How a reference uses a name. The index stores the numbers.
 
-    The last two name what the language has itself, unless the repository has that name too.
+    The last two are names of the language itself, unless the repository defines the name too.
     """
 
     CALL = 1
@@ -32,10 +32,10 @@ BUILT_IN = frozenset({ReferenceKind.BUILT_IN_CALL, ReferenceKind.BUILT_IN_TYPE})
 class Reference(NamedTuple):
     """A use of a name.
 
-    `scope` is the place of the innermost item around it in the list of the file's items. `text`
-    is the name as written; `path` is what to resolve, its parts joined by dots: the receiver is
-    replaced by its declared type where the file says it (`store.write` with `store: Store` is
-    `Store.write`), and empty where the receiver is a value of unknown type.
+    `scope` is the position of the innermost enclosing item in the list of the file's items. `text`
+    is the name as written. `path` is the name to resolve, its parts joined by dots. In it the
+    receiver is replaced by its declared type if the file declares one (`store.write` with `store:
+    Store` is `Store.write`). It is empty if the type of the receiver is unknown.
     """
 
     kind: ReferenceKind
@@ -50,9 +50,9 @@ class Reference(NamedTuple):
 class Import(NamedTuple):
     """A name that an import binds in `scope`.
 
-    `name` is "*" where all public names are bound, and empty where none is (a re-export binds
-    none). `member` is empty where the module itself is meant. `exported` is the name under which
-    others can import it from here, empty if they cannot.
+    `name` is "*" where all public names are bound, and empty for a re-export, which binds none.
+    `member` is empty where the module itself is imported. `exported` is the name under which other
+    files can import it from here, or empty.
     """
 
     scope: int
@@ -66,7 +66,7 @@ class Import(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """An import as a language reads it from its syntax; see `Import`."""
+    """An import as a language module reads it from the syntax; see `Import`."""
 
     name: str
     module: str
@@ -77,9 +77,9 @@ class Imported(NamedTuple):
 class FileReferences(NamedTuple):
     """All references and imports of one file, in order of position.
 
-    `module` is what a manifest says that its folder is imported as: `go.mod` or `Cargo.toml`, a
-    space, and the name; for the latter also the root files that it names, each on a line, the
-    library's first (empty where it has the usual one).
+    `module` is the name that a manifest gives to its folder: `go.mod` or `Cargo.toml`, a space, and
+    the name. For `Cargo.toml` the root files follow, each on a line, the library's first (empty for
+    the default).
     """
 
     references: Sequence[Reference] = ()

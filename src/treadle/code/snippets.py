@@ -19,7 +19,7 @@ _CLOSING = b"\n</code>"
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """One snippet as it was written; nothing here says that the file still holds it."""
+    """One snippet as it was written; the file may have changed since."""
 
     path: str
     start: int
@@ -30,8 +30,9 @@ class Snippet:
 def write_snippet(absolute_path: str, start: int, end: int, content: str | bytes) -> str:
     """The snippet as text.
 
-    Raises `ValueError` for what the format cannot carry exactly: content whose length in UTF-8
-    is not `end - start`, content or a path that is no UTF-8, a path with a line break or `"`.
+    Raises `ValueError` for content that the format cannot carry exactly: content whose length in
+    UTF-8 is not `end - start`, content or a path that is not UTF-8, and a path with a line break or
+    `"`.
     """
     data = content.encode() if isinstance(content, str) else content
     if not 0 <= start <= end or len(data) != end - start:
@@ -44,9 +45,9 @@ def write_snippet(absolute_path: str, start: int, end: int, content: str | bytes
 
 
 def claimed_snippets(text: str) -> tuple[Snippet, ...]:
-    """Every snippet in `text`, also those whose content is not as long as their range says.
+    """Every snippet in `text`, including those whose content does not have the stated length.
 
-    Whoever counts bytes badly means the text up to the next closing tag.
+    A snippet with a wrong length ends at the next closing tag.
     """
     data = text.encode("utf-8", "surrogatepass")
     found: list[Snippet] = []
@@ -65,7 +66,7 @@ def claimed_snippets(text: str) -> tuple[Snippet, ...]:
 
 
 def parse_snippets(text: str) -> tuple[Snippet, ...]:
-    """Every well-formed snippet in `text`, in order; what is not well formed is passed over."""
+    """Every well-formed snippet in `text`, in order; others are skipped."""
     data = text.encode("utf-8", "surrogatepass")
     found: list[Snippet] = []
     position = 0

@@ -39,7 +39,7 @@ RELATED = _related()
 _WORD = re.compile(r"\w+")
 
 _SPACED = "".join(chr(code) if _WORD.match(chr(code)) else " " for code in range(128))
-"""Blanks for all ASCII that is in no word: quicker than a search for words."""
+"""Maps ASCII outside of words to blanks; splitting at blanks is faster than a pattern."""
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 
@@ -66,8 +66,8 @@ STOP_WORDS = frozenset(
         "located", "tell",
     }
 )  # fmt: skip
-"""Words of questions that say nothing about code. They are indexed, since names hold them too;
-only a query that has other words leaves them out."""
+"""Words of questions that say nothing about code. They are indexed, since names contain them too. A
+query with other words leaves them out."""
 
 WEAK_WORDS = frozenset(
     {
@@ -75,7 +75,7 @@ WEAK_WORDS = frozenset(
         "implemented", "show", "use", "used", "uses", "using", "work", "works",
     }
 )  # fmt: skip
-"""Words that are left out only if two better ones remain: "status code" keeps both."""
+"""Words that a query leaves out only if two better words remain: "status code" keeps both."""
 
 
 @cache
@@ -89,13 +89,13 @@ def _stemmer() -> "Stemmer":
 
 
 class Stemmer(Protocol):
-    """What is used of the Snowball stemmer; it is not safe in several threads at once."""
+    """The used part of the Snowball stemmer, which is not safe in several threads at once."""
 
     def stemWord(self, word: str) -> str: ...  # noqa: N802  (its own name)
 
 
 def _make_terms(word: str) -> tuple[str, ...]:
-    """The terms of a word; the lock is held."""
+    """The terms of a word; the caller holds the lock."""
     stem = _stemmer().stemWord
     parts = [part.lower() for part in _PART.findall(word)]
     stems = [stem(part) for part in parts if len(part) > 1 or not part.isascii()]
@@ -105,7 +105,7 @@ def _make_terms(word: str) -> tuple[str, ...]:
 
 
 class _Terms(dict[str, tuple[str, ...]]):
-    """The terms of each word seen so far; looking a word up makes them."""
+    """A cache of the terms of words; a lookup computes missing ones."""
 
     _lock = threading.Lock()
 
@@ -121,7 +121,7 @@ _terms = _Terms()
 
 
 def terms_of_word(word: str) -> tuple[str, ...]:
-    """The distinct terms of one word: each part of an identifier, and the identifier whole."""
+    """The distinct terms of a word: each part of an identifier, and the whole identifier."""
     return _terms[word]
 
 
@@ -133,7 +133,7 @@ def words_in(text: str) -> list[str]:
 def terms_in(text: str) -> list[str]:
     """All terms of `text`, as often as they occur."""
     words = text.translate(_SPACED).split() if text.isascii() else _WORD.findall(text)
-    return list(chain.from_iterable(map(_terms.__getitem__, words)))  # no loop in Python
+    return list(chain.from_iterable(map(_terms.__getitem__, words)))  # no Python loop
 
 
 def term_counts(text: str) -> Counter[str]:
@@ -144,8 +144,9 @@ def term_counts(text: str) -> Counter[str]:
 def query_terms(text: str) -> dict[str, float]:
     """The distinct terms of a query in their order, each with its weight.
 
-    Stop words are left out unless nothing else is there, words that questions are made of too if
-    it is a question and two better words remain. Related terms follow with a smaller weight.
+    Stop words are left out if other words remain. Words that are common in questions are left out
+    if the query is a question and two better words remain. Related terms follow with a smaller
+    weight.
     """
     words = _WORD.findall(text)
     telling = [word for word in words if word.lower() not in STOP_WORDS] or words

@@ -5,19 +5,19 @@ from itertools import accumulate
 
 
 class Lines:
-    """Byte offsets to line numbers (from 1)."""
+    """Converts byte offsets to line numbers (from 1)."""
 
     def __init__(self, source: bytes) -> None:
         lengths = map(len, source.split(b"\n")[:-1])
         self.starts = list(accumulate(map((1).__add__, lengths), initial=0))
 
     def of(self, offset: int) -> int:
-        """The line that holds the byte at `offset`."""
+        """The line that contains the byte at `offset`."""
         return bisect_right(self.starts, offset)
 
 
 def plain_text(data: bytes) -> str:
-    """Text for terms only; Latin-1 where it is not UTF-8, so that words stay whole."""
+    """Text for terms; it is decoded as Latin-1 where it is not UTF-8, so that words stay whole."""
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -1,28 +1,28 @@
-"""Context within a budget: which of the candidates are shown, and how much of each."""
+"""Assembles a context within a budget: which items are shown, and how much of each."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from treadle.code.context.excerpts import Candidate
-from treadle.code.context.selection import Retrieved
+from treadle.code.context.excerpts import ContextItem
+from treadle.code.context.selection import SelectedItems
 from treadle.code.model import ContextEntry, ContextResult
 
 Fits = Callable[[Sequence[ContextEntry], int], bool]
 
 _MISSES = 8
-"""Candidates in a row that find no room, after which the budget counts as full."""
+"""Items in a row that do not fit, after which the budget counts as full."""
 
 
 @dataclass(slots=True)
 class _Answer:
-    """The entries so far by the place of their candidate. None overlaps another.
+    """The entries so far, by the position of their candidate; none overlaps another.
 
-    The first line of what holds a candidate is half a place before it.
+    The first line of an owner has the position of its member minus one half.
     """
 
     fits: Fits
     top_k: int
-    candidates: Sequence[Candidate]
+    candidates: Sequence[ContextItem]
     lost: int
     chosen: dict[float, ContextEntry] = field(default_factory=dict)
 
@@ -39,9 +39,9 @@ class _Answer:
         return True
 
     def _with(self, place: float, entry: ContextEntry) -> dict[float, ContextEntry] | None:
-        """The entries with one more, which replaces what is in it; the head of a type gives way.
+        """The entries with one more, which replaces entries inside it and shortens type heads.
 
-        None where it overlaps another in part, or lies in it.
+        None if it partly overlaps another entry or is inside one.
         """
         proposed = {**self.chosen, place: entry}
         for key, other in self.chosen.items():
@@ -59,14 +59,14 @@ class _Answer:
     def _head_before(
         self, key: float, shown: ContextEntry, entry: ContextEntry
     ) -> ContextEntry | None:
-        """The first lines of a type that is shown in part, up to an entry for one of its items."""
+        """The first lines of a partly shown type, up to an entry for one of its items."""
         candidate = self.candidates[int(key)] if key % 1 == 0 else None
         if candidate is None or candidate.exact or shown.whole or not candidate.is_type:
             return None
         head = candidate.head_before(entry.start_line)
         return None if head is None or _overlap(head, entry) else head
 
-    def widen(self, place: int, candidate: Candidate, *, share: int = 1) -> None:
+    def widen(self, place: int, candidate: ContextItem, *, share: int = 1) -> None:
         """Show as many lines of a candidate as fit, and no fewer than now."""
         if self.place(place, candidate.whole, share=share):
             return
@@ -81,7 +81,7 @@ class _Answer:
                 high = middle
 
     def covers(self, place: int) -> bool:
-        """Whether a candidate is shown: by itself, or in what is around it."""
+        """Whether a candidate is shown: by itself, or in an enclosing entry."""
         hit = self.candidates[place].hit
         return place in self.chosen or any(
             entry.file == hit.file
@@ -90,8 +90,8 @@ class _Answer:
             for entry in self.chosen.values()
         )
 
-    def first_line_in(self, candidate: Candidate) -> int | None:
-        """The first line of an entry for something in a candidate."""
+    def first_line_in(self, candidate: ContextItem) -> int | None:
+        """The first line of an entry inside a candidate."""
         hit = candidate.hit
         inside = (
             entry.start_line
@@ -101,7 +101,7 @@ class _Answer:
         return min(inside, default=None)
 
     def result(self, query: str) -> ContextResult:
-        """What is shown, shortened from its end until it fits with the true count of the rest."""
+        """The result; entries at the end are dropped until it fits with the final count."""
         while True:
             shown = sum(map(self.covers, range(len(self.candidates))))
             omitted = len(self.candidates) + self.lost - shown
@@ -111,13 +111,12 @@ class _Answer:
             del self.chosen[max(self.chosen)]
 
 
-def assemble(query: str, top_k: int, found: Retrieved, fits: Fits) -> ContextResult:
-    """Fill the budget: what the query names, then everything else by expected gain, then more.
+def assemble(query: str, top_k: int, found: SelectedItems, fits: Fits) -> ContextResult:
+    """Fill the budget: named items, then the others by expected gain, then more lines.
 
-    What the query names has as many lines as fit, and comes with the first line of its type. Then
-    each candidate is shown in the form of its kind, or as a short excerpt where that does not fit.
-    What is left widens what was cut, best first; signatures are for what there is no other room
-    for.
+    Named items get as many lines as fit, and the first line of their type. Each other candidate is
+    shown in the form of its kind, or as a short excerpt if that does not fit. The rest of the
+    budget widens cut entries, best first, and then shows signatures.
     """
     answer = _Answer(fits, top_k, found.candidates, found.lost)
     candidates = list(enumerate(found.candidates))
@@ -134,11 +133,11 @@ def assemble(query: str, top_k: int, found: Retrieved, fits: Fits) -> ContextRes
     return answer.result(query)
 
 
-Show = Callable[["_Answer", int, Candidate], bool]
+Show = Callable[["_Answer", int, ContextItem], bool]
 
 
-def _fill(answer: _Answer, candidates: Iterable[tuple[int, Candidate]], show: Show) -> None:
-    """Show what fits, the best first, until the budget is full."""
+def _fill(answer: _Answer, candidates: Iterable[tuple[int, ContextItem]], show: Show) -> None:
+    """Show the candidates that fit, best first, until the budget is full."""
     misses = 0
     for place, candidate in candidates:
         if answer.covers(place):
@@ -148,8 +147,8 @@ def _fill(answer: _Answer, candidates: Iterable[tuple[int, Candidate]], show: Sh
             return
 
 
-def _in_its_form(answer: _Answer, place: int, candidate: Candidate) -> bool:
-    """Show a candidate in the form of its kind, or in a short excerpt."""
+def _in_its_form(answer: _Answer, place: int, candidate: ContextItem) -> bool:
+    """Show a candidate in the form of its kind, or as a short excerpt."""
     inner = answer.first_line_in(candidate) if candidate.is_type else None
     if inner is not None or candidate.is_large_type:
         return answer.place(place, candidate.head_before(inner))
@@ -159,12 +158,12 @@ def _in_its_form(answer: _Answer, place: int, candidate: Candidate) -> bool:
     )
 
 
-def _by_signature(answer: _Answer, place: int, candidate: Candidate) -> bool:
+def _by_signature(answer: _Answer, place: int, candidate: ContextItem) -> bool:
     return answer.place(place, candidate.smallest)
 
 
-def _place_owners(answer: _Answer, found: Retrieved, places: Iterable[int]) -> None:
-    """Show the first lines of the types that hold what is shown."""
+def _place_owners(answer: _Answer, found: SelectedItems, places: Iterable[int]) -> None:
+    """Show the first lines of the types that contain shown items."""
     for place in places:
         if place in found.owners and place in answer.chosen:
             answer.place(place - 0.5, found.owners[place].opening)

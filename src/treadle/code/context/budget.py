@@ -1,4 +1,4 @@
-"""How much room entries take in an answer, each of them measured once."""
+"""A token budget for the entries of a context; each entry is measured once."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,16 +6,16 @@ from treadle.code.model import ContextEntry
 from treadle.tokens import estimate
 
 _BORDER = 1
-"""Tokens for the signs between two entries."""
+"""Tokens of the separator between two entries."""
 _MOST_CHARACTERS = 12
-"""Of a token of code; a text of more for each token that is left need not be measured."""
+"""Most characters of a token of code; a longer text cannot fit and is not measured."""
 
 
-class Room:
-    """So many tokens, for entries that are written by `text_of`.
+class ContextBudget:
+    """A number of tokens for entries that `text_of` renders.
 
-    The sum over entries is a bound of their tokens together, since only signs meet where texts
-    are joined. So an answer that grows by one entry costs the reading of that entry alone.
+    The sum over entries is an upper bound of their tokens together, since only separators meet
+    where texts are joined. Adding one entry to an answer costs only the measurement of that entry.
     """
 
     def __init__(self, tokens: int, text_of: Callable[[ContextEntry], str]) -> None:

@@ -1,4 +1,4 @@
-"""The ranges of one item that an answer can show: whole, an excerpt of so many lines, signature."""
+"""The ranges of an item that a context can show: whole, excerpt, or signature."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,29 +15,30 @@ from treadle.code.terms import term_counts
 from treadle.code.text import Lines
 
 EXCERPT_LINES = 16
-"""Lines of an excerpt at first, besides as many as the item has up to the end of its signature."""
+"""Lines of a first excerpt after the end of the signature."""
 _WHOLE_TYPE = 20
-"""Lines up to which a type is shown whole; of others the head, since its methods are candidates."""
+"""Most lines of a type that is shown whole; longer types show their head, since their methods are
+candidates of their own."""
 _HEAD_LINES = 8
-"""Lines of the head of a type besides its signature."""
+"""Lines of the head of a type after its signature."""
 _WHOLE_TEXT = 25
-"""Lines up to which what is no function is shown whole."""
+"""Most lines of an item without code that is shown whole."""
 _LONG = 150
-"""Lines from which on an item has at most half of what is left."""
+"""Items with more lines may take at most half of the remaining budget."""
 _OPENING_LINES = 4
-"""Of the signature of a type that is shown with its methods."""
+"""Most lines of the signature of a type that is shown above its methods."""
 _BEFORE = 4
-"""Of as many lines of an excerpt one stands before the line that matches best."""
+"""One in so many lines of an excerpt is before the line that matches best."""
 _BETTER = 1.2
-"""So much better than the start of the item another place must match to be shown instead."""
+"""The factor by which another position must match better than the start of the item."""
 _FROM_START = frozenset(
     {Kind.CLASS, Kind.STRUCT, Kind.TRAIT, Kind.INTERFACE, Kind.IMPL, Kind.MODULE}
 )
-"""What holds other items is shown from its start: what is in it is found by itself."""
+"""Kinds that contain other items; they are shown from their start."""
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ContextItem:
     """A retrieved item with its file's bytes. `exact`: the query names it."""
 
     root: Path
@@ -53,42 +54,42 @@ class Candidate:
 
     @cached_property
     def smallest(self) -> ContextEntry | None:
-        """The signature; of what has none, the line that matches best."""
+        """The signature, or the best line of an item without one."""
         if self.hit.signature_start < self.hit.signature_end:
             return self._entry(self.hit.signature_start, self.hit.signature_end)
         return self.excerpt(1)
 
     @cached_property
     def opening(self) -> ContextEntry | None:
-        """The line that says what the item is; None where that takes more than a few."""
+        """The signature as an entry; None if it has more than a few lines."""
         start, end = self.hit.signature_start, self.hit.signature_end
         first, last = self.lines.of(start), self.lines.of(max(start, end - 1))
         return self._entry(start, end) if start < end and last - first < _OPENING_LINES else None
 
     @property
     def is_type(self) -> bool:
-        """Whether it is what holds other items, which are found by themselves."""
+        """Whether it contains other items, which are candidates of their own."""
         return self.hit.kind in _FROM_START
 
     @property
     def is_large_type(self) -> bool:
-        """Whether it is a type of which the first lines are shown."""
+        """Whether it is a type of which only the first lines are shown."""
         return self.is_type and self.length > _WHOLE_TYPE
 
-    def contains(self, other: "Candidate") -> bool:
-        """Whether another candidate of the file is in it and needs no place of its own."""
+    def contains(self, other: "ContextItem") -> bool:
+        """Whether another item of the file is inside it and needs no entry of its own."""
         hit, inner = self.hit, other.hit
         is_inside = hit.start_byte <= inner.start_byte and inner.end_byte <= hit.end_byte
         return is_inside and (self.exact or not self.is_large_type)
 
     @property
     def is_long(self) -> bool:
-        """Whether it is so long that it must leave room for others."""
+        """Whether it must leave room for other items."""
         return self.length > _LONG
 
     @property
     def form(self) -> ContextEntry | None:
-        """What is shown of it where there is room: functions and short items whole."""
+        """The preferred entry: functions and short items are whole."""
         if self.hit.kind in FUNCTION_KINDS or self.length <= _WHOLE_TEXT:
             return self.whole
         return self.excerpt(min(self.usual, self.length))
@@ -107,23 +108,23 @@ class Candidate:
 
     @property
     def fewest(self) -> int:
-        """Lines of the shortest excerpt that tells what the item is."""
+        """Lines of the shortest useful excerpt."""
         return 1 if self._best_line else self._opening + 1
 
     @property
     def length(self) -> int:
-        """Of the item, in lines."""
+        """Lines of the item."""
         return self.hit.end_line - self.hit.start_line + 1
 
     @property
     def usual(self) -> int:
-        """Lines of the excerpt that is shown at first."""
+        """Lines of the first excerpt."""
         return EXCERPT_LINES + self._opening
 
     def excerpt(self, count: int) -> ContextEntry | None:
-        """`count` whole lines of the item: from its start, or around those that match best.
+        """`count` whole lines of the item: from its start, or around the lines that match best.
 
-        One with more lines holds the one with less.
+        An excerpt with more lines contains one with fewer lines.
         """
         first = max(0, self._best_line - count // _BEFORE)
         first = min(first, max(0, self.length - count))
@@ -141,11 +142,11 @@ class Candidate:
 
     @cached_property
     def _best_line(self) -> int:
-        """The place in the item of the line to show lines around; 0 to show them from the start.
+        """The position in the item of the line to show lines around; 0 for its start.
 
-        Lines count by the terms of the query in them, each by its rarity in the item; a run of
-        lines by all its terms and twice by those of its best line. What the item's name says
-        need not be shown.
+        The weight of a line is that of the query terms in it, each by its rarity in the item. The
+        weight of a range is that of its terms plus twice that of its best line. Terms of the item's
+        name do not count.
         """
         if self.exact or self.hit.kind in _FROM_START or self.length <= self.usual:
             return 0
@@ -170,7 +171,7 @@ class Candidate:
         return max(run, key=lambda line: (by_line[line], -line))
 
     def _entry(self, start: int, end: int) -> ContextEntry | None:
-        """The entry of a range; None for bytes or a path that the snippet format cannot carry."""
+        """The entry of a range; None if the snippet format cannot carry its bytes or its path."""
         hit = self.hit
         try:
             snippet = write_snippet(str(self.root / hit.file), start, end, self.data[start:end])

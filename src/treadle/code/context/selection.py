@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import exp
 from pathlib import Path
 
-from treadle.code.context.excerpts import Candidate
+from treadle.code.context.excerpts import ContextItem
 from treadle.code.files.walk import content_hash, read_file
 from treadle.code.model import Kind
 from treadle.code.retrieval.hits import DECLARATIONS, Hit
@@ -22,16 +22,17 @@ _COMPILED = re.compile(r"\.[cm]?jsx?$")
 _BUILT = re.compile(r"(?:^|/)(?:dist|build|out|cjs|esm|umd|bundles?)/")
 
 _ALIKE = 0.6
-"""Share of their terms that copies have in common at least; of what is made of the other (a
-compiler removes types, a declaration has no body) the share of its own terms."""
+"""The share of terms that copies have in common. If one file is generated from the other (a
+compiler removes types, a declaration has no body), the share of the generated file's terms
+counts."""
 
 
 def without_copies(hits: Sequence[Hit], text_of: Callable[[Hit], bytes | None]) -> list[Hit]:
-    """`hits` with one of all copies of an item, in the place of the best.
+    """`hits` with one of all copies of an item, at the position of the best.
 
     Copies have the same name, owner, kind and file stem in different files, and nearly the same
-    terms. The source is kept rather than what was built, declared or vendored from it. `text_of`
-    gives the bytes of an item, None if they cannot be had; then it is no copy.
+    terms. The source is kept rather than built, declared or vendored copies. `text_of` returns the
+    bytes of an item; an item without bytes is never a copy.
     """
     groups: defaultdict[tuple[str, ...], list[Hit]] = defaultdict(list)
     for hit in hits:
@@ -51,7 +52,9 @@ def without_copies(hits: Sequence[Hit], text_of: Callable[[Hit], bytes | None]) 
             continue
         copies = [hit]
         others = [other for other in groups[_named(hit)] if other not in gone and other != hit]
-        for copy in copies:  # grows: what is compiled is like its source, which is like the types
+        for copy in (
+            copies
+        ):  # grows: a compiled file is similar to its source, which is similar to the declarations
             alike = [other for other in others if _alike(copy, other, terms)]
             copies += alike
             others = [other for other in others if other not in alike]
@@ -66,18 +69,18 @@ def _named(hit: Hit) -> tuple[str, ...]:
 
 
 def _distance(hit: Hit) -> tuple[bool, bool, int]:
-    """How far from the source a copy is; of equal ones the best placed is kept."""
+    """The distance of a copy from the source; of equal ones the best hit is kept."""
     return hit.is_aside, bool(_BUILT.search(hit.file)), _made(hit)
 
 
 def _made(hit: Hit) -> int:
-    """Of which step of a build the file is, by its name: source, compiled, declarations."""
+    """The build step of a file by its name: source, compiled, declarations."""
     return 2 if DECLARATIONS.search(hit.file) else int(bool(_COMPILED.search(hit.file)))
 
 
 def _alike(one: Hit, other: Hit, terms: Callable[[Hit], frozenset[str] | None]) -> bool:
     if one.file == other.file:
-        return False  # overloads, and what is defined twice
+        return False  # overloads and repeated definitions
     left, right = terms(one), terms(other)
     if left is None or right is None:
         return False
@@ -91,50 +94,50 @@ def _alike(one: Hit, other: Hit, terms: Callable[[Hit], frozenset[str] | None]) 
 Owners = Callable[[Sequence[int]], Mapping[int, Hit]]
 
 _STEEPNESS = 7.0
-"""How fast the chance that an item is wanted falls with its score, as a share of the best score.
+"""How fast the probability of an item falls with its score, as a share of the best score.
 
-Of functions with .9 to 1 of the best score 19 % had to change, with .7 to .8 3 %, with .5 to .6
-1 % (552 queries from the history of 19 tuning repositories).
+Of functions with .9 to 1 of the best score 19 % had to change, with .7 to .8 3 %, with .5 to .6 1 %
+(552 queries from the history of 19 tuning repositories).
 """
 
 _SIZE = 0.3
-"""The power of an item's size that its chance is divided by: 0 goes by scores alone, 1 by tokens.
+"""Exponent of an item's size that divides its probability: 0 uses scores alone, 1 gain per token.
 
-A larger power fills a context with tiny items: functions held by 2,000 tokens fell from .527 (0.3)
-to .511 (0.7) on the same queries; scores alone gave .515.
+A larger exponent fills a context with tiny items: functions held by 2,000 tokens fell from .527
+(0.3) to .511 (0.7) on the same queries; scores alone gave .515.
 """
 
 _LEAST_BYTES = 200
-"""What an item takes at least: its place in the answer has a size too."""
+"""The least size of an item; its entry has a size too."""
 
 _MOST_BYTES = 4_000
-"""Beyond it an item is shown in part anyway."""
+"""Longer items are shown in part anyway."""
 
 
 @dataclass(slots=True)
-class Retrieved:
-    """Candidates, best first; `lost` counts those whose file is gone or cannot be shown."""
+class SelectedItems:
+    """Items for a context, best first; `lost` counts unreadable ones."""
 
-    candidates: list[Candidate] = field(default_factory=list)
-    owners: dict[int, Candidate] = field(default_factory=dict)
-    """What holds a candidate, by its place: the type that a method belongs to."""
+    candidates: list[ContextItem] = field(default_factory=list)
+    owners: dict[int, ContextItem] = field(default_factory=dict)
+    """The type that contains an item, by the position of the item."""
     lost: int = 0
     stale: bool = False
 
 
-def retrieve(
+def select_items(
     root: Path, question: Question, hits: Sequence[Hit], owners: Owners, *, exact: int, top_k: int
-) -> Retrieved:
-    """Order, read and verify. A file that is not the one indexed makes the result stale.
+) -> SelectedItems:
+    """Order the hits, read and verify them. A changed file makes the result stale.
 
-    The query names the first `exact` of the `hits`, which are the best first. `owners` gives the
-    types that hold items, by the ids of the items.
+    The query names the first `exact` of the `hits`, which are ordered best first. `owners` returns
+    the types that contain items, by the ids of the items.
     """
     named = {hit.item_id for hit in hits[:exact]}
     files = _Files(root)
-    found = Retrieved()
+    found = SelectedItems()
     texts: set[bytes] = set()
-    by_file: defaultdict[str, list[Candidate]] = defaultdict(list)
+    by_file: defaultdict[str, list[ContextItem]] = defaultdict(list)
     distinct = without_copies(hits, files.text)
     for hit in _stitched_chunks(_by_gain(distinct, named, question)):
         if len(found.candidates) == top_k:
@@ -144,13 +147,13 @@ def retrieve(
             found.stale = True
             found.lost += 1
             continue
-        candidate = Candidate(
+        candidate = ContextItem(
             root, hit, data, files.lines(hit.file, data), question.terms,
             exact=hit.item_id in named,
         )  # fmt: skip
         text = data[hit.start_byte : hit.end_byte]
         if text in texts:
-            continue  # the same bytes under another name say nothing new
+            continue  # the same bytes under another name add nothing
         if any(other.contains(candidate) for other in by_file[hit.file]):
             continue
         if not candidate.showable:
@@ -167,7 +170,7 @@ def retrieve(
 
 
 class _Files:
-    """The files of an answer, each read once."""
+    """The files of an answer; each is read once."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -175,7 +178,7 @@ class _Files:
         self._lines: dict[str, Lines] = {}
 
     def data(self, hit: Hit) -> bytes | None:
-        """The bytes of the file if they are those that were indexed."""
+        """The bytes of the file if they equal the indexed ones."""
         if hit.file not in self._data:
             try:
                 data, _ = read_file(self._root, hit.file)
@@ -197,9 +200,9 @@ class _Files:
 
 
 def _by_gain(hits: list[Hit], named: set[int], question: Question) -> list[Hit]:
-    """What the query names, then the largest expected gain for its size.
+    """Order named items first, then by expected gain for the size.
 
-    Tests are last unless they are asked for, and vendored and generated code is.
+    Tests come last unless the query asks for them; vendored and generated code always comes last.
     """
     others = (hit.score for hit in hits if hit.item_id not in named)
     steepness = _STEEPNESS / (max(others, default=0.0) or 1.0)
@@ -216,7 +219,7 @@ def _by_gain(hits: list[Hit], named: set[int], question: Question) -> list[Hit]:
 
 
 def _stitched_chunks(hits: Iterable[Hit]) -> list[Hit]:
-    """Neighbouring chunks become one, in the place of the better one."""
+    """Join adjacent chunks at the position of the better one."""
     kept: list[Hit] = []
     chunks: list[int] = []
     for hit in hits:

@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from treadle.code.dense.static_embedding import StaticEmbedding
-    from treadle.code.dense.vector_index import HeldVectors
+    from treadle.code.dense.vector_index import VectorIndex
 
 
 _FILES = 64
 
 _ITEMS = 1_000
-"""Of one transaction, which other writers wait for."""
+"""Items of one transaction, which other writers wait for."""
 
 _PAUSE = 0.01
-"""Seconds between two, in which they come in."""
+"""Seconds between two transactions, in which other writers proceed."""
 
 _LAST_SECONDS = 2.0
 
 
-class Renewal:
-    """A thread that ends when all files have vectors of the model.
+class VectorRenewal:
+    """A thread that computes missing vectors, until all files have vectors of the embedding.
 
-    No file is read. Each transaction leaves whole files, so that whatever ends it costs only the
-    last, and several processes may do this at once: each takes what is not done when it begins.
+    It reads no file. Each transaction writes whole files, so that an interruption costs only the
+    last one. Several processes may do this at once: each computes what is missing when it begins.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Renewal:
         self._thread: threading.Thread | None = None
 
     def run(self, patience: float | None) -> None:
-        """Begin, if it has not begun, and wait for the end at most `patience` seconds."""
+        """Start unless it is running, and wait at most `patience` seconds for the end."""
         deadline = None if patience is None else self._monotonic() + patience
         with self._changed:
             if self._thread is None and not self._ended.is_set():
@@ -65,7 +65,7 @@ class Renewal:
                 self._changed.wait(left)
 
     def close(self) -> None:
-        """Stop after what is in work."""
+        """Stop after the current transaction."""
         self._ended.set()
         with self._changed:
             thread = self._thread
@@ -86,7 +86,7 @@ class Renewal:
 
 
 def renew(store: Store, model: "StaticEmbedding") -> int:
-    """Make the vectors of some files that have none of the model; how many files it were."""
+    """Compute the vectors of some files without vectors; returns how many files."""
     with store.writing() as connection:
         done = items = 0
         for file_id, count in without_vectors(connection, model.name, _FILES):
@@ -99,34 +99,34 @@ def renew(store: Store, model: "StaticEmbedding") -> int:
         return done
 
 
-class Asked(NamedTuple):
-    """The vectors of an index and that of a query; `wanted` is how many items the index has."""
+class VectorQuery(NamedTuple):
+    """The vectors of an index and of a query; `wanted` is the number of items in the index."""
 
-    held: "HeldVectors"
+    held: "VectorIndex"
     query: "NDArray[float32]"
     wanted: int
 
     @property
     def part(self) -> str:
-        """What took part in the search."""
+        """The name of the signal for `SearchResults.parts`."""
         known = len(self.held.items)
         return "dense" if known >= self.wanted else f"dense: {known} of {self.wanted}"
 
     def nearest(self, limit: int) -> list[int]:
-        """The ids of the items that are most like the query."""
+        """The ids of the items that are most similar to the query."""
         return self.held.nearest(self.query, limit)
 
     def similarities(self, items: Sequence[int]) -> dict[int, float]:
-        """How like the query items are, by id, where they have a vector."""
+        """The similarities of items by id; items without a vector are left out."""
         return self.held.similarities(self.query, items)
 
     def file_similarities(self, limit: int, also: Iterable[int]) -> dict[int, float]:
-        """How like the query `also` and the `limit` nearest files are as a whole, by id."""
+        """The similarities of the files `also` and of the `limit` nearest files, by id."""
         return self.held.of_files().similarities(self.query, limit, also)
 
 
-class OwnVectors:
-    """The vectors of an index, in memory as long as it stays as it is, and their renewal."""
+class ItemVectors:
+    """The vectors of an index, kept in memory until the index changes, and their renewal."""
 
     def __init__(
         self,
@@ -136,9 +136,9 @@ class OwnVectors:
         patience: float | None,
         monotonic: Callable[[], float],
     ) -> None:
-        """`choose` gives the folder of the model; None from it leaves this part out.
+        """`choose` returns the folder of the embedding, or None to disable vectors.
 
-        `patience` is how many seconds a query waits for vectors that are not there yet.
+        `patience` is how many seconds a query waits for missing vectors.
         """
         self._store = store
         self._choose = choose
@@ -146,16 +146,16 @@ class OwnVectors:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._chosen: tuple[Path | None] | None = None
-        self._opened: tuple[StaticEmbedding, Renewal] | None = None
-        self._held: tuple[sqlite3.Connection, int, HeldVectors] | None = None
+        self._opened: tuple[StaticEmbedding, VectorRenewal] | None = None
+        self._held: tuple[sqlite3.Connection, int, VectorIndex] | None = None
 
     def close(self) -> None:
-        """Stop what is being made."""
+        """Stop the renewal."""
         if self._opened is not None:
             self._opened[1].close()
 
     def folder(self) -> Path | None:
-        """Where the model is; None if there is to be none."""
+        """The folder of the embedding; None if vectors are disabled."""
         with self._lock:
             if self._chosen is None:
                 try:
@@ -168,7 +168,7 @@ class OwnVectors:
         _warn("Search continues without vectors: %s", error)
         return (None,)
 
-    def _model(self) -> "tuple[StaticEmbedding, Renewal] | None":
+    def _model(self) -> "tuple[StaticEmbedding, VectorRenewal] | None":
         folder = self.folder()
         with self._lock:
             if self._opened is None and folder is not None:
@@ -179,11 +179,11 @@ class OwnVectors:
                 except EmbeddingError as error:
                     self._chosen = self._without(error)
                     return None
-                self._opened = model, Renewal(self._store, model, self._monotonic)
+                self._opened = model, VectorRenewal(self._store, model, self._monotonic)
             return self._opened
 
     def renew(self) -> None:
-        """Have made what is missing, and wait for it as long as an answer may."""
+        """Start computing missing vectors, and wait as long as `patience` allows."""
         if (opened := self._model()) is None:
             return
         model, renewal = opened
@@ -192,25 +192,25 @@ class OwnVectors:
         if missing:
             renewal.run(self._patience)
 
-    def ask(self, connection: sqlite3.Connection, query: str) -> Asked | None:
-        """What vectors say of a query; None where they are not used or have nothing to say."""
+    def ask(self, connection: sqlite3.Connection, query: str) -> VectorQuery | None:
+        """The vector of a query; None if vectors are disabled or the query has no vector."""
         if (opened := self._model()) is None:
             return None
         vector = opened[0].query(query)
         held = self._read(connection, opened[0])
-        return Asked(held, vector, _count_items(connection)) if vector.any() else None
+        return VectorQuery(held, vector, _count_items(connection)) if vector.any() else None
 
-    def _read(self, connection: sqlite3.Connection, model: "StaticEmbedding") -> "HeldVectors":
-        """The vectors as the index is now; what has not changed is not read again."""
-        from treadle.code.dense.vector_index import nothing_held, read_held
+    def _read(self, connection: sqlite3.Connection, model: "StaticEmbedding") -> "VectorIndex":
+        """The vectors of the current index; unchanged ones are not read again."""
+        from treadle.code.dense.vector_index import empty_vector_index, read_vector_index
 
         (version,) = connection.execute("PRAGMA data_version").fetchone()
         with self._lock:
             known = self._held
             if known is None or known[0] is not connection:
-                known = (connection, -1, nothing_held(model.dimension))
+                known = (connection, -1, empty_vector_index(model.dimension))
             if known[1] != version:
-                known = (connection, version, read_held(connection, model.name, known[2]))
+                known = (connection, version, read_vector_index(connection, model.name, known[2]))
             self._held = known
             return known[2]
 

@@ -1,6 +1,6 @@
-"""The own embedding: the vector of an item or a query is a weighted sum over its terms.
+"""The static embedding: the vector of an item or a query is a weighted sum over its terms.
 
-It is made of the terms that the index has anyway, so that nothing is read or cut twice.
+It uses the terms of the index, so that no text is read or split twice.
 """
 
 import json
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 LENGTH = 127
-"""The length of the vector of an item, whose parts are whole numbers of eight bits."""
+"""The length of an item vector, whose components are 8-bit integers."""
 _GRID = 1 << 20
-"""Weights are whole numbers up to this, so that sums are exact, in whatever order they are made:
-a file gives the same bytes wherever and beside whatever it is embedded."""
+"""The largest weight. Weights are integers, so that sums are exact in any order: a file gives the
+same bytes wherever it is embedded."""
 _ROWS = 8_192
-"""Rows of the table that are taken at once, which bounds the memory for one item."""
+"""Rows of the table that are read at once, which bounds the memory for one item."""
 
 
 def saturated(counts: "NDArray[numpy.float32]", unit: float) -> "NDArray[numpy.float32]":
-    """What weighted counts are worth: the tenth occurrence says less than the second."""
+    """The weight of weighted counts: the tenth occurrence adds less than the second."""
     worth: NDArray[numpy.float32] = numpy.log1p(counts / numpy.float32(unit))
     return worth
 
@@ -40,10 +40,10 @@ class StaticEmbedding:
     def __init__(self, folder: Path) -> None:
         """Open the model in `folder`: `model.json`, `terms.txt`, `table.npy` and `weights.npy`.
 
-        The table (int8, terms x dimension) stays on disk until a row is asked for. Weights
-        (float32, 2 x terms: in queries, in items) hold the scales of the rows.
+        The table (int8, terms x dimension) stays on disk until a row is needed. The weights
+        (float32, 2 x terms: in queries, in items) include the scales of the rows.
 
-        Raises `EmbeddingError` if one is missing, broken or of another format.
+        Raises `EmbeddingError` if a file is missing, damaged or of another format.
         """
         try:
             described = json.loads((folder / "model.json").read_bytes())
@@ -72,7 +72,7 @@ class StaticEmbedding:
         return cls(folder)
 
     def documents(self, items: Sequence[Mapping[str, int]]) -> "NDArray[numpy.int8]":
-        """The vectors of items by their weighted terms, each of about `LENGTH`: items x dimension.
+        """The vectors of items by their weighted terms: items x dimension, each of about `LENGTH`.
 
         An item without a term of the table has zeros.
         """
@@ -102,15 +102,15 @@ class StaticEmbedding:
         return (vector / (length or 1.0)).astype(numpy.float32)
 
     def _rows(self, terms: Iterable[str], count: int) -> "NDArray[numpy.int32]":
-        """Where terms are in the table, -1 for those that it does not have."""
+        """The rows of terms in the table, -1 for unknown terms."""
         return numpy.fromiter(map(self._row.get, terms, repeat(-1)), numpy.int32, count)
 
     def _sum(
         self, rows: "NDArray[numpy.int32]", weights: "NDArray[numpy.float32]"
     ) -> "NDArray[numpy.float64]":
-        """The weighted sum of rows, times whatever number.
+        """The weighted sum of rows, up to a factor.
 
-        Not by BLAS, which would divide so little among threads that then wait for each other.
+        BLAS would divide the small task among threads that wait for each other.
         """
         total = numpy.zeros(self.dimension)
         most = float(numpy.abs(weights).max(initial=0.0))

@@ -1,7 +1,7 @@
-"""The vectors of all items of an index in memory, and those that are nearest to a query.
+"""The vectors of all items in memory, and the search for the nearest ones.
 
-Signs are a first sieve: the fewer signs of two vectors differ, the less is the angle between them,
-and 64 are compared at once. What is left over is compared exactly.
+Signs are a first filter: the fewer signs of two vectors differ, the smaller is the angle between
+them, and one operation compares 64. The remaining vectors are compared exactly.
 """
 
 import sqlite3
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SIEVED = 600
-"""Items that the signs leave over for the exact comparison.
+"""Items that pass the filter by signs.
 
-Of 48,000 they hold the 10 nearest and 48 of the 50. To count the signs of the larger half of the
-query's numbers twice found nearly all of those and took half as long again.
+Of 48,000 items they include the 10 nearest and 48 of the 50 nearest. Counting the signs of the
+larger half of the query's dimensions twice found nearly all of those and took half as long again.
 """
 _COPIED = 16_384
 """Vectors that are copied in one step."""
 LEAST_ALIKE = 0.25
-"""The cosine from which on an item is found for its likeness alone, so that there may be nothing.
+"""The least cosine at which an item is found by similarity alone; a query may find none.
 
 Of functions that tuning queries ask for 0 to 7 in a hundred are below it (Python, Go), of all
 functions 91 to 96 in a hundred.
@@ -46,7 +46,7 @@ class FileVectors:
     def similarities(
         self, query: "NDArray[numpy.float32]", limit: int, also: Iterable[int]
     ) -> dict[int, float]:
-        """How like a query (cosine) `also` and at most `limit` other files are, by id."""
+        """The cosine similarities of `also` and of at most `limit` other files, by id."""
         places = numpy.flatnonzero(numpy.isin(self.files, numpy.fromiter(also, numpy.int64)))
         if limit:
             likeness = numpy.einsum("ij,j->i", self.rows, query)
@@ -57,11 +57,11 @@ class FileVectors:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeldVectors:
-    """Never changed: another state of the index is another object."""
+class VectorIndex:
+    """The vectors of one state of the index; the object never changes."""
 
     files: dict[int, int]
-    """Of each file the id of its vectors, as they were read."""
+    """The id of the vectors of each file."""
     items: "NDArray[numpy.int64]"
     """Item ids, rising."""
     rows: "NDArray[numpy.int8]"
@@ -69,7 +69,7 @@ class HeldVectors:
     signs: "NDArray[numpy.uint64]"
     """words of 64 signs x items"""
     _of_files: "list[FileVectors]" = field(default_factory=list)
-    """None or one: made when files are first asked for."""
+    """Empty, or the vectors of files, which are computed at the first use."""
 
     def of_files(self) -> "FileVectors":
         """The vectors of files, each the sum of those of its items."""
@@ -78,7 +78,7 @@ class HeldVectors:
         return self._of_files[0]
 
     def nearest(self, query: "NDArray[numpy.float32]", limit: int) -> list[int]:
-        """The ids of at most `limit` items that are most like a query, of equal ones the first."""
+        """The ids of at most `limit` most similar items; ties by id."""
         places = _sieved(self.signs, query, max(limit, SIEVED))
         likeness = self._likeness(places, query)
         order = numpy.argsort(-likeness, kind="stable")[:limit]
@@ -88,7 +88,7 @@ class HeldVectors:
     def similarities(
         self, query: "NDArray[numpy.float32]", items: Sequence[int]
     ) -> dict[int, float]:
-        """How like a query items are (cosine), by id; without those that have no vector."""
+        """The cosine similarities of items by id; items without a vector are left out."""
         wanted = numpy.array(items, numpy.int64)
         places = numpy.searchsorted(self.items, wanted)
         places[places == len(self.items)] = 0
@@ -99,7 +99,7 @@ class HeldVectors:
     def _likeness(
         self, places: "NDArray[numpy.intp]", query: "NDArray[numpy.float32]"
     ) -> "NDArray[numpy.float32]":
-        """Rounded, so that equal vectors are equally like it wherever they stand."""
+        """Rounded, so that equal vectors have equal similarities at any position."""
         likeness: NDArray[numpy.float32] = numpy.einsum(
             "ij,j->i", self.rows[places], query, dtype=numpy.float32, casting="unsafe"
         )
@@ -107,7 +107,7 @@ class HeldVectors:
 
 
 def _file_vectors(items: "NDArray[numpy.int64]", rows: "NDArray[numpy.int8]") -> FileVectors:
-    """The items of a file follow each other, since their ids begin with that of the file."""
+    """Items are ordered by file, since their ids begin with the id of the file."""
     files, starts = numpy.unique(items >> PLACE_BITS, return_index=True)
     if not len(files):
         return FileVectors(files, numpy.zeros((0, rows.shape[1]), numpy.float32))
@@ -116,16 +116,19 @@ def _file_vectors(items: "NDArray[numpy.int64]", rows: "NDArray[numpy.int8]") ->
     return FileVectors(files, sums / numpy.maximum(lengths, 1)[:, None])
 
 
-def nothing_held(dimension: int) -> HeldVectors:
-    """Of an empty index."""
+def empty_vector_index(dimension: int) -> VectorIndex:
+    """The vectors of an empty index."""
     rows = numpy.zeros((0, dimension), numpy.int8)
-    return HeldVectors({}, numpy.zeros(0, numpy.int64), rows, signs_of(rows))
+    return VectorIndex({}, numpy.zeros(0, numpy.int64), rows, signs_of(rows))
 
 
-def read_held(connection: sqlite3.Connection, model: str, before: HeldVectors) -> HeldVectors:
-    """The vectors of a model that the index has now; only those are read that `before` lacks.
+def read_vector_index(
+    connection: sqlite3.Connection, model: str, before: VectorIndex
+) -> VectorIndex:
+    """The vectors of the current index; only vectors that `before` lacks are read.
 
-    Everything is copied to its place at once, since a large index has a hundred megabytes of it.
+    Everything is copied to its position at once, since the vectors of a large index take a hundred
+    megabytes.
     """
     files = vector_ids(connection, model)
     if files == before.files:
@@ -152,7 +155,7 @@ def read_held(connection: sqlite3.Connection, model: str, before: HeldVectors) -
         first = int(numpy.searchsorted(items, file_id << PLACE_BITS))
         rows[first : first + len(read)] = read
         signs[:, first : first + len(read)] = signs_of(read)
-    return HeldVectors(files, items, rows, signs)
+    return VectorIndex(files, items, rows, signs)
 
 
 def signs_of(rows: "NDArray[numpy.int8 | numpy.float32]") -> "NDArray[numpy.uint64]":
@@ -166,9 +169,9 @@ def signs_of(rows: "NDArray[numpy.int8 | numpy.float32]") -> "NDArray[numpy.uint
 def _sieved(
     signs: "NDArray[numpy.uint64]", query: "NDArray[numpy.float32]", count: int
 ) -> "NDArray[numpy.intp]":
-    """The places of the `count` vectors with the most signs of the query, rising.
+    """The rising positions of the `count` vectors with the most signs of the query.
 
-    Of those with as many as the last of them the first are taken.
+    Of the vectors with as many signs as the last one, the first are taken.
     """
     if signs.shape[1] <= count:
         return numpy.arange(signs.shape[1])

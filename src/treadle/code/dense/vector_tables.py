@@ -1,4 +1,4 @@
-"""The vectors of an index's items as they are stored: one blob for each file."""
+"""The stored vectors of items: one blob for each file."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -14,18 +14,18 @@ CREATE TABLE vectors (
 );
 CREATE INDEX vectors_of_files ON vectors (file_id, model_id);
 """
-"""No id is used twice, so that it tells whether what was read of a file is what is there now."""
+"""An id is never used twice, so it identifies the vectors of a state of a file."""
 
 
 class FileVectors(NamedTuple):
-    """The vectors of a file's items in order of place (int8), and the name of their model."""
+    """The vectors of a file's items in order of position (int8), and the name of their model."""
 
     model: str
     data: bytes
 
 
 def put_vectors(connection: sqlite3.Connection, file_id: int, vectors: FileVectors) -> None:
-    """Replace the vectors of a file, whatever model they were of."""
+    """Replace the vectors of a file."""
     drop_vectors(connection, file_id)
     connection.execute("INSERT OR IGNORE INTO models (name) VALUES (?)", (vectors.model,))
     connection.execute(
@@ -35,12 +35,12 @@ def put_vectors(connection: sqlite3.Connection, file_id: int, vectors: FileVecto
 
 
 def drop_vectors(connection: sqlite3.Connection, file_id: int) -> None:
-    """Forget the vectors of a file."""
+    """Remove the vectors of a file."""
     connection.execute("DELETE FROM vectors WHERE file_id = ?", (file_id,))
 
 
 def vector_ids(connection: sqlite3.Connection, model: str) -> dict[int, int]:
-    """By the id of each file that has vectors of a model, the id of these."""
+    """The ids of the vectors of a model, by file id."""
     return dict(
         connection.execute(
             "SELECT file_id, id FROM vectors"
@@ -53,7 +53,7 @@ def vector_ids(connection: sqlite3.Connection, model: str) -> dict[int, int]:
 def sizes_of_vectors(
     connection: sqlite3.Connection, ids: Iterable[int]
 ) -> Iterator[tuple[int, int]]:
-    """File ids with the bytes of their vectors, by the ids of these."""
+    """File ids with the size of their vectors in bytes, by the ids of the vectors."""
     return connection.execute(
         "SELECT file_id, length(data) FROM vectors WHERE id IN (SELECT value FROM json_each(?))",
         (str(list(ids)),),
@@ -61,7 +61,7 @@ def sizes_of_vectors(
 
 
 def read_vectors(connection: sqlite3.Connection, ids: Iterable[int]) -> Iterator[tuple[int, bytes]]:
-    """File ids with their vectors, by the ids of these."""
+    """File ids with their vectors, by the ids of the vectors."""
     return connection.execute(
         "SELECT file_id, data FROM vectors WHERE id IN (SELECT value FROM json_each(?))",
         (str(list(ids)),),
@@ -71,7 +71,7 @@ def read_vectors(connection: sqlite3.Connection, ids: Iterable[int]) -> Iterator
 def without_vectors(
     connection: sqlite3.Connection, model: str, limit: int
 ) -> list[tuple[int, int]]:
-    """At most `limit` files that have items and no vectors of a model, and how many items."""
+    """At most `limit` files with items and no vectors of a model, with their numbers of items."""
     return connection.execute(
         "SELECT id, items FROM files WHERE items > 0 AND id NOT IN"
         " (SELECT file_id FROM vectors WHERE model_id = (SELECT id FROM models WHERE name = ?))"

@@ -10,13 +10,13 @@ from typing import NamedTuple, Self
 from treadle.inside import read_regular
 
 _MAX_POINTER_BYTES = 4_096
-"""Bytes of a file that names a folder."""
+"""Most bytes of a file that names a folder."""
 
 
 class GitFolders(NamedTuple):
-    """`own` has the index and HEAD of one work tree; `common` is shared by all of a repository.
+    """`own` has the index and HEAD of one work tree; all work trees share `common`.
 
-    They differ only for a linked work tree. Neither need exist.
+    They differ only for a linked work tree. Neither folder needs to exist.
     """
 
     own: Path
@@ -24,7 +24,7 @@ class GitFolders(NamedTuple):
 
     @classmethod
     def of(cls, git_root: Path) -> Self:
-        """The folders of the work tree at `git_root`: `.git`, or where that file points to."""
+        """The folders of the work tree at `git_root`: `.git`, or the folder that the file names."""
         own = git_root / ".git"
         if own.is_dir():
             return cls(own, own)
@@ -41,7 +41,7 @@ def _read_pointer(path: Path) -> str:
 
 
 _MAX_CONFIG_BYTES = 1_000_000
-"""Bytes that are read of a file: a repository decides what is in some of them."""
+"""Most bytes of a file that is read, since a repository controls the content of some."""
 
 _SECTION = re.compile(r"\[\s*([^\]\s\"]*)\s*(\"[^\]]*\")?\s*\](.*)")
 
@@ -49,11 +49,11 @@ _SETTING = re.compile(r"excludesfile\s*=\s*(.*)", re.IGNORECASE)
 
 
 def exclude_files(git_root: Path) -> list[str]:
-    """The files that hold for the working tree at `git_root`, strongest first; some may not exist.
+    """The exclude files of the work tree at `git_root`, strongest first; some may not exist.
 
-    `info/exclude` of the repository (of a linked worktree, the one that it belongs to), then
-    `core.excludesFile`, else `git/ignore` in the configuration folder. Configuration is read
-    from files, without `include`, since asking git takes longer than a search.
+    They are `info/exclude` of the repository (for a linked work tree, of its main repository), then
+    `core.excludesFile`, or else `git/ignore` in the configuration folder. The configuration is read
+    from files, without `include`, since starting git takes longer than a search.
     """
     common = os.fspath(GitFolders.of(git_root).common)
     configured = ""
@@ -69,7 +69,7 @@ def _config_home() -> str:
 
 
 def _config_files() -> list[str]:
-    """Those of the system and of the person, weakest first, as git-config(1) has them."""
+    """The configuration files of the system and of the user, weakest first (git-config(1))."""
     files: list[str] = []
     if os.environ.get("GIT_CONFIG_NOSYSTEM", "0").lower() in {"", "0", "false", "no", "off"}:
         files.append(os.environ.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig"))
@@ -80,7 +80,7 @@ def _config_files() -> list[str]:
 
 
 def _excludes_settings(path: str) -> Iterator[str]:
-    """The values of `core.excludesFile` in a configuration file, in their order."""
+    """The values of `core.excludesFile` in a configuration file, in order."""
     section = ""
     for raw in _read_config(path).splitlines():
         line = raw.strip()
@@ -118,7 +118,7 @@ def _read_config(path: str) -> str:
 _MAX_INDEX_BYTES = 200_000_000
 
 _MAX_PATH_BYTES = 200_000_000
-"""Of all paths and their folders: an index can name far more than it has bytes."""
+"""Most bytes of all paths and their folders: an index can name far more than its own size."""
 
 _HEAD = struct.Struct(">4sII")
 
@@ -131,7 +131,7 @@ _SUBMODULE = 0o160000
 
 
 class Tracked(NamedTuple):
-    """Paths below a folder (POSIX, relative to it): files, the folders of these, and submodules."""
+    """Paths below a folder (POSIX, relative to it): files, their folders, and submodules."""
 
     files: frozenset[str] = frozenset()
     folders: frozenset[str] = frozenset()
@@ -139,9 +139,9 @@ class Tracked(NamedTuple):
 
 
 def tracked_below(root: Path, git_root: Path) -> Tracked:
-    """What the work tree at `git_root` tracks below `root`; nothing where the index is unreadable.
+    """Files that the work tree at `git_root` tracks below `root`; empty for an unreadable index.
 
-    A split index and one with hashes of 32 bytes are not read.
+    Split indexes and indexes with hashes of 32 bytes are not read.
     """
     prefix = root.relative_to(git_root).as_posix().removeprefix(".")
     lead = f"{prefix}/" if prefix else ""
@@ -171,7 +171,7 @@ def _index_bytes(git_root: Path) -> bytes:
 
 
 def _entries(data: bytes) -> "list[tuple[str, int]]":
-    """Path and mode of each entry; none if the bytes are not an index of version 2 to 4."""
+    """The path and mode of each entry; empty unless the bytes are an index of version 2 to 4."""
     found: list[tuple[str, int]] = []
     try:
         signature, version, count = _HEAD.unpack_from(data)
@@ -184,7 +184,7 @@ def _entries(data: bytes) -> "list[tuple[str, int]]":
             (mode,) = struct.unpack_from(">I", data, position + 24)
             (flags,) = struct.unpack_from(">H", data, position + 60)
             start = position + _FIXED + (2 if flags & _EXTENDED else 0)
-            if version == 4:  # only what differs from the path before
+            if version == 4:  # only the difference to the path before
                 removed, start = _number(data, start)
                 end = data.index(b"\0", start)
                 path = path[: len(path) - removed] + data[start:end]
@@ -203,7 +203,7 @@ def _entries(data: bytes) -> "list[tuple[str, int]]":
 
 
 def _number(data: bytes, position: int) -> tuple[int, int]:
-    """A number of variable length, as git packs offsets, and where it ends."""
+    """A number in git's variable-length format, and the position after it."""
     byte = data[position]
     value = byte & 0x7F
     while byte & 0x80:

@@ -1,4 +1,4 @@
-"""Patterns of ignore files as regular expressions (gitignore(5), checked against git itself)."""
+"""Patterns of ignore files as regular expressions (gitignore(5), compared with git itself)."""
 
 import re
 from enum import Enum
@@ -20,10 +20,10 @@ _POSIX_CLASSES = {
 
 
 def translate(pattern: str) -> str | None:
-    """The pattern as a regular expression for `fullmatch`; None where git would match nothing.
+    """The pattern as a regular expression for `fullmatch`; None where git matches nothing.
 
-    Matching takes time that grows with pattern times path: the text between two stars is looked for
-    where it is first, and is not looked for again.
+    The time of a match grows with pattern times path: a text between two stars is matched at its
+    first position, without backtracking.
     """
     parts: list[str] = [""]
     stars: list[_Star] = []
@@ -55,21 +55,21 @@ def translate(pattern: str) -> str | None:
 
 
 class _Star(Enum):
-    """What a run of stars stands for."""
+    """The meaning of a run of stars."""
 
     NAME = "[^/]*"
     """Part of a name."""
     FOLDERS = "(?:[^/]*/)*"
-    """Any folders, also none."""
+    """Any number of folders."""
     REST = ".*"
-    """All below."""
+    """Everything below."""
 
 
 def _joined(parts: list[str], stars: list[_Star]) -> str:
-    """The fixed texts with the stars between them, as atomic groups as far as that is the same.
+    """Join the fixed texts with the stars between them, with atomic groups where possible.
 
-    A text behind a star of names is taken where it is first, up to the next star: that leaves most
-    to what follows. The same holds for a run of names between two stars for folders.
+    A text after a star in a name matches at its first position, up to the next star, which leaves
+    most to the rest of the pattern. The same applies to names between two stars for folders.
     """
     runs = [""]
     for number, (star, text) in enumerate(zip([None, *stars], parts, strict=True)):
@@ -92,7 +92,7 @@ def _joined(parts: list[str], stars: list[_Star]) -> str:
 
 
 def _star(pattern: str, start: int) -> tuple[_Star, int]:
-    """The run of stars at `start`, and where it ends; `**` is special only as a whole part."""
+    """The run of stars at `start`, and its end; `**` is special only as a whole path component."""
     end = start
     while end < len(pattern) and pattern[end] == "*":
         end += 1
@@ -105,7 +105,7 @@ def _star(pattern: str, start: int) -> tuple[_Star, int]:
 
 
 def _translate_class(pattern: str, start: int) -> tuple[str, int] | None:
-    """The bracket expression at `start`, and where it ends; None if it is not closed."""
+    """The bracket expression at `start`, and its end; None if it is not closed."""
     position = start + 1
     negated = pattern[position : position + 1] in {"!", "^"}
     position += negated
@@ -130,7 +130,7 @@ def _translate_class(pattern: str, start: int) -> tuple[str, int] | None:
         following = pattern[position + 1 : position + 2]
         if pattern[position : position + 1] == "-" and following not in {"]", ""}:
             high, position = _class_character(pattern, position + 1)
-        members.append(re.escape(low))  # as in git, also where the range is empty
+        members.append(re.escape(low))  # as git does, even if the range is empty
         if low and high and low <= high:
             members.append(f"{re.escape(low)}-{re.escape(high)}")
     if negated:

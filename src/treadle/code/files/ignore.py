@@ -1,4 +1,4 @@
-"""Ignore files: which paths of a tree are left out (gitignore(5), checked against git itself)."""
+"""Ignore files and the paths that they exclude (gitignore(5), compared with git itself)."""
 
 import os
 import re
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _GIT_FILE = ".gitignore"
 IGNORE_FILES = (_GIT_FILE, ".ignore", ".treadleignore")
-"""Names of ignore files, weakest first; those of a folder are weaker than those below it."""
+"""Names of ignore files, weakest first. Files in deeper folders are stronger."""
 
 REPOSITORY_FOLDERS = frozenset({".git", ".hg", ".svn", ".jj"})
 """Never walked and never re-included, whatever an ignore file says."""
@@ -31,20 +31,21 @@ _DEFAULT_PATTERNS = (
     ".idea/",
     ".DS_Store",
 )
-"""The weakest rules, so that a tree without git is not drowned in caches; `!` re-includes."""
+"""The weakest rules, which keep caches out of trees without git; `!` includes them again."""
 
 _MAX_IGNORE_FILE = 1_000_000
 _MAX_PATTERN = 4_096
-"""Characters of a pattern, as of a path (PATH_MAX)."""
+"""Most characters of a pattern, as of a path (PATH_MAX)."""
 _SPECIAL = frozenset("*?[\\")
 
 
 class _Rule:
     """One line of an ignore file.
 
-    Most are a plain name or path, or `*` and an ending; only the others need an expression.
-    Without a slash a pattern speaks of names, else of paths from the folder of its file. `own`: the
-    line is not one of git's, so that it also leaves out what git tracks.
+    Most patterns are a plain name or path, or `*` and an ending; only the others need an
+    expression. A pattern without a slash matches names, others match paths from the folder of the
+    file. `own`: the line is from an ignore file of our own, so that it also excludes files that git
+    tracks.
     """
 
     __slots__ = ("anchored", "ending", "expression", "folders_only", "literal", "negated", "own")
@@ -66,7 +67,7 @@ class _Rule:
 
     @classmethod
     def parse(cls, line: str, *, own: bool) -> Self | None:
-        """The rule of a line; None for a comment, an empty line, or one longer than any path."""
+        """The rule of a line; None for a comment, an empty line, or a line longer than any path."""
         pattern = _strip_trailing_spaces(line)
         if not pattern or len(pattern) > _MAX_PATTERN or pattern.startswith("#"):
             return None
@@ -88,7 +89,7 @@ class _Rule:
 
 
 class _RuleSet:
-    """The rules of one folder, with what tells quickly that none of them matches."""
+    """The rules of one folder, with a fast test whether any of them matches."""
 
     def __init__(self, rules: list[_Rule]) -> None:
         self._rules = rules[::-1]
@@ -100,7 +101,7 @@ class _RuleSet:
 
     @classmethod
     def of(cls, lines: Iterable[str], own_lines: Iterable[str] = ()) -> Self | None:
-        """The rules of git's `lines` and of `own_lines`, which are stronger."""
+        """The rules of git's `lines`, and of `own_lines`, which are stronger."""
         rules = [
             rule
             for own, group in ((False, lines), (True, own_lines))
@@ -110,9 +111,10 @@ class _RuleSet:
         return cls(rules) if rules else None
 
     def verdict(self, folder: str, name: str, *, is_dir: bool) -> _Rule | None:
-        """The rule that decides, the last one that matches; None if no rule speaks of it.
+        """The last matching rule, which decides; None if no rule matches.
 
-        `folder` leads from these rules to what has the `name`; it is empty or ends with a slash.
+        `folder` leads from the folder of the rules to the parent of `name`; it is empty or ends
+        with a slash.
         """
         path = folder + name
         if (
@@ -141,30 +143,29 @@ def _strip_trailing_spaces(line: str) -> str:
 
 
 _Chain = list[tuple[str, _RuleSet]]
-"""Rule sets, strongest first, each with the path that leads from it to the folder at hand."""
+"""Rule sets, strongest first, each with the path from its folder to the current one."""
 
 
 class IgnoreRules:
-    """The ignore rules that hold in a tree.
+    """The ignore rules of a tree.
 
-    Its ignore files, those of the folders above it up to the enclosing git root, git's own
-    exclude files (see `git_excludes`), and a few defaults. Files are read when first needed and
-    kept.
+    They are its ignore files, those of the folders above it up to the git root, git's own exclude
+    files (see `files.git`), and a few defaults. Files are read when they are first needed.
     """
 
     def __init__(self, root: Path) -> None:
-        """`root`: the folder that paths are relative to; it need not be a git root."""
+        """`root` is the folder that paths are relative to; it may be below the git root."""
         self._root = os.fspath(root)
         self._chains: dict[str, _Chain] = {}
         self._above = _rules_above(root)
         self._tracked: Tracked | None = None
         self._only_tracked: set[str] = set()
-        """Ignored folders with something in them that git tracks."""
+        """Ignored folders that contain tracked files."""
 
     def ignored(self, relative_path: str, is_dir: bool) -> bool:
         """Whether `relative_path` (POSIX, relative to the root) or a folder above it is ignored.
 
-        As in git, nothing below an ignored folder can be re-included.
+        As in git, nothing below an ignored folder can be included again.
         """
         *folders, name = relative_path.split("/")
         above = ""
@@ -177,9 +178,9 @@ class IgnoreRules:
     def in_folder(
         self, folder: str, present: Iterable[str] = IGNORE_FILES
     ) -> Callable[[str, bool], bool]:
-        """What tells of a name in `folder`, itself not ignored, whether it is (name, is_dir).
+        """A function that returns whether a name in `folder` is ignored; arguments: name, is_dir.
 
-        `present` names the ignore files in the folder, where they are known.
+        `folder` itself is not ignored. `present` has the names of its ignore files, if known.
         """
         chain = self._chain(folder, present)
         only_tracked = folder in self._only_tracked
@@ -203,7 +204,7 @@ class IgnoreRules:
 
     @property
     def tracked(self) -> "Tracked":
-        """What git tracks below the root."""
+        """The files that git tracks below the root."""
         if self._tracked is None:
             from treadle.code.files.git import Tracked, tracked_below
 
@@ -213,7 +214,7 @@ class IgnoreRules:
         return self._tracked
 
     def _is_tracked(self, path: str, is_dir: bool) -> bool:
-        """Whether git tracks a file, or something in a folder."""
+        """Whether git tracks a file, or any file in a folder."""
         if not is_dir:
             return path in self.tracked.files
         if path in self.tracked.submodules:
@@ -246,14 +247,14 @@ def _read_folder(folder: str, present: Iterable[str] = IGNORE_FILES) -> _RuleSet
 
 
 def git_root_of(root: Path) -> Path | None:
-    """The work tree that a folder is in, by the nearest `.git` above."""
+    """The root of the work tree that contains a folder, by the nearest `.git` above."""
     return next(
         (folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None
     )
 
 
 def read_lines(path: str) -> list[str]:
-    """The lines of an ignore file; none if it is absent, unreadable, a link, or absurdly long."""
+    """The lines of an ignore file; empty if it is absent, unreadable, a link, or too long."""
     try:
         data = read_regular(path, _MAX_IGNORE_FILE, follow=False)
     except OSError:
@@ -263,9 +264,9 @@ def read_lines(path: str) -> list[str]:
 
 
 def _rules_above(root: Path) -> _Chain:
-    """The rules from above `root`: the folders up to the git root, git's excludes, the defaults.
+    """The rules from above `root`: of the folders up to the git root, git's excludes, the defaults.
 
-    Where they would leave out `root` itself only the defaults hold: whoever opens an ignored
+    If they would exclude `root` itself, only the defaults apply, since a user who opens an ignored
     folder wants to see it.
     """
     from treadle.code.files.git import exclude_files

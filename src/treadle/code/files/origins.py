@@ -1,4 +1,4 @@
-"""Whose code a file is: written here, generated, or taken over from elsewhere."""
+"""The origin of a file: own, generated, or vendored code."""
 
 import re
 
@@ -9,7 +9,7 @@ _VENDORED = re.compile(
     r"|(?:[Tt]hird|3rd)[-_]?[Pp]arty|external|[Pp]ods|Godeps|Carthage)/"
     r"|^(?:deps|extern)/[^/]+/"
 )
-"""`deps` and `extern` are vendored code as folders of projects at the root, else own code too."""
+"""`deps` and `extern` are vendored code if they contain folders of projects and are at the root."""
 _BUILT = re.compile(
     r"(?:^|/)(?:dist|out)/(?:[^/]+/)*[^/]+\.[cm]?jsx?$|[._-]bundle\.[cm]?js$"
     r"|(?:_pb2(?:_grpc)?\.pyi?|\.pb(?:\.gw)?\.(?:go|cc|h)|[._]generated\.[^/]*|\.g\.(?:cs|dart)"
@@ -26,7 +26,7 @@ _MARKED = re.compile(
 
 
 def origin_of(path: str, data: bytes) -> Origin:
-    """By the folder, the name, or a marker in a comment among the first lines."""
+    """The origin by the folder, the name, or a marker in a comment of the first lines."""
     if _VENDORED.search(path):
         return Origin.VENDORED
     is_generated = _BUILT.search(path) or _GENERATED.search(path)

@@ -1,1 +1,1 @@
-"""How items relate: what contains, imports, calls, uses, extends, overrides and tests what."""
+"""Relations between items: contains, imports, calls, uses, inherits, overrides and tests."""

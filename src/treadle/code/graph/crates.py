@@ -1,7 +1,7 @@
-"""How Rust finds modules and what is in them: crates, `mod` files, inline modules and `use`.
+"""The modules of Rust: crates, `mod` files, inline modules and `use`.
 
-A module is found where the compiler looks for it, by its file; only its items bear names. What is
-private is not told apart: code that compiles does not name what it may not.
+A module is found by its file, at the path where the compiler expects it; only its items have names.
+Visibility is ignored, since code that compiles does not name private items.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class Crates:
         self._find_member = find_member
         self._passed_on = passed_on
         self._folders: set[str] = set()
-        """Those of `Cargo.toml`."""
+        """Folders with a `Cargo.toml`."""
         self._named: dict[str, CrateRoot] = {}
         self._declared: dict[str, list[str]] = {}
         """The root files that a `Cargo.toml` names, by folder."""
@@ -43,23 +43,23 @@ class Crates:
             self._named[name.replace("-", "_")] = CrateRoot(folder_of(root), (root,))
 
     def named(self, name: str) -> CrateRoot | None:
-        """A crate of this repository by the name under which others use it."""
+        """A crate of this repository by the name that other crates use."""
         return self._named.get(name)
 
     def of(self, file_id: int) -> CrateRoot:
-        """The crate that a file is part of."""
+        """The crate of a file."""
         path = self._graph.file(file_id)[0]
         if path not in self._known:
             self._known[path] = self._crate(path)
         return self._known[path]
 
     def unit(self, file_id: int) -> str:
-        """What tells the crate of a file apart from others, library and program being one."""
+        """The identity of the crate of a file; a library and a program of one folder share it."""
         root = self.of(file_id)
         return root.files[0] if len(root.files) == 1 and root.alone else root.folder
 
     def _crate(self, path: str) -> CrateRoot:
-        """By its `Cargo.toml`, else the nearest `lib.rs` or `main.rs` above.
+        """The crate by its `Cargo.toml`, or else the nearest `lib.rs` or `main.rs` above.
 
         Each file in `src/bin`, `tests`, `benches` and `examples` is a crate of its own.
         """
@@ -93,7 +93,7 @@ class Crates:
         return self._below(root.folder, name)
 
     def in_module(self, module: Node, name: str, depth: int) -> Place | None:
-        """`module::name`: a definition, a module, or what the module has from elsewhere."""
+        """`module::name`: a definition, a module, or a re-exported name."""
         if name == "super":
             return self._above(module)
         items = self._graph.items(module.file_id)
@@ -120,7 +120,7 @@ class Crates:
         )
 
     def _folder(self, module: Node) -> str:
-        """Where the files of the modules in a module are."""
+        """The folder with the files of a module's submodules."""
         path = self._graph.file(module.file_id)[0]
         items = self._graph.items(module.file_id)
         inline: list[str] = []
@@ -150,7 +150,7 @@ class Crates:
         return self._module_of(above, crate)
 
     def _module_of(self, folder: str, crate: CrateRoot) -> Place | None:
-        """The module whose files are in a folder: a crate, a file or an inline module."""
+        """The module of a folder: a crate, a file or an inline module."""
         inline: list[str] = []
         found: Place | None = None
         for above in ancestors(folder):
@@ -170,7 +170,7 @@ class Crates:
         return self._at(joined(folder, "mod.rs")) or self._at(folder + _SUFFIX)
 
     def around(self, file_id: int, scope: int) -> Node:
-        """The module around a place."""
+        """The module that encloses a scope."""
         items = self._graph.items(file_id)
         while scope >= 0 and items[scope].kind != Kind.MODULE:
             parent = items[scope].parent_id
@@ -186,7 +186,7 @@ class Crates:
         return found if found is not None else Reason.NOT_FOUND
 
     def use(self, file_id: int, entry: Import) -> Place | None:
-        """A `use` of Rust: from `crate`, `self`, `super`, a name in the module or a crate."""
+        """The target of a `use`: from `crate`, `self`, `super`, a name in the module or a crate."""
         parts = [part for part in f"{entry.module}::{entry.member}".split("::") if part]
         first = parts[0] if parts else "self"
         place: Place | Reason | None
@@ -202,7 +202,7 @@ class Crates:
         return None if isinstance(place, Reason) else place
 
     def parts(self, item: Node) -> list[Node]:
-        """A type with all its impl blocks in the crate, also those in other modules."""
+        """A type with all its impl blocks in the crate."""
         definition = self._definition(item)
         unit = self.unit(item.file_id)
         return [definition] + [
@@ -214,7 +214,7 @@ class Crates:
         ]
 
     def _definition(self, item: Node) -> Node:
-        """The type that an impl block is of, if it can be found; else the first such block."""
+        """The type of an impl block if it can be found, or else the first such block."""
         if item.kind != Kind.IMPL:
             return item
         known = self._definitions.get(item.id)

@@ -22,10 +22,10 @@ from treadle.code.retrieval.hits import is_test
 
 
 class Link(NamedTuple):
-    """One edge as found. `target` is None where `reason` says why it has none.
+    """One resolved edge. `target` is None where `reason` states why it has none.
 
-    `text` is the name as written at `start` to `end` in the file of `source`, empty where the
-    edge stands nowhere as text (contains, overrides).
+    `text` is the name as written at `start` to `end` in the file of `source`. It is empty for edges
+    without a position in the text (contains, overrides).
     """
 
     kind: EdgeKind
@@ -49,23 +49,23 @@ _KINDS = {
 _USES = frozenset({EdgeKind.CALLS, EdgeKind.USES_TYPE, EdgeKind.INHERITS, EdgeKind.TESTS})
 
 _MAX_FILES = 400
-"""Files looked through for uses of one name."""
+"""Most files that are searched for uses of one name."""
 
 _INDEX_NAMES = frozenset({"index", "__init__", "mod", "lib", "main"})
 
 
 class Edges:
-    """Finds the edges of items of one index, within one transaction."""
+    """The edges of items of one index, within one transaction."""
 
     def __init__(self, graph: Graph, *, max_files: int = _MAX_FILES) -> None:
         self.graph = graph
         self.resolver = Resolver(graph)
         self.cut = False
-        """Whether more files mention a name than were looked through."""
+        """Whether more files mention a name than were searched."""
         self._max_files = max_files
 
     def outgoing(self, item: Node, kinds: frozenset[EdgeKind]) -> Iterator[Link]:
-        """What an item contains, imports, uses, inherits from and overrides; nested uses too."""
+        """The edges from an item, including those of nested uses."""
         items = self.graph.items(item.file_id)
         whole_file = item.id == items[-1].id and item.kind == Kind.MODULE
         if EdgeKind.CONTAINS in kinds:
@@ -94,9 +94,9 @@ class Edges:
             )
 
     def incoming(self, item: Node, kinds: frozenset[EdgeKind]) -> Iterator[Link]:
-        """What contains, imports, uses, inherits from and overrides an item.
+        """The edges to an item.
 
-        A use of its name that cannot be resolved, and may mean it, is a link without a target.
+        A use of its name that may mean it but cannot be resolved is a link without a target.
         """
         if EdgeKind.CONTAINS in kinds:
             items = self.graph.items(item.file_id)
@@ -126,7 +126,7 @@ class Edges:
                 continue
             if kind in kinds:
                 yield Link(kind, source, node, use.text, use.start, use.end, use.line, reason)
-            elif node is None:  # asked for tests only
+            elif node is None:  # only tests were requested
                 tests = EdgeKind.TESTS
                 yield Link(tests, source, None, use.text, use.start, use.end, use.line, reason)
             if EdgeKind.TESTS in kinds and node is not None and self._tests(source, node):
@@ -139,9 +139,9 @@ class Edges:
         )
 
     def _nodes(self, place: Place | Reason) -> list[Node | None]:
-        """The items that a place is: of a package the files are; None where it has no target.
+        """The items of a target: for a package its files; None for a target without an item.
 
-        What is of the language itself is nothing to tell of.
+        Names of the language itself have no items.
         """
         if place is Reason.BUILT_IN:
             return []
@@ -153,7 +153,7 @@ class Edges:
         return [None] if isinstance(place, Reason) else []
 
     def _names(self, item: Node) -> set[str]:
-        """What an item may be called elsewhere: its name, and what it is re-exported as."""
+        """The names of an item in other files: its own name, and names of re-exports."""
         names = {item.name}
         if item.kind == Kind.MODULE and item.name in _INDEX_NAMES:
             folder = self.graph.file(item.file_id)[0].rpartition("/")[0]
@@ -178,7 +178,7 @@ class Edges:
         return sorted(found)
 
     def _is(self, item: Node, found: Sequence[Node | None]) -> bool:
-        """Whether it is the item that was found, or one of several with its canonical path."""
+        """Whether the item is among the found ones, or shares its canonical path with one."""
         return any(
             node is not None
             and node.file_id == item.file_id
@@ -215,7 +215,7 @@ class Edges:
                     yield link._replace(target=None, reason=reason)
 
     def _overridden(self, item: Node) -> list[Node]:
-        """The methods of base types that a method replaces or implements."""
+        """The methods of base types that a method overrides or implements."""
         owner = self._type_of(item)
         if owner is None:
             return []
@@ -246,7 +246,7 @@ def neighbours(
 ) -> Mapping[int, list[tuple[int, EdgeKind, Direction]]]:
     """The items that each item uses (`OUT`) or is used by (`IN`), at most 20 in each direction.
 
-    Only resolved edges. For speed no more than `max_files` are looked through for uses of a name.
+    Only resolved edges count. At most `max_files` files are searched for uses of a name.
     """
     edges = Edges(graph, max_files=max_files)
     found: dict[int, list[tuple[int, EdgeKind, Direction]]] = {}
@@ -289,7 +289,7 @@ def walk(
 ) -> EdgeList:
     """The edges of an item up to `depth` steps away; resolved ones first, then by position.
 
-    From the second step on only resolved edges are walked further and listed.
+    From the second step on, only resolved edges are followed and listed.
     """
     edges = Edges(graph)
     start = graph.item(item_id)

@@ -1,4 +1,4 @@
-"""What an import leads to in the repository, and what a module passes on to its importers."""
+"""Resolves imports within the repository, and names that a module re-exports."""
 
 from treadle.code.graph import modules
 from treadle.code.graph.crates import Crates
@@ -9,11 +9,11 @@ from treadle.code.model import Kind
 from treadle.code.references import FILE_SCOPE, Import
 
 _DEPTH = 32
-"""Imports followed in a row, through modules that pass names on."""
+"""Most re-exports that are followed in a row."""
 
 
 class Imports:
-    """Answers for the imports of all files of one index."""
+    """Resolves the imports of all files of one index."""
 
     def __init__(self, graph: Graph, crates: Crates, find_member: FindMember) -> None:
         self._graph = graph
@@ -22,7 +22,7 @@ class Imports:
         self._busy: set[object] = set()
 
     def target(self, file_id: int, entry: Import) -> Place | None:
-        """What an import leads to in this repository."""
+        """The target of an import in this repository."""
         key = (file_id, entry)
         if key in self._busy or len(self._busy) > _DEPTH:
             return None
@@ -33,7 +33,7 @@ class Imports:
             self._busy.discard(key)
 
     def through_star(self, file_id: int, entry: Import, name: str) -> Place | None:
-        """What a name is that `import *` may bring."""
+        """The target of a name that an `import *` may bind."""
         module = self.target(file_id, entry)
         if module is None:
             language = self._graph.file(file_id)[1]
@@ -44,7 +44,7 @@ class Imports:
         return self._find_member(module, name, 0)
 
     def passed_on(self, file_id: int, scope: int, name: str, depth: int) -> Place | None:
-        """What a module re-exports under a name; in Rust all that it imports."""
+        """The target of a name that a module re-exports; in Rust, of any name that it imports."""
         stars: list[Import] = []
         in_rust = self._graph.file(file_id)[1] == RUST
         for entry in self._graph.references(file_id).imports:
@@ -82,7 +82,7 @@ class Imports:
         return self._find_member(module, entry.member, 0) if module and entry.member else module
 
     def _packaged(self, entry: Import) -> Place | None:
-        """A type by its full name, or a static member of one, maybe an inherited one."""
+        """A type by its full name, or a static member of a type, which may be inherited."""
         canonical = f"{entry.module}.{entry.member}" if entry.member else entry.module
         found = unique_definition(self._graph, canonical.rpartition(".")[2], canonical)
         if found is None and entry.member:
@@ -91,7 +91,7 @@ class Imports:
         return found
 
     def _local_import(self, file_id: int, entry: Import) -> Place | None:
-        """`import { a } …; export { a }`: what the name was imported as."""
+        """`import { a } …; export { a }`: the target of the import."""
         for other in self._graph.references(file_id).imports:
             if other.name == entry.member and other.scope == FILE_SCOPE:
                 return self.target(file_id, other)

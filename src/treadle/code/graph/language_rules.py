@@ -1,6 +1,6 @@
-"""Which languages find names alike, and how they part the paths of their items.
+"""Rules of languages for the resolution of names, and the separators of their paths.
 
-Repeated from `treadle.code.languages`, which take longer to load than a search.
+They repeat facts of `treadle.code.languages`, which takes longer to load than a search.
 """
 
 PYTHON = "python"
@@ -15,8 +15,8 @@ SEPARATORS = {
     "php": ("::", "\\"),
     "ruby": ("#", "::"),
 }
-"""Of a type and its member, and of other parts of a path, where they are not dots (a test holds
-them equal to those of the languages)."""
+"""Separators other than dots: between a type and its member, and between other parts of a path. A
+test compares them with those of the languages."""
 EXPLICIT = frozenset({PYTHON, *ES, RUST, GO, "php"})
 """Languages whose members need a receiver."""
 
@@ -29,6 +29,6 @@ SELF_NAMES: dict[str, frozenset[str]] = {
     "ruby": frozenset({"self"}),
     "swift": frozenset({"self", "super", "Self"}),
 }
-"""What stands for the object or type around, by language; equal to `Language.self_names`."""
+"""Names of the enclosing object or type, by language; equal to `Language.self_names`."""
 BASES_INSIDE = frozenset({"ruby"})
-"""Languages where a base is named in the body of a type, so that the body's names count."""
+"""Languages that name a base in the body of a type, so that the names of the body apply."""

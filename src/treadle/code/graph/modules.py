@@ -1,6 +1,6 @@
-"""From the name of a module in an import to its file or folder, by each language's rules.
+"""Finds the file or folder of an imported module, by the rules of each language.
 
-Nothing is found by its last name alone: a path has to lead there.
+A module is never found by its last name alone: a path must lead to it.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ def folder_of(path: str) -> str:
 
 
 def ancestors(folder: str) -> Iterator[str]:
-    """The folder and all above it, the root as an empty name."""
+    """The folder and all folders above it; the root is an empty name."""
     yield folder
     while folder:
         folder = folder.rpartition("/")[0]
@@ -28,7 +28,7 @@ def ancestors(folder: str) -> Iterator[str]:
 
 
 def joined(folder: str, name: str) -> str:
-    """`folder/name` with `.` and `..` resolved; empty where it leads out of the root."""
+    """`folder/name` with `.` and `..` resolved; empty if it leads out of the root."""
     parts = folder.split("/") if folder else []
     for part in name.split("/"):
         if part == "..":
@@ -41,9 +41,9 @@ def joined(folder: str, name: str) -> str:
 
 
 def python_module(graph: Graph, importer: str, spec: str) -> int | None:
-    """A module or package: relative by dots, absolute from the folders above the importer.
+    """A module or package: relative by dots, or absolute from the folders above the importer.
 
-    The nearest folder wins; below each its `src` is looked into as well.
+    The nearest folder wins; in each folder its `src` is searched too.
     """
     name = spec.lstrip(".")
     dots = len(spec) - len(name)
@@ -57,7 +57,7 @@ def python_module(graph: Graph, importer: str, spec: str) -> int | None:
         return _python_at(graph, joined(folder, below))
     for folder in ancestors(folder_of(importer)):
         if graph.file_id(joined(folder, "__init__.py")) is not None:
-            continue  # inside of a package its own modules are not top-level names
+            continue  # inside a package, its modules are not top-level names
         for base in (folder, joined(folder, "src")):
             found = _python_at(graph, joined(base, below))
             if found is not None:
@@ -98,7 +98,7 @@ def es_module(graph: Graph, importer: str, spec: str) -> int | None:
 
 
 def go_package(graph: Graph, spec: str) -> str | None:
-    """The folder of a package: below a `go.mod` whose module its path begins with."""
+    """The folder of a package: below a `go.mod` whose module is a prefix of its path."""
     for folder, module in graph.manifests("go.mod"):
         if spec == module or spec.startswith(f"{module}/"):
             return joined(folder, spec[len(module) :])

@@ -1,4 +1,4 @@
-"""The references of a file as one small blob, and back."""
+"""Packs the references of a file into a small blob, and unpacks them."""
 
 import json
 import re
@@ -14,7 +14,7 @@ _LEVEL = 6
 
 
 def pack(found: FileReferences) -> bytes:
-    """Compressed columns; positions as differences, names once each."""
+    """Compressed columns: positions as differences, and each name once."""
     names: dict[str, int] = {}
 
     def known(name: str) -> int:
@@ -44,10 +44,10 @@ def pack(found: FileReferences) -> bytes:
 
 
 class Unpacked:
-    """The references of one file, the inverse of `pack`; each is made when it is asked for."""
+    """The references of one file, the inverse of `pack`; each is created when it is read."""
 
     def __init__(self, packed: bytes = b"") -> None:
-        """Of nothing there are none."""
+        """An empty blob has no references."""
         self.module = ""
         self._names: list[str] = []
         self._columns: list[list[int]] = [[] for _ in range(_COLUMNS)]
@@ -56,11 +56,11 @@ class Unpacked:
 
     @cached_property
     def references(self) -> list[Reference]:
-        """All of them, in order of position."""
+        """All references, in order of position."""
         return self._made(range(len(self._columns[0])))
 
     def uses(self, names: Collection[str]) -> list[Reference]:
-        """Those whose meaning may have one of the names (see `used_names`), in order."""
+        """The references that may mean one of the names (see `used_names`), in order."""
         written, resolved = set(), set()
         for wanted in names:
             for number, name in enumerate(self._names):
@@ -77,12 +77,12 @@ class Unpacked:
         )
 
     def uses_of_scope(self, scope: int) -> list[Reference]:
-        """Those in one scope, in order."""
+        """The references in one scope, in order."""
         return self._made(at for at, other in enumerate(self._columns[1]) if other == scope)
 
     @cached_property
     def imports(self) -> list[Import]:
-        """All of them, in order of position."""
+        """All imports, in order of position."""
         names = self._names
         scopes, bound, modules, members, exported, starts, lengths, lines = self._columns[7:]
         starts, lines = list(accumulate(starts)), list(accumulate(lines))
@@ -99,7 +99,7 @@ class Unpacked:
 
     @cached_property
     def _positions(self) -> tuple[list[int], list[int]]:
-        """Where references start, and their lines."""
+        """The start positions and the lines of references."""
         return list(accumulate(self._columns[4])), list(accumulate(self._columns[6]))
 
     def _made(self, places: Iterable[int]) -> list[Reference]:
@@ -120,12 +120,12 @@ _KINDS = {kind.value: kind for kind in ReferenceKind}
 
 
 def mention(name: str) -> int:
-    """The key under which files that mention a name are found; a clash costs only time."""
+    """The key of a name for the search of files that mention it; a collision costs only time."""
     return crc32(name.encode("utf-8", "replace"))
 
 
 def mentions(found: FileReferences | Unpacked) -> set[int]:
-    """Keys of all names whose definition this file may refer to."""
+    """Keys of all names to whose definitions the file may refer."""
     uses = {(use.text, use.path): use for use in found.references}
     names = {name for use in uses.values() for name in used_names(use)}
     for entry in found.imports:
@@ -137,12 +137,12 @@ def mentions(found: FileReferences | Unpacked) -> set[int]:
 
 
 def used_names(use: Reference) -> set[str]:
-    """The names that what a reference means may have: as resolved, and as written."""
+    """The names that a reference may mean: as resolved, and as written."""
     return {use.path.rpartition(".")[2], _last_name(use.text)} - {""}
 
 
 def _last_name(written: str) -> str:
-    """The last name of what is written; empty where it ends with none."""
+    """The last name of a written reference; empty if it does not end with a name."""
     if written.isidentifier():
         return written
     found = _LAST_NAME.search(written)
@@ -153,7 +153,7 @@ _LAST_NAME = re.compile(r"[\w$]+$")
 
 
 def last_part(module: str) -> str:
-    """The last name of a module as it is imported: `./a/b.js` is `b`, `x.y` and `x::y` are `y`."""
+    """The last name of an imported module: `./a/b.js` is `b`, `x.y` and `x::y` are `y`."""
     name = module.replace("::", "/").replace("\\", "/").rstrip("/.").rpartition("/")[2]
     if "/" in module or module.startswith("."):
         stem, dot, suffix = name.rpartition(".")

@@ -1,7 +1,7 @@
-"""What a name in a file means: by scope and imports, never by the name alone.
+"""Resolves names by scopes and imports, never by the name alone.
 
-Each answer is a definition of this repository, or a reason why there is none: a name that comes
-from outside, a value whose type the file does not say, or nothing that it could be.
+The result is a definition of this repository, or a reason: the name is from another library, the
+type of its value is unknown, or nothing matches.
 """
 
 from treadle.code.graph import modules
@@ -32,16 +32,16 @@ from treadle.code.references import (
 )
 
 _DEPTH = 8
-"""Re-exports and base classes followed in a row."""
+"""Most re-exports and base classes that are followed in a row."""
 _OPEN = 24
-"""Nested look-ups of members: a bound on the stack."""
+"""Most nested lookups of members, which bounds the stack."""
 
 _SUPER = frozenset({"super", "base", "parent"})
 _RUST_PATHS = frozenset({"crate", "self", "super"})
 
 
 class Resolver:
-    """Answers for all files of one index, within one transaction."""
+    """Resolves the names of all files of one index, within one transaction."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -50,9 +50,9 @@ class Resolver:
         self.imports = Imports(graph, self.crates, self.member)
         self._resolved: dict[tuple[int, int, str], Place | Reason] = {}
         self._members: dict[tuple[Place, str], Place | None] = {}
-        """What is known of the members on the way to one answer; None for one that is looked for.
+        """The members found so far for one answer; None while a member is being looked up.
 
-        Each is looked for once on the way, so that cycles end and no answer takes exponential time.
+        Each member is looked up once, so that cycles end and no answer takes exponential time.
         """
         self._open = 0
 
@@ -60,7 +60,7 @@ class Resolver:
         return self.imports.passed_on(file_id, scope, name, depth)
 
     def target(self, file_id: int, reference: Reference) -> Place | Reason:
-        """What a reference of a file means."""
+        """The target of a reference in a file."""
         if not reference.path:
             return Reason.UNKNOWN_TYPE
         scope = self._scope(file_id, reference)
@@ -68,7 +68,7 @@ class Resolver:
         found = self._resolved.get(key)
         if found is None:
             found = self._path(file_id, scope, reference.path.split("."))
-            if not self._open:  # else a cycle may have cut it short
+            if not self._open:  # otherwise a cycle may have cut it short
                 self._resolved[key] = found
         if found is Reason.NOT_FOUND and reference.kind in BUILT_IN:
             return Reason.BUILT_IN
@@ -77,7 +77,7 @@ class Resolver:
         return found
 
     def _scope(self, file_id: int, reference: Reference) -> int:
-        """Where the name of a reference is looked up: of a base, outside of the type."""
+        """The scope in which a reference is resolved; for a base it is outside of the type."""
         scope = reference.scope
         if reference.kind is not ReferenceKind.BASE or scope < 0:
             return scope
@@ -91,7 +91,7 @@ class Resolver:
         return FILE_SCOPE if parent is None else parent - items[0].id
 
     def imported(self, file_id: int, entry: Import) -> Place | Reason:
-        """What an import binds: a definition, or the module itself."""
+        """The target of an import: a definition, or the module itself."""
         found = self.imports.target(file_id, entry)
         if found is not None:
             return found
@@ -100,7 +100,7 @@ class Resolver:
         return Reason.NOT_FOUND if here else Reason.OUTSIDE
 
     def member(self, owner: Place, name: str, depth: int = 0) -> Place | None:
-        """What `name` is in a module or type, bases included."""
+        """The member of a module or type with a name, including inherited ones."""
         key = (owner, name)
         if key in self._members:
             return self._members[key]
@@ -125,8 +125,6 @@ class Resolver:
             return self._in_module(owner, name, depth)
         return self.types.member(owner, name, depth) if owner.kind in TYPE_KINDS else None
 
-    # Names in scope
-
     def _path(self, file_id: int, scope: int, parts: list[str]) -> Place | Reason:
         found = self._first(file_id, scope, parts[0])
         rest = parts[1:]
@@ -142,7 +140,7 @@ class Resolver:
         return found
 
     def _first(self, file_id: int, scope: int, name: str) -> Place | Reason:
-        """The meaning of the first part of a path where it stands."""
+        """The target of the first part of a path."""
         path, language = self.graph.file(file_id)
         if language == RUST and name in _RUST_PATHS and not (name == "self" and scope >= 0):
             return self.crates.keyword(file_id, scope, name)
@@ -170,7 +168,7 @@ class Resolver:
     def _in_scopes(
         self, file_id: int, scope: int, name: str, language: str
     ) -> Place | Reason | None:
-        """Nested definitions, members that are in reach without a receiver, imports."""
+        """The target among nested definitions, members without a receiver, and imports."""
         items = self.graph.items(file_id)
         imports = self.graph.references(file_id).imports
         here = scope
@@ -213,7 +211,7 @@ class Resolver:
         return nested
 
     def _file_wide(self, file_id: int, path: str, language: str, name: str) -> Place | None:
-        """What is in reach of a whole file without an import."""
+        """The target among the names that a whole file can use without an import."""
         if language == GO:
             return self._in_folder(Folder(modules.folder_of(path), self._package(file_id)), name)
         if language in PACKAGED:
@@ -227,8 +225,6 @@ class Resolver:
                     if found is not None:
                         return found
         return None
-
-    # Modules
 
     def _in_module(self, module: Node, name: str, depth: int) -> Place | None:
         path, language = self.graph.file(module.file_id)
@@ -266,7 +262,7 @@ class Resolver:
         return None
 
     def _package(self, file_id: int) -> str:
-        """The package that a file's own items are in."""
+        """The package of a file's items."""
         in_go = self.graph.file(file_id)[1] == GO
         for node in self.graph.items(file_id)[:-1]:
             if node.parent_id is None and _is_definition(node):

@@ -1,4 +1,4 @@
-"""The tables of the graph: the references of each file, and which files mention a name."""
+"""Reads the tables of the graph: references by file, and files that mention a name."""
 
 import os
 import sqlite3
@@ -24,14 +24,14 @@ _ITEM = (
 )
 
 _NAMELESS = TEXT_KINDS | {Kind.METHOD, Kind.IMPL}
-"""Kinds that define no name outside of their type, and parts of texts."""
+"""Kinds that do not define a name outside of their type, and parts of texts."""
 _MAX_MANIFESTS = 1_000
 _MAX_REMEMBERED = 500
-"""Files of which a graph that is kept remembers the references."""
+"""Most files whose references a kept graph remembers."""
 
 
 class Node(NamedTuple):
-    """An item as the graph sees it."""
+    """An item in the graph."""
 
     id: int
     file_id: int
@@ -48,7 +48,7 @@ class Node(NamedTuple):
 
 
 def top_level(items: Iterable[Node], name: str) -> Node | None:
-    """The definition of a name outside of all other items of a file."""
+    """The top-level definition of a name in a file."""
     return next(
         (
             node
@@ -66,14 +66,14 @@ def unique_definition(graph: "Graph", name: str, canonical_path: str) -> Node | 
 
 
 def packed(found: FileReferences) -> tuple[bytes, set[int]] | None:
-    """The blob of a file and the names that it mentions; None if there is nothing to keep."""
+    """The blob of a file and the keys of the names in it; None if it has no references."""
     if not (found.references or found.imports or found.module):
         return None
     return pack(found), mentions(found)
 
 
 def forget(connection: sqlite3.Connection, file_id: int) -> None:
-    """Remove what is known of a file's references."""
+    """Remove the references of a file."""
     row = connection.execute(
         "DELETE FROM refs WHERE file_id = ? RETURNING data", (file_id,)
     ).fetchone()
@@ -85,7 +85,7 @@ def forget(connection: sqlite3.Connection, file_id: int) -> None:
 
 
 class Graph:
-    """Reads the tables inside one transaction, and remembers what it read."""
+    """Reads the tables within one transaction, and keeps what it has read."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -99,14 +99,14 @@ class Graph:
 
     @property
     def full(self) -> bool:
-        """Whether it remembers so much that it is better made anew."""
+        """Whether it has read so much that a new graph is better."""
         return len(self._references) >= _MAX_REMEMBERED
 
     def _rows(self, sql: str, *parameters: object) -> list[Any]:
         return self._connection.execute(sql, parameters).fetchall()
 
     def file(self, file_id: int) -> tuple[str, str]:
-        """The path and the language (empty if none) of a file."""
+        """The path and the language of a file; the language may be empty."""
         if file_id not in self._files:
             ((path, language),) = self._rows(
                 "SELECT path, language FROM files WHERE id = ?", file_id
@@ -115,7 +115,7 @@ class Graph:
         return self._files[file_id]
 
     def file_id(self, path: str) -> int | None:
-        """The file at a path, if it is in the index and has items."""
+        """The id of the file at a path, if the index has items of it."""
         if path not in self._ids:
             rows = self._rows(
                 "SELECT id FROM files WHERE path = ? AND items > 0",
@@ -125,7 +125,7 @@ class Graph:
         return self._ids[path]
 
     def files_below(self, folder: str) -> list[int]:
-        """The files directly in a folder, by path."""
+        """The files directly in a folder, ordered by path."""
         start = os.fsencode(f"{folder}/" if folder else "")
         rows = self._rows(
             "SELECT id, path FROM files WHERE path >= ? AND path < ? AND items > 0 ORDER BY path",
@@ -135,7 +135,7 @@ class Graph:
         return [row[0] for row in rows if b"/" not in row[1][len(start) :]]
 
     def manifests(self, name: str) -> list[tuple[str, str]]:
-        """Folder and module of each `go.mod` or `Cargo.toml` of the repository.
+        """The folder and module of each `go.mod` or `Cargo.toml` of the repository.
 
         See `FileReferences.module`.
         """
@@ -154,7 +154,7 @@ class Graph:
         return Node(*rows[0]) if rows else None
 
     def items(self, file_id: int) -> list[Node]:
-        """The items of a file in their order, the file itself last."""
+        """The items of a file in order; the file itself is the last one."""
         if file_id not in self._items:
             first = file_id << PLACE_BITS
             rows = self._rows(
@@ -166,7 +166,7 @@ class Graph:
         return self._items[file_id]
 
     def references(self, file_id: int) -> Unpacked:
-        """What the code of a file refers to."""
+        """The references in a file."""
         if file_id not in self._references:
             rows = self._rows("SELECT data FROM refs WHERE file_id = ?", file_id)
             self._references[file_id] = Unpacked(rows[0][0] if rows else b"")
@@ -184,7 +184,7 @@ class Graph:
         return [row[0] for row in rows]
 
     def named(self, name: str, canonical_path: str) -> list[Node]:
-        """The items with exactly this name and canonical path, wherever they are."""
+        """The items with exactly this name and canonical path."""
         key = (name, canonical_path)
         if key not in self._named:
             rows = self._rows(
@@ -197,7 +197,7 @@ class Graph:
         return self._named[key]
 
     def impls(self, name: str) -> list[Node]:
-        """All impl blocks of types of a name, wherever they are."""
+        """All impl blocks of types with a name."""
         if name not in self._impls:
             rows = self._rows(
                 f"SELECT {_ITEM} FROM items WHERE name = ? AND kind = 'impl'"  # noqa: S608

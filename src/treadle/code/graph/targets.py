@@ -1,4 +1,4 @@
-"""What a name can mean: an item, a package, a crate, or nothing, with the reason."""
+"""Targets of names: an item, a package or a crate; or the reason why there is none."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -12,7 +12,7 @@ class Reason(StrEnum):
 
     UNKNOWN_TYPE = "the type of the value is not known"
     OUTSIDE = "imported from outside of the repository"
-    NOT_FOUND = "no definition in reach"
+    NOT_FOUND = "no reachable definition"
     BUILT_IN = "a name of the language itself"
     REPLACED = "calls what this overrides or implements"
 
@@ -25,10 +25,10 @@ class Folder(NamedTuple):
 
 
 class CrateRoot(NamedTuple):
-    """A Rust crate: the folder of its modules, and its root files, where there are such.
+    """A Rust crate: the folder of its modules, and its root files.
 
-    There are two where a library and a program share a folder. `alone`: other files of the
-    folder are other crates.
+    There are two root files where a library and a program share a folder. `alone`: other files of
+    the folder are other crates.
     """
 
     folder: str

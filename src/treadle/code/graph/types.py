@@ -1,4 +1,4 @@
-"""Types and what belongs to them: the type around a place, its parts, its bases, its members."""
+"""Types and their members, parts and bases."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from treadle.code.references import Reference, ReferenceKind
 
 
 class Types:
-    """Answers for the types of all files of one index."""
+    """Finds the types of all files of one index."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Types:
         self._busy: set[int] = set()
 
     def around(self, file_id: int, scope: int) -> Node | None:
-        """The type around a place."""
+        """The type that encloses a scope."""
         items = self._graph.items(file_id)
         while scope >= 0:
             item = items[scope]
@@ -40,7 +40,7 @@ class Types:
         return None
 
     def of_method(self, method: Node) -> Node | None:
-        """The type of a method that stands outside of it (Go, C++)."""
+        """The type of a method that is defined outside of it (Go, C++)."""
         for separator in ("::", "."):
             base, found, _ = method.canonical_path.rpartition(separator)
             if found and method.kind == Kind.METHOD:
@@ -49,7 +49,7 @@ class Types:
         return None
 
     def _parts(self, item: Node) -> list[Node]:
-        """A type with its other parts: the impl blocks of Rust, extensions."""
+        """A type with its other parts, such as impl blocks of Rust and extensions."""
         if self._graph.file(item.file_id)[1] == RUST:
             return self._crates.parts(item)
         return [
@@ -77,7 +77,7 @@ class Types:
         return None
 
     def _unit(self, file_id: int) -> str:
-        """Within what a canonical path means one thing: a file, folder, crate or the repository."""
+        """The scope in which a canonical path is unique: a file, a folder, a crate, or all."""
         path, language = self._graph.file(file_id)
         if language == RUST:
             return self._crates.unit(file_id)
@@ -92,7 +92,7 @@ class Types:
         return same_file or self._unit(one.file_id) == self._unit(other.file_id)
 
     def _pick(self, found: list[Node], file_id: int, kinds: frozenset[Kind]) -> Node | None:
-        """The one that is meant: of the same file first, else of the same unit."""
+        """The matching item: in the same file first, or else in the same unit."""
         fitting = [node for node in found if node.kind in kinds]
         here = [node for node in fitting if node.file_id == file_id]
         unit = self._unit(file_id)
@@ -101,9 +101,9 @@ class Types:
         return near[0] if near else None
 
     def bases(self, item: Node) -> list[Node]:
-        """The types that a type inherits from or implements, as far as they are known."""
+        """The known types that a type inherits from or implements."""
         if item.id in self._busy:
-            return []  # a base that is named by way of the type itself
+            return []  # a base whose name leads through the type itself
         self._busy.add(item.id)
         try:
             return self._bases(item)

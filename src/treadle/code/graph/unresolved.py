@@ -1,6 +1,7 @@
-"""Which uses of a name that lead nowhere may mean an item, so that none is passed over in silence.
+"""Finds unresolved uses of a name that may mean an item.
 
-Left out is only what cannot be: by the language's own rules, or since it is of another library.
+Uses are left out only if the rules of the language exclude them, or if they belong to another
+library.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ _VALUES_HAVE_METHODS_ONLY = frozenset({"rust", "go"})
 
 
 class Possible:
-    """Judges the uses of the name of one item."""
+    """Examines the uses of the name of one item."""
 
     def __init__(self, graph: Graph, item: Node, replaced: Sequence[Node]) -> None:
         self._graph = graph
@@ -35,7 +36,7 @@ class Possible:
         self._homes = self._homes_of(item)
 
     def reason(self, file_id: int, use: Reference, found: Node | Reason | None) -> Reason | None:
-        """Why a use that does not lead to the item may mean it; None if it cannot."""
+        """Why an unresolved use may mean the item; None if it cannot."""
         if isinstance(found, Node):
             replaced = (found.file_id, found.canonical_path) in self._replaced
             return Reason.REPLACED if replaced else None
@@ -60,7 +61,7 @@ class Possible:
         return _FAMILIES.get(language, language)
 
     def _homes_of(self, item: Node) -> set[str]:
-        """The names of what an item is in: its type, its module, its package."""
+        """The names of the type, the module and the package of an item."""
         path = self._graph.file(item.file_id)[0]
         folder, _, file = path.rpartition("/")
         homes = {folder.rpartition("/")[2], file.partition(".")[0]}
@@ -68,7 +69,7 @@ class Possible:
         return (homes | set(parts[:-1])) - {""}
 
     def _may_be_home(self, file_id: int, receiver: str) -> bool:
-        """Whether what a receiver is imported as has the name of something that the item is in."""
+        """Whether a receiver is imported under the name of the item's type, module or package."""
         first, *rest = receiver.replace("::", ".").strip(".").split(".")
         names = {rest[-1]} if rest else {first}
         if not rest:

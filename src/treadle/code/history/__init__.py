@@ -1,1 +1,1 @@
-"""The git history of a tree as a signal: which files change, under which messages, together."""
+"""Git history as a signal: how often files change, with which messages, and together."""

@@ -25,7 +25,7 @@ _TRAILER = re.compile(r"^[ \t]*[A-Za-z]+(?:-[A-Za-z]+)+:.*$|^[ \t]*[Cc]c:.*$", r
 """`Signed-off-by`, `Co-authored-by`, `Change-Id`, `git-svn-id` and so on."""
 
 _ADDRESS = re.compile(r"^.*[^\s@]@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}.*$", re.MULTILINE)
-"""A line with an address has a name as well."""
+"""A line with an address usually contains a name as well."""
 
 _DATA = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,64}\b|https?://\S+")
 """Ids of commits, and links."""
@@ -34,7 +34,7 @@ _SAYS_NOTHING = frozenset(term for word in STOP_WORDS for term in terms_of_word(
 
 
 def message_terms(message: str) -> set[str]:
-    """The distinct terms of a message: no numbers, no stop words, nobody's name in a trailer."""
+    """The distinct terms of a message, without numbers, stop words and names in trailers."""
     text = message[:_MAX_MESSAGE_CHARACTERS]
     for pattern in (_TRAILER, _ADDRESS, _DATA):
         text = pattern.sub(" ", text)
@@ -44,13 +44,13 @@ def message_terms(message: str) -> set[str]:
 
 
 _SECONDS = 20
-"""Of one process; 2,000 commits take 0.1 to 0.4 s."""
+"""Most seconds of one process; 2,000 commits take 0.1 to 0.4 s."""
 
 _MAX_BYTES = 24_000_000
-"""Of the output of one process; 3,000 commits are 0.4 to 4.4 MB in 39 repositories."""
+"""Most bytes of output; 3,000 commits are 0.4 to 4.4 MB in 39 repositories."""
 
 _SHORT = 40
-"""Characters of the usual id of a commit."""
+"""Characters of a SHA-1 commit id."""
 
 _LONG_IDS = "[extensions]\nobjectFormat = sha256\n"
 
@@ -61,7 +61,7 @@ _CONFIG = "[core]\nrepositoryformatversion = {version}\nbare = true\n[log]\nshow
 
 
 class Commit(NamedTuple):
-    """What a commit says, and the paths that it changed, from the top of the work tree."""
+    """A commit with the paths that it changed, from the top of the work tree."""
 
     id: str
     message: str
@@ -69,14 +69,14 @@ class Commit(NamedTuple):
 
 
 class _Output(NamedTuple):
-    """What git wrote; not complete where it was stopped or failed."""
+    """The output of git; incomplete if git was stopped or failed."""
 
     data: bytes
     is_complete: bool
 
 
 class Git:
-    """Asks git about the history of one HEAD. What it cannot answer in time is left out."""
+    """Reads the history of one HEAD. Answers that take too long are left out."""
 
     def __init__(self, head: Head) -> None:
         self._head = head
@@ -113,7 +113,7 @@ class Git:
         return _whole(lines, b"\n").decode().split()
 
     def read(self, commits: Sequence[str]) -> list[Commit]:
-        """The commits of these ids, as far as they can be read."""
+        """The commits with these ids, as far as they can be read."""
         output = self._run(
             "log", "--stdin", "--no-walk=unsorted", "--name-only", "-z", "--no-renames",
             "--no-show-signature", "--encoding=UTF-8", "--format=%x00%H%x00%B%x00",
@@ -123,7 +123,7 @@ class Git:
         return found if output.is_complete else found[:-1]
 
     def _run(self, *arguments: str, given: str = "") -> "_Output":
-        """The output of git, cut where it is too long or takes too long. Raises OSError."""
+        """The output of git, cut if it is too long or takes too long. Raises OSError."""
         with tempfile.TemporaryFile(dir=self._folder.name) as ids:
             ids.write(given.encode())
             ids.seek(0)
@@ -162,7 +162,7 @@ class Git:
 
 
 def _limit_memory(pid: int) -> None:
-    """Bound what a crafted object can take, where the system can do that for another process."""
+    """Limit the memory of git, where the system can limit another process."""
     with suppress(ImportError, AttributeError, OSError):
         import resource
 
@@ -170,12 +170,12 @@ def _limit_memory(pid: int) -> None:
 
 
 def _whole(output: _Output, end: bytes) -> bytes:
-    """The output without what comes after the last `end`."""
+    """The output up to the last `end`."""
     return output.data[: output.data.rfind(end) + 1]
 
 
 def _commits(data: bytes) -> Iterator[Commit]:
-    """Each commit comes with an empty part before it, which no path is."""
+    """An empty part precedes each commit; paths are never empty."""
     parts = iter(data.split(b"\0"))
     for identifier in parts:
         if not identifier:

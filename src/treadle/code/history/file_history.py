@@ -1,4 +1,4 @@
-"""What history says of files, for one query."""
+"""The history of files as signals for a query."""
 
 import sqlite3
 from array import array
@@ -14,7 +14,7 @@ from treadle.code.history.tables import Columns, commits_of_terms, term_key
 K1 = 1.2
 B = 0.75
 BY_MESSAGES = 20
-"""Files that messages alone bring in."""
+"""Most files that only messages find."""
 _MOST_COUNTED = 2_500
 """Changes of files that are counted for a query, those of the rarest terms first.
 
@@ -22,15 +22,15 @@ Three times as many found nothing better; with 1,000 the MRR of messages fell fr
 (tasks of 19 tuning repositories).
 """
 _MOST_LOOKED_UP = 100
-"""Paths with the best messages of which those in the index are taken: others were removed."""
+"""Paths with the best messages that are looked up in the index; some were removed."""
 
 
-class Past(NamedTuple):
-    """What history says of a file.
+class FilePast(NamedTuple):
+    """The history of a file.
 
     `commits` changed it, and `age` commits are newer than the last of them. `messages` is BM25 of
-    the query over the messages of its commits. `together` says how often it changed with one of the
-    best files, of which the highest counts: 1 is always (the cosine of their commits).
+    the query over the messages of its commits. `together` is the highest cosine between its commits
+    and those of one of the best files; 1 means that they always changed together.
     """
 
     commits: int
@@ -40,7 +40,7 @@ class Past(NamedTuple):
 
 
 class History:
-    """The history of an index, unpacked."""
+    """The unpacked history of an index."""
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
@@ -48,7 +48,7 @@ class History:
         self._files: dict[int, array[int]] = {}
         """The keys of the files of a commit, by its number."""
         self._ages: dict[int, list[int]] = {}
-        """The places in the window of the commits that changed a file, by its key."""
+        """The positions in the window of the commits that changed a file, by its key."""
         lengths: dict[int, int] = {}
         start = 0
         rows = zip(columns.numbers, columns.files, columns.words, strict=True)
@@ -71,7 +71,7 @@ class History:
 
     @classmethod
     def read(cls, connection: sqlite3.Connection, known: Self | None = None) -> Self:
-        """The history that is stored; `known` itself where it is still that."""
+        """The stored history; `known` itself if it is still equal."""
         columns = Columns.read(connection)
         return known if known is not None and known.columns == columns else cls(columns)
 
@@ -81,11 +81,11 @@ class History:
         terms: Mapping[str, float],
         files: Iterable[int],
         best: Sequence[int],
-    ) -> dict[int, Past]:
-        """The past of `files`, of `best`, and of those that messages alone find, by file id.
+    ) -> dict[int, FilePast]:
+        """The history of `files`, of `best`, and of files that only messages find, by file id.
 
         `terms` are those of the query with their weights; `together` compares with the files
-        `best`. A file that no commit of the window changed is left out.
+        `best`. Files that no commit of the window changed are left out.
         """
         if not self._files:
             return {}
@@ -103,7 +103,7 @@ class History:
         ]
         keys.update(others[:BY_MESSAGES])
         return {
-            file_id: Past(len(ages), ages[0], scores.get(key, 0.0), together.get(key, 0.0))
+            file_id: FilePast(len(ages), ages[0], scores.get(key, 0.0), together.get(key, 0.0))
             for file_id, key in keys.items()
             if (ages := self._ages.get(key))
         }
@@ -133,7 +133,7 @@ class History:
         return scores
 
     def _together(self, best: Iterable[int]) -> dict[int, float]:
-        """How often files changed together with one of the best, by key."""
+        """How often files changed together with one of the best files, by key."""
         found: dict[int, float] = {}
         for key in best:
             ages = self._ages.get(key, ())

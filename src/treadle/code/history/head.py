@@ -1,6 +1,6 @@
-"""Which commit a work tree is at, read from git's files: starting git takes longer than a search.
+"""Reads the commit of a work tree from git's files, since starting git takes longer than a search.
 
-Refs in a table of their own (`reftable`) are not read; such a tree counts as one without commits.
+Refs in a `reftable` are not read; such a tree counts as one without commits.
 """
 
 import os
@@ -18,13 +18,13 @@ _MAX_REF_BYTES = 4_096
 _MAX_PACKED_BYTES = 50_000_000
 _MAX_SHALLOW_BYTES = 4_000_000
 _MAX_LINKS = 5
-"""Refs that name another one, one after the other, as in git."""
+"""Most symbolic refs that are followed in a row, as in git."""
 
 
 class Head(NamedTuple):
-    """The commit of a work tree, and where git keeps its objects.
+    """The commit of a work tree, and the folder of git's objects.
 
-    `shallow` is git's list of the commits whose parents were not fetched; `prefix` leads from the
+    `shallow` is git's list of the commits whose parents were not fetched. `prefix` leads from the
     top of the work tree to the root: it is empty or ends with a slash.
     """
 
@@ -35,7 +35,7 @@ class Head(NamedTuple):
 
     @classmethod
     def of(cls, root: Path) -> Self | None:
-        """The commit of the tree that `root` is in; None where there is none."""
+        """The commit of the work tree that contains `root`; None if there is none."""
         git_root = git_root_of(root)
         if git_root is None:
             return None
@@ -70,7 +70,7 @@ def _commit(folders: GitFolders) -> bytes | None:
 
 
 def _packed(common: Path, name: bytes) -> bytes:
-    """The value of a ref in the file of refs that were packed together."""
+    """The value of a ref in the file `packed-refs`."""
     data = b"\n" + _read(common / "packed-refs", _MAX_PACKED_BYTES)
     end = data.find(b" " + name + b"\n")
     return data[data.rfind(b"\n", 0, end) + 1 : end] if end > 0 else b""

@@ -1,4 +1,4 @@
-"""Brings the stored history up to date: reads the commits that it lacks, leaves out the others."""
+"""Updates the stored history: reads missing commits, and drops those outside of the window."""
 
 import sqlite3
 from collections import defaultdict
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from treadle.code.history.commits import Commit, Git
 
 STEP = 500
-"""Commits that one refresh goes back further, so that a first search does not wait for all."""
+"""Commits that one refresh adds, so that a first search does not wait for all of them."""
 _CHAIN = 50
-"""New commits that are looked through for the one up to which history was read."""
+"""New commits that are searched for the newest stored one."""
 
 
 def update_history(root: Path, store: Store, *, most: int = STEP) -> bool:
     """Store the history of HEAD, `most` commits further back; returns whether more is left.
 
-    Costs a few reads of small files where HEAD is the commit that history was read up to. Where
-    git fails or is not there, what was stored before stays.
+    If HEAD is already stored, it only reads a few small files. If git fails or is absent, the
+    stored history stays.
     """
     head = Head.of(root)
     with store.reading() as connection:
@@ -51,13 +51,13 @@ def update_history(root: Path, store: Store, *, most: int = STEP) -> bool:
     if mark != known:
         try:
             _read_on(head, store, known, mark)
-        except OSError:  # no git program, or no room for its folder
+        except OSError:  # git is absent, or its folder does not fit on the disk
             return False
     return mark.reach < WINDOW
 
 
 def drop_history(store: Store) -> None:
-    """Forget what is stored, if there is anything."""
+    """Delete the stored history, if there is any."""
     with store.reading() as connection:
         if read_mark(connection) is None:
             return
@@ -76,7 +76,9 @@ def _read_on(head: Head, store: Store, known: Mark | None, mark: Mark) -> None:
 
     stored: dict[bytes, Change] = {}
     first = 0
-    if known is not None and known.shallow == mark.shallow:  # else what they changed is uncertain
+    if (
+        known is not None and known.shallow == mark.shallow
+    ):  # otherwise the changes of stored commits are uncertain
         with store.reading() as connection:
             stored = {change.id: change for change in Columns.read(connection).changes()}
             first = next_number(connection)
@@ -86,7 +88,7 @@ def _read_on(head: Head, store: Store, known: Mark | None, mark: Mark) -> None:
         if first + len(missing) > MAX_NUMBER:
             stored, first, missing = {}, 0, git.commits(mark.reach)
         commits = git.read(missing)
-    if len(order) < mark.reach:  # there are no more
+    if len(order) < mark.reach:  # there are no more commits
         mark = mark._replace(reach=WINDOW)
     with store.writing() as connection:
         if read_mark(connection) != known:
@@ -102,7 +104,7 @@ def _read_on(head: Head, store: Store, known: Mark | None, mark: Mark) -> None:
 def _listed(
     git: "Git", known: Mark | None, mark: Mark, stored: Mapping[bytes, Change]
 ) -> tuple[list[bytes], list[str]]:
-    """The ids of the window, newest first, and in full those that may not be stored yet."""
+    """The ids of the window, newest first, and the full ids that may not be stored yet."""
     if stored and known is not None and known.reach == mark.reach:
         chain = _chain_to(known.head, git.parents(_CHAIN))
         if chain is not None:
@@ -112,12 +114,12 @@ def _listed(
 
 
 def _chain_to(commit: str, lines: Iterable[Sequence[str]]) -> list[str] | None:
-    """The commits on top of `commit`; None where they are not one after the other."""
+    """The commits on top of `commit`; None unless they form a chain."""
     found: list[str] = []
     for identifier, *parents in lines:
         if identifier == commit:
             return found
-        if len(parents) != 1:  # a merge can bring commits that are older than those stored
+        if len(parents) != 1:  # a merge can add commits that are older than the stored ones
             return None
         found.append(identifier)
     return None
@@ -126,7 +128,7 @@ def _chain_to(commit: str, lines: Iterable[Sequence[str]]) -> list[str] | None:
 def _added(
     connection: sqlite3.Connection, commits: Iterable["Commit"], prefix: bytes, first: int
 ) -> list[Change]:
-    """Store the terms of commits, numbered from `first` on; returns the rest of each."""
+    """Store the terms of commits, numbered from `first`; returns the commits."""
     from treadle.code.history.commits import message_terms  # compiles patterns
 
     found: list[Change] = []

@@ -1,1 +1,1 @@
-"""Items of a file as edits name them."""
+"""Edits of items by name: their exact ranges, shared declarations, and side effects."""

@@ -1,4 +1,4 @@
-"""Names that are declared together: lists, shared types, and values that other names take over."""
+"""Names that are declared together: lists, shared types, and repeated values."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _IOTA = re.compile(rb"\biota\b")
 
 
 def gets_other_value(definition: "Definition", source: bytes, code: str) -> str | None:
-    """The constant of Go whose value would be another one if the definition became `code`."""
+    """The Go constant whose value would change if the definition became `code`."""
     spec = definition.name.parent
     if spec is None or spec.type != "const_spec" or spec.parent is None:
         return None
@@ -41,7 +41,7 @@ def _repeating(specs: "list[Node]", place: int, source: bytes, code: str) -> "No
 
 
 def _counting(specs: "list[Node]", place: int, source: bytes, code: str) -> "Node | None":
-    """The first constant below that counts its line, if the code is empty."""
+    """The first constant below that counts its line (`iota`), if the code is empty."""
     if code.strip():
         return None
     values = [node.child_by_field_name("value") for node in specs]
@@ -54,7 +54,7 @@ def _counting(specs: "list[Node]", place: int, source: bytes, code: str) -> "Nod
 
 
 def declarators(definition: "Definition") -> tuple[int, int] | None:
-    """The range of the variables of C that follow the type, if it has any."""
+    """The range of the C variables after a type, if there are any."""
     node = definition.node
     outer = node.parent
     if outer is None or outer.type not in _DECLARING or outer.end_byte <= definition.end:
@@ -85,10 +85,10 @@ _VALUES = frozenset(
         "parameters", "expression_list", "array", "tuple", "list",
     }
 )  # fmt: skip
-"""Lists of values, of which an item may be one: a function that is an argument."""
+"""Lists of values that may contain an item, such as a function that is an argument."""
 
 _SPECS = frozenset({"var_spec", "const_spec"})
-"""Lists of names of Go, with one type, and values by position."""
+"""Lists of Go names with one type, and values by position."""
 
 _DECLARATIONS = frozenset(
     {
@@ -97,7 +97,7 @@ _DECLARATIONS = frozenset(
         "const_declaration", "property_declaration", "declaration_command", "enum_entry",
     }
 )  # fmt: skip
-"""Lists whose names share what is before the first and behind the last of them."""
+"""Lists whose names share the text before the first and after the last of them."""
 
 _CHAINS = frozenset({"assignment", "assignment_expression"})
 
@@ -107,26 +107,26 @@ _MAX_DEPTH = 12
 
 
 class Element(NamedTuple):
-    """One of a list, with its value, as bytes from `start` to `end`."""
+    """An element of a list with its value, as bytes from `start` to `end`."""
 
     start: int
     end: int
 
 
-class Cut(NamedTuple):
-    """The range that is to be replaced by `kept` so that an element is gone."""
+class Removal(NamedTuple):
+    """The range that becomes `kept` to remove an element."""
 
     start: int
     end: int
     kept: bytes = b""
 
 
-class Listed(NamedTuple):
-    """A list from `start` to `end`, with the element of the item at `place`.
+class DeclarationList(NamedTuple):
+    """A list from `start` to `end`; `place` is the position of the item's element.
 
-    `separate`: each element has a value of its own, so that it can be replaced alone. `shares`:
-    the elements share the text before the first and behind the last of them. `sound`: the grammar
-    understands all of it. `cut` is None where the other elements would get other values by it.
+    `separate`: each element has a value of its own, so that it can be replaced alone. `shares`: the
+    elements share the text before the first and after the last of them. `sound`: the list has no
+    syntax error. `cut` is None if removing the element would give the others other values.
     """
 
     start: int
@@ -136,7 +136,7 @@ class Listed(NamedTuple):
     separate: bool
     shares: bool
     sound: bool
-    cut: Cut | None
+    cut: Removal | None
 
     @property
     def own(self) -> Element:
@@ -144,8 +144,8 @@ class Listed(NamedTuple):
         return self.elements[self.place]
 
 
-def listed(definition: "Definition", source: bytes) -> Listed | None:
-    """The list that the definition is an element of; None if it is the whole of it."""
+def find_declaration_list(definition: "Definition", source: bytes) -> DeclarationList | None:
+    """The list that contains the definition as an element; None if there is no other element."""
     for node in _around(definition):
         if node.type in _CHAINS and (chain := _chain(node, definition.name)) is not None:
             return chain
@@ -171,8 +171,8 @@ def _around(definition: "Definition") -> "Iterator[Node]":
         node = node.parent
 
 
-def _chain(node: "Node", name: "Node") -> Listed | None:
-    """`a = b = 1`: each name is cut with the sign behind it."""
+def _chain(node: "Node", name: "Node") -> DeclarationList | None:
+    """`a = b = 1`: each name is removed together with its equals sign."""
     outermost = node
     while outermost.parent is not None and outermost.parent.type == node.type:
         outermost = outermost.parent
@@ -189,13 +189,15 @@ def _chain(node: "Node", name: "Node") -> Listed | None:
         link = right
     if len(elements) < 2 or place < 0:
         return None
-    return Listed(
+    return DeclarationList(
         outermost.start_byte, outermost.end_byte, tuple(elements), place,
-        separate=False, shares=False, sound=not outermost.has_error, cut=Cut(*elements[place]),
+        separate=False, shares=False, sound=not outermost.has_error, cut=Removal(*elements[place]),
     )  # fmt: skip
 
 
-def _list(node: "Node", definition: "Definition", source: bytes, *, spaced: bool) -> Listed | None:
+def _list(
+    node: "Node", definition: "Definition", source: bytes, *, spaced: bool
+) -> DeclarationList | None:
     elements, commas = _spaced(node) if spaced else _separated(node)
     at = definition.name.start_byte
     place = next((n for n, each in enumerate(elements) if each.start <= at < each.end), -1)
@@ -205,7 +207,7 @@ def _list(node: "Node", definition: "Definition", source: bytes, *, spaced: bool
     valued = node.type in _SPECS and node.child_by_field_name("value") is not None
     if len(elements) == 1 and (by_position or valued):
         return None
-    return Listed(
+    return DeclarationList(
         node.start_byte,
         node.end_byte,
         tuple(elements),
@@ -223,10 +225,10 @@ def _cut(
     elements: list[Element],
     place: int,
     commas: list[tuple[int, int]],
-) -> Cut:
-    """The element with the comma behind it, or with the one before it where it is the last.
+) -> Removal:
+    """The element with the comma after it, or for the last element with the one before it.
 
-    Its doc comment goes with it; other comments stay.
+    Its doc comment is removed too; other comments stay.
     """
     own = elements[place]
     start = definition.leading.own_start if definition.start == own.start else own.start
@@ -236,23 +238,25 @@ def _cut(
         rest = source[behind[1] :]
         blanks = len(rest) - len(rest.lstrip(b" \t"))
         on_same_line = place + 1 < len(elements) and behind[1] + blanks == elements[place + 1].start
-        return Cut(start, behind[1] + (blanks if on_same_line else 0), source[own.end : behind[0]])
+        return Removal(
+            start, behind[1] + (blanks if on_same_line else 0), source[own.end : behind[0]]
+        )
     before = next((comma for comma in reversed(commas) if comma[1] <= own.start), None)
     if before is None:
-        return Cut(start, own.end)
+        return Removal(start, own.end)
     between = source[before[1] : start]
-    return Cut(before[0], own.end, between if between.strip() else b"")
+    return Removal(before[0], own.end, between if between.strip() else b"")
 
 
 def _spaced(node: "Node") -> tuple[list[Element], list[tuple[int, int]]]:
-    """The assignments of a shell's declaration, which white space parts."""
+    """The assignments of a shell declaration, which white space separates."""
     words = [child for child in node.named_children if child.type == "variable_assignment"]
     parted = [(one.end_byte, other.start_byte) for one, other in pairwise(words)]
     return [Element(word.start_byte, word.end_byte) for word in words], parted
 
 
 def _separated(node: "Node") -> tuple[list[Element], list[tuple[int, int]]]:
-    """The elements that commas part, without what belongs to all: modifiers, type, brackets."""
+    """The elements between commas, without shared modifiers, types and brackets."""
     runs: list[list[Node]] = [[]]
     commas: list[tuple[int, int]] = []
     fields: dict[int, str | None] = {}
@@ -294,7 +298,7 @@ _JSON_SPACE = re.compile(rb"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 
 
 def json_cut(source: bytes, start: int, end: int) -> tuple[int, int, bytes]:
-    """The range of a key of JSON with one comma, and what of it stays."""
+    """The range of a JSON key with one comma, and the part of it that stays."""
     behind = _match_end(source, end)
     if source[behind : behind + 1] == b",":
         rest = source[behind + 1 :]

@@ -1,8 +1,8 @@
-"""Items of one file as an edit may name them: the exact bytes of each, or why it has none.
+"""Items of one file that an edit can name: the exact bytes of each, or the reason to refuse it.
 
-An edit of an item never changes anything else of the file. What cannot be edited exactly is
-refused: an item that holds code the grammar does not understand, one that overlaps another, and
-one of several names whose values cannot be told apart.
+An edit of an item changes nothing else in the file. Items that cannot be edited exactly are
+refused: items with syntax errors, items that overlap another, and names whose values cannot be
+separated.
 """
 
 import re
@@ -12,16 +12,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from treadle.code.item_edits.declarations import (
-    Listed,
+    DeclarationList,
     declarators,
+    find_declaration_list,
     gets_other_value,
     json_cut,
-    listed,
 )
 from treadle.code.languages import Language, Outline, language_of
+from treadle.code.languages.comments import comment_markers, is_plain_comment
 from treadle.code.languages.limits import TooMuchError, nested_too_deep
 from treadle.code.model import FUNCTION_KINDS, Item, Kind
-from treadle.code.parse.comments import comment_markers, is_plain_comment
 from treadle.code.parse.items import Definition, extract
 from treadle.code.parse.outlines import outlined
 from treadle.code.retrieval.lookup import meant
@@ -35,7 +35,7 @@ _USE_TEXT = "Use `replace` with the exact text, or `lines`."
 _SHOWN = 60
 _COMMENTS_ARE_DOCS = frozenset({"go"})
 _FLAT = frozenset({"c", "cpp"})
-"""Languages whose functions hold no others: one that begins a line was misread."""
+"""Languages without nested functions: a nested one that begins a line is a parse error."""
 
 
 _PREPROCESSED = frozenset({"c", "cpp", "objc", "csharp"})
@@ -47,12 +47,12 @@ _WORDS_BEFORE = ((), ("export",), ("export", "declare"), ("declare",))
 
 
 class NotEditableError(TreadleError):
-    """An item that cannot be edited by its name, and why."""
+    """An item cannot be edited by its name; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """An item: `item` has its range with comments, `start` to `end` are its own bytes.
+class EditableItem:
+    """An item: `item` has its range with comments, `start` to `end` is its own range.
 
     `definition` is None for a part of a text without a grammar.
     """
@@ -71,8 +71,9 @@ class Entry:
 class ItemEdit:
     """Bytes `start` to `end` become `code`.
 
-    `is_item`: the range is that of the item, so that the code may be indented as it. `note` says
-    what was kept, for the model. `siblings` is the list of which only this element may change.
+    `is_item`: the range is that of the item, so that the code may be indented like it. `note` is a
+    sentence for the model about kept text. `siblings` is the list of which only this element may
+    change.
     """
 
     start: int
@@ -80,10 +81,10 @@ class ItemEdit:
     code: str
     is_item: bool = True
     note: str = ""
-    siblings: Listed | None = None
+    siblings: DeclarationList | None = None
 
 
-class Editable:
+class EditableFile:
     """The items of the file at `path` with the content `data`."""
 
     def __init__(self, path: str, data: bytes) -> None:
@@ -92,18 +93,18 @@ class Editable:
         self.language = language_of(path, data)
 
     @cached_property
-    def entries(self) -> tuple[Entry, ...]:
-        """All items, in order. Raises NotEditableError for a file that is not read by a grammar."""
+    def entries(self) -> tuple[EditableItem, ...]:
+        """All items, in order. Raises NotEditableError for a file without a grammar."""
         path = self.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         lines = Lines(self.data)
         try:
             if isinstance(self.language, Outline):
                 items, _ = outlined(self.language, self.data, path, lines)
-                return tuple(Entry(i, i.signature_start, i.end_byte) for i in items)
+                return tuple(EditableItem(i, i.signature_start, i.end_byte) for i in items)
             if isinstance(self.language, Language) and not nested_too_deep(self.data):
                 found = extract(self.language, self.data, path, lines)
                 return tuple(
-                    Entry(item, definition.leading.own_start, definition.end, definition)
+                    EditableItem(item, definition.leading.own_start, definition.end, definition)
                     for item, definition in zip(found.items, found.definitions, strict=True)
                 )
         except TooMuchError:
@@ -112,8 +113,8 @@ class Editable:
             f"{self.path} is not read by a grammar, so its items cannot be edited.", hint=_USE_TEXT
         )
 
-    def meant(self, name: str, kind: str | None, *, any_case: bool = False) -> list[Entry]:
-        """The items that `name` may mean; never the file itself, nor a chunk of it."""
+    def meant(self, name: str, kind: str | None, *, any_case: bool = False) -> list[EditableItem]:
+        """The items that `name` may mean, without the file itself and its chunks."""
         fitting = [entry for entry in self.entries if kind is None or entry.item.kind == kind]
         chosen = {
             id(item) for item in meant(name, [entry.item for entry in fitting], any_case=any_case)
@@ -121,17 +122,17 @@ class Editable:
         return [entry for entry in fitting if id(entry.item) in chosen]
 
     def is_file(self, name: str) -> bool:
-        """Whether `name` is that of the file, as a module has it."""
+        """Whether `name` is the name of the file as a module."""
         stem = self.path.rpartition("/")[2].partition(".")[0]
         names = {self.path, self.path.rpartition("/")[2], self.path.rpartition(".")[0], stem}
         if isinstance(self.language, Language):
             names.add(self.language.prefix(self.path, ""))
         return name.strip() in names
 
-    def edits(self, entry: Entry, code: str) -> Iterator[ItemEdit]:
-        """The ways in which the item can become `code`, the best first.
+    def edits(self, entry: EditableItem, code: str) -> Iterator[ItemEdit]:
+        """The possible edits that turn the item into `code`, the best first.
 
-        Raises NotEditableError when there is none.
+        Raises NotEditableError if there is none.
         """
         self._check_sound(entry)
         self._check_overlaps(entry)
@@ -145,7 +146,7 @@ class Editable:
         definition = entry.definition
         if definition is not None:
             code = self._sharing(entry, definition, code)
-        found = listed(definition, self.data) if definition is not None else None
+        found = find_declaration_list(definition, self.data) if definition is not None else None
         exact = (
             found is not None
             and definition is not None
@@ -161,10 +162,10 @@ class Editable:
             is_json = self.language is not None and self.language.name == "json"
             yield self._replacement(entry, code, in_list=found is not None or is_json)
 
-    def _sharing(self, entry: Entry, definition: Definition, code: str) -> str:
-        """`code` without the variables that follow a type of C.
+    def _sharing(self, entry: EditableItem, definition: Definition, code: str) -> str:
+        """`code` without the variables after a C type.
 
-        Raises NotEditableError where other names would lose their type or get another value.
+        Raises NotEditableError if other names would lose their type or get another value.
         """
         other = gets_other_value(definition, self.data, code)
         if other is not None:
@@ -186,7 +187,7 @@ class Editable:
             )
         return text
 
-    def _without_file_lines(self, entry: Entry, code: str) -> str:
+    def _without_file_lines(self, entry: EditableItem, code: str) -> str:
         """`code` without the lines right above the item that belong to the file."""
         if entry.definition is None:
             return code
@@ -200,7 +201,7 @@ class Editable:
             code = code.lstrip().replace("\r\n", "\n").removeprefix(above).lstrip("\n")
         return code
 
-    def _replacement(self, entry: Entry, code: str, *, in_list: bool = False) -> ItemEdit:
+    def _replacement(self, entry: EditableItem, code: str, *, in_list: bool = False) -> ItemEdit:
         start, end, note = entry.start, entry.end, ""
         comments = self.data[entry.item.start_byte : entry.start]
         if comments.strip():
@@ -224,8 +225,8 @@ class Editable:
                 code = stripped.removesuffix(sign) if stripped.endswith(sign) else code
         return ItemEdit(start, end, code, note=note)
 
-    def _nested_sections(self, entry: Entry, code: str) -> int | None:
-        """Where the subsections begin, if the new text of the section has none of its own."""
+    def _nested_sections(self, entry: EditableItem, code: str) -> int | None:
+        """The start of the subsections, if the new text of the section has none of its own."""
         nested = next((each for each in self.entries if entry.start < each.start < entry.end), None)
         if nested is None or not isinstance(self.language, Outline):
             return None
@@ -233,7 +234,7 @@ class Editable:
         written, _ = outlined(self.language, text, "", Lines(text))
         return nested.item.start_byte if len(written) <= 1 else None
 
-    def _removal(self, entry: Entry, found: Listed | None) -> ItemEdit:
+    def _removal(self, entry: EditableItem, found: DeclarationList | None) -> ItemEdit:
         start = entry.start
         plain = self.data[entry.item.start_byte : start].strip()
         if plain and self.language is not None and self.language.name in _COMMENTS_ARE_DOCS:
@@ -263,11 +264,11 @@ class Editable:
                 end += len(rest) - len(rest.lstrip(b" \t"))
         line_start = self.data.rfind(b"\n", 0, start) + 1
         if not self.data[line_start:start].strip() and self.data[end : end + 1] in b"\r\n":
-            start = line_start  # no line of white space alone is left
+            start = line_start  # do not leave a line of white space
         return ItemEdit(start, end, "", note=note)
 
-    def _check_part(self, entry: Entry) -> None:
-        """Refuse to remove a section that holds all others of its document."""
+    def _check_part(self, entry: EditableItem) -> None:
+        """Refuse to remove a section that contains all others of its document."""
         sections = [each for each in self.entries if each.item.kind is Kind.SECTION]
         inside = [each for each in sections if entry.start <= each.start < entry.end]
         if len(sections) > 1 and len(inside) == len(sections):
@@ -276,14 +277,16 @@ class Editable:
                 hint="Use delete_file to delete the file, or name a smaller section.",
             )
 
-    def _kept(self, entry: Entry, why: str) -> str:
+    def _kept(self, entry: EditableItem, why: str) -> str:
         first = entry.item.start_line
         last = first + self.data[entry.item.start_byte : entry.start].rstrip().count(b"\n")
         lines = f"line {first}" if first == last else f"lines {first}-{last}"
         return f"{self.path}: the comment above {entry.item.name} ({lines}) was kept; {why}."
 
-    def _of_list(self, entry: Entry, found: Listed, code: str) -> Iterator[ItemEdit]:
-        """Only the element of the item is changed, of a declaration of several."""
+    def _of_list(
+        self, entry: EditableItem, found: DeclarationList, code: str
+    ) -> Iterator[ItemEdit]:
+        """Edits of one element of a declaration with several names."""
         others = [
             _text(self.data[each.start : each.end])
             for place, each in enumerate(found.elements)
@@ -312,17 +315,17 @@ class Editable:
             raise self._together(entry, found, "the code is not one name with its value")
         yield ItemEdit(*found.own, alone, is_item=False, siblings=found)
 
-    def _prefixes(self, found: Listed) -> "list[list[str]]":
-        """The words that a declaration may begin with: the modifiers and the type."""
+    def _prefixes(self, found: DeclarationList) -> "list[list[str]]":
+        """The words that may begin a declaration: its modifiers and its type."""
         words = _text(self.data[found.start : found.elements[0].start]).split()
         return [[*before, *words] for before in _WORDS_BEFORE] if found.shares else []
 
-    def _has_prefix(self, entry: Entry, found: Listed, code: str) -> bool:
+    def _has_prefix(self, entry: EditableItem, found: DeclarationList, code: str) -> bool:
         prefix = _text(self.data[entry.start : found.elements[0].start]).split()
         return code.split()[: len(prefix)] == prefix
 
-    def _alone(self, found: Listed, code: str) -> str | None:
-        """One element of `code`, which may be a whole declaration with only this element."""
+    def _alone(self, found: DeclarationList, code: str) -> str | None:
+        """One element of `code`, which may be a whole declaration of only this element."""
         text = code.strip().removesuffix(";").removesuffix(",").rstrip()
         for prefix in self._prefixes(found):
             rest = text
@@ -336,7 +339,7 @@ class Editable:
                     return rest or None
         return text or None
 
-    def _together(self, entry: Entry, found: Listed, why: str) -> NotEditableError:
+    def _together(self, entry: EditableItem, found: DeclarationList, why: str) -> NotEditableError:
         others = ", ".join(
             f"`{_text(self.data[each.start : each.end]).strip()[:_SHOWN]}`"
             for place, each in enumerate(found.elements[:8])
@@ -349,8 +352,8 @@ class Editable:
             else _USE_TEXT,
         )
 
-    def _check_sound(self, entry: Entry) -> None:
-        """Refuse an item whose range is not certain, since the grammar does not understand it."""
+    def _check_sound(self, entry: EditableItem) -> None:
+        """Refuse an item whose range is uncertain because of a syntax error."""
         definition = entry.definition
         if definition is None:
             return
@@ -377,8 +380,8 @@ class Editable:
             hint=_USE_TEXT,
         )
 
-    def _half_conditional(self, entry: Entry) -> int | None:
-        """Where a conditional of the preprocessor is that is only in part within the item."""
+    def _half_conditional(self, entry: EditableItem) -> int | None:
+        """The position of a preprocessor conditional that is only partly within the item."""
         opened: list[int] = []
         for found in _CONDITIONAL.finditer(self.data, entry.start, entry.end):
             word = found[1]
@@ -390,8 +393,8 @@ class Editable:
                 opened.pop()
         return opened[0] if opened else None
 
-    def _misread(self, entry: Entry) -> int | None:
-        """Where a function begins that only a misreading puts inside of another one."""
+    def _misread(self, entry: EditableItem) -> int | None:
+        """The start of a function that a parse error puts inside another one."""
         if entry.item.kind not in FUNCTION_KINDS:
             return None
         for each in self.entries:
@@ -403,7 +406,7 @@ class Editable:
                 return each.start
         return None
 
-    def _check_overlaps(self, entry: Entry) -> None:
+    def _check_overlaps(self, entry: EditableItem) -> None:
         for each in self.entries:
             if each is entry or each.end <= entry.start or each.start >= entry.end:
                 continue
@@ -421,13 +424,15 @@ def _text(data: bytes) -> str:
 
 
 def _fault(root: "Node", start: int, end: int) -> int | None:
-    """Where the first error or missing token from `start` to `end`, both included, is."""
+    """The first error or missing token from `start` to `end`, both included."""
     waiting = [root] if root.has_error else []
     while waiting:
         node = waiting.pop()
         if node.end_byte < start or node.start_byte > end:
             continue
-        around = node.start_byte < start and node.end_byte > end  # it says nothing of the place
+        around = (
+            node.start_byte < start and node.end_byte > end
+        )  # the error around it has no exact position
         if node.is_missing or (node.is_error and not around):
             return max(node.start_byte, start)
         waiting += [

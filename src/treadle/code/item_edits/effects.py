@@ -1,9 +1,9 @@
-"""What an edit of an item changes apart from the item, and which parts of the item it drops."""
+"""Side effects of an edit of an item: other items that change, and parts that it drops."""
 
 import re
 
-from treadle.code.item_edits.declarations import Listed, listed
-from treadle.code.item_edits.editable import Editable, Entry, ItemEdit, NotEditableError
+from treadle.code.item_edits.declarations import DeclarationList, find_declaration_list
+from treadle.code.item_edits.editable import EditableFile, EditableItem, ItemEdit, NotEditableError
 
 _COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*|^[ \t]*#(?!\[)[^\n]*", re.DOTALL | re.MULTILINE)
 
@@ -12,11 +12,11 @@ _PART = re.compile(
     rb"|\b(?:export|pub|public)\b",
     re.MULTILINE,
 )
-"""Decorators and annotations, attributes of Rust and of C#, and what lets others use the item."""
+"""Decorators, annotations, attributes of Rust and C#, and export modifiers."""
 
 
-def lost_parts(before: Editable, entry: Entry, after: Editable) -> str:
-    """A sentence on what `entry` had and the item of its path has not any more; "" if nothing."""
+def lost_parts(before: EditableFile, entry: EditableItem, after: EditableFile) -> str:
+    """A sentence about parts of `entry` that the new item no longer has; "" if there are none."""
     if entry.definition is None:
         return ""
     name = entry.item.name
@@ -38,8 +38,8 @@ def lost_parts(before: Editable, entry: Entry, after: Editable) -> str:
     return f"{before.path}: {name} had {shown}, which the new code leaves out."
 
 
-def _header_parts(file: Editable, entry: Entry) -> list[bytes]:
-    """What stands before the name of an item, apart from its comments, in order."""
+def _header_parts(file: EditableFile, entry: EditableItem) -> list[bytes]:
+    """The parts before the name of an item, without its comments, in order."""
     if entry.definition is None:
         return []
     header = _COMMENT.sub(b"", file.data[entry.start : entry.definition.name.start_byte])
@@ -50,11 +50,11 @@ _BLANKS = b" \t\r\n,;"
 
 
 def changed_item(
-    file: Editable, entry: Entry, edit: ItemEdit, edited: Editable, size: int
+    file: EditableFile, entry: EditableItem, edit: ItemEdit, edited: EditableFile, size: int
 ) -> str | None:
-    """What else the edit of `entry`, whose code takes `size` bytes, would change; None if nothing.
+    """What else the edit of `entry` would change; None if nothing. `size` is that of its code.
 
-    Each other item is looked for in its place in the file as `edited`.
+    Each other item is searched at its position in the file as `edited`.
     """
     if edited.data == file.data:
         return None
@@ -77,19 +77,19 @@ def changed_item(
 
 
 class _After:
-    """A file after an edit, whose code takes `size` bytes."""
+    """A file after an edit whose code has `size` bytes."""
 
-    def __init__(self, file: Editable, edit: ItemEdit, size: int) -> None:
+    def __init__(self, file: EditableFile, edit: ItemEdit, size: int) -> None:
         self._file = file
         self._edit = edit
         self._end = edit.start + size
         self._shift = self._end - edit.end
-        self._named: dict[tuple[str, str], list[Entry]] = {}
+        self._named: dict[tuple[str, str], list[EditableItem]] = {}
         for each in file.entries:
             self._named.setdefault(_key(each), []).append(each)
 
-    def has(self, former: Entry) -> bool:
-        """Whether an item of the file before is in it, with the same bytes in the same place."""
+    def has(self, former: EditableItem) -> bool:
+        """Whether an earlier item is still in the file, with the same bytes and position."""
         candidates = self._named.get(_key(former), ())
         if former.end <= self._edit.start:
             return any(self._is_same(each, former, 0) for each in candidates)
@@ -101,10 +101,10 @@ class _After:
             for each in candidates
         )
 
-    def _is_same(self, entry: Entry, former: Entry, moved: int) -> bool:
-        """Whether `entry` is `former`, `moved` by some bytes.
+    def _is_same(self, entry: EditableItem, former: EditableItem, moved: int) -> bool:
+        """Whether `entry` is `former`, moved by a number of bytes.
 
-        It may have got a comment or brackets that were there before, but nothing of the new code.
+        It may include a comment or brackets that were there before, but nothing of the new code.
         """
         start, end = former.start + moved, former.end + moved
         if (entry.start, entry.end) == (start, end):
@@ -123,8 +123,8 @@ class _After:
         rest = data[entry.start : start] + data[end : entry.end]
         return all(line.lstrip()[:1] in {b"", b"#"} for line in rest.split(b"\n"))
 
-    def has_siblings(self, before: Editable, former: Listed) -> bool:
-        """Whether the declaration still has all its other names, as they were."""
+    def has_siblings(self, before: EditableFile, former: DeclarationList) -> bool:
+        """Whether the declaration still has all its other names, unchanged."""
         others = [
             before.data[each.start : each.end]
             for place, each in enumerate(former.elements)
@@ -132,7 +132,11 @@ class _After:
         ]
         data = self._file.data
         for each in self._file.entries:
-            found = listed(each.definition, data) if each.definition is not None else None
+            found = (
+                find_declaration_list(each.definition, data)
+                if each.definition is not None
+                else None
+            )
             if found is None or found.sound < former.sound:
                 continue
             if not self._edit.start <= found.own.start <= self._end:
@@ -143,5 +147,5 @@ class _After:
         return False
 
 
-def _key(entry: Entry) -> tuple[str, str]:
+def _key(entry: EditableItem) -> tuple[str, str]:
     return (entry.item.kind, entry.item.canonical_path)

@@ -1,4 +1,4 @@
-"""One module a language: grammar, queries and the naming of items."""
+"""One module for each language: its grammar, queries and names of items."""
 
 import re
 
@@ -50,10 +50,10 @@ _GUARDED = re.compile(
 
 
 def language_of(path: str, data: bytes = b"") -> Language | Outline | None:
-    """The language of a file by its suffix; None where there is no grammar for it.
+    """The language of a file by its suffix; None without a grammar.
 
-    A `.h` that is written in C++ is told by what is in it, outside of comments and of what is
-    for C++ alone in a header for both.
+    The text of a `.h` file decides between C and C++, without comments and without the parts that a
+    shared header reserves for C++.
     """
     _, dot, suffix = path.rpartition("/")[2].rpartition(".")
     if not dot:

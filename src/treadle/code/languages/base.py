@@ -1,4 +1,4 @@
-"""What a language module declares: its grammar, a query for its items, and how they are named."""
+"""The declaration of a language: its grammar, a query for its items, and their names."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def packaged_grammar(package: str, function: str = "language") -> Callable[[], object]:
-    """A function that gives the grammar which a function of a package returns."""
+    """A function that returns the grammar of a package."""
 
     def load() -> object:
         grammar: object = getattr(_binding(package), function)()
@@ -26,10 +26,10 @@ def packaged_grammar(package: str, function: str = "language") -> Callable[[], o
 
 
 def _binding(package: str) -> object:
-    """The extension module of a package, without the package.
+    """The extension module of a package, without the package itself.
 
     The package imports `importlib.resources` to read queries that are not used here. That takes
-    half of the time in which a worker starts.
+    half of the start time of a worker.
     """
     found = find_spec(package)
     folders = None if found is None else found.submodule_search_locations
@@ -43,9 +43,9 @@ def _binding(package: str) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """The name of a definition, and the scopes that its own text puts in front of it.
+    """The name of a definition, and the scopes that its own text adds.
 
-    `void Foo::bar()` has the name `bar` and the scope `("Foo",)`; most definitions have none.
+    `void Foo::bar()` has the name `bar` and the scope `("Foo",)`; most definitions have no scopes.
     """
 
     name: str
@@ -58,18 +58,18 @@ def plain_name(node: "Node", _captured: dict[str, "Node"]) -> Naming:
 
 
 def text_of(node: "Node") -> str:
-    """The source text of a node; bytes that are no UTF-8 become replacement characters."""
+    """The source text of a node; bytes that are not UTF-8 become replacement characters."""
     return (node.text or b"").decode("utf-8", "replace")
 
 
 def no_package(path: str, _package: str) -> str:
-    """For languages whose canonical paths do not start with where the file is."""
+    """For languages whose canonical paths do not begin with the path of the file."""
     del path
     return ""
 
 
 def by_package(_path: str, package: str) -> str:
-    """For languages whose canonical paths start with the package or namespace of the file."""
+    """For languages whose canonical paths begin with the package or namespace of the file."""
     return package
 
 
@@ -79,7 +79,7 @@ def no_imports(_node: "Node") -> list[Imported]:
 
 
 def no_receiver(_item: Item) -> str:
-    """For languages whose methods stand inside of their type."""
+    """For languages whose methods are inside their type."""
     return ""
 
 
@@ -87,27 +87,26 @@ def no_receiver(_item: Item) -> str:
 class Language:
     """One language.
 
-    The query captures a definition under the name of its `Kind`, its `@name`, and, where a
-    wrapper belongs to it (decorators, `export`, `template`), the wrapper as `@range`, and a
-    docstring after it as `@below`. Alone stand `@comment` and `@attribute` (joined to the
-    definition below them), `@skip` (imports, not worth finding), `@package`, and
-    `@embedded` (braced tokens that are parsed as code of their own).
+    The query captures a definition under the name of its `Kind`, its `@name`, a wrapper such as
+    decorators, `export` or `template` as `@range`, and a docstring after it as `@below`. Other
+    captures are `@comment` and `@attribute` (joined to the definition below them), `@skip`
+    (imports, which are not searched), `@package`, and `@embedded` (tokens in braces that are parsed
+    as code).
 
-    `prefix(path, package)` gives the canonical path of the file. Definitions whose node type is
+    `prefix(path, package)` returns the canonical path of the file. Definitions whose node type is
     in `outer_only` count only outside of functions, unless a variable holds a function and
     `local_functions` is set.
 
-    The reference query captures the callee of a `@call`, a `@type` that is used, and a `@base`
-    that is inherited from or implemented; an `@import` statement, which `imports` reads; a
-    `@local` variable or a `@generic` type parameter, which hide names from outside; and a
-    `@bound` variable or field, or a `@field` of the type around, with the type `@of` it or, for
-    a field, the variable that it is the `@same` as.
+    The reference query captures the callee of a `@call`, a used `@type`, a `@base` type, and an
+    `@import` statement, which `imports` reads. It captures a `@local` variable and a `@generic`
+    type parameter, which hide outer names. It captures a `@bound` variable or field, and a `@field`
+    of the enclosing type, with its type `@of` or, for a field, with the variable that it is the
+    `@same` as.
 
-    `self_names` stand for the object or type around; with `implicit_self` its members are
-    also in reach without them. `builtins` are names that no reference is kept of, unless they
-    may be of the repository: the file defines or imports them, imports all names of somewhere,
-    or `shares_names` with other files (their calls). `receiver` names the type of a method that
-    stands outside.
+    `self_names` mean the enclosing object or type; with `implicit_self` its members need no
+    receiver. References to `builtins` are dropped unless the repository may define them: the file
+    defines or imports them, has a star import, or `shares_names` with other files (for calls).
+    `receiver` names the type of a method outside of it.
     """
 
     name: str
@@ -117,7 +116,8 @@ class Language:
     separator: str
     prefix: Callable[[str, str], str]
     member_separator: str = ""
-    """Between a type and its methods, where that is another one; `::` parts constants as well."""
+    """The separator between a type and its methods if it differs; `::` is also used for
+    constants."""
     naming: Callable[["Node", dict[str, "Node"]], Naming] = plain_name
     outer_only: frozenset[str] = frozenset()
     local_functions: bool = False
@@ -143,15 +143,15 @@ class Language:
         return partial(tree_sitter.Parser, grammar), query, patterns
 
     def parser(self) -> "Parser":
-        """A new parser; the grammar is loaded at the first call."""
+        """A new parser; the first call loads the grammar."""
         return self._loaded[0]()
 
     @property
     def query(self) -> "Query":
-        """The compiled query for items and references: one walk over a tree finds both."""
+        """The compiled query for items and references, so that one walk over a tree finds both."""
         return self._loaded[1]
 
     @property
     def item_patterns(self) -> int:
-        """How many patterns of the query are for items; those for references follow them."""
+        """The number of patterns for items; the patterns for references follow them."""
         return self._loaded[2]

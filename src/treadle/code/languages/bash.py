@@ -1,4 +1,4 @@
-"""Shell scripts: functions, and the variables that a script sets at its top."""
+"""Shell scripts: functions, and variables at the top of a script."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def _imports(node: "Node") -> list[Imported]:
-    """`source file`: all that the file defines, if its name is plain text."""
+    """`source file` binds all names of the file, if its path is plain text."""
     argument = node.child_by_field_name("argument")
     text = text_of(argument).strip("\"'") if argument is not None else ""
     return [Imported("*", text)] if text and "$" not in text else []

@@ -1,4 +1,4 @@
-"""C, and what C++ shares with it: definitions are named by their declarator."""
+"""C, and the parts that C++ shares with it: the declarator contains the name of a definition."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ _MAX_DECLARATOR_DEPTH = 16
 
 
 def declared_name(node: "Node", _captured: "dict[str, Node]") -> Naming:
-    """The name inside a declarator: pointers, parameters and template arguments stripped."""
+    """The name inside a declarator, without pointers, parameters and template arguments."""
     inner = node
     for _ in range(_MAX_DECLARATOR_DEPTH):
         below = inner.child_by_field_name("declarator")
@@ -25,7 +25,7 @@ def declared_name(node: "Node", _captured: "dict[str, Node]") -> Naming:
 
 
 def _split_qualified(text: str) -> list[str]:
-    """`a::C<int>::f` as `a`, `C`, `f`; an operator keeps its signs."""
+    """`a::C<int>::f` as `a`, `C`, `f`; operators stay complete."""
     head, operator, tail = text.partition("operator")
     if operator and (not tail or not (tail[0].isalnum() or tail[0] == "_")):
         scopes = _split_qualified(head.rstrip(": ")) if head.strip(": ") else []

@@ -1,12 +1,12 @@
-"""TOML, YAML, JSON and `go.mod` by top-level key; a broken file keeps what is whole."""
+"""TOML, YAML, JSON and `go.mod` by top-level key; the valid part of a broken file is kept."""
 
 import re
 from collections.abc import Iterator
 
 from treadle import toml
+from treadle.code.languages.comments import CommentOrAttribute, leading
 from treadle.code.languages.outline import MAX_HEAD, Outline, Part
 from treadle.code.model import Kind
-from treadle.code.parse.comments import Piece, leading
 
 _TOML_TABLE = re.compile(rb"[ \t]*\[\[?[ \t]*([^\]\n]+?)[ \t]*\]\]?[ \t]*(?:#[^\n]*)?\r?$")
 _TOML_KEY = re.compile(
@@ -41,7 +41,7 @@ def _toml(source: bytes) -> Iterator[Part]:
 
 
 def _toml_lines(source: bytes) -> Iterator[tuple[int, int]]:
-    """Lines that do not begin inside of a string, an array or an inline table."""
+    """Lines that do not begin inside a string, an array or an inline table."""
     depth = 0
     start = 0
     header = False
@@ -61,7 +61,7 @@ def _toml_lines(source: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _yaml(source: bytes) -> Iterator[Part]:
-    """Keys at the beginning of a line."""
+    """Keys at the start of a line."""
     heads: list[tuple[str, int, int]] = []
     place = 0
     for line in source.split(b"\n"):
@@ -73,7 +73,7 @@ def _yaml(source: bytes) -> Iterator[Part]:
 
 
 def _json(source: bytes) -> Iterator[Part]:
-    """Keys of the outermost object; comments are left out."""
+    """Keys of the outermost object, without comments."""
     depth = 0
     key: tuple[str, int, int] | None = None
     string: tuple[bytes, int, int] | None = None
@@ -123,9 +123,9 @@ def _runs(heads: list[tuple[str, int, int]], source: bytes) -> Iterator[Part]:
 
 
 def _value_end(source: bytes, head_end: int, end: int) -> int:
-    """Where a value ends that the next key or its comment follows at `end`.
+    """The end of a value; the next key or its comment begins at `end`.
 
-    Comments at the beginning of a line below it stay when the key is edited.
+    Comments at the start of a line below the value stay when the key is edited.
     """
     stop = end
     while stop > head_end:
@@ -138,8 +138,8 @@ def _value_end(source: bytes, head_end: int, end: int) -> int:
 
 
 def _comments_above(source: bytes, limit: int, start: int) -> int:
-    """Where the comment lines right above `start` begin, without those of the file."""
-    pieces: list[Piece] = []
+    """The start of the comment lines right above `start`, without file headers."""
+    pieces: list[CommentOrAttribute] = []
     first = start
     while first > limit:
         line_start = source.rfind(b"\n", 0, first - 1) + 1
@@ -147,8 +147,8 @@ def _comments_above(source: bytes, limit: int, start: int) -> int:
         if line_start < limit or not line.startswith((b"#", b"//")):
             break
         if source[line_start : line_start + 1] in b" \t":
-            break  # it may be text of the value above
-        pieces.append(Piece(line_start, line_start + len(line), is_comment=True))
+            break  # it may be part of the value above
+        pieces.append(CommentOrAttribute(line_start, line_start + len(line), is_comment=True))
         first = line_start
     return leading(source, pieces[::-1], start, first if limit else start).start
 
@@ -158,7 +158,7 @@ def _name(raw: bytes) -> str:
 
 
 def _crate(path: str, source: bytes) -> str:
-    """The name of a crate and the root files that are named: the library's, then the programs'."""
+    """The name of a crate and its declared root files: the library first, then the programs."""
     if path.rpartition("/")[2] != "Cargo.toml":
         return ""
     try:

@@ -1,4 +1,4 @@
-"""C++: `namespace::Class::method`, also for what is defined outside of its class."""
+"""C++: `namespace::Class::method`, also for definitions outside of their class."""
 
 from treadle.code.languages import c
 from treadle.code.languages.base import Language, no_package, packaged_grammar

@@ -1,4 +1,4 @@
-"""What JavaScript and TypeScript share: `module/path.Class.method`, the file without its suffix."""
+"""JavaScript and TypeScript: `module/path.Class.method`, with the file without its suffix."""
 
 import re
 from typing import TYPE_CHECKING
@@ -14,21 +14,22 @@ SEPARATOR = "."
 _IDENTIFIER = re.compile(r"[\w$#]+")
 
 OUTER_ONLY = frozenset({"variable_declarator", "assignment_expression"})
-"""Local variables are part of the function around them, unless they hold a function."""
+"""Node types of local variables, which belong to the enclosing function unless they hold a
+function."""
 _MAX_OBJECTS = 8
-"""Objects inside of objects that a method's path names."""
+"""Most nested objects in the path of a method."""
 
 
 def module(path: str, _package: str) -> str:
-    """The path of the file from the root, without its suffix (and `.d` of a declaration file)."""
+    """The path of the file from the root, without its suffix (and without `.d`)."""
     return path.rpartition(".")[0].removesuffix(".d")
 
 
 def naming(node: "Node", _captured: "dict[str, Node]") -> Naming:
     """The name without quotes; of `Class.prototype.method = …` and `exports.run = …` the last part.
 
-    An object that is assigned to is a scope, `exports` and `prototype` are not; the keys on the
-    way to a method in an object are scopes as well.
+    An object that is assigned to is a scope, but `exports` and `prototype` are not. The keys of
+    nested objects are scopes as well.
     """
     text = text_of(node).strip("\"'")
     if node.type != "member_expression":
@@ -68,7 +69,7 @@ BUILTINS = frozenset(
 def imports(node: "Node") -> list[Imported]:
     """`import`, `export … from`, `export { a as b }` and `x = require("…")`.
 
-    A local export has no module: what it names is of this file.
+    A local export has no module: its name is defined in this file.
     """
     if node.type == "variable_declarator":
         return _required(node)
@@ -112,7 +113,7 @@ def _clause(clause: "Node", module: str) -> list[Imported]:
 
 
 def _names(specifier: "Node") -> tuple[str, str]:
-    """The name where it comes from, and the name that it gets."""
+    """The name in the source module, and the bound name."""
     name = specifier.child_by_field_name("name")
     alias = specifier.child_by_field_name("alias")
     original = text_of(name) if name is not None else ""
@@ -160,7 +161,7 @@ _WRAPPERS = (
     r"(?:\\w+\\.)*(?:use\\w*(?:Callback|Event|Handler)|memo\\w*|forwardRef|observer|debounce|throttle"
     r"|once|cache|lazy|callback|action|async\\w*|catch\\w*|with[A-Z]\\w*|wrap\\w*)"
 )
-"""Functions whose result is their first argument in another dress: still the function named so."""
+"""Functions that return their first argument wrapped; the result keeps the name."""
 
 QUERY = """
 (function_declaration name: (_) @name) @function

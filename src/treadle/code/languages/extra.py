@@ -1,8 +1,8 @@
-"""More languages, from the extra `grammars`: their definitions by name, no references.
+"""Languages of the extra `grammars`: definitions by name, without references.
 
-One wheel holds the grammars (`semble-grammars`); without it such files are split by lines. What a
-definition is takes a few lines for each language here, so only those are listed whose definitions
-these lines find well; the wheel has more, of texts and of configurations above all.
+One wheel has the grammars (`semble-grammars`); without it such files are split by lines. The list
+contains the languages whose definitions a short query finds well. The wheel has more grammars,
+mostly of texts and configurations.
 """
 
 from functools import partial
@@ -18,14 +18,14 @@ def _grammar(name: str) -> object:
 
     try:
         return get_language(name)
-    except Exception as error:  # it is unpacked at its first use, which a disk or system may refuse
+    except Exception as error:  # the first use unpacks it, which a disk or system may refuse
         raise NoGrammarError from error
 
 
 def unpacked_grammar(language: object) -> tuple[str, ...]:
-    """The folder with a grammar of the extra, which is unpacked by now; empty for other languages.
+    """The folder of an unpacked grammar of the extra; empty for other languages.
 
-    A worker that parses can write nothing, so it cannot unpack a grammar itself.
+    A worker that parses cannot write files, so it cannot unpack a grammar itself.
     """
     if language not in WIDE or not isinstance(language, Language):
         return ()
@@ -197,5 +197,5 @@ WIDE = (
 
 
 def installed() -> bool:
-    """Whether the extra is there."""
+    """Whether the extra is installed."""
     return find_spec(EXTRA_GRAMMARS) is not None

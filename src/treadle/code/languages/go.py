@@ -25,7 +25,7 @@ def _naming(node: "Node", captured: "dict[str, Node]") -> Naming:
 
 
 def _receiver(item: Item) -> str:
-    """The type of a method, which its canonical path names last but one."""
+    """The type of a method: the part of its canonical path before the last."""
     parts = item.canonical_path.rsplit(".", 2)
     return parts[1] if item.kind.value == "method" and len(parts) == 3 else ""
 

@@ -1,4 +1,4 @@
-"""What a hostile file may cost: the time of a parse, its nesting, and how many items it gives."""
+"""Limits for hostile files: the time of a parse, its nesting, and the number of items."""
 
 import time
 from itertools import accumulate
@@ -8,35 +8,35 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
 PARSE_SECONDS = 3.0
-"""Processor time for one parse; real files of 2 MB take a tenth of it."""
+"""Processor time of one parse; real files of 2 MB take a tenth of it."""
 MAX_NESTING = 10_000
-"""Open brackets at one place; parsers overflow the stack from about 60,000."""
+"""Most open brackets at one position; parsers overflow the stack from about 60,000."""
 MAX_ITEMS = 20_000
-"""Of one file; more are generated code, of which each item says nothing."""
+"""Most items of one file; more are generated code, whose items say nothing."""
 MAX_ERROR_NODES = 10_000
-"""In one error of the syntax; matching queries is quadratic in them, and nothing can stop it."""
+"""Most nodes in one syntax error; matching queries is quadratic in them and cannot be stopped."""
 MAX_OPEN_COMMENTS = 300
-"""Comments that begin and never end: parsers look for the end of each, all through the file, and
-some take gigabytes of memory over it, in steps that nothing can stop."""
+"""Most unclosed comments: parsers search the whole file for each end, and some take gigabytes of
+memory in steps that cannot be stopped."""
 _READ_BYTES = 65_536
 _STEPS = {ord(opening): 1 for opening in "([{"} | {ord(closing): -1 for closing in ")]}"}
 _OTHERS = bytes(set(range(256)) - set(_STEPS))
 
 
 class TooMuchError(Exception):
-    """A file asks for more than it may have; it is split by lines instead."""
+    """A file exceeds a limit; it is split by lines instead."""
 
 
 class TooSlowError(TooMuchError):
-    """A parse took longer than its time."""
+    """A parse exceeded its time."""
 
 
 class NoGrammarError(TooMuchError):
-    """The grammar of its language cannot be loaded on this machine."""
+    """The grammar of the language cannot be loaded on this machine."""
 
 
 class TooBrokenError(TooMuchError):
-    """A file has next to nothing that its language knows."""
+    """Nearly the whole file is one syntax error."""
 
 
 class TooManyItemsError(TooMuchError):
@@ -44,13 +44,13 @@ class TooManyItemsError(TooMuchError):
 
 
 def limit_items(count: int) -> None:
-    """Raise `TooManyItemsError` if there are too many to take one more."""
+    """Raise `TooManyItemsError` if one more item exceeds the limit."""
     if count >= MAX_ITEMS:
         raise TooManyItemsError
 
 
 def nested_too_deep(data: bytes) -> bool:
-    """Whether more than `MAX_NESTING` brackets are open at some place, or too many comments."""
+    """Whether more than `MAX_NESTING` brackets are open at some position, or too many comments."""
     if data.count(b"/*") - data.count(b"*/") > MAX_OPEN_COMMENTS:
         return True
     if sum(map(data.count, (b"(", b"[", b"{"))) <= MAX_NESTING:
@@ -70,14 +70,14 @@ def parse_in_time(parser: "Parser", source: bytes) -> "Tree":
 
     try:
         parsed = parser.parse(read, progress_callback=too_late)
-    except ValueError as error:  # all that is said of a parse that was stopped
+    except ValueError as error:  # the only report of a stopped parse
         parser.reset()
         raise TooSlowError from error
     return parser.parse(source, parsed)  # the same tree, whose nodes take their text from `source`
 
 
 def limit_errors(root: "Node") -> None:
-    """Raise `TooBrokenError` if the grammar made nothing of most of the text."""
+    """Raise `TooBrokenError` if most of the text is a syntax error."""
     if root.has_error:
         for node in (root, *root.children):
             if node.type == "ERROR" and node.child_count > MAX_ERROR_NODES:

@@ -17,7 +17,7 @@ _MAX_DEPTH = 100
 
 
 def _cells(source: bytes) -> Iterator[Part]:
-    """The source of each cell, in time that grows with the size; broken JSON ends it."""
+    """The source of each cell, in linear time; broken JSON ends the list."""
     for number, (start, end) in enumerate(_sources(source), start=1):
         heading = _HEADING.match(text_of(source[start:end])[:200])
         name = heading.group(1).strip() if heading else f"cell {number}"
@@ -25,8 +25,8 @@ def _cells(source: bytes) -> Iterator[Part]:
 
 
 def _sources(source: bytes) -> Iterator[tuple[int, int]]:
-    """Where the values of `cells[…].source` are: strings, or lists of strings."""
-    around: list[bytes] = []  # the key of each open object or list, empty in a list
+    """The positions of the values of `cells[…].source`: strings, or lists of strings."""
+    around: list[bytes] = []  # the key of each open object or list; empty in a list
     key = string = b""
     begun: tuple[int, int] | None = None
     for token in _TOKEN.finditer(source):
@@ -59,7 +59,7 @@ def _of_cell(around: list[bytes], key: bytes) -> bool:
 
 
 def text_of(raw: bytes) -> str:
-    """The text that the strings of a JSON value hold."""
+    """The text of the strings in a JSON value."""
     return "".join(map(_decoded, _STRING.findall(raw)))
 
 

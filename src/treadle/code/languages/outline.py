@@ -7,17 +7,17 @@ from treadle.code.model import Kind
 from treadle.code.text import plain_text
 
 SEPARATOR = " > "
-"""Between the file, and the headings or the key, of a canonical path."""
+"""The separator in a canonical path between the file, the headings, or the key."""
 
 MAX_HEAD = 400
-"""Bytes of a line that are looked at for a heading or a key; patterns are quadratic in blanks."""
+"""Bytes of a line that are searched for a heading or a key; patterns are quadratic in blanks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a text: its heading or key, the bytes of both, and how deep it is (from 1).
+    """A part of a text: its heading or key, the bytes of both, and its level (from 1).
 
-    `comments` is where the comment right above begins, None without one; `start` is the heading.
+    `comments` is the start of the comment right above, or None; `start` is the heading.
     """
 
     name: str
@@ -30,10 +30,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A kind of text. `parts` are in order; a deeper one lies inside of the one before it.
+    """A kind of text. `parts` are in order; a deeper part is inside the one before it.
 
-    `module` gives the name by which code imports what the file describes, empty if none. `text`
-    gives the text of a part from its bytes. `with_rest`: what no part holds is indexed by lines.
+    `module` returns the name by which code imports the described package, or an empty text. `text`
+    returns the text of a part from its bytes. `with_rest`: the rest is indexed by lines.
     """
 
     name: str

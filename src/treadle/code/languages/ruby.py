@@ -1,4 +1,4 @@
-"""Ruby: `Module::Class#method`, for those of the class itself too."""
+"""Ruby: `Module::Class#method`, also for class methods."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def _imports(node: "Node") -> list[Imported]:
-    """`require_relative` names a file from here; what `require` finds depends on the machine."""
+    """`require_relative` names a file; the target of `require` depends on the machine."""
     arguments = node.child_by_field_name("arguments")
     method = node.child_by_field_name("method")
     text = text_of(arguments).strip("()\"' ") if arguments is not None else ""

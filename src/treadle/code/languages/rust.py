@@ -1,6 +1,6 @@
 """Rust: `crate::module::Type::method`, with impl blocks under their type and inline modules.
 
-Braced macros at the place of items (`cfg_if! { … }`) are read as the code that they hold.
+Braced macros at the position of items (`cfg_if! { … }`) are parsed as code.
 """
 
 import re
@@ -17,10 +17,10 @@ _OWN_CRATE_FOLDERS = ("tests", "benches", "examples")
 
 
 def _module(path: str, _package: str) -> str:
-    """`crate::…` by the file's place below `src`, or below `tests`, `benches` or `examples`.
+    """`crate::…` by the path of the file below `src`, `tests`, `benches` or `examples`.
 
-    A file of the latter or of `src/bin`, and `build.rs`, is a crate of its own; in a workspace
-    each package is `crate` again.
+    A file in one of the last three or in `src/bin`, and `build.rs`, is a crate of its own. In a
+    workspace each package is `crate` again.
     """
     parts = path.rpartition(".")[0].split("/")
     folders = parts[:-1]
@@ -38,7 +38,7 @@ def _module(path: str, _package: str) -> str:
 
 
 def _naming(node: "Node", _captured: "dict[str, Node]") -> Naming:
-    """An impl block is named by its type without references and generics."""
+    """An impl block has the name of its type without references and generics."""
     text = text_of(node)
     if node.type in {"identifier", "type_identifier"}:
         return Naming(text)
@@ -47,7 +47,7 @@ def _naming(node: "Node", _captured: "dict[str, Node]") -> Naming:
 
 
 def _imports(node: "Node") -> list[Imported]:
-    """All names of a `use` tree; what is `pub` can be used from here as well."""
+    """All names of a `use` tree; public ones can be used from here as well."""
     public = any(child.type == "visibility_modifier" for child in node.children)
     argument = node.child_by_field_name("argument")
     found: list[Imported] = []

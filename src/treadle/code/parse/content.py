@@ -1,4 +1,4 @@
-"""The items of a file with their terms, and what its code refers to."""
+"""The items of a file with their terms, and the references of its code."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ class IndexedItem(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What is in the bytes of a file, and how they were read."""
+    """The content of a file, and how it was read."""
 
     items: list[IndexedItem]
     references: FileReferences
@@ -39,10 +39,9 @@ class Content(NamedTuple):
 
 
 def read_content(path: str, data: bytes, language: Language | Outline | None) -> Content:
-    """The items of a file with their terms, and what its code refers to.
+    """The items of a file with their terms, and the references of its code.
 
-    What a parser would take too long for, or fail at, is split by lines, and so is what would
-    give too many items.
+    A file that exceeds a limit of its parser, or has too many items, is split by lines.
     """
     if isinstance(language, Language) and nested_too_deep(data):
         language = None
@@ -100,16 +99,16 @@ def _children(items: list[Item]) -> list[list[int]]:
 
 
 def _owner(items: list[Item], item: Item, types: Mapping[str, str]) -> Owner:
-    """What encloses an item. `types` are the doc comments of the file's types by name.
+    """The enclosing item. `types` are the doc comments of the file's types by name.
 
-    Of an impl block or an extension, the doc comment is that of its type.
+    An impl block or an extension has the doc comment of its type.
     """
     name = items[item.parent].name if item.parent is not None else ""
     return Owner(name, types.get(name, "") if item.kind in FUNCTION_KINDS else "")
 
 
 class _Source(NamedTuple):
-    """The bytes of a file, and how its text is taken from them."""
+    """The bytes of a file, and a function that returns their text."""
 
     path: str
     data: bytes
@@ -119,9 +118,9 @@ class _Source(NamedTuple):
 def _with_terms(
     source: _Source, item: Item, owner: Owner, children: list[Item], trailing: tuple[int, int]
 ) -> IndexedItem:
-    """An item with its terms. What encloses items does not repeat their text, except constants.
+    """An item with its terms. Enclosing items do not repeat the text of others, except constants.
 
-    `trailing` is the range that follows the item on its last line.
+    `trailing` is the range after the item on its last line.
     """
     path, data, text_of = source
     body: list[str] = []
@@ -143,7 +142,7 @@ def _with_terms(
 def _module_item(
     path: str, data: bytes, language: Language, items: list[Item], lines: Lines
 ) -> Item:
-    """The file itself: found by its name, path and leading comment or docstring."""
+    """The item of the file itself: its name, path and leading comment or docstring."""
     stem = path.rpartition("/")[2].rpartition(".")[0]
     first = min((item.start_byte for item in items), default=len(data))
     head = _HEAD.match(data, 3 if data.startswith(b"\xef\xbb\xbf") else 0, first)
@@ -176,9 +175,10 @@ _HEAD = re.compile(
 
 
 class _Rest(NamedTuple):
-    """What no top-level item holds: `ranges` of text, and what is `trailing` each item, by place.
+    """The text outside of top-level items: `ranges`, and the range `trailing` an item.
 
-    The latter is on the last line of the item: the comment of a constant, the `;` of a class.
+    The keys of `trailing` are positions of items. Its range is on the last line of the item: the
+    comment of a constant, the `;` of a class.
     """
 
     ranges: list[tuple[int, int]]
@@ -186,7 +186,7 @@ class _Rest(NamedTuple):
 
 
 def _gaps(data: bytes, items: Sequence[Item], others: Iterable[tuple[int, int]]) -> _Rest:
-    """All of a file that is neither in a top-level item nor in one of the `others`."""
+    """The parts of a file outside of top-level items and of the ranges `others`."""
     taken = [
         (item.start_byte, item.end_byte, place)
         for place, item in enumerate(items)
@@ -209,7 +209,7 @@ def _gaps(data: bytes, items: Sequence[Item], others: Iterable[tuple[int, int]])
 
 
 def _rest_chunks(path: str, data: bytes, lines: Lines, rest: _Rest) -> list[Item]:
-    """The ranges in chunks; punctuation alone is none, since no search can ask for it."""
+    """The ranges in chunks, without chunks of mere punctuation."""
     return [
         chunk
         for start, end in rest.ranges
@@ -219,7 +219,7 @@ def _rest_chunks(path: str, data: bytes, lines: Lines, rest: _Rest) -> list[Item
 
 
 def _chunks(path: str, data: bytes, lines: Lines, start: int, end: int) -> list[Item]:
-    """The range in runs of whole lines; a line that is too long alone is cut into pieces."""
+    """The range in runs of whole lines; a long line is cut."""
     found: list[Item] = []
     name = path.rpartition("/")[2]
     while start < end:
@@ -254,12 +254,12 @@ def _chunks(path: str, data: bytes, lines: Lines, start: int, end: int) -> list[
 
 
 def _line_end(lines: Lines, line: int, data: bytes) -> int:
-    """Where the line after `line` begins."""
+    """The start of the line after `line`."""
     return lines.starts[line] if line < len(lines.starts) else len(data)
 
 
 def _cut(data: bytes, start: int, wanted: int, stop: int) -> int:
-    """`wanted`, moved back so that no UTF-8 sequence is cut."""
+    """The position `wanted`, moved back to the start of a UTF-8 sequence."""
     if wanted >= stop:
         return stop
     cut = wanted

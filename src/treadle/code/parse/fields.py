@@ -1,6 +1,6 @@
-"""The fields of an item, weighed and normalised into one count for each term (as BM25F does).
+"""The fields of an item, weighted and normalised into one count for each term (BM25F).
 
-What a field adds is known when the item is indexed, so that a query reads one number per term.
+The weights are applied when an item is indexed, so that a query reads one number per term.
 """
 
 from collections import Counter
@@ -14,11 +14,10 @@ from treadle.code.terms import terms_in
 
 
 class Field(NamedTuple):
-    """How much one occurrence counts, in a field of the usual length (in terms).
+    """The weight of one occurrence in a field of typical length (in terms).
 
-    `normalised` is the `b` of BM25: from 0, where the length does not matter, to 1. Weights and
-    `normalised` are those that did best on the tuning queries of bench/retrieval; the lengths are
-    the means of its corpora.
+    `normalised` is the `b` of BM25: at 0 the length has no effect. Weights and `normalised` did
+    best on the tuning queries of bench/retrieval; the lengths are the means of its corpora.
     """
 
     weight: float
@@ -26,7 +25,7 @@ class Field(NamedTuple):
     usual_length: float
 
     def value(self, length: int) -> float:
-        """What one occurrence adds in a field of `length` terms."""
+        """The value of one occurrence in a field of `length` terms."""
         return self.weight / (1 - self.normalised + self.normalised * length / self.usual_length)
 
 
@@ -39,18 +38,19 @@ SIGNATURE = Field(1.0, 0.75, 11.0)
 DOC = Field(1.0, 0.75, 15.0)
 BODY = Field(0.5, 0.9, 60.0)
 OWNER_DOC = Field(0.4, 0.75, 15.0)
-"""What the type of a method is for, which the method itself seldom says.
+"""The purpose of a method's type, which the method itself seldom states.
 
 NDCG@10 rose by 0.009 over 1,500 tuning queries in five languages (Rust 0.03, Python 0.00).
 """
 FILE = Field(1.0, 0.75, 900.0)
 """The whole text of a file."""
 _OWNER_DOC_CHARACTERS = 200
-"""Its beginning: with more the index grew and nothing better was found."""
+"""Characters of the doc comment that are read; with more the index grew and found nothing
+better."""
 
 
 class Owner(NamedTuple):
-    """What encloses an item, and the doc comment of the type of that name."""
+    """The name of the enclosing item, and the doc comment of the type of that name."""
 
     name: str
     doc: str
@@ -59,9 +59,9 @@ class Owner(NamedTuple):
 def weighted_terms(
     path: str, item: Item, owner: Owner, signature: str, body: str
 ) -> dict[str, int]:
-    """The terms of an item, each with its count times `SCALE`; `body` is all of its own text.
+    """The terms of an item, each with its count times `SCALE`; `body` is its own text.
 
-    Most terms are in the body alone, where few counts are different: each is weighed once.
+    Most terms are only in the body, where few counts are different: each count is weighted once.
     """
     in_body = Counter(terms_in(body))
     body_value = SCALE * BODY.value(in_body.total())
@@ -91,7 +91,7 @@ def weighted_file_terms(text: str) -> dict[str, int]:
 
 
 def _own_fields(item: Item, owner: Owner, signature: str) -> Iterator[tuple[Field, Sequence[str]]]:
-    """What a definition has besides its file and its body; a chunk has nothing else."""
+    """The fields of a definition apart from its file and its body; a chunk has none."""
     if item.kind is not Kind.CHUNK:
         yield NAME, terms_in(item.name)
         yield OWNER, _owner_terms(owner.name)
@@ -108,7 +108,7 @@ def _owner_terms(text: str) -> Sequence[str]:
 
 @lru_cache(1)
 def _of_file(path: str) -> dict[str, float]:
-    """What all items of a file have in common."""
+    """The counts that all items of a file share."""
     folder, _, name = path.rpartition("/")
     sums: dict[str, float] = {}
     for field, text in ((STEM, name.partition(".")[0]), (FOLDER, folder)):

@@ -17,12 +17,12 @@ from treadle.code.references import FileReferences
 from treadle.private_files import why_private_content
 
 MAX_TEXT_BYTES = 500_000
-"""The limit for texts without a grammar: beyond it they are data too."""
+"""Most bytes of a text without a grammar; larger texts are data."""
 
 _BINARY_PROBE = 8_192  # as git does
 
 _MINIFIED_LINE = 1_000
-"""Bytes of a mean line from which a file counts as minified."""
+"""Mean bytes of a line from which a file counts as minified."""
 
 _LOCK_FILES = re.compile(
     r"(?:^|/)(?:[^/]*\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum)$"
@@ -32,11 +32,11 @@ _MINIFIED_NAME = re.compile(r"\.min\.(?:js|css|mjs)$|\.(?:map|svg)$")
 
 
 class ParsedFile(NamedTuple):
-    """What a read of a file gave. `content_hash` is BLAKE2b-256, empty if it was not read.
+    """The result of reading a file. `content_hash` is BLAKE2b-256, empty if it was not read.
 
-    `unchanged`: the hash was the known one, so `items` were not made. `references` are packed, with
-    the keys of the names that they mention (see `treadle.code.graph.tables`). `failed`: its parser
-    crashed or went over a limit.
+    `unchanged`: the hash is the known one, so `items` is empty. `references` are packed, with the
+    keys of the names that they mention (see `treadle.code.graph.tables`). `failed`: the parser
+    crashed or exceeded a limit.
     """
 
     path: str
@@ -61,7 +61,7 @@ _NO_FAILURES: Mapping[bytes, str] = {}
 
 
 class ReadFile(NamedTuple):
-    """A file as it was read: its path and bytes, or the reason why there are none."""
+    """A file that was read: its path and bytes, or the reason to skip it."""
 
     path: str
     data: bytes | None
@@ -71,7 +71,7 @@ class ReadFile(NamedTuple):
 
 
 def file_to_parse(root: Path | str, path: str) -> ReadFile:
-    """One file as it is now; never raises for what a file may hold."""
+    """Read one file; it never raises because of the content of a file."""
     try:
         data, status = read_file(root, path)
     except OSError as error:
@@ -88,10 +88,10 @@ def parse_file(root: Path, path: str) -> ParsedFile:
 def parse_read(
     file: ReadFile, known_hash: bytes = b"", failures: Mapping[bytes, str] = _NO_FAILURES
 ) -> ParsedFile:
-    """Parse what was read; never raises for what a file may hold.
+    """Parse a file; it never raises because of the content of a file.
 
-    With `known_hash` equal to the hash of the bytes, parsing is left out and `items` is empty.
-    `failures` are the hashes of texts that no parser is given again, with the reasons.
+    If the bytes have the hash `known_hash`, they are not parsed and `items` is empty. `failures`
+    has the hashes of texts at which a parser failed, with the reasons.
     """
     path, data, stat, _ = file
     if data is None:
@@ -112,7 +112,7 @@ def parse_read(
 
 
 def failed_file(file: ReadFile, reason: str) -> ParsedFile:
-    """A file whose text is given to no parser, since one failed at it."""
+    """A file at which a parser failed; it is not parsed again."""
     path, data, stat, skipped = file
     if data is None:
         return ParsedFile(path, *stat, b"", skipped=skipped)

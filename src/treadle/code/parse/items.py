@@ -1,13 +1,13 @@
-"""From a syntax tree to items: nesting, canonical paths, and the ranges that belong to them."""
+"""Reads items from a syntax tree: nesting, canonical paths, and their ranges."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from treadle.code.languages.base import Language, Naming, text_of
+from treadle.code.languages.comments import CommentOrAttribute, LeadingLines, leading, top_of_file
 from treadle.code.languages.limits import limit_errors, limit_items, parse_in_time
 from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Item, Kind
-from treadle.code.parse.comments import Leading, Piece, leading, top_of_file
 from treadle.code.parse.references import Collector
 from treadle.code.references import FileReferences
 from treadle.code.text import Lines
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 _KINDS = {kind.value: kind for kind in Kind}
 
 _MAX_NESTING = 32
-"""Deeper items are left to the item around them: generated or hostile code."""
+"""Deeper items belong to the enclosing item: generated or hostile code."""
 
 _MAX_DEPTH = 250
-"""Depth in the syntax tree where definitions are still looked for; matching is quadratic in it."""
+"""Most levels of the syntax tree that are searched for definitions; matching is quadratic in it."""
 
 _MAX_NAME = 400
 
 _MAX_EMBEDDING = 3
-"""How deep code inside of macros inside of macros is read."""
+"""Most levels of code in macros in macros."""
 
 
 @dataclass(slots=True)
 class _Definition:
-    """A definition as captured in the tree of `root`; `start` and `end` grow by its wrapper."""
+    """A definition in the tree of `root`; its wrapper widens `start` and `end`."""
 
     node: "Node"
     name: "Node"
@@ -46,9 +46,9 @@ class _Definition:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """How an item is written: its range with its wrapper, its nodes, and what is above it.
+    """The nodes of an item: its range with the wrapper, and the lines above it.
 
-    `node` is the definition without its wrapper, `name` is in it, and `root` is the tree.
+    `node` is the definition without its wrapper and contains `name`; `root` is the tree.
     """
 
     start: int
@@ -56,14 +56,14 @@ class Definition:
     node: "Node"
     name: "Node"
     root: "Node"
-    leading: Leading
+    leading: LeadingLines
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The items of a file by position, the ranges of its imports, and what its code refers to.
+    """The items of a file by position, the ranges of its imports, and its references.
 
-    `definitions` has one for each item. `errors`: some of it could not be parsed.
+    `definitions` has one for each item. `errors`: the file has syntax errors.
     """
 
     items: list[Item]
@@ -74,9 +74,9 @@ class Extracted:
 
 
 def extract(language: Language, source: bytes, path: str, lines: Lines) -> Extracted:
-    """The items of `source`, ordered by position, each with its parent; syntax errors tolerated.
+    """The items of `source` with their parents, ordered by position; it tolerates syntax errors.
 
-    Raises `TooMuchError` for a file that cannot be parsed in its time or has too many items.
+    Raises `TooMuchError` for a file that exceeds the time of a parse or the number of items.
     """
     captures = _Captures(language, source)
     captures.read()
@@ -95,11 +95,11 @@ def extract(language: Language, source: bytes, path: str, lines: Lines) -> Extra
 
 
 class _Captures:
-    """What the query of a language finds in a file, code inside of item macros included."""
+    """The captures of a language's query in a file, including code in item macros."""
 
     def __init__(self, language: Language, source: bytes) -> None:
         self.definitions: dict[tuple[int, int], _Definition] = {}
-        self.attached: list[Piece] = []
+        self.attached: list[CommentOrAttribute] = []
         self.skipped: list[tuple[int, int]] = []
         self.package = ""
         self.collector = Collector(language, source)
@@ -144,12 +144,12 @@ class _Captures:
                 comment = captured.get("comment")
                 node = comment or captured["attribute"]
                 if comment is not None and comment.child_by_field_name("inner") is not None:
-                    continue  # `//!` of Rust documents the file or module around it
+                    continue  # `//!` of Rust documents the enclosing file or module
                 end = _content_end(self._source, node)
-                self.attached.append(Piece(node.start_byte, end, comment is not None))
+                self.attached.append(CommentOrAttribute(node.start_byte, end, comment is not None))
 
     def _define(self, pattern: int, captured: "dict[str, Node]", root: "Node") -> None:
-        """Keep one definition for a node: the first pattern's kind, the widest wrapper."""
+        """Keep one definition for a node: the kind of the first pattern, the widest wrapper."""
         self.collector.defines(captured["name"])
         label, node = next((name, node) for name, node in captured.items() if name in _KINDS)
         outer = captured.get("range", node)
@@ -177,7 +177,7 @@ class _Captures:
             known.kind, known.pattern = _KINDS[label], pattern
 
     def _embed(self, node: "Node") -> None:
-        """Note the inside of a braced token tree, to be parsed as code of its own."""
+        """Remember the inside of a braced token tree, which is parsed as code later."""
         import tree_sitter
 
         first, last = node.child(0), node.child(node.child_count - 1)
@@ -193,13 +193,13 @@ def _first_named(node: "Node | None") -> "Node | None":
 
 
 def _encloses(outer: _Definition, inner: _Definition) -> bool:
-    """Whether one is inside of the other, and not another name of the same declaration."""
+    """Whether one encloses the other, and is not another name of the same declaration."""
     same = (outer.start, outer.end) == (inner.start, inner.end)
     return not same and outer.node.start_byte <= inner.node.start_byte
 
 
 def _body(node: "Node") -> "Node | None":
-    """The body of a function or type: its own, that of its value, or that of what it wraps."""
+    """The body of a function or type: its own, that of its value, or that of its wrapped value."""
     value = node.child_by_field_name("value")
     for holder in (node, value, _first_named((value or node).child_by_field_name("arguments"))):
         body = holder.child_by_field_name("body") if holder is not None else None
@@ -209,14 +209,14 @@ def _body(node: "Node") -> "Node | None":
 
 
 def _with_heredocs(node: "Node") -> "Node":
-    """The last text that begins in the last line of a node and stands below it (Ruby)."""
+    """The last heredoc that begins in the last line of a node and continues below it (Ruby)."""
     while (below := node.next_sibling) is not None and below.type == "heredoc_body":
         node = below
     return node
 
 
 def _content_end(source: bytes, node: "Node") -> int:
-    """Where a node ends without the white space that some grammars count in."""
+    """The end of a node without trailing white space, which some grammars include."""
     end = node.end_byte
     while end > node.start_byte and source[end - 1] in b" \t\r\n":
         end -= 1
@@ -224,7 +224,7 @@ def _content_end(source: bytes, node: "Node") -> int:
 
 
 class _Builder:
-    """Turns definitions in order of position into items with parents and canonical paths."""
+    """Builds items with parents and canonical paths from definitions in order of position."""
 
     def __init__(
         self,
@@ -232,7 +232,7 @@ class _Builder:
         source: bytes,
         lines: Lines,
         prefix: str,
-        attached: list[Piece],
+        attached: list[CommentOrAttribute],
     ) -> None:
         self.items: list[Item] = []
         self.definitions: list[Definition] = []
@@ -244,7 +244,7 @@ class _Builder:
         self._attached_ends = [piece.end for piece in attached]
         self._top = top_of_file(source, [piece[:2] for piece in attached if piece.is_comment])
         self._open: list[tuple[int, _Definition]] = []
-        """The enclosing items: their places and definitions."""
+        """The positions and definitions of the enclosing items."""
 
     def add(self, definition: _Definition) -> None:
         node = definition.node
@@ -300,15 +300,15 @@ class _Builder:
         member = kind in FUNCTION_KINDS or (kind is Kind.CONSTANT and own == "::")
         return own if own and in_type and member else self._language.separator
 
-    def _leading(self, start: int, limit: int) -> Leading:
-        """The comments and attributes right above `start`, below `limit`, sorted out.
+    def _leading(self, start: int, limit: int) -> LeadingLines:
+        """The comments and attributes right above `start`, below `limit`.
 
-        A blank line parts them; a comment behind other code on its line belongs to that code,
-        unless that is an attribute of the same item.
+        A blank line ends them. A comment after other code on its line belongs to that code, unless
+        the code is an attribute of the same item.
         """
         place = bisect_right(self._attached_ends, start) - 1
         first = start
-        pieces: list[Piece] = []
+        pieces: list[CommentOrAttribute] = []
         while place >= 0:
             piece = self._attached[place]
             between = self._source[piece.end : first]
@@ -330,7 +330,7 @@ class _Builder:
         return bool(self._source[line_start:start].strip())
 
     def _signature(self, definition: _Definition) -> tuple[int, int]:
-        """From the definition to its body; without a body its first line."""
+        """The range from the definition to its body; without a body its first line."""
         node = definition.node
         start, end = node.start_byte, node.end_byte
         if node.id == definition.name.id:  # one of several names that share a declaration

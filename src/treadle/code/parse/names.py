@@ -1,12 +1,12 @@
-"""Names as they are written in code: without arguments, references, blanks and separators."""
+"""Names in code: without arguments, references, blanks and separators."""
 
 import re
 from functools import lru_cache
 
 MAX_NAME = 120
-"""Characters of a name that is looked for; a longer one is an expression."""
+"""Most characters of a name; a longer one is an expression."""
 MAX_WRITTEN = 4 * MAX_NAME
-"""Bytes of an expression that is looked through for a name."""
+"""Most bytes of an expression that is searched for a name."""
 
 _PATH = re.compile(r"[\w$@]+(?:\.[\w$]+)*")
 _MADE = re.compile(r"\(?([\w$]+)\((?:[^()]|\([^()]*\))*\)\)?\.([\w$]+)")
@@ -19,14 +19,14 @@ _NOT_A_TYPE = re.compile(
 )
 _NOTHING = re.compile(r"\s*\|\s*(?:None|null|undefined)\b|\b(?:None|null|undefined)\s*\|\s*|[?!]$")
 _TRANSPARENT = re.compile(r"(?:Optional\[|(?:Box|Rc|Arc)<)(.*)[\]>]", re.DOTALL)
-"""Types whose methods are called as those of what they hold."""
+"""Types that pass method calls on to their content."""
 
 
 @lru_cache(20_000)
 def type_name(written: str) -> str:
-    """The type whose members a value has that is declared as `written`; empty if that is unclear.
+    """The type of a value that is declared as `written`; empty if it is unclear.
 
-    References, pointers, quotes and "or nothing" are stripped, and the arguments of generics.
+    References, pointers, quotes, "or nothing" and arguments of generics are removed.
     """
     written = written.strip()[:MAX_WRITTEN]
     text = _NOTHING.sub("", _NOT_A_TYPE.sub("", written.lstrip(":").strip())).strip()
@@ -40,7 +40,7 @@ def type_name(written: str) -> str:
 
 @lru_cache(20_000)
 def names(raw: bytes, is_call: bool) -> tuple[str, str]:
-    """A reference as it is shown and as it is resolved; the latter empty for chained calls."""
+    """A reference as it is shown and as it is resolved; the latter is empty for chained calls."""
     written = raw.decode("utf-8", "replace")
     if written.isidentifier() and len(written) <= MAX_NAME:
         return written, written
@@ -56,7 +56,7 @@ def names(raw: bytes, is_call: bool) -> tuple[str, str]:
 
 
 def last_name(written: str) -> tuple[str, str]:
-    """What is called at the end of a chain, of a value whose type nothing says."""
+    """The last call of a chain, on a value of unknown type."""
     if written.endswith(">"):
         written = _last_arguments_removed(written)
     last = _LAST_NAME.search(written[-MAX_NAME:])
@@ -74,7 +74,7 @@ def _last_arguments_removed(text: str) -> str:
 
 
 def _without_arguments(text: str) -> str:
-    """`text` without type arguments and indices; what follows an open bracket is left out."""
+    """`text` without type arguments and indices, up to an unclosed bracket."""
     if "<" not in text and "[" not in text:
         return text
     removed = 1

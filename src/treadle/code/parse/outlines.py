@@ -1,4 +1,4 @@
-"""From the outline of a document or a configuration to items."""
+"""Builds items from the outline of a document or a configuration."""
 
 from treadle.code.languages.limits import limit_items
 from treadle.code.languages.outline import SEPARATOR, Outline
@@ -6,18 +6,18 @@ from treadle.code.model import Item, Kind
 from treadle.code.text import Lines
 
 _MAX_KEY_BYTES = 16_000
-"""A larger value of a key is data, and is split by lines."""
+"""Most bytes of a key's value; a larger value is data and is split by lines."""
 
 _MAX_NAME = 200
 
 
 def outlined(outline: Outline, source: bytes, path: str, lines: Lines) -> tuple[list[Item], bool]:
-    """The parts of a text as items, and whether some were too large to be one.
+    """The parts of a text as items, and whether some were too large.
 
     Raises `TooManyItemsError`.
     """
     items: list[Item] = []
-    open_parts: list[tuple[int, int]] = []  # levels and places of the parts around
+    open_parts: list[tuple[int, int]] = []  # levels and positions of the enclosing parts
     large = False
     for part in outline.parts(source):
         while open_parts and open_parts[-1][0] >= part.level:

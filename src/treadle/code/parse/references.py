@@ -1,4 +1,4 @@
-"""The references of a file: names that it uses and imports, with their scopes."""
+"""Reads the references of a file: names that it uses and imports, with their scopes."""
 
 import re
 from bisect import bisect_right
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Scopes:
-    """Which item is innermost at an offset; the fields of a type are part of the type."""
+    """The innermost item at an offset; the fields of a type belong to the type."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         edges: list[tuple[int, int]] = [(0, FILE_SCOPE)]
@@ -33,7 +33,7 @@ class Scopes:
         for place, item in enumerate(items):
             owner = None if item.parent is None else items[item.parent]
             if item.kind is Kind.CONSTANT and owner is not None and owner.kind in TYPE_KINDS:
-                continue  # what a field uses, its type uses
+                continue  # references in a field belong to its type
             while open_items and items[open_items[-1]].end_byte <= item.start_byte:
                 ended = items[open_items.pop()].end_byte
                 edges.append((ended, open_items[-1] if open_items else FILE_SCOPE))
@@ -49,8 +49,8 @@ class Scopes:
         return self._scopes[bisect_right(self._starts, offset) - 1]
 
 
-class Known:
-    """What a file says of its own names: local variables, their types, and those of fields."""
+class DeclaredNames:
+    """The names that a file declares: local variables, their types, and types of fields."""
 
     def __init__(self, language: "Language", items: Sequence[Item], scopes: Scopes) -> None:
         self._language = language
@@ -84,19 +84,19 @@ class Known:
                 self._variable(start, name, "")
 
     def holder(self, scope: int) -> int:
-        """The function, type or module around a place, or the file; constants hold no names."""
+        """The enclosing function, type or module, or the file; constants hold no names."""
         while scope >= 0 and self._items[scope].kind not in _HOLDERS:
             scope = self._up(scope)
         return scope
 
     def module(self, scope: int) -> int:
-        """The module around a place, or the file."""
+        """The enclosing module, or the file."""
         while scope >= 0 and self._items[scope].kind is not Kind.MODULE:
             scope = self._up(scope)
         return scope
 
     def _owner(self, scope: int) -> str:
-        """The name of the type around a place, empty outside of types."""
+        """The name of the enclosing type; empty outside of types."""
         while scope >= 0:
             if self._items[scope].kind in TYPE_KINDS:
                 return self._items[scope].name
@@ -124,11 +124,11 @@ class Known:
             _note(self._fields.setdefault(owner, {}), name, type_text)
 
     def typed_path(self, scope: int, path: str) -> str | None:
-        """`path` with its receiver as a type; empty if unknown, None for a mere type parameter."""
+        """`path` with its receiver as a type; empty if unknown, None for a type parameter alone."""
         if not path:
             return ""
         first, _, rest = path.partition(".")
-        made = first.endswith("()")  # a new object, if it is a type that is called
+        made = first.endswith("()")  # a new object, if a type is called
         first = first.removesuffix("()")
         here = scope
         while True:
@@ -136,7 +136,7 @@ class Known:
                 return "" if rest else None
             known = self._variables.get(here, {}).get(first)
             if known is not None:
-                if rest or here >= 0:  # a name of the file itself may be used as it is
+                if rest or here >= 0:  # a name of the file itself may be used unchanged
                     path = f"{known}.{rest}" if known and rest and not made else ""
                 break
             if here < 0:
@@ -145,7 +145,7 @@ class Known:
         return path.replace("()", "") if made else self._through_fields(scope, path)
 
     def _through_fields(self, scope: int, path: str) -> str:
-        """`Type.field.method` as `FieldType.method`, where the type is of this file."""
+        """`Type.field.method` as `FieldType.method`, if this file defines the type."""
         for _ in range(4):
             first, _, rest = path.partition(".")
             own = first in self._language.self_names
@@ -176,7 +176,7 @@ def _note(known: dict[str, str], name: str, type_text: str) -> None:
 
 
 _MAX_REFERENCES = 20_000
-"""Of one file; more are generated code."""
+"""Most references of one file; more are generated code."""
 
 _CALLED = re.compile(rb"!?\s*\(|!\s*[\[{]")
 
@@ -186,7 +186,7 @@ _RECEIVER = re.compile(rb"[)\]?]?(?:\w*+\s*+(?:::|\.)\s*+)++$")
 
 
 class Collector:
-    """Gathers what the reference query of a language captures, then gives it scopes."""
+    """Collects the captures of a language's reference query, then adds their scopes."""
 
     def __init__(self, language: "Language", source: bytes) -> None:
         self._language = language
@@ -201,11 +201,11 @@ class Collector:
         self._defined: set[int] = set()
 
     def defines(self, name: "Node") -> None:
-        """`name` is where something is defined, which is no use of it."""
+        """Note a definition, which is not a use of its name."""
         self._defined.add(name.start_byte)
 
     def read(self, captures: "dict[str, list[Node]]") -> None:
-        """Take what a pattern for references captured."""
+        """Add the captures of a pattern for references."""
         for name, nodes in captures.items():
             kind = _USES.get(name)
             if kind is not None:
@@ -233,7 +233,7 @@ class Collector:
         self._imports.append((node.start_byte, node.end_byte, self._language.imports(node)))
 
     def _in_tokens(self, node: "Node") -> tuple[int, int, ReferenceKind] | None:
-        """A call among the tokens of a macro, which have no syntax: a path before a `(`."""
+        """A call among the tokens of a macro, which have no syntax tree: a path before a `(`."""
         start, end = node.start_byte, node.end_byte
         if not _CALLED.match(self._source, end):
             return None
@@ -249,7 +249,7 @@ class Collector:
     def _declare(
         self, capture: str, nodes: "list[Node]", captures: "dict[str, list[Node]]"
     ) -> None:
-        """`@bound` is a variable, `@field` a field, `@owned` either by where it stands."""
+        """`@bound` is a variable, `@field` a field, `@owned` either, depending on its position."""
         same = captures.get("same")
         written = self._text(same[0] if same else captures["of"][0])
         for node in nodes:
@@ -262,9 +262,9 @@ class Collector:
                 self._typed.append(found)
 
     def finish(self, items: Sequence[Item], lines: "Lines") -> FileReferences:
-        """All that was read, with its scopes; `items` are ordered by position."""
+        """The collected references with their scopes; `items` are ordered by position."""
         scopes = Scopes(items)
-        known = Known(self._language, items, scopes)
+        known = DeclaredNames(self._language, items, scopes)
         known.declare(self._locals, self._generics, self._typed, self._fields, self._same)
         imports: list[Import] = []
         for start, end, found in sorted(self._imports, key=lambda entry: entry[:2]):
@@ -283,7 +283,7 @@ class Collector:
         )
 
     def _resolvable(
-        self, scopes: Scopes, known: Known, lines: "Lines", bound: set[str]
+        self, scopes: Scopes, known: DeclaredNames, lines: "Lines", bound: set[str]
     ) -> list[Reference]:
         """The uses, each name once in a scope, without built-in names and type parameters."""
         self_names, builtins = self._language.self_names, self._language.builtins - bound
@@ -313,7 +313,7 @@ class Collector:
         return references
 
     def _names(self, start: int, end: int, kind: ReferenceKind) -> tuple[str, str]:
-        """What is written there and what it is to be resolved as; of a long chain its end."""
+        """The written name and the name to resolve; of a long chain its end."""
         if end - start <= MAX_WRITTEN:
             return names(self._source[start:end], kind is ReferenceKind.CALL)
         if kind is not ReferenceKind.CALL:
@@ -321,9 +321,9 @@ class Collector:
         return last_name(self._source[end - MAX_WRITTEN : end].decode("utf-8", "replace"))
 
     def _outermost(self) -> Iterator[tuple[int, int, ReferenceKind]]:
-        """The uses by position, without the parts of a qualified type and without doubles.
+        """The uses by position, without parts of qualified types and without duplicates.
 
-        They are kept with their ends negated, so that of two at one place the longer comes first.
+        Their ends are negated, so that the longer of two uses at one position comes first.
         """
         stronger = {start for start, _, kind in self._uses if kind is not ReferenceKind.TYPE}
         stronger |= self._defined
@@ -340,7 +340,7 @@ class Collector:
 
 
 def _replaceable(by_neighbours: bool, by_import: bool) -> dict[ReferenceKind, ReferenceKind]:
-    """The uses of built-in names that may be of the repository, and what they are kept as."""
+    """The uses of built-in names that the repository may define, and their new kinds."""
     kept: dict[ReferenceKind, ReferenceKind] = {}
     if by_neighbours or by_import:
         kept[ReferenceKind.CALL] = ReferenceKind.BUILT_IN_CALL

@@ -18,18 +18,18 @@ from treadle.code.model import (
     Kind,
 )
 from treadle.code.retrieval.hits import (
-    NOTHING_FRAMED,
-    Found,
-    Framed,
+    NO_POSITIONS,
+    Candidates,
     Hit,
+    NamedPositions,
     WholeFile,
     by_score,
     definitions,
-    file_worth,
     files_of,
     items_of,
+    path_weights,
 )
-from treadle.code.retrieval.lexical import best_files, by_words
+from treadle.code.retrieval.lexical import best_files, rank_by_words
 from treadle.code.retrieval.query import Question
 from treadle.code.storage.postings import PLACE_BITS, PLACES
 
@@ -39,22 +39,24 @@ if TYPE_CHECKING:
 
 
 _NAMED_CHANCES = (1.0, 0.7)
-"""How likely a file that a text names is right, and so is the item at its line."""
+"""Probability that a file named in a text is right, and that the item at its line is."""
 
 _CALL_CHANCES = ((0.6, 0.5), (0.3, 0.3), (0.05, 0.05))
-"""The same for the deepest calls of a trace that are in the index.
+"""The same for the deepest calls of a stack trace that are in the index.
 
-Of the issues of `bench.tasks.issues` for tuning, the file and the function of the deepest call
-are right for 0.6 and 0.5, those of the next one for 0.25 and 0.43, others for 0.02.
+In the tuning issues of `bench.tasks.issues` the file of the deepest call is right in 0.6 of the
+cases and its function in 0.5; for the next call 0.25 and 0.43; for others 0.02.
 """
 
 _INSTALLED = ("site-packages", "dist-packages")
-"""Folders whose folders are packages: a path below another package is not of the repository."""
+"""Folders of installed packages: a path in such a package is not in the repository."""
 
 
-def find_framed(connection: sqlite3.Connection, frames: "Sequence[Frame]") -> Framed:
-    """The files and items of the index that frames are in."""
-    found = Framed({}, {})
+def find_named_positions(
+    connection: sqlite3.Connection, frames: "Sequence[Frame]"
+) -> NamedPositions:
+    """The files and items of the index at the positions that a text names."""
+    found = NamedPositions({}, {})
     if not frames:
         return found
     known = _files_by_end(connection, {end for frame in frames for end in _ends(frame.path)})
@@ -78,16 +80,13 @@ def find_framed(connection: sqlite3.Connection, frames: "Sequence[Frame]") -> Fr
 
 
 def _ends(path: str) -> Iterator[str]:
-    """The ends of a path that begin with a folder or a file: the name first, the whole last."""
+    """The ends of a path at its slashes: the file name first, the whole path last."""
     parts = path.split("/")
     return ("/".join(parts[at:]) for at in range(len(parts) - 1, -1, -1))
 
 
 def _files_by_end(connection: sqlite3.Connection, ends: Collection[str]) -> dict[str, int | None]:
-    """The file of the index that alone has an end, for those of `ends` that any has.
-
-    None where several have it.
-    """
+    """The files whose path has one of the `ends`; None for an end that several files have."""
     found: dict[str, int | None] = {}
     for file_id, stored in connection.execute("SELECT id, path FROM files WHERE items > 0"):
         for end in takewhile(ends.__contains__, _ends(os.fsdecode(stored))):
@@ -96,9 +95,9 @@ def _files_by_end(connection: sqlite3.Connection, ends: Collection[str]) -> dict
 
 
 def _own_file(path: str, known: Mapping[str, int | None]) -> int | None:
-    """The one of `known` that shares the longest end with `path`; None if that says too little.
+    """The known file with the longest common end with `path`; None if the end is too short.
 
-    A path of several parts has to share two of them, since names such as `index.js` are in every
+    A path of several parts must share two of them, since names such as `index.js` are in every
     package.
     """
     parts = path.split("/")
@@ -122,7 +121,7 @@ def _definitions_of_file(connection: sqlite3.Connection, file_id: int) -> list[A
 
 
 def _item_at(rows: Sequence[Any], frame: "Frame") -> int | None:
-    """The item of a frame: by its name, since lines differ between versions, or by its line."""
+    """The item at a position: by name, since lines differ between versions, else by line."""
     line = frame.line
     named = [row for row in rows if frame.function and row[1] == frame.function]
     if named:
@@ -136,13 +135,13 @@ def _item_at(rows: Sequence[Any], frame: "Frame") -> int | None:
 _MOST_NAMES = 12
 
 _MAX_DEFINING_FILES = 4
-"""A name that more files define says too little."""
+"""A name that more files define is ignored."""
 
 _MOST_LOOKED_UP = 2_000
-"""Files with an item of one name that are looked at, most of which may be tests."""
+"""Files with an item of one name that are examined; most of them may be tests."""
 
 _SHAPED = r"\w*[a-z0-9][A-Z]\w*|\w*[^\W_]_[^\W_]\w*"
-"""What is written as only code is: `camelCase`, `TwoWords`, `snake_case`."""
+"""Names that only code has: `camelCase`, `TwoWords`, `snake_case`."""
 
 _KIND_WORDS = r"class|struct|trait|interface|enum|function|method|macro|type|module|constant"
 
@@ -155,16 +154,16 @@ _NOT_DEFINED = TEXT_KINDS | {Kind.CHUNK, Kind.MODULE}
 
 
 def mentioned_names(text: str) -> list[str]:
-    """Names in a text, in their order: shaped as only names are, quoted, called, or capitalised.
+    """The names in a text: in the shape of a name, quoted, called, or capitalised.
 
-    A capital letter at the start of the text says nothing.
+    A capital letter at the start of the text does not count.
     """
     found = (match[match.lastgroup or 0] for match in _NAME.finditer(text))
     return list(dict.fromkeys(found))[:_MOST_NAMES]
 
 
 def files_that_define(connection: sqlite3.Connection, text: str) -> dict[int, float]:
-    """Files by id that define a name of `text`: 1 if it is the only one, less if others do."""
+    """Files by id that define a name in `text`: 1 for the only one, less for one of several."""
     found: dict[int, float] = {}
     for name in mentioned_names(text):
         files = _defining(connection, name)
@@ -183,7 +182,7 @@ def _defining(connection: sqlite3.Connection, name: str) -> set[int]:
     )
     files: set[int] = set()
     for file_id, path, origin, kind in rows:
-        in_tests, is_aside, _ = file_worth(os.fsdecode(path), origin)
+        in_tests, is_aside, _ = path_weights(os.fsdecode(path), origin)
         if kind not in _NOT_DEFINED and not in_tests and not is_aside:
             files.add(file_id)
         if len(files) > _MAX_DEFINING_FILES:
@@ -192,27 +191,27 @@ def _defining(connection: sqlite3.Connection, name: str) -> set[int]:
 
 
 _SEEDS = 3
-"""Best hits that are looked around from; five found no more (900 tuning queries)."""
+"""Best hits whose neighbours are added; with five, 900 tuning queries found no more."""
 
 _CALLABLE = FUNCTION_KINDS | TYPE_KINDS | {Kind.MACRO}
 
 _ALONE = 0.6
-"""The share of a seed's score that what is connected to it has at least."""
+"""The least score of a neighbour, as a share of the seed's score."""
 
 _ADDED = 0.2
-"""The part of the score that is the seed's where the words found half of it or more.
+"""The part of the seed's score in a neighbour's score, if the words found it with half or more.
 
-With both, 900 tuning queries of three languages stay as they were (+0.000 NDCG@10; they have one
-answer each, and it is no caller), and 30 questions on foreign repositories rose from an MRR of
-0.54 to 0.57. To add a fifth to every caller gave those 0.61 and took 0.03 from the queries.
+With both, 900 tuning queries of three languages stay the same (+0.000 NDCG@10). The MRR of 30
+questions on foreign repositories rose from 0.54 to 0.57. Adding a fifth to every caller gave 0.61
+there and lost 0.03 on the tuning queries.
 """
 
 _MAX_CALLER_FILES = 8
-"""Files looked through for calls of one name."""
+"""Files that are searched for calls of one name."""
 
 _SYMBOL = r"`?(?P<{}>[\w.:$#]+)`?(?:\(\))?"
 
-_ASKS_FOR_USERS = re.compile(
+_USERS_QUESTION = re.compile(
     rf"\s*(?:(?:what|who|which \w+|where)\s+(?:calls?|uses?|invokes?)\s+{_SYMBOL.format('called')}"
     rf"|(?:callers|users|uses|usages)\s+of\s+{_SYMBOL.format('of')}"
     rf"|where\s+is\s+{_SYMBOL.format('used')}\s+(?:called|used|invoked))\s*\??\s*",
@@ -228,15 +227,15 @@ _VERBS = {
 _DEFINITIONS = 5
 
 _USERS_FILES = 100
-"""Of one name, for a question that asks for nothing else."""
+"""Files that are searched for uses of one name, for a question about its users."""
 
 
-def users_asked_for(connection: sqlite3.Connection, graph: Graph, query: str) -> list[Hit]:
-    """The answer to "what calls x": those that do, tests last, then the definition.
+def find_users(connection: sqlite3.Connection, graph: Graph, query: str) -> list[Hit]:
+    """The answer to "what calls x": the callers, tests last, then the definition.
 
-    Nothing for another question, and where the graph knows no user of that name.
+    Empty for other questions, and if the graph has no user of that name.
     """
-    asked = _ASKS_FOR_USERS.fullmatch(query)
+    asked = _USERS_QUESTION.fullmatch(query)
     symbol = next(filter(None, asked.groups()), "") if asked else ""
     defined = definitions(connection, symbol)[:_DEFINITIONS] if symbol else []
     near = neighbours(graph, [hit.item_id for hit in defined], kinds=_USES, max_files=_USERS_FILES)
@@ -252,15 +251,15 @@ def users_asked_for(connection: sqlite3.Connection, graph: Graph, query: str) ->
     return [*users, *also] if users else []
 
 
-def with_connected(connection: sqlite3.Connection, graph: Graph, found: Found) -> Found:
-    """`found` with callers and callees of its best hits, each with the reason.
+def add_neighbours(connection: sqlite3.Connection, graph: Graph, found: Candidates) -> Candidates:
+    """Add callers and callees of the best hits, each with the reason.
 
-    Only calls that the graph resolves count, and no test or vendored code is brought in by them.
+    Only resolved calls count. Tests and vendored code are not added.
     """
     seeds = {hit.item_id: hit for hit in found.hits[:_SEEDS] if hit.kind in _CALLABLE}
     near = neighbours(graph, seeds, kinds=frozenset({EdgeKind.CALLS}), max_files=_MAX_CALLER_FILES)
     reasons: dict[int, tuple[float, str]] = {}
-    for item_id, seed in seeds.items():  # the best first, whose reason stays
+    for item_id, seed in seeds.items():  # best first: its reason stays
         for other, _, direction in near.get(item_id, ()):
             verb = "calls" if direction is Direction.IN else "called by"
             reasons.setdefault(other, (seed.score, f"{verb} {seed.name}"))
@@ -281,10 +280,10 @@ def with_connected(connection: sqlite3.Connection, graph: Graph, found: Found) -
 
 
 _BEST_FILES = 10
-"""Files of a task with the most words, whose items are candidates."""
+"""Files of a task with the most words, whose items become candidates."""
 
 _TOGETHER = 5
-"""Files that others may have changed together with."""
+"""Files of a task whose companions in commits become candidates."""
 
 
 def find_candidates(
@@ -293,37 +292,39 @@ def find_candidates(
     nearest: Sequence[int],
     graph: Graph,
     history: "Callable[[], History]",
-) -> Found:
-    """The candidates for an answer; `nearest` are the items that vectors bring in.
+) -> Candidates:
+    """The candidates for an answer; `nearest` are the items that vectors found.
 
-    `history` is asked for if the question is a task.
+    `history` is called only if the query is a task.
     """
     scores = best_files(connection, question.terms)
     files = files_of(connection, scores)
-    framed = NOTHING_FRAMED
+    positions = NO_POSITIONS
     if question.frames:
-        framed = find_framed(connection, question.frames)
+        positions = find_named_positions(connection, question.frames)
     best = _best(files, question) if question.is_task else []
-    also = list(dict.fromkeys([*nearest, *framed.items]))
-    found = Found(question, by_words(connection, question, also, best), [], files, framed)
+    also = list(dict.fromkeys([*nearest, *positions.items]))
+    found = Candidates(
+        question, rank_by_words(connection, question, also, best), [], files, positions
+    )
     if not found.hits:
         return found
-    found = with_connected(connection, graph, found)
+    found = add_neighbours(connection, graph, found)
     if question.is_task or question.files.mentioned:
         found = found._replace(defining=files_that_define(connection, question.text))
     if not question.is_task:
         return found
-    known = {*scores, *framed.files, *found.defining, *(hit.file_id for hit in found.hits)}
+    known = {*scores, *positions.files, *found.defining, *(hit.file_id for hit in found.hits)}
     past = history().past_of(connection, question.terms, known, best[:_TOGETHER])
     more = files_of(connection, {}, (known | past.keys()) - scores.keys())
     return found._replace(files=[*files, *more], past=past)
 
 
 def _best(files: Iterable[WholeFile], question: Question) -> list[int]:
-    """The ids of the files whose items are looked at, the best first: source code before all."""
+    """The ids of the best files, whose items become candidates: source code first."""
     worth: dict[int, float] = {}
     for file in files:
-        in_tests, _, prior = file_worth(file.path, file.origin)
+        in_tests, _, prior = path_weights(file.path, file.origin)
         tests = question.worth.test if in_tests and not question.wants_tests else 1.0
         texts = question.worth.text if file.is_text else 1.0
         worth[file.id] = file.score * prior * tests * texts

@@ -1,4 +1,4 @@
-"""Which files answer a query: by their best items, their whole text, and all items together."""
+"""Ranks files by their best items, by their whole text, and by the similarity of all items."""
 
 import os
 import re
@@ -8,23 +8,29 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from treadle.code.model import SearchResult
-from treadle.code.retrieval.hits import DECLARATIONS, Alike, Found, file_worth, is_text
+from treadle.code.retrieval.hits import (
+    DECLARATIONS,
+    Candidates,
+    VectorScores,
+    is_text,
+    path_weights,
+)
 from treadle.code.retrieval.item_ranking import (
     TEXT,
     WHOLE_FILE,
     by_items,
     own_scores,
     share_of_best,
-    test_worth,
+    test_weight,
 )
 from treadle.code.retrieval.query import Question
 
 SIMILARITY = 0.6
-"""The part of an item's score that is its similarity, which counts less than among items."""
+"""The weight of similarity in an item's score; it is smaller than in the ranking of items."""
 _DEFINED = 2.0
-"""What a file has more than any other if it defines what the query names."""
+"""Added to the score of a file that defines the name in the query."""
 _TEXT_FILE, _SHOWING_FILE, _DECLARING_FILE = 0.6, 0.6, 0.8
-"""What files are worth that only speak of code, show its use, or declare it."""
+"""Weights of files that only describe code, show its use, or declare it."""
 _SHOWING = re.compile(
     r"(?:^|/)(?:examples?|samples?|demos?|playgrounds?|bench(?:es|marks?)?|docs?|sandbox(?:es)?"
     r"|tutorials?)/",
@@ -34,9 +40,10 @@ _DECLARING = re.compile(rf"{DECLARATIONS.pattern}|\.(?:h|hh|hpp|hxx|proto)$")
 
 
 class RankedFile(NamedTuple):
-    """A file that may answer, and what it is worth before a word of it is read.
+    """A file that may answer, with its weights.
 
-    `worth` is for what its items say, which have a worth of their own; `whole` for all of it.
+    `worth` is the weight of the scores of its items, which have weights of their own; `whole` is
+    the weight of its whole text.
     """
 
     path: str
@@ -47,15 +54,17 @@ class RankedFile(NamedTuple):
 
 
 def rank_files(
-    connection: sqlite3.Connection, found: Found, alike: Alike, limit: int
+    connection: sqlite3.Connection, found: Candidates, vector_scores: VectorScores, limit: int
 ) -> list[SearchResult]:
-    """The best `limit` files by the rules of docs/context.md."""
-    numbers = {file.id for file in found.files}.union(alike.files or ())
+    """The best `limit` files; docs/context.md lists the rules."""
+    numbers = {file.id for file in found.files}.union(vector_scores.files or ())
     numbers.update(hit.file_id for hit in (*found.hits, *found.defined))
     numbers.update(found.defining)
     files = _candidates(connection, found.question, numbers)
     scores = (
-        _by_curves(found, alike) if found.question.is_task else _by_weights(found, alike, files)
+        _by_curves(found, vector_scores)
+        if found.question.is_task
+        else _by_weights(found, vector_scores, files)
     )
     for number in {hit.file_id for hit in found.defined}:
         scores[number] = scores.get(number, 0.0) + _DEFINED
@@ -63,16 +72,18 @@ def rank_files(
     return [_result(rank, scores[one], files[one]) for rank, one in enumerate(best, start=1)]
 
 
-def _by_curves(found: Found, alike: Alike) -> dict[int, float]:
-    from treadle.code.retrieval.task_ranking import learnt_files  # other questions need none of it
+def _by_curves(found: Candidates, vector_scores: VectorScores) -> dict[int, float]:
+    from treadle.code.retrieval.task_ranking import score_files  # only tasks need it
 
-    return learnt_files(found, alike)
+    return score_files(found, vector_scores)
 
 
-def _by_weights(found: Found, alike: Alike, files: Mapping[int, RankedFile]) -> dict[int, float]:
+def _by_weights(
+    found: Candidates, vector_scores: VectorScores, files: Mapping[int, RankedFile]
+) -> dict[int, float]:
     weights = found.question.files
-    similar = alike.files or {}
-    items = own_scores(found.hits, alike.own or {}, SIMILARITY)
+    similar = vector_scores.files or {}
+    items = own_scores(found.hits, vector_scores.own or {}, SIMILARITY)
     by_hits = by_items(found.hits, items, weights.next_items)
     parts = (
         (1.0, {number: score * files[number].worth for number, score in by_hits.items()}),
@@ -102,8 +113,8 @@ def _candidates(
     found: dict[int, RankedFile] = {}
     for number, raw, size, lines, language, origin in rows:
         path, text = os.fsdecode(raw), is_text(language)
-        _, _, prior = file_worth(path, origin)
-        worth = test_worth(path, question) * _kind_worth(path) * (_TEXT_FILE if text else 1.0)
+        _, _, prior = path_weights(path, origin)
+        worth = test_weight(path, question) * _kind_worth(path) * (_TEXT_FILE if text else 1.0)
         whole = worth * prior * (TEXT if text else 1.0)
         found[number] = RankedFile(path, size, lines, worth, whole)
     return found
@@ -111,7 +122,7 @@ def _candidates(
 
 @lru_cache(4_096)
 def _kind_worth(path: str) -> float:
-    """What a file is worth by what it is for, as far as its path shows."""
+    """The weight of a file by its purpose, as its path shows it."""
     worth = _SHOWING_FILE if _SHOWING.search(path) else 1.0
     return worth * _DECLARING_FILE if _DECLARING.search(path) else worth
 

@@ -13,31 +13,31 @@ from treadle.code.model import TEXT_KINDS, TEXT_LANGUAGES, TYPE_KINDS, Kind, Ori
 from treadle.code.retrieval.query import Question
 
 if TYPE_CHECKING:
-    from treadle.code.history.file_history import Past
+    from treadle.code.history.file_history import FilePast
 
 
 class WholeFile(NamedTuple):
-    """A file that has words of the query, or an item that does."""
+    """A file with its score by whole text."""
 
     id: int
     path: str
     score: float
     is_text: bool
-    """Whether it is a document, a setting or another text that is not code."""
+    """Whether it is a document, a setting or another text without code."""
     origin: str
     lines: int
     items: int
 
 
 def is_text(language: str | None) -> bool:
-    """Whether a file is a document, a setting or another text that is not code."""
+    """Whether a file of a language is a document, a setting or another text without code."""
     return language is None or language in TEXT_LANGUAGES
 
 
 def files_of(
     connection: sqlite3.Connection, scores: Mapping[int, float], also: Iterable[int] = ()
 ) -> list[WholeFile]:
-    """The files with `scores`, and those `also`, by path."""
+    """The files with `scores` and the files `also`, ordered by path."""
     rows = connection.execute(
         "SELECT id, path, language, origin, lines, items FROM files"
         " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY path",
@@ -55,17 +55,17 @@ def files_of(
 _KIND_PRIORS: dict[str, float] = {
     Kind.CHUNK: 0.6, Kind.MODULE: 0.6, Kind.SECTION: 0.8, Kind.CONSTANT: 0.8, Kind.KEY: 0.8,
 }  # fmt: skip
-"""What has a better answer in it, is no code, or is so short that one word makes it win.
+"""Items that contain a better answer, are not code, or are so short that one word is enough.
 
-Sections, long constants and declarations: 30 questions on foreign repositories rose from an MRR of
-0.60 to 0.63, tuning queries stayed.
+With sections, long constants and declarations the MRR of 30 questions on foreign repositories rose
+from 0.60 to 0.63; tuning queries stayed the same.
 """
 
 _LONG = 8
-"""Lines from which on a constant is code like any other."""
+"""Lines from which on a constant has the full weight."""
 
 DECLARATIONS = re.compile(r"\.d\.[cm]?ts$|\.pyi$")
-"""Files that only declare what another defines."""
+"""Files that only declare names which other files define."""
 
 _DECLARATION_PRIOR = 0.8
 
@@ -86,12 +86,12 @@ _FORM = re.compile(
     r"|(?:^|/)template(?:\.(?:md|rst|txt))?$",
     re.IGNORECASE,
 )
-"""Forms that people fill in, which share the words of every issue."""
+"""Forms that people fill in; they contain the words of every issue."""
 
 _ASIDE_PRIOR = 0.5
 
 _OUTSIDE = TEXT_KINDS | {Kind.MODULE}
-"""Items that are no definition."""
+"""Items that are not definitions."""
 
 _DEFINITION_ORDER = {
     kind: place
@@ -111,11 +111,11 @@ _ITEM_COLUMNS = (
 
 
 class Hit(NamedTuple):
-    """An item with its score, and what reading its bytes needs.
+    """An item with its score, and the columns that are needed to read its bytes.
 
-    `worth` is what it is worth before a word of it is read, which is in its score. `coverage` is
-    the share of the query's weight that it has. `reason` says how it relates to another hit, where
-    that raised its score.
+    `worth` is its weight by path and kind, which is part of the score. `coverage` is the share of
+    the query's weight that it contains. `reason` states its relation to another hit if that raised
+    the score.
     """
 
     score: float
@@ -146,45 +146,45 @@ class Hit(NamedTuple):
 
 
 def is_test(path: str, canonical_path: str = "") -> bool:
-    """Whether code is test code, by the names that languages and their tools give it."""
+    """Whether code is test code, by the naming conventions of languages and tools."""
     return bool(_TEST_PATH.search(path)) or "::tests::" in canonical_path
 
 
-class Framed(NamedTuple):
-    """How likely items and files of the index are right, by the places that a report names.
+class NamedPositions(NamedTuple):
+    """Probabilities that items and files are right, by the positions that a report names.
 
-    By their ids.
+    The keys are ids.
     """
 
     items: dict[int, float]
     files: dict[int, float]
 
 
-NOTHING_FRAMED = Framed({}, {})
+NO_POSITIONS = NamedPositions({}, {})
 
 
-class Found(NamedTuple):
-    """What the words of a query found: items by score, those that it names exactly, and files."""
+class Candidates(NamedTuple):
+    """The candidates for an answer: items by score, exactly named items, and files."""
 
     question: Question
     hits: list[Hit]
     defined: list[Hit]
     files: Sequence[WholeFile] = ()
-    framed: Framed = NOTHING_FRAMED
+    positions: NamedPositions = NO_POSITIONS
     defining: Mapping[int, float] = {}
-    """Files by id that define a name which the query mentions."""
-    past: "Mapping[int, Past] | None" = None
-    """What the git history says of files, by id, if a task is asked for."""
+    """Files by id that define a name in the query."""
+    past: "Mapping[int, FilePast] | None" = None
+    """The git history of files by id; None unless the query is a task."""
 
 
 Similarities = Mapping[int, float]
-"""How like the query items are, by item id, as far as it is known."""
+"""The known similarities to the query, by item id."""
 
 
-class Alike(NamedTuple):
-    """The similarities of items to the query, and of files.
+class VectorScores(NamedTuple):
+    """The similarities of items and of whole files to the query.
 
-    `files` are the similarities of whole files, by file id, where files are asked for.
+    `files` are by file id; None where files are not needed.
     """
 
     own: Similarities | None = None
@@ -197,17 +197,17 @@ _SCORE = attrgetter("score")
 
 
 def by_score(hits: Iterable[Hit]) -> list[Hit]:
-    """The best first, ties by path and line."""
+    """Hits ordered by score, then by path and line."""
     return sorted(sorted(hits, key=_POSITION), key=_SCORE, reverse=True)
 
 
 def items_of(connection: sqlite3.Connection, item_ids: Iterable[int]) -> list[Hit]:
-    """The items of these ids, with no score."""
+    """The items with these ids, with a score of 0."""
     return [hit_from_row(row, 0.0) for row in rows_of(connection, item_ids)]
 
 
 def owners_of(connection: sqlite3.Connection, item_ids: Sequence[int]) -> dict[int, Hit]:
-    """The types that hold items, by the ids of the items."""
+    """The types that contain items, by the ids of the items."""
     pairs = connection.execute(
         "SELECT id, parent_id FROM items"
         " WHERE parent_id IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
@@ -222,7 +222,7 @@ def owners_of(connection: sqlite3.Connection, item_ids: Sequence[int]) -> dict[i
 
 
 def rows_of(connection: sqlite3.Connection, item_ids: Iterable[int]) -> list[tuple[Any, ...]]:
-    """The rows of items, as `hit_from_row` takes them."""
+    """The rows of items for `hit_from_row`."""
     return connection.execute(
         f"SELECT {_ITEM_COLUMNS} FROM items AS i JOIN files AS f ON f.id = i.file_id"  # noqa: S608
         " WHERE i.id IN (SELECT value FROM json_each(?))",
@@ -237,9 +237,9 @@ def hit_from_row(
     texts: float = 1.0,
     coverage: float = 0.0,
 ) -> Hit:
-    """The hit of a row, whose score is multiplied by what the item is worth."""
+    """The hit of a row; its score is multiplied by the weight of the item."""
     path, kind = os.fsdecode(row[1]), row[4]
-    in_tests, is_aside, prior = file_worth(path, row[-1])
+    in_tests, is_aside, prior = path_weights(path, row[-1])
     test = in_tests or "::tests::" in row[3]
     if kind != Kind.CONSTANT or row[8] - row[7] < _LONG:
         prior *= _KIND_PRIORS.get(kind, 1.0)
@@ -251,10 +251,10 @@ def hit_from_row(
 
 
 @lru_cache(4_096)
-def file_worth(path: str, origin: str) -> tuple[bool, bool, float]:
-    """Whether a file is test code, whether it is aside, and what that is worth.
+def path_weights(path: str, origin: str) -> tuple[bool, bool, float]:
+    """Whether a file is test code, whether it is secondary, and its weight.
 
-    Vendored and generated code is aside, and forms that people fill in.
+    Vendored code, generated code and forms are secondary.
     """
     is_aside = origin != Origin.OWN or bool(_FORM.search(path))
     prior = _DECLARATION_PRIOR if DECLARATIONS.search(path) else 1.0
@@ -282,7 +282,7 @@ def definitions(connection: sqlite3.Connection, query: str) -> list[Hit]:
     seen: Counter[str] = Counter()
 
     def order(entry: tuple[int, Hit]) -> tuple[object, ...]:
-        """Of several with one name (overloads) the longest comes first, the others after all."""
+        """The longest item of a name (overloads) comes first, the others last."""
         tier, hit = entry
         seen[hit.canonical_path] += 1
         kind = _DEFINITION_ORDER[Kind(hit.kind)]
@@ -304,10 +304,10 @@ _NEAR = 2
 
 
 def _tier(hit: Hit, parts: list[str]) -> int | None:
-    """How well a canonical path ends in `parts`: 0 exactly, 1 but for the case, None not at all.
+    """How well a canonical path ends in `parts`: 0 exactly, 1 in another case, None not at all.
 
-    Who asks in small letters does not speak of the case. `_NEAR` if only the owner's name goes
-    on: `Agent.run` finds `AbstractAgent.run`.
+    A query in lower case matches any case. `_NEAR` is for a longer name of the owner: `Agent.run`
+    finds `AbstractAgent.run`.
     """
     path = [part for part in _SEPARATORS.split(hit.canonical_path) if part]
     tail = path[-len(parts) :] if len(parts) > 1 else [hit.name]

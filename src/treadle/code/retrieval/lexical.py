@@ -20,17 +20,17 @@ from treadle.code.terms import terms_of_word
 K1 = 2.0
 
 RARITY = 0.7
-"""The power of a term's weight by its rarity: below 1, so that one rare word does not win alone."""
+"""Exponent of a term's rarity: below 1, so that one rare word does not win alone."""
 
 COVERAGE = 0.25
-"""The power of the share of the query's weight that an item has at all.
+"""Exponent of the share of the query's weight that an item contains.
 
 Over 900 tuning queries in three languages NDCG@10 of files rose by 0.018 and that of items stayed
 (Rust -0.006, Python +0.007, TypeScript +0.004); 0.5 gave files 0.030 and took 0.011 from items.
 """
 
 NAMED = 0.3
-"""How much more a name counts that the query says all of; by the share of it that it says.
+"""Bonus of a name that the query contains completely; a part of the name gets a share of it.
 
 NDCG@10 rose by 0.012 over 1,500 tuning queries, and in each of five languages.
 """
@@ -40,30 +40,27 @@ _MAX_TERMS = 32
 _CANDIDATES = 200
 
 _OF_FILE = 20
-"""Candidates of each of the best files, over which words may be spread.
+"""Candidates from each of the best files, whose words may be spread over several items.
 
 Of the functions that 110 tasks of four tuning repositories changed, 0.81 are candidates without
-them and 0.87 with those of ten files; 15 files with 30 of each are 0.90, and 80 candidates more.
+them and 0.87 with ten files; with 15 files and 30 candidates each 0.90, for 80 candidates more.
 """
 
 _POSTINGS_BUDGET = 10_000
-"""Postings read to find candidates; more frequent terms only score those (as MaxScore does).
+"""Postings that are read to find candidates; frequent terms only score them (as MaxScore does).
 
 Twice as many took half as long again over 50,000 items and found nothing better; with a quarter
 NDCG@10 fell by 0.009 (300 tuning queries).
 """
 
 
-def by_words(
+def rank_by_words(
     connection: sqlite3.Connection,
     question: Question,
     also: Sequence[int] = (),
     files: Collection[int] = (),
 ) -> list[Hit]:
-    """What the words of a query find (BM25): the best items, and the best ones of `files`.
-
-    The items `also` are scored in the same way.
-    """
+    """The best items by BM25, the best items of `files`, and the items `also`."""
     terms, worth = question.terms, question.worth
     scores = _bm25(connection, terms, also, files)
     if not scores:
@@ -78,9 +75,9 @@ def by_words(
 
 
 def _name_boost(name: str, terms: Mapping[str, float]) -> float:
-    """More for a name the more of its parts the query says."""
+    """A factor that grows with the share of the name's parts in the query."""
     parts = terms_of_word(name)
-    parts = parts[:-1] or parts  # the last is the name whole
+    parts = parts[:-1] or parts  # the last term is the whole name
     said = [terms[part] for part in parts if part in terms]
     return 1.0 + NAMED * sum(said) / len(parts) if said else 1.0
 
@@ -91,10 +88,9 @@ def _bm25(
     also: Sequence[int],
     files: Collection[int],
 ) -> dict[int, tuple[float, float]]:
-    """Item ids with their scores and the share of the query's weight that they have.
+    """Item ids with their scores and the share of the query's weight that they contain.
 
-    At most `_CANDIDATES`, and `also`, which may have no word. Terms have the weight that they
-    bring.
+    The result has at most `_CANDIDATES` items, and `also`, which may contain no term.
     """
     (items,) = connection.execute("SELECT value FROM meta WHERE key = 'items'").fetchone()
     if not terms or not items:
@@ -102,7 +98,7 @@ def _bm25(
     rows = connection.execute(
         "SELECT id, documents, term FROM terms WHERE documents > 0"
         " AND term IN (SELECT value FROM json_each(?))",
-        ('["' + '","'.join(terms) + '"]',),  # terms hold nothing that JSON escapes
+        ('["' + '","'.join(terms) + '"]',),  # terms contain no character that JSON escapes
     ).fetchall()
     rows.sort(key=lambda row: (-terms[row[2]], row[1], row[0]))
     rare: list[tuple[int, float]] = []
@@ -128,7 +124,7 @@ def _matches(
     also: Sequence[int],
     files: Collection[int],
 ) -> dict[int, tuple[float, float]]:
-    """The best items by their rare terms, and `also`: scores, and the weight of what they have."""
+    """The best items by their rare terms, and `also`: scores, and the weight of their terms."""
     k = K1 * SCALE
     file_groups = groups(connection)
     scores: dict[int, float] = {}
@@ -161,9 +157,9 @@ def _matches(
 
 
 def _best(connection: sqlite3.Connection, scores: Mapping[int, float]) -> list[int]:
-    """The `_CANDIDATES` items with the highest scores; of equal ones the first by path and line.
+    """The `_CANDIDATES` items with the highest scores; ties by path and line.
 
-    Ids follow the order in which files came into the index, so they must not decide.
+    Ids depend on the order of indexing, so they must not decide.
     """
     ordered = sorted(scores.values(), reverse=True)[:_CANDIDATES]
     least = ordered[-1] if ordered else 0.0
@@ -182,7 +178,7 @@ def _best(connection: sqlite3.Connection, scores: Mapping[int, float]) -> list[i
 
 
 def _best_of_files(scores: Mapping[int, float], files: Collection[int]) -> list[int]:
-    """The items of each file with the highest scores; of equal ones the first in the file."""
+    """The items of each file with the highest scores; ties by position in the file."""
     by_file: dict[int, list[tuple[float, int]]] = {file_id: [] for file_id in files}
     for item in [item for item in scores if item >> PLACE_BITS in by_file] if files else ():
         by_file[item >> PLACE_BITS].append((-scores[item], item))
@@ -192,11 +188,11 @@ def _best_of_files(scores: Mapping[int, float], files: Collection[int]) -> list[
 FILE_K1 = 1.2
 
 _BEST_FILES = 50
-"""Files of an answer, before priors."""
+"""Files of an answer before their weights are applied."""
 
 
 def best_files(connection: sqlite3.Connection, terms: Mapping[str, float]) -> dict[int, float]:
-    """The `_BEST_FILES` files with the highest scores, by id; of equal ones the first by path."""
+    """The `_BEST_FILES` files with the highest scores, by id; ties by path."""
     scores = _file_scores(connection, terms)
     least = min(nlargest(_BEST_FILES, scores.values()), default=0.0)
     best = {file_id: score for file_id, score in scores.items() if score > least}
@@ -213,7 +209,7 @@ def _file_scores(connection: sqlite3.Connection, terms: Mapping[str, float]) -> 
     rows = connection.execute(
         "SELECT id, term FROM terms WHERE documents > 0"
         " AND term IN (SELECT value FROM json_each(?)) ORDER BY documents, term",
-        ('["' + '","'.join(terms) + '"]',),  # terms hold nothing that JSON escapes
+        ('["' + '","'.join(terms) + '"]',),  # terms contain no character that JSON escapes
     ).fetchall()
     rows = sorted(rows, key=lambda row: -terms[row[1]])[:_MAX_TERMS]
     k = FILE_K1 * SCALE

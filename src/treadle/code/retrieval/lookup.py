@@ -1,4 +1,4 @@
-"""Looks up items by name, and lists the most similar names and paths where there is no match."""
+"""Finds items by name, and the most similar names and paths where there is no match."""
 
 import os
 import re
@@ -13,9 +13,10 @@ from treadle.code.retrieval.hits import is_test
 
 
 def nearest_paths(name: str, paths: Iterable[str], limit: int) -> tuple[str, ...]:
-    """At most `limit` of `paths`, most alike first, none that has hardly anything in common.
+    """At most `limit` of `paths`, most similar first.
 
-    Likeness (Dice) of the file names counts twice that of the whole paths; linear in the paths.
+    The similarity (Dice, trigrams) of the file names counts twice that of the whole paths. Paths
+    with hardly any similarity are left out. The time is linear in the number of paths.
     """
     wanted_path = _trigrams(name.lower())
     wanted_name = _trigrams(name.rpartition("/")[2].lower())
@@ -49,8 +50,8 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is looked for: the parts of a name, and what the item has to fit."""
+class NamePattern:
+    """The parts of a name, and the file and kind that an item must have."""
 
     parts: Sequence[str]
     file: str | None
@@ -60,13 +61,13 @@ class Wanted:
 def lookup(
     connection: sqlite3.Connection, name: str, *, file: str | None, kind: str | None, limit: int
 ) -> tuple[list[FoundItem], int]:
-    """The items that `name` may mean, best first, and how many there are.
+    """The items that `name` may mean, best first, and their number.
 
-    The end of the canonical path has to match, or all of it. The order: same letters before other
-    case, the whole path before its end, definitions before members, code before tests.
+    The name must equal the canonical path or its end. The order: same case before another case, the
+    whole path before its end, definitions before members, code before tests.
     """
     stripped = name.strip().strip("`'\"").removesuffix("()")
-    wanted = Wanted([part for part in _SEPARATORS.split(stripped) if part], file, kind)
+    wanted = NamePattern([part for part in _SEPARATORS.split(stripped) if part], file, kind)
     if not wanted.parts:
         return [], 0
     names = dict.fromkeys([wanted.parts[-1], stripped])
@@ -102,7 +103,7 @@ _WEIGHT: dict[str, int] = {
 
 
 def _modules(connection: sqlite3.Connection, path: str) -> list[Any]:
-    """Files whose own canonical path is asked for, when that is not their name."""
+    """Files whose canonical path is `path` while their name is a generic one."""
     return connection.execute(
         f"SELECT {_COLUMNS} FROM items AS i JOIN files AS f ON f.id = i.file_id"  # noqa: S608
         " WHERE i.name IN ('__init__', 'mod', 'lib', 'main', 'index') AND i.canonical_path = ?",
@@ -116,7 +117,7 @@ def _found(row: tuple[Any, ...]) -> FoundItem:
 
 
 class Named(Protocol):
-    """What has a name and a canonical path."""
+    """An object with a name and a canonical path."""
 
     @property
     def name(self) -> str: ...
@@ -129,33 +130,33 @@ N = TypeVar("N", bound=Named)
 
 
 def meant(name: str, items: Iterable[N], *, any_case: bool = False) -> list[N]:
-    """Those of `items` that `name` means, in order: by the whole canonical path, or else its end.
+    """The items that `name` means: by the whole canonical path, or else by its end.
 
-    With `any_case` those with other capitals, where none has the same.
+    With `any_case`, items in another case match if none has the same case.
     """
     stripped = name.strip().strip("`'\"").removesuffix("()")
     parts = [part for part in _SEPARATORS.split(stripped) if part]
     if not parts:
         return []
-    wanted = Wanted(parts, None, None)
+    wanted = NamePattern(parts, None, None)
     tiers = [(tier, item) for item in items if (tier := _tier(item, wanted, stripped)) is not None]
     best = min((tier for tier, _ in tiers), default=0)
     return [item for tier, item in tiers if tier == best and (any_case or tier < _OTHER_CASE)]
 
 
 _OTHER_CASE = 2
-"""The first tier of `_tier` that is by other capitals."""
+"""The first tier of `_tier` in another case."""
 
 
-def _fits(item: FoundItem, wanted: Wanted) -> bool:
+def _fits(item: FoundItem, wanted: NamePattern) -> bool:
     if wanted.kind is not None and item.kind != wanted.kind:
         return False
     file = wanted.file
     return file is None or item.file == file or item.file.endswith(f"/{file.lstrip('./')}")
 
 
-def _tier(item: Named, wanted: Wanted, whole: str) -> int | None:
-    """0: the whole path, 1: its end; 2 and 3 are the same with other capitals."""
+def _tier(item: Named, wanted: NamePattern, whole: str) -> int | None:
+    """0: the whole path, 1: its end; 2 and 3: the same in another case."""
     if item.canonical_path == whole:
         return 0
     path = [part for part in _SEPARATORS.split(item.canonical_path) if part]
@@ -175,9 +176,9 @@ def _tier(item: Named, wanted: Wanted, whole: str) -> int | None:
 def nearest_items(
     connection: sqlite3.Connection, name: str, *, file: str | None, kind: str | None, limit: int
 ) -> list[FoundItem]:
-    """The items whose names are most like `name`, for one that does not exist.
+    """The items with the names most similar to `name`.
 
-    Likeness is that of three-letter runs (Dice); the owner, where given, counts a little.
+    The similarity is that of trigrams (Dice); a matching owner adds a little.
     """
     parts = [part for part in _SEPARATORS.split(name.strip().lower()) if part]
     if not parts:
@@ -197,7 +198,7 @@ def nearest_items(
             (near,),
         ):
             item = _found(row)
-            if _fits(item, Wanted(parts, file, kind)):
+            if _fits(item, NamePattern(parts, file, kind)):
                 same_owner = bool(owner) and owner in item.canonical_path.lower()
                 score = likeness + (0.3 if same_owner else 0.0)
                 scored.append((-score, item.file, item.start_line, item))

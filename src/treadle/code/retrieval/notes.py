@@ -1,4 +1,4 @@
-"""What a search should say besides its hits: words that occur nowhere, files that were not read."""
+"""Notes of a search: words that occur nowhere, and files that could not be read."""
 
 import os
 import sqlite3
@@ -14,7 +14,7 @@ _LEAST_LETTERS = 3
 
 
 def notes(connection: sqlite3.Connection, query: str, files: Iterable[str]) -> tuple[str, ...]:
-    """Sentences for whoever reads the hits, which are in `files`."""
+    """Sentences for the reader of the hits, which are in `files`."""
     found: list[str] = []
     absent = _absent(connection, query)
     if absent:
@@ -28,7 +28,7 @@ def notes(connection: sqlite3.Connection, query: str, files: Iterable[str]) -> t
 
 
 def _absent(connection: sqlite3.Connection, query: str) -> list[str]:
-    """The words of a query of which the index has nothing."""
+    """The words of a query that are not in the index."""
     words = {
         word: terms_of_word(word)
         for word in dict.fromkeys(words_in(query))
@@ -37,14 +37,14 @@ def _absent(connection: sqlite3.Connection, query: str) -> list[str]:
     wanted = {terms[-1] for terms in words.values() if terms}
     rows = connection.execute(
         "SELECT term FROM terms WHERE documents > 0 AND term IN (SELECT value FROM json_each(?))",
-        ('["' + '","'.join(sorted(wanted)) + '"]',),  # terms hold nothing that JSON escapes
+        ('["' + '","'.join(sorted(wanted)) + '"]',),  # terms contain no character that JSON escapes
     )
     known = {row[0] for row in rows}
     return [word for word, terms in words.items() if terms and terms[-1] not in known][:_MOST_WORDS]
 
 
 def _failed(connection: sqlite3.Connection) -> list[str]:
-    """The files at which a parser failed: whatever is in them is not found."""
+    """The files at which a parser failed, so that nothing in them is found."""
     if connection.execute("SELECT 1 FROM failures LIMIT 1").fetchone() is None:
         return []
     rows = connection.execute(
@@ -67,7 +67,7 @@ def _skipped(connection: sqlite3.Connection) -> str:
 
 
 def _with_errors(connection: sqlite3.Connection, files: Iterable[str]) -> list[str]:
-    """The files with hits of which the grammar could not read all."""
+    """The files with hits that contain syntax errors."""
     listed = [os.fsencode(path) for path in dict.fromkeys(files)]
     places = ", ".join("?" * len(listed))
     rows = connection.execute(
@@ -82,5 +82,5 @@ def _with_errors(connection: sqlite3.Connection, files: Iterable[str]) -> list[s
 
 
 def _shown(path: bytes) -> str:
-    """A path on one line, whatever it holds."""
+    """A path on one line."""
     return in_line(path.decode("utf-8", "replace"))

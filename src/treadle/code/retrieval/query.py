@@ -1,9 +1,9 @@
-"""What a query asks for.
+"""Reads a query: its terms, its type, and the weights for its type.
 
-A sentence describes one function, as a doc comment does. A task describes a change, as the message
-of a commit or an issue does: its answer is several functions, mostly of few files. A topic is what
-a question or a name is about: its items are ranked like those of a sentence, its files by more than
-their best items. A typed phrase is between the two.
+A sentence describes one function, as a doc comment does. A task describes a change, as a commit
+message or an issue does; its answer is several functions, mostly in few files. A topic is the
+subject of a question, or a name: its items are ranked like those of a sentence, and its files by
+more than their best items. A typed phrase is between a sentence and a topic.
 """
 
 import re
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from treadle.code.retrieval.report import Frame
 
 MAX_CHARACTERS = 10_000
-"""Of a longer query only the head counts."""
+"""Characters of a query that are read."""
 
 
 class Worth(NamedTuple):
-    """What some items are worth before a word of them is read."""
+    """Weights of items by kind, before a word is compared."""
 
     text: float
-    """Documents, settings and lines outside of definitions."""
+    """The weight of documents, settings and lines outside of definitions."""
     test: float
-    """Test code where the query does not ask for tests."""
+    """The weight of test code if the query does not ask for tests."""
 
 
 SENTENCE = Worth(text=1.0, test=0.7)
@@ -33,31 +33,31 @@ TASK = Worth(text=0.4, test=0.3)
 
 
 class FileWeights(NamedTuple):
-    """What else counts in the view of files.
+    """Further weights for the ranking of files.
 
-    Chosen on 216 questions about 16 repositories (`bench.tasks.questions`). Sentences from doc
-    comments and tasks were not to lose.
+    They were chosen on 216 questions about 16 repositories (`bench.tasks.questions`), so that
+    sentences from doc comments and tasks do not lose.
     """
 
     next_items: int
-    """How many items after the best one add to the score of a file."""
+    """Number of items after the best one that add to the score of a file."""
     similarity: float
-    """What the similarity of all items of a file together adds to its score, at most."""
+    """The most that the similarity of all items of a file adds to its score."""
     mentioned: float
-    """What a name adds that the query mentions and that this file alone defines.
+    """Added for a name in the query that only this file defines.
 
-    In a sentence it is a type that the function uses: its files lost 0.012.
+    In a sentence such a name is a type that the function uses: its files lost 0.012.
     """
 
 
 SENTENCE_FILES = FileWeights(next_items=3, similarity=0.2, mentioned=0.0)
 PHRASE_FILES = FileWeights(next_items=3, similarity=0.4, mentioned=0.6)
-"""A typed phrase may describe one function. With the weights of a topic, 31 phrases about three
+"""A typed phrase may describe one function: with the weights of a topic, 31 phrases about three
 more repositories lost 0.053."""
 TOPIC_FILES = FileWeights(next_items=6, similarity=0.6, mentioned=0.6)
 
 _LONG = 25
-"""Words from which on a query is a task, since sentences of doc comments are shorter."""
+"""A query with more words is a task, since sentences of doc comments are shorter."""
 _WORD = re.compile(r"[\w'`.]+")
 _CHANGE = re.compile(
     r"\W*(?:[\w./&-]{1,40}(?: [\w./&-]{1,40})?(?::| -) ){0,2}"
@@ -74,15 +74,15 @@ _SCOPED = re.compile(
     r"|confusing)\b",
     re.IGNORECASE,
 )
-"""How messages of commits begin: with what they change, or with how the code should act."""
+"""Starts of commit messages: the part that changes, or how the code should behave."""
 _ONLY_CHANGE = re.compile(
     r"\W*(?:fix|refactor|improve|deprecat|re-?work|re-?write|simplif)", re.IGNORECASE
 )
-"""Verbs of changes that no function does. With another verb and a full stop a sentence describes a
-function.
+"""Verbs of changes that no function performs. A sentence with another verb and a full stop
+describes a function.
 
-Of the doc comments that begin with such a verb 88 in 100 end with a full stop, of the messages of
-commits 7 (900 sentences and 336 messages for tuning).
+Of the doc comments that begin with such a verb 88 in 100 end with a full stop, of the commit
+messages 7 (900 sentences and 336 messages for tuning).
 """
 _PROBLEM = re.compile(
     r"\b(?:instead of|should|bug|crash\w*|fail(?:s|ed|ing|ure)?|broken|regression|incorrect|wrong"
@@ -98,30 +98,30 @@ _WANTS_TESTS = re.compile(
 _TEST_TERMS = frozenset({"test", "spec", "fixtur"})
 _ASKS = re.compile(r"\?\s*$|^\W*(?:how|where|what|which|who|why|when)\b", re.IGNORECASE)
 _WRITTEN = re.compile(r"\W*[^\W\d_a-z]\S*\s+\S+\s+\S")
-"""How a written sentence begins: with a capital letter, and with more than two words."""
+"""The start of a written sentence: a capital letter, and more than two words."""
 
 
 class Question(NamedTuple):
-    """A query with its terms and what it asks for."""
+    """A query with its terms, its type and its weights."""
 
     text: str
     terms: Mapping[str, float]
     worth: Worth
     wants_tests: bool
     gist: str
-    """What vectors compare: the text without what says nothing about the code."""
+    """The text that vectors compare: the query without parts that say nothing about the code."""
     files: FileWeights = SENTENCE_FILES
     frames: "tuple[Frame, ...]" = ()
-    """The places in code that the text names."""
+    """The positions in code that the text names."""
 
     @property
     def is_task(self) -> bool:
-        """Whether it describes a change, whose answer the learnt curves rank."""
+        """Whether it describes a change; then the fitted curves rank the candidates."""
         return self.worth is TASK
 
     @classmethod
     def of(cls, query: str) -> Self:
-        """Read a query, of which only the first `MAX_CHARACTERS` count."""
+        """Read the first `MAX_CHARACTERS` of a query."""
         text = query[:MAX_CHARACTERS].strip()
         if _is_task(text):
             from treadle.code.retrieval.report import frames_in, read_report

@@ -15,19 +15,19 @@ from treadle.code.terms import query_terms
 
 
 class Zone(Enum):
-    """What a line of a report is."""
+    """The type of a line of a report."""
 
     TITLE = "title"
     PROSE = "prose"
     CODE = "code"
     LOG = "log"
-    """A line of a stack trace, or one that begins with a time or a level."""
+    """A line of a stack trace, or one that begins with a time or a log level."""
     ASIDE = "aside"
-    """A line of a template, a version, or a check box, which says nothing about the code."""
+    """A line of a template, a version, or a check box; it says nothing about the code."""
 
 
 WEIGHTS = {Zone.TITLE: 1.0, Zone.PROSE: 0.67, Zone.CODE: 0.67, Zone.LOG: 0.1}
-"""How much a word counts by the best zone that it is in."""
+"""The weight of a word by the best zone that contains it."""
 
 
 class Report(NamedTuple):
@@ -40,11 +40,11 @@ class Report(NamedTuple):
 
     @property
     def gist(self) -> str:
-        """What the report says in words of its author."""
+        """The text that the author wrote, without code and logs."""
         return f"{self.title}\n{self.prose}"
 
     def terms(self) -> dict[str, float]:
-        """The distinct terms, each with its weight, those of the title first."""
+        """The distinct terms with their weights, those of the title first."""
         found: dict[str, float] = {}
         for zone, text in zip(WEIGHTS, self, strict=True):
             for term, weight in query_terms(text).items():
@@ -53,7 +53,7 @@ class Report(NamedTuple):
 
 
 def read_report(text: str) -> Report:
-    """The zones of a text. All of a text of one line is its title."""
+    """Split a text into zones. A text of one line is a title."""
     lines: dict[Zone, list[str]] = {zone: [] for zone in Zone}
     for zone, line in _lines(text):
         lines[zone].append(line)
@@ -69,12 +69,12 @@ _HEADING = re.compile(r"(?:#{1,6}\s|\*\*|__|[-*+\d.]{1,3}\s)?\s*([^`]{1,60})")
 _MARKED_HEADING = re.compile(r"(?:(#{1,6})\s.*|\*\*[^*]+\*\*\s?:?)")
 
 _BOLD = 7
-"""The level of a line in bold letters, which is below all others."""
+"""The level of a bold line, which is below all headings."""
 
 _LONGEST_HEADING = 80
 
 _LONGEST_PLAIN = 40
-"""Characters of a heading without a mark."""
+"""Most characters of a heading without a mark."""
 
 _WORDS = re.compile(r"[^\W\d_]+")
 
@@ -86,7 +86,7 @@ _VERSION = re.compile(
 _MESSAGE = re.compile(
     r"(?:Caused by: |Uncaught |Fatal )?[\w.$]*(?:Error|Exception|error|panic)\b[\w.]*:\s"
 )
-"""The message of an error, which is in the code."""
+"""The message of an error, which is part of the code."""
 
 _TRACE = re.compile(
     r"(?:at [\w$.<>\[\] /@\\~-]+[(:]|File \"|#\d+\s|\.\.\. \d+ more|Caused by:"
@@ -128,7 +128,7 @@ _TEMPLATE = frozenset(
         "willing", "with", "work", "would", "you", "your",
     }
 )  # fmt: skip
-"""Words of the headings of templates. A heading with another word is one of the author."""
+"""Words in headings of templates. A heading with another word was written by the author."""
 
 _ENVIRONMENT = frozenset(
     {
@@ -136,11 +136,11 @@ _ENVIRONMENT = frozenset(
         "setup", "severity", "system", "version", "versions", "willing",
     }
 )  # fmt: skip
-"""Words of headings below which nothing is about the code."""
+"""Words of headings whose sections say nothing about the code."""
 
 
 def _lines(text: str) -> Iterator[tuple[Zone, str]]:
-    """The lines with their zones, without comments and addresses."""
+    """The lines with their zones, without HTML comments and addresses."""
     section, level = Zone.PROSE, 0
     fence = ""
     title = True
@@ -162,13 +162,13 @@ def _lines(text: str) -> Iterator[tuple[Zone, str]]:
 
 
 def _level(line: str) -> int:
-    """The level of a heading: the number of its marks, or `_BOLD`; 0 for any other line."""
+    """The level of a heading: the number of its marks, or `_BOLD`; 0 for other lines."""
     match = _MARKED_HEADING.fullmatch(line)
     return len(match[1] or "#" * _BOLD) if match else 0
 
 
 def _zone(line: str, section: Zone, *, fenced: bool) -> Zone:
-    words = " ".join(line.split())  # in runs of blanks, patterns try each way to divide them
+    words = " ".join(line.split())  # patterns would try every split of a run of blanks
     if _MESSAGE.match(words):
         return Zone.PROSE
     if _TRACE.match(words) or _LOGGED.match(words):
@@ -179,12 +179,12 @@ def _zone(line: str, section: Zone, *, fenced: bool) -> Zone:
 
 
 def _is_version(line: str, *, fenced: bool) -> bool:
-    """Whether a line says which version of something is used; code may assign a fraction."""
+    """Whether a line states the version of a dependency; code may assign a fraction."""
     return bool(_VERSION.fullmatch(line)) and (not fenced or line.count(".") > 1)
 
 
 def _template_heading(line: str) -> set[str]:
-    """The words of a heading of a template; none of any other line."""
+    """The words of a template heading; empty for other lines."""
     marked = line.startswith(("#", "**")) or line.endswith((":", "?", "**"))
     if len(line) > (_LONGEST_HEADING if marked else _LONGEST_PLAIN):
         return set()
@@ -195,13 +195,13 @@ def _template_heading(line: str) -> set[str]:
 
 
 def without_form(text: str) -> str:
-    """`text` without what its form says: HTML comments and check boxes."""
+    """`text` without HTML comments and check boxes."""
     lines = without_comments(text).split("\n")
     return "\n".join(line for line in lines if not _CHECK_BOX.match(line.strip()))
 
 
 def without_comments(text: str) -> str:
-    """`text` without HTML comments; one without an end hides nothing."""
+    """`text` without HTML comments; an unclosed comment hides nothing."""
     kept: list[str] = []
     at = 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start)) >= 0:
@@ -213,7 +213,7 @@ def without_comments(text: str) -> str:
 _MOST_FRAMES = 60
 
 _LONGEST = 200
-"""Characters of a path; longer runs are data."""
+"""Most characters of a path; longer runs are data."""
 
 _RUN = re.compile(r"[\w~.@+$\\/:-]+")
 
@@ -232,7 +232,7 @@ _CAUSE = re.compile(r"^[ \t>|]{0,20}Caused by:", re.MULTILINE)
 
 
 class Frame(NamedTuple):
-    """A place in a file: a call of a stack trace, or a path that the text names."""
+    """A position in a file: a call of a stack trace, or a path in the text."""
 
     path: str
     line: int | None
@@ -240,11 +240,11 @@ class Frame(NamedTuple):
     is_call: bool
     """Whether it is a call of a stack trace."""
     is_python: bool = False
-    """Whether the deepest call is the last of its trace."""
+    """Whether it is from a Python traceback, in which the deepest call is last."""
 
 
 def frames_in(text: str) -> tuple[Frame, ...]:
-    """The places that a text names, of a stack trace the deepest call first."""
+    """The positions that a text names; the deepest call of a stack trace comes first."""
     causes = reversed(_CAUSE.split(without_form(text)))
     frames = list(islice(chain.from_iterable(map(_frames, causes)), _MOST_FRAMES))
     python = [frame for frame in reversed(frames) if frame.is_python]
@@ -268,9 +268,9 @@ def _frames(text: str) -> Iterator[Frame]:
 
 
 def _frame(run: str, after: str, caller: str) -> Frame | None:
-    """The place that a run of characters without blanks names.
+    """The position that a run of characters without blanks names.
 
-    `caller` is what is in front of it and a bracket: `pkg.Class.method(Class.java:12)`.
+    `caller` is the text before an opening bracket: `pkg.Class.method(Class.java:12)`.
     """
     if run[1:3] in (":\\", ":/"):
         run = run[2:]
@@ -295,7 +295,7 @@ def _frame(run: str, after: str, caller: str) -> Frame | None:
 
 
 def _is_code(name: str) -> bool:
-    from treadle.code.languages import Language, language_of  # not needed by most
+    from treadle.code.languages import Language, language_of  # not needed by most reports
 
     language = language_of(name)
     return isinstance(language, Language) and language.name not in TEXT_LANGUAGES

@@ -15,41 +15,48 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from treadle.code.history.file_history import Past
+from treadle.code.history.file_history import FilePast
 from treadle.code.history.tables import WINDOW
 from treadle.code.model import Kind
-from treadle.code.retrieval.hits import Alike, Found, Hit, Similarities, WholeFile, is_test
+from treadle.code.retrieval.hits import (
+    Candidates,
+    Hit,
+    Similarities,
+    VectorScores,
+    WholeFile,
+    is_test,
+)
 from treadle.code.retrieval.query import Question
 from treadle.code.terms import terms_of_word
 
 CURVES_FILE = Path(__file__).with_name("curves.json")
 
 Columns = Mapping[str, Sequence[float]]
-"""By the name of a signal, a figure for each candidate."""
+"""The values of each signal by its name, one for each candidate."""
 
 
 class Curve(NamedTuple):
-    """A step function: `values[n]` is its value where n of the rising `steps` are smaller."""
+    """A step function: its value is `values[n]` where n of the rising `steps` are smaller."""
 
     steps: tuple[float, ...]
     values: tuple[float, ...]
 
 
 class Curves(NamedTuple):
-    """The curves of one kind of candidates, by the name of the signal."""
+    """The curves of one kind of candidate, by the name of the signal."""
 
     by_signal: Mapping[str, Curve]
 
     @classmethod
     def read(cls, text: str) -> Mapping[str, Self]:
-        """The curves of files and of items, by `files` and `items`."""
+        """The curves of files and of items, by the keys `files` and `items`."""
         return {
             kind: cls({name: Curve(*map(tuple, curve)) for name, curve in curves.items()})
             for kind, curves in json.loads(text).items()
         }
 
     def scores(self, columns: Columns, count: int) -> list[float]:
-        """A score for each of `count` candidates, which only their order gives a meaning."""
+        """A score for each of `count` candidates; only their order has a meaning."""
         totals = [0.0] * count
         for name, (steps, values) in self.by_signal.items():
             totals = [
@@ -60,68 +67,68 @@ class Curves(NamedTuple):
 
 
 @cache
-def shipped() -> Mapping[str, Curves]:
-    """The curves that Treadle ships: of `files` and of `items`."""
+def shipped_curves() -> Mapping[str, Curves]:
+    """The curves that ship with Treadle, of `files` and of `items`."""
     return Curves.read(CURVES_FILE.read_text("utf-8"))
 
 
 _KINDS = {kind.value: float(place) for place, kind in enumerate(Kind)}
 
 _FRAMED, _FRAMED_FILE = 2.2, 3.6
-"""What a place that the query names adds to its item, and to its file, at most."""
+"""The most that a position in the query adds to its item, and to its file."""
 
 _SPREAD = 7.0
-"""How far behind the best score a share is 0.
+"""Distance behind the best score at which a share becomes 0.
 
-A difference of 1 between scores means e times the odds. With the steepness of 7 of
-`treadle.code.context.selection` a context orders items by just that.
+A difference of 1 between scores multiplies the odds by e. With the steepness of 7 in
+`treadle.code.context.selection`, a context orders items by exactly that.
 """
 
-_NO_PAST = Past(0, WINDOW, 0.0, 0.0)
+_NO_PAST = FilePast(0, WINDOW, 0.0, 0.0)
 
 _NEXT_ITEMS = 3
 
 _SIMILARITY = 0.6
-"""The part of `both` that is similarity."""
+"""The weight of similarity in `both`."""
 
 
-def learnt_files(found: Found, alike: Alike) -> dict[int, float]:
-    """The scores of `found.files` by their ids: shares of the best one, and what places add."""
-    scores = _file_scores(found, alike)
+def score_files(found: Candidates, vector_scores: VectorScores) -> dict[int, float]:
+    """The scores of the candidate files by id: shares of the best one, plus named positions."""
+    scores = _file_scores(found, vector_scores)
     most = max(scores, default=0.0)
-    framed, question = found.framed.files, found.question
+    positions, question = found.positions.files, found.question
     return {
-        file.id: (_share(score, most) + _FRAMED_FILE * framed.get(file.id, 0.0))
+        file.id: (_share(score, most) + _FRAMED_FILE * positions.get(file.id, 0.0))
         * (question.worth.test if _is_unwanted(file, question) else 1.0)
         for file, score in zip(found.files, scores, strict=True)
     }
 
 
-def learnt_items(found: Found, alike: Alike) -> list[float]:
-    """The scores of `found.hits`: shares of the best one, and what places that are named add."""
-    columns = item_columns(found, alike, _file_scores(found, alike))
-    scores = shipped()["items"].scores(columns, len(found.hits))
+def score_items(found: Candidates, vector_scores: VectorScores) -> list[float]:
+    """The scores of the hits: shares of the best one, plus named positions."""
+    columns = item_columns(found, vector_scores, _file_scores(found, vector_scores))
+    scores = shipped_curves()["items"].scores(columns, len(found.hits))
     most = max(scores, default=0.0)
-    framed, question = found.framed.items, found.question
+    positions, question = found.positions.items, found.question
     return [
-        (_share(score, most) + _FRAMED * framed.get(hit.item_id, 0.0))
+        (_share(score, most) + _FRAMED * positions.get(hit.item_id, 0.0))
         * (question.worth.test if hit.is_test and not question.wants_tests else 1.0)
         for hit, score in zip(found.hits, scores, strict=True)
     ]
 
 
 def _share(score: float, most: float) -> float:
-    """A score as a share of the best one: scores of curves are sums, which may be below zero."""
+    """A score as a share of the best one; scores of curves are sums, which may be negative."""
     return max(0.0, 1.0 + (score - most) / _SPREAD)
 
 
-def _file_scores(found: Found, alike: Alike) -> list[float]:
-    return shipped()["files"].scores(file_columns(found, alike), len(found.files))
+def _file_scores(found: Candidates, vector_scores: VectorScores) -> list[float]:
+    return shipped_curves()["files"].scores(file_columns(found, vector_scores), len(found.files))
 
 
-def file_columns(found: Found, alike: Alike) -> dict[str, list[float]]:
-    """The signals of `found.files`, in their order."""
-    files, question, own = found.files, found.question, alike.own or {}
+def file_columns(found: Candidates, vector_scores: VectorScores) -> dict[str, list[float]]:
+    """The signals of the candidate files, in their order."""
+    files, question, own = found.files, found.question, vector_scores.own or {}
     both = _both(found.hits, own)
     similar = [own.get(hit.item_id, 0.0) * hit.worth for hit in found.hits]
     columns: dict[str, list[float]] = {"whole": _shares([file.score for file in files])}
@@ -136,7 +143,7 @@ def file_columns(found: Found, alike: Alike) -> dict[str, list[float]]:
         columns[name], columns[f"more_{name}"] = _shares(best), _shares(following)
     coverage = [hit.coverage for hit in found.hits]
     columns["coverage"] = [max((coverage[at] for at in of_file), default=0.0) for of_file in places]
-    whole_similar = alike.files or {}
+    whole_similar = vector_scores.files or {}
     columns["whole_similarity"] = _shares([whole_similar.get(file.id, 0.0) for file in files])
     said = _Said(question.terms)
     paths = [_path_shares(file.path, said) for file in files]
@@ -151,12 +158,12 @@ def file_columns(found: Found, alike: Alike) -> dict[str, list[float]]:
 
 
 def _is_unwanted(file: WholeFile, question: Question) -> bool:
-    """Whether a file has tests, and the question does not ask for them."""
+    """Whether a file has tests and the query does not ask for them."""
     return not question.wants_tests and is_test(file.path)
 
 
-def _past_columns(found: Found) -> dict[str, list[float]]:
-    """What the git history says of the files."""
+def _past_columns(found: Candidates) -> dict[str, list[float]]:
+    """The signals of the git history."""
     known = found.past or {}
     past = [known.get(file.id, _NO_PAST) for file in found.files]
     return {
@@ -168,16 +175,16 @@ def _past_columns(found: Found) -> dict[str, list[float]]:
 
 
 def item_columns(
-    found: Found, alike: Alike, file_scores: Sequence[float]
+    found: Candidates, vector_scores: VectorScores, file_scores: Sequence[float]
 ) -> dict[str, list[float]]:
-    """The signals of `found.hits`, in their order; `file_scores` are those of `found.files`."""
+    """The signals of the hits, in their order; `file_scores` are those of the files."""
     hits = found.hits
-    both = _both(hits, alike.own or {})
+    both = _both(hits, vector_scores.own or {})
     whole = dict(
         zip([file.id for file in found.files], _shares([f.score for f in found.files]), strict=True)
     )
     sizes = {file.id: log1p(file.items) for file in found.files}
-    of_files = behind_best(file_scores)
+    of_files = distance_behind_best(file_scores)
     place = {file.id: at for at, file in enumerate(found.files)}
     unwanted = not found.question.wants_tests
     return {
@@ -197,8 +204,8 @@ def item_columns(
     }
 
 
-def behind_best(scores: Sequence[float]) -> dict[str, list[float]]:
-    """How far each file is behind the best one, by its score and by its rank."""
+def distance_behind_best(scores: Sequence[float]) -> dict[str, list[float]]:
+    """The distance of each file behind the best one, in score and in rank."""
     most = max(scores, default=0.0)
     ranks = [0.0] * len(scores)
     for rank, at in enumerate(sorted(range(len(scores)), key=lambda at: -scores[at])):
@@ -223,7 +230,7 @@ def _shares(scores: Sequence[float]) -> list[float]:
 def _best_of_each(
     places: Iterable[Sequence[int]], scores: Sequence[float]
 ) -> tuple[list[float], list[float]]:
-    """The best score of each file, and the sum of the next ones, by the places of its items."""
+    """The best score of each file, and the sum of the next ones; `places` are its items."""
     best: list[float] = []
     following: list[float] = []
     for of_file in places:
@@ -238,7 +245,7 @@ def _best_of_each(
 
 
 def _ranks_in_file(hits: Sequence[Hit], scores: Sequence[float]) -> list[float]:
-    """How many items of its file are better, for each."""
+    """For each item, how many items of its file have a better score."""
     places = [0.0] * len(hits)
     seen: dict[int, int] = defaultdict(int)
     for at, _ in sorted(enumerate(scores), key=itemgetter(1), reverse=True):
@@ -248,7 +255,7 @@ def _ranks_in_file(hits: Sequence[Hit], scores: Sequence[float]) -> list[float]:
 
 
 def _path_shares(path: str, said: "_Said") -> tuple[float, float, float]:
-    """How much of a file's name the query says, of its folder's, and of how many folders half."""
+    """The shares of the file name and of its folder in the query, and how many folders match."""
     *folders, name = path.split("/")
     shares = [said[folder] for folder in folders]
     return (
@@ -259,7 +266,7 @@ def _path_shares(path: str, said: "_Said") -> tuple[float, float, float]:
 
 
 class _Said(dict[str, float]):
-    """How much of a name the query says, for each name that was looked up so far."""
+    """A cache of the share of a name's terms that the query contains."""
 
     def __init__(self, wanted: Mapping[str, float]) -> None:
         super().__init__()

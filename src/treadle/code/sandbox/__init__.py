@@ -1,1 +1,1 @@
-"""Processes without rights, in which foreign text is parsed."""
+"""Confined processes that parse foreign text."""

@@ -1,9 +1,9 @@
-"""Takes rights away from this process before it parses foreign text.
+"""Removes the rights of this process before it parses foreign text.
 
-A parser written in C can have a fault by which a file runs code of its own. After `confine` that
-code can neither write files nor read more than installed software and the named folders
-(Landlock), and it can start no program, process or connection (seccomp). Each is used as far as
-the kernel has it; where it has none, nothing changes. Neither can be taken back.
+A fault of a parser written in C can let a file run code of its own. After `confine` that code
+cannot write files, and can read only installed software and the named folders (Landlock). It cannot
+start a program, process or connection (seccomp). Each is applied as far as the kernel supports it.
+Both are permanent.
 
 Sources: https://docs.kernel.org/userspace-api/landlock.html,
 https://docs.kernel.org/userspace-api/seccomp_filter.html.
@@ -31,26 +31,26 @@ _ALL_SCOPES = 0b11
 _NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 38, 22, 2
 _X86_64 = 0xC000003E
 _X32 = 0x4000_0000
-"""From here on, calls of x86-64 have other numbers for the same."""
+"""Calls of x86-64 from here on are duplicates with other numbers."""
 _REFUSED = {
     "socket": 41, "fork": 57, "vfork": 58, "execve": 59, "execveat": 322, "io_uring_setup": 425
 }  # fmt: skip
 _CLONE, _CLONE3 = 56, 435
 _NEW_THREAD = 0x10000
-"""The flag of `clone` for a thread, which libraries may start, in place of a process."""
+"""The flag of `clone` for a thread; libraries may start threads, but no processes."""
 _SYSTEM_FOLDERS = (
     "/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store",
     "/home/linuxbrew/.linuxbrew",
 )  # fmt: skip
-"""Where systems keep the shared libraries that Python and its packages load."""
+"""Folders of the shared libraries that Python and its packages load."""
 
 _applied: list[str] = []
 
 
 def confine(folders: Iterable[str]) -> None:
-    """Leave this thread, which is the only one, no more rights than parsing needs.
+    """Reduce the rights of this thread, which must be the only one, to those of a parser.
 
-    It may read below `folders`. What it has open stays open.
+    It may read below `folders`. Open files stay open.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -65,12 +65,12 @@ def confine(folders: Iterable[str]) -> None:
 
 
 def means() -> tuple[str, ...]:
-    """The means by which this process is confined."""
+    """The mechanisms that confine this process."""
     return tuple(_applied)
 
 
 def _restrict_files(folders: Iterable[str]) -> bool:
-    """Landlock: false if the installed software could not be read any more."""
+    """Apply Landlock; false if the installed software would become unreadable."""
     if not _self_contained():
         return False
     version = _call("syscall", _CREATE_RULESET, None, 0, _ASK_VERSION)
@@ -92,7 +92,7 @@ def _allow_reading(rules: int, path: str) -> None:
     try:
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
-        return  # such a path of imports need not exist
+        return  # a path of imports may not exist
     try:
         rights = _READ_FILE | (_READ_DIR if Path(path).is_dir() else 0)
         _call("syscall", _ADD_RULE, rules, _PATH_BENEATH, pack("=Qi", rights, opened), 0)
@@ -111,7 +111,7 @@ def _software() -> set[str]:
 
 
 def _self_contained() -> bool:
-    """Whether packages are where they are imported from, and not links into another folder."""
+    """Whether packages are at the paths of their imports, and not links to another folder."""
     from importlib.util import find_spec
 
     found = find_spec("tree_sitter")
@@ -122,7 +122,7 @@ def _self_contained() -> bool:
 
 
 def _refuse_calls() -> bool:
-    """Seccomp: false on processors other than x86-64, whose numbers of calls are not known here."""
+    """Apply seccomp; false on processors other than x86-64, whose call numbers are unknown here."""
     if os.uname().machine != "x86_64" or sys.maxsize < 2**32:
         return False
     import ctypes
@@ -135,9 +135,9 @@ def _refuse_calls() -> bool:
 
 
 def _instructions() -> Iterator[bytes]:
-    """The filter in classic BPF: what starts a program, process or connection fails.
+    """The filter in classic BPF: calls that start a program, process or connection fail.
 
-    `clone3` is reported as missing, since a filter cannot see its flags: the C library then takes
+    `clone3` is reported as missing, since a filter cannot see its flags; the C library then uses
     `clone`.
     """
     load, equal, at_least, has_bit, result = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -165,7 +165,7 @@ def _instructions() -> Iterator[bytes]:
 
 def _call(function: str, *arguments: int | bytes | None) -> int:
     """The result of a function of the C library that sets errno. Raises OSError."""
-    import ctypes  # takes milliseconds, which only a process that parses spends
+    import ctypes  # takes milliseconds, which only a parsing process needs
 
     called = ctypes.CDLL(None, use_errno=True)[function]
     result = int(

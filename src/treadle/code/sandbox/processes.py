@@ -1,6 +1,6 @@
-"""Starts the processes that `workers` talks with: by fork where that is safe, else a new Python.
+"""Starts worker processes: by fork where that is safe, or else as a new Python.
 
-A fork takes 5 ms, a new Python 100 ms, which a search after one change would have to wait for.
+A fork takes 5 ms. A new Python takes 100 ms, for which a search after one change would wait.
 """
 
 import gc
@@ -26,18 +26,18 @@ class Process:
         self._status: int | None = None
 
     def ended(self) -> bool:
-        """Whether it ended; does not wait."""
+        """Whether it has ended; does not wait."""
         if self._status is None:
             self._reap(os.WNOHANG)
         return self._status is not None
 
     def kill(self) -> None:
-        """End it now."""
+        """End the process now."""
         if not self.ended():
             os.kill(self._pid, signal.SIGKILL)
 
     def wait(self) -> int:
-        """Wait for its end: its exit status, or the number of a signal below zero."""
+        """Wait for its end; returns the exit status, or the negative number of a signal."""
         if self._status is None:
             self._reap(0)
         return self._status or 0
@@ -45,7 +45,7 @@ class Process:
     def _reap(self, options: int) -> None:
         try:
             pid, status = os.waitpid(self._pid, options)
-        except ChildProcessError:  # reaped by another part of the program
+        except ChildProcessError:  # another part of the program has reaped it
             self._status = 0
         else:
             if pid:
@@ -71,7 +71,7 @@ def start(serve: Serve) -> Process:
 
 
 def _alone() -> bool:
-    """Whether this process has one thread: only then a copy of it is sure to hold no lock."""
+    """Whether this process has one thread: only then a copy of it cannot hold a lock."""
     try:
         return len(list(Path("/proc/self/task").iterdir())) == 1
     except OSError:
@@ -87,7 +87,7 @@ def _forked(serve: Serve) -> Process:
         os.close(writing)
         return Process(pid, os.fdopen(requests, "wb"), os.fdopen(results, "rb"))
     try:
-        gc.freeze()  # no file of the parent is collected, whose number another one may have
+        gc.freeze()  # do not collect files of the parent, whose numbers other files may have by now
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):  # nobody waits for this process to close them
             os.dup2(nothing, stream)
@@ -98,10 +98,10 @@ def _forked(serve: Serve) -> Process:
 
 
 def _close_all_but(*kept: int) -> None:
-    """Close the parent's databases and connections, which a parser has no use for."""
+    """Close the databases and connections of the parent, which a parser does not need."""
     for number in [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]:
         if number > 2 and number not in kept:
-            with suppress(OSError):  # that of the listing itself
+            with suppress(OSError):  # the listing has closed its own
                 os.close(number)
 
 
@@ -117,6 +117,6 @@ def _started() -> Process:
             env={
                 "OPENBLAS_NUM_THREADS": "1",
                 **os.environ,
-            },  # numpy would start threads for nothing
+            },  # numpy would start threads without need
         )
     )

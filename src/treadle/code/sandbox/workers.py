@@ -1,8 +1,8 @@
-"""Runs functions on foreign text in processes of their own, with limits of time and memory.
+"""Runs functions on foreign text in separate processes, with limits of time and memory.
 
 A parser written in C can crash on a small file, or ask for gigabytes. Here that costs one process
-and one answer. Not `multiprocessing`: its workers import the main module of the program that uses
-the index, which may start all over again.
+and one answer. `multiprocessing` is not used: its workers import the main module of the program
+that uses the index, which may run the program again.
 """
 
 import atexit
@@ -32,43 +32,44 @@ C = TypeVar("C", bound=tuple[object, ...])
 Calls = Sequence[tuple[object, ...]]
 Folders = frozenset[str]
 Prepare = Callable[[C], tuple[tuple[object, ...], Folders]]
-"""Makes the arguments of a function from a call, and names the folders that it reads."""
+"""Prepares the arguments of a function from a call, and returns the folders that it reads."""
 
 CPU_SECONDS = 20.0
-"""Processor time of one call. A parse may take three (`limits.PARSE_SECONDS`); its queries, which
-nothing else can stop, take less than that on real files of 2 MB."""
+"""Processor time of one call. A parse may take three seconds (`limits.PARSE_SECONDS`). Its queries,
+which nothing else can stop, take less than that on real files of 2 MB."""
 SHARED_CPU_SECONDS = 8.0
-"""The same for a call of `call_apart`, which an edit waits for: two parses and some queries."""
+"""Processor time of a call of `call_apart`, for which an edit waits: two parses and some
+queries."""
 _SHARED_WORKERS = 3
-"""Processes for calls that come at the same time. A hostile file keeps one busy for its limit of
-processor time, which is minutes on a busy machine. The others answer meanwhile."""
+"""Processes for concurrent calls. A hostile file occupies one until its limit of processor time,
+which may be minutes on a busy machine. The others continue meanwhile."""
 MEMORY_BYTES = 1_500_000_000
-"""Address space of a worker. It needs 400 MB with numpy and the own embedding loaded; a file of
-2 MB takes up to 300 MB more."""
+"""Address space of a worker. It needs 400 MB with numpy and the embedding loaded; a file of 2 MB
+takes up to 300 MB more."""
 IDLE_SECONDS = 600.0
-"""A worker that nobody asks for so long ends itself."""
+"""A worker without calls for so long ends."""
 _MAX_WORKERS = 8
 _AHEAD = 8
-"""Tasks for each worker whose results may wait: as long as a transaction of the writer takes."""
+"""Tasks per worker whose results may wait during a transaction of the writer."""
 _OUT_OF_MEMORY = 77
-"""Exit status of a worker that reached `MEMORY_BYTES`: it would refuse all later calls as well."""
+"""Exit status of a worker that reached `MEMORY_BYTES`; it could not answer later calls either."""
 _MAX_STARTS = 3
 """Starts without an answer after which a worker counts as unable to run."""
 
 
 class Answer(NamedTuple):
-    """The value of one call, or why it has none."""
+    """The value of one call, or the reason why it has none."""
 
     value: Any = None
     failure: str = ""
 
 
 class CallFailedError(Exception):
-    """A call had no result: its process crashed or went over a limit, or the function raised."""
+    """A call has no result: its process crashed or exceeded a limit, or the function raised."""
 
 
 class _Prepared(NamedTuple):
-    """Calls as a worker is given them, with the folders that they read."""
+    """Calls for a worker, with the folders that they read."""
 
     calls: Calls
     folders: Folders
@@ -82,7 +83,7 @@ class _Prepared(NamedTuple):
 
 
 class Worker:
-    """One process, started at the first call, and again after it crashed. For one thread."""
+    """One process, started at the first call and again after a crash. For one thread."""
 
     def __init__(self) -> None:
         self._process: Process | None = None
@@ -97,12 +98,12 @@ class Worker:
         *,
         seconds: float | None = None,
     ) -> Iterator[Answer]:
-        """An answer for each call, in order. The calls may read files below `folders` alone.
+        """The answer of each call, in order. The calls may read only files below `folders`.
 
         Each may take `seconds` of processor time, `CPU_SECONDS` by default.
 
-        A call at which the process ends is made again in a new process, so that only a call that
-        ends a process by itself fails. Raises `OSError` if no process can be started.
+        A call whose process ends is repeated in a new process, so that only a call that ends a
+        process by itself fails. Raises `OSError` if no process can be started.
         """
         seconds = CPU_SECONDS if seconds is None else seconds
         waiting = deque(calls)
@@ -130,7 +131,7 @@ class Worker:
                     elif starts >= _MAX_STARTS:
                         raise OSError(0, "the worker process ends without an answer") from None
         finally:
-            if waiting:  # its answers would be taken for those of the next calls
+            if waiting:  # the next calls would receive their answers
                 self.close()
 
     def close(self) -> None:
@@ -152,7 +153,7 @@ class Worker:
             self._process = process = _start()
             self._answered = 0
             try:
-                _receive(process)  # it greets
+                _receive(process)  # the greeting
             except (EOFError, pickle.UnpicklingError):
                 self._end()
                 raise OSError(0, "the worker process did not start") from None
@@ -160,7 +161,7 @@ class Worker:
         return self._process
 
     def _end(self) -> int:
-        """Wait for the process; its exit status, or the number of a signal below zero."""
+        """Wait for the process; returns its exit status, or the negative number of a signal."""
         process, self._process = self._process, None
         if process is None:
             return 0
@@ -171,7 +172,7 @@ class Worker:
 
 
 def _why(status: int, seconds: float) -> str:
-    """Why a process ended that was given so much time, empty if it did so by itself."""
+    """Why a process ended; empty if it ended by itself. `seconds` is its time limit."""
     if status == 0:
         return ""
     if status == _OUT_OF_MEMORY:
@@ -189,7 +190,7 @@ def _signal(name: str) -> int:
 
 
 class _SharedWorkers:
-    """Workers that any thread borrows. One that is returned first stays warm; others are ended."""
+    """Workers that any thread can borrow. The first returned one stays warm; others are ended."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -198,7 +199,7 @@ class _SharedWorkers:
 
     @contextmanager
     def borrowed(self) -> Iterator[Worker]:
-        """A worker for this thread; waits while all of them are in use."""
+        """A worker for this thread; it waits while all of them are in use."""
         with self._free:
             with self._lock:
                 worker, self._warm = self._warm or Worker(), None
@@ -212,7 +213,7 @@ class _SharedWorkers:
                     surplus.close()
 
     def close(self) -> None:
-        """End the warm one."""
+        """End the warm worker."""
         with self._lock:
             if self._warm is not None:
                 self._warm.close()
@@ -223,11 +224,11 @@ atexit.register(_shared.close)
 
 
 def call_apart(function: Callable[..., T], *arguments: object, folders: Folders = frozenset()) -> T:
-    """The result of a function of a module of ours, called in a shared worker process.
+    """The result of a function of this package, called in a shared worker process.
 
-    Arguments and result are plain values, named tuples of ours and enumerations. The function may
-    read below `folders`. Waits while all shared workers are in use. Raises `CallFailedError`;
-    `OSError` if there is no process.
+    Arguments and result are plain values, named tuples of this package and enumerations. The
+    function may read below `folders`. It waits while all shared workers are in use. Raises
+    `CallFailedError`, or `OSError` if there is no process.
     """
     with _shared.borrowed() as worker:
         (answer,) = worker.answers(function, [arguments], folders, seconds=SHARED_CPU_SECONDS)
@@ -240,9 +241,9 @@ def call_apart(function: Callable[..., T], *arguments: object, folders: Folders 
 def answers_of_one(
     function: Callable[..., object], tasks: deque[list[C]], prepare: Prepare[C]
 ) -> Iterator[tuple[list[C], list[Answer]]]:
-    """Take tasks off with the answers of a shared worker, which is warm for small changes.
+    """Yield tasks with the answers of a shared worker, which is warm for small changes.
 
-    `prepare` reads what a worker may not.
+    `prepare` reads files that a worker cannot read.
     """
     while tasks:
         prepared = _Prepared.of(tasks[0], prepare)
@@ -254,11 +255,11 @@ def answers_of_one(
 def answers_of_many(
     function: Callable[..., object], tasks: deque[list[C]], prepare: Prepare[C]
 ) -> Iterator[tuple[list[C], list[Answer]]]:
-    """Take tasks off as their answers are asked for, in order, with a worker for each processor.
+    """Yield tasks with their answers, in order, using a worker for each processor.
 
-    Threads prepare the calls and talk with the workers, so that these go on while the results are
-    written; they are at most `_AHEAD` tasks ahead, so that memory stays bounded. Raises `OSError`
-    like `Worker`; the tasks that are left have no answer yet.
+    Threads prepare the calls and talk to the workers, so that workers continue while results are
+    written. They are at most `_AHEAD` tasks ahead, so that memory stays bounded. Raises `OSError`
+    like `Worker`; the remaining tasks have no answer yet.
     """
     from concurrent.futures import ThreadPoolExecutor  # not needed for a small change
 
@@ -270,7 +271,7 @@ def answers_of_many(
 
     def answer(task: list[C]) -> list[Answer]:
         prepared = _Prepared.of(task, prepare)
-        worker = idle.get()  # there is one for each thread
+        worker = idle.get()  # there is a worker for each thread
         try:
             return list(worker.answers(function, *prepared))
         finally:
@@ -288,7 +289,7 @@ def answers_of_many(
         threads.shutdown(wait=False, cancel_futures=True)
         for worker in workers:
             worker.close()
-        threads.shutdown()  # nobody reads a pipe any more
+        threads.shutdown()  # nobody reads the pipes any more
 
 
 def _start() -> Process:
@@ -308,7 +309,7 @@ def _receive(process: Process) -> Answer:
 
 
 class _Values(pickle.Unpickler):
-    """Reads only values: a process that a file took over can name no function to call here."""
+    """Reads only values, so that a hijacked process cannot name a function to call here."""
 
     def find_class(self, module: str, name: str) -> Any:
         if module.startswith("treadle."):
@@ -319,7 +320,7 @@ class _Values(pickle.Unpickler):
 
 
 def _serve(requests: BinaryIO, results: BinaryIO) -> None:
-    gc.set_threshold(1_000_000)  # hardly anything here is part of a cycle
+    gc.set_threshold(1_000_000)  # few objects here are part of a cycle
     _take_signals()
     _limit("RLIMIT_AS", MEMORY_BYTES)
     _limit("RLIMIT_CORE", 0)
@@ -335,20 +336,20 @@ def _serve(requests: BinaryIO, results: BinaryIO) -> None:
             return
         module, name, folders, calls, seconds = asked
         function = getattr(import_module(module), name)
-        if not confined:  # what was imported so far could still leave its compiled code
+        if not confined:  # modules imported before this could still write their bytecode
             sys.dont_write_bytecode = confined = True
             _limit("RLIMIT_FSIZE", 0)
             confine(folders)
         for arguments in calls:
             pickle.dump(_called(function, arguments, seconds), results, pickle.HIGHEST_PROTOCOL)
             results.flush()
-            if size() > enough:  # parsers keep memory; a new process has all of it again
+            if size() > enough:  # parsers keep memory; a new process starts without it
                 return
 
 
 def _take_signals() -> None:
-    """As in a new process, whatever the parent of a fork does with signals."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it and ends us
+    """Reset signal handlers, which a fork inherits from its parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent receives it and ends this process
     for name in ("SIGTERM", "SIGPROF", "SIGABRT"):
         if number := _signal(name):
             signal.signal(number, signal.SIG_DFL)
@@ -381,15 +382,15 @@ def _asked(requests: BinaryIO) -> bool:
 
 
 def _limit_time(seconds: float) -> None:
-    """End this process by a signal, also out of C code, after so much processor time."""
+    """End this process by a signal, even in C code, after so much processor time."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def _size_reader() -> Callable[[], int]:
-    """Gives the bytes of address space of this process, 0 where the system does not show them.
+    """Returns a function for the address space of this process in bytes; 0 if it is unknown.
 
-    A confined process can open nothing below /proc, so the file stays open.
+    A confined process cannot open files below /proc, so the file stays open.
     """
     try:
         shown = os.open("/proc/self/statm", os.O_RDONLY)
@@ -404,7 +405,7 @@ def _limit(name: str, most: int) -> None:
         import resource
     except ImportError:
         return
-    with suppress(ValueError, OSError):  # a lower one that holds already, or none on this system
+    with suppress(ValueError, OSError):  # a lower limit already applies, or the system has none
         resource.setrlimit(getattr(resource, name), (most, most))
 
 

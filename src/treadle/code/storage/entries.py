@@ -1,7 +1,7 @@
-"""What a parsed file becomes in the index, ready to be written.
+"""The rows of a file in the index.
 
-Made where the file is parsed, in a worker process if there are some: the one process that writes
-is the narrow place of a large build, so it has nothing left to compute for each term of an item.
+A worker process computes them where it parses the file. The single writer is the bottleneck of a
+large build, so it has nothing left to compute for each term of an item.
 """
 
 import time
@@ -17,18 +17,18 @@ from treadle.code.parse.file import ParsedFile, ReadFile, failed_file, file_to_p
 from treadle.code.storage.postings import MAX_COUNT, PLACE_BITS, pack
 
 ItemRow = tuple[int | None, str, str, str, int, int, int, int, int, int]
-"""The fields of an `Item` as they are stored: the place of the parent first, no doc."""
+"""The fields of an `Item` as they are stored: the position of the parent first, no doc."""
 
 
-Call = tuple[str, str, bytes, str | None, Mapping[bytes, str]]
-"""A file to read: root, path, known hash, folder of the model for vectors, known failures."""
+ReadRequest = tuple[str, str, bytes, str | None, Mapping[bytes, str]]
+"""A file to read: root, path, known hash, folder of the embedding, known failures."""
 
 
-class Entry(NamedTuple):
-    """A file with the rows of its items, its terms, and its vectors if they were asked for.
+class FileRows(NamedTuple):
+    """A file with the rows of its items, its terms, and its vectors if requested.
 
-    `file` has no items. `terms` are sorted, and each has its `postings`
-    and its weighted count `in_file`.
+    `file` has no items. `terms` are sorted; each has its `postings` and its weighted count
+    `in_file`.
     """
 
     file: ParsedFile
@@ -39,8 +39,8 @@ class Entry(NamedTuple):
     vectors: FileVectors | None = None
 
 
-def entry_of(file: ParsedFile, embedding: Path | None = None) -> Entry:
-    """The rows of a file, with vectors by the model in the folder `embedding`."""
+def file_rows(file: ParsedFile, embedding: Path | None = None) -> FileRows:
+    """The rows of a file, with vectors by the embedding in a folder."""
     postings = defaultdict[str, list[int]](list)
     items: list[ItemRow] = []
     for place, (item, terms) in enumerate(file.items):
@@ -48,7 +48,7 @@ def entry_of(file: ParsedFile, embedding: Path | None = None) -> Entry:
         for term, count in terms.items():
             postings[term].append(count << PLACE_BITS | place)
     used = sorted(postings)
-    return Entry(
+    return FileRows(
         file._replace(items=(), terms={}),
         items,
         used,
@@ -58,12 +58,12 @@ def entry_of(file: ParsedFile, embedding: Path | None = None) -> Entry:
     )
 
 
-def read_for_entry(
-    call: Call,
+def read_for_rows(
+    call: ReadRequest,
 ) -> tuple[tuple[int, ReadFile, bytes, str | None, Mapping[bytes, str]], frozenset[str]]:
-    """The arguments of `read_entry` for a file as it is now, and the folders that it needs.
+    """Read a file for `parse_file_rows`; also returns the folders that the parser must read.
 
-    Those are of its grammar and of the model for vectors.
+    These folders have its grammar and the embedding.
     """
     root, path, known_hash, embedding, failures = call
     read_ns = time.time_ns()
@@ -75,31 +75,31 @@ def read_for_entry(
     )
 
 
-def read_entry(
+def parse_file_rows(
     read_ns: int,
     file: ReadFile,
     known_hash: bytes,
     embedding: str | None,
     failures: Mapping[bytes, str],
-) -> tuple[Entry, int]:
-    """The entry of a file, and the time (ns) before it was read; see `parse_read`."""
+) -> tuple[FileRows, int]:
+    """The rows of a file, and the time (ns) before it was read; see `parse_read`."""
     parsed = parse_read(file, known_hash, failures)
-    return entry_of(parsed, None if embedding is None else Path(embedding)), read_ns
+    return file_rows(parsed, None if embedding is None else Path(embedding)), read_ns
 
 
-def failed_entry(root: Path, path: str, reason: str) -> tuple[Entry, int]:
-    """The entry of a file at which its parser failed."""
+def failed_file_rows(root: Path, path: str, reason: str) -> tuple[FileRows, int]:
+    """The rows of a file at which its parser failed."""
     read_ns = time.time_ns()
-    return entry_of(failed_file(file_to_parse(root, path), reason)), read_ns
+    return file_rows(failed_file(file_to_parse(root, path), reason)), read_ns
 
 
 def vectors_of(items: Sequence[Mapping[str, int]], embedding: Path) -> FileVectors | None:
-    """The vectors of items by their weighted terms; None where the model cannot be read."""
+    """The vectors of items by their weighted terms; None if the embedding cannot be read."""
     from treadle.code.dense import EmbeddingError
     from treadle.code.dense.static_embedding import StaticEmbedding
 
     try:
         model = StaticEmbedding.load(embedding)
     except EmbeddingError:
-        return None  # the search says so
+        return None  # the search reports it
     return FileVectors(model.name, model.documents(items).tobytes())

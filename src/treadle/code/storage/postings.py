@@ -1,8 +1,8 @@
-"""Postings as they are stored: for each term of a file one small blob, and how they are read.
+"""Postings: for each term of a file one small blob with the items that contain the term.
 
-A row for each item that has a term would be three to four times as many rows, and rows are what a
-build spends its time on. Files are grouped by their ids, and rows are ordered by group first, so
-that a build appends to the table instead of touching all of its pages with each transaction.
+A row for each item and term would be three to four times as many rows, which take most of the time
+of a build. Files are grouped by their ids, and rows are ordered by group first, so that a build
+appends to the table and does not touch all of its pages in each transaction.
 """
 
 import sqlite3
@@ -26,21 +26,21 @@ CREATE TABLE file_postings (
 """
 
 GROUP_BITS = 8
-"""Files of a group, as a power of two: about what one transaction of a first build holds."""
+"""The size of a group of files as a power of two; about the files of one transaction."""
 PLACE_BITS = 16
-"""An item's id is that of its file, shifted by this, and its place in it."""
+"""An item's id is the id of its file, shifted by this, plus its position in the file."""
 PLACES = (1 << PLACE_BITS) - 1
 SCALE = 32
 """Weighted counts are stored as multiples of 1/32."""
 MAX_COUNT = 0xFFFF
 """The fields add up to less, however long they are (see `treadle.code.parse.fields`)."""
 POSTING_BYTES = 4
-"""A posting is the weighted count, shifted by `PLACE_BITS`, and the place of the item.
+"""Bytes of a posting: the weighted count, shifted by `PLACE_BITS`, and the position of the item.
 
-Of a whole file, the place is that of the file in its group.
+In a posting of a whole file, the position is that of the file in its group.
 """
 _PLACE = 0 if sys.byteorder == "little" else 1
-"""Which half of a posting is the place."""
+"""The half of a posting with the position."""
 
 
 def pack(postings: Iterable[int]) -> bytes:
@@ -49,7 +49,7 @@ def pack(postings: Iterable[int]) -> bytes:
 
 
 def groups(connection: sqlite3.Connection) -> list[int]:
-    """The groups that files may be in."""
+    """The groups that may contain files."""
     (last,) = connection.execute("SELECT COALESCE(MAX(id), 0) FROM files").fetchone()
     return list(range((last >> GROUP_BITS) + 1))
 
@@ -57,7 +57,7 @@ def groups(connection: sqlite3.Connection) -> list[int]:
 def postings_of_term(
     connection: sqlite3.Connection, term_id: int, file_groups: Iterable[int]
 ) -> tuple[list[int], list[int]]:
-    """The ids of the items that have a term, and its weighted count in each."""
+    """The ids of the items that contain a term, and its weighted count in each."""
     rows = connection.execute(
         "SELECT p.file_id, p.data FROM json_each(?) AS g CROSS JOIN postings AS p"
         " ON p.file_group = g.value AND p.term_id = ?",
@@ -69,7 +69,7 @@ def postings_of_term(
 def counts_in_items(
     connection: sqlite3.Connection, term_ids: Iterable[int], items: Iterable[int]
 ) -> dict[int, dict[int, int]]:
-    """The weighted counts of terms by item id, where these items have them."""
+    """The weighted counts of terms in items, by term id and item id."""
     wanted = set(items)
     files = sorted({item >> PLACE_BITS for item in wanted})
     rows = connection.execute(
@@ -88,7 +88,7 @@ def counts_in_items(
 def file_counts(
     connection: sqlite3.Connection, term_id: int, file_groups: Iterable[int]
 ) -> tuple[list[int], list[int]]:
-    """The ids of the files that have a term, and its weighted count in each."""
+    """The ids of the files that contain a term, and its weighted count in each."""
     rows = connection.execute(
         "SELECT p.file_group, p.data FROM json_each(?) AS g CROSS JOIN file_postings AS p"
         " ON p.file_group = g.value AND p.term_id = ?",
@@ -100,7 +100,7 @@ def file_counts(
 def terms_of_items(
     connection: sqlite3.Connection, file_id: int, items: int
 ) -> list[dict[str, int]]:
-    """The terms of a file's items with their weighted counts, as they were when it was indexed."""
+    """The terms of a file's items with their weighted counts, as indexed."""
     (packed,) = connection.execute(
         "SELECT terms FROM file_terms WHERE file_id = ?", (file_id,)
     ).fetchone()
@@ -118,7 +118,7 @@ def terms_of_items(
 
 
 def _unpacked(rows: Sequence[Sequence[Any]], bits: int = PLACE_BITS) -> tuple[list[int], list[int]]:
-    """Item ids and weighted counts, of file ids with their blobs."""
+    """Item ids and weighted counts from file ids with their blobs."""
     halves = array("H", b"".join([data for _, data in rows]))
     places, counts = halves[_PLACE::2], halves[1 - _PLACE :: 2]
     firsts = chain.from_iterable(

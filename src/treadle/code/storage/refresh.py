@@ -1,4 +1,4 @@
-"""Bring the index up to date: compare stats, read what changed, parse it, forget what is gone."""
+"""Brings the index up to date: compares file status, parses changed files, removes deleted ones."""
 
 import sys
 import time
@@ -12,24 +12,24 @@ from treadle.code.model import RefreshReport
 from treadle.code.storage.store import Store, StoredFile
 
 if TYPE_CHECKING:
-    from treadle.code.storage.entries import Call, Entry
+    from treadle.code.storage.entries import FileRows, ReadRequest
 
 Progress = Callable[[int, int], None]
 
 _RACY_NS = 2_000_000_000
-"""Two changes within one tick of a file system's clock look like one, and the coarsest (FAT) ticks
-every two seconds: a file read sooner than this after its last change is read once more."""
+"""Two changes within one tick of a file system's clock look like one. The coarsest clock (FAT)
+ticks every two seconds, so a file that was read sooner after its last change is read again."""
 _BATCH_BYTES = 3_000_000
 """Source bytes of one transaction; bounds memory and the time that other writers wait."""
 _POOL_BYTES = 3_000_000
-"""From here the start of worker processes pays (measured on 2 cores, docs/context.md)."""
+"""Bytes of changes from which several worker processes pay off (2 cores, docs/context.md)."""
 _TASK_BYTES = 200_000
 
 
 class _Difference:
-    """What the disk holds that the index does not, and the other way round.
+    """The difference between the tree and the index.
 
-    `settled`: files that had to be read to tell that they are the same, and when (ns).
+    `settled` lists files that were read and are unchanged, with the time (ns).
     """
 
     def __init__(self, known: dict[str, StoredFile]) -> None:
@@ -46,7 +46,7 @@ class _Difference:
 
 
 def difference(root: Path, known: dict[str, StoredFile]) -> _Difference:
-    """Compare the tree with the index by stat, and by hash what was read right after a change."""
+    """Compare the tree with the index by file status, and recently changed files by hash."""
     found = _Difference(known)
     left = dict(found.known)
     for entry in walk(root, on_skip=found.skipped.__setitem__):
@@ -84,11 +84,10 @@ def refresh_index(
     progress: Progress | None = None,
     embedding: Callable[[], Path | None] | None = None,
 ) -> RefreshReport:
-    """Make the index equal to the tree, as it was while this ran.
+    """Make the index equal to the tree.
 
-    `embedding` is asked for the folder of the model that makes vectors. A small change has none
-    made of it where numpy would have to be loaded for that: a query by vectors has it anyway, and
-    what names an item need not wait.
+    `embedding` returns the folder of the embedding. A small change gets no vectors if numpy would
+    have to be loaded for it: a query by vectors computes them, and queries by name need not wait.
     """
     started = time.perf_counter()
     found = difference(root, store.files())
@@ -124,9 +123,9 @@ def refresh_index(
 
 
 def _batches(
-    parsed: "Iterable[tuple[Entry, int]]",
-) -> "Iterator[list[tuple[Entry, int]]]":
-    batch: list[tuple[Entry, int]] = []
+    parsed: "Iterable[tuple[FileRows, int]]",
+) -> "Iterator[list[tuple[FileRows, int]]]":
+    batch: list[tuple[FileRows, int]] = []
     size = 0
     for entry, read_ns in parsed:
         batch.append((entry, read_ns))
@@ -140,10 +139,10 @@ def _batches(
 
 def _tasks(
     root: Path, found: _Difference, embedding: Path | None, failures: Mapping[bytes, str]
-) -> "Iterator[list[Call]]":
-    """What `read_for_entry` takes, in lists of about `_TASK_BYTES`."""
+) -> "Iterator[list[ReadRequest]]":
+    """The requests for `read_for_rows`, in lists of about `_TASK_BYTES`."""
     model = None if embedding is None else str(embedding)
-    task: list[Call] = []
+    task: list[ReadRequest] = []
     size = 0
     for entry in found.changed:
         known = found.known.get(entry.path)
@@ -158,25 +157,25 @@ def _tasks(
 
 def _parsed(
     root: Path, found: _Difference, embedding: Path | None, failures: Mapping[bytes, str]
-) -> "Iterator[tuple[Entry, int]]":
-    """Parse all that changed in worker processes: in several if it is much.
+) -> "Iterator[tuple[FileRows, int]]":
+    """Parse all changed files in one worker process, or in several if there is much to parse.
 
-    Only where no process can be started it is parsed in this one.
+    If no process can be started, this process parses them.
     """
     if not found.changed:
         return
     from treadle.code.sandbox.workers import answers_of_many, answers_of_one
-    from treadle.code.storage.entries import failed_entry, read_entry, read_for_entry
+    from treadle.code.storage.entries import failed_file_rows, parse_file_rows, read_for_rows
 
     tasks = deque(_tasks(root, found, embedding, failures))
     many = sum(entry.size for entry in found.changed) >= _POOL_BYTES
     answered = answers_of_many if many else answers_of_one
     try:
-        for task, answers in answered(read_entry, tasks, read_for_entry):
+        for task, answers in answered(parse_file_rows, tasks, read_for_rows):
             for call, answer in zip(task, answers, strict=True):
-                yield answer.value or failed_entry(root, call[1], answer.failure)
+                yield answer.value or failed_file_rows(root, call[1], answer.failure)
     except OSError:
         while tasks:
             for call in tasks.popleft():
-                arguments, _ = read_for_entry(call)
-                yield read_entry(*arguments)
+                arguments, _ = read_for_rows(call)
+                yield parse_file_rows(*arguments)

@@ -1,4 +1,4 @@
-"""The index on disk: one SQLite file per root, derived data that is rebuilt whenever in doubt."""
+"""The index on disk: one SQLite file for each root, which can always be rebuilt."""
 
 import os
 import sqlite3
@@ -14,26 +14,28 @@ from treadle.database import Database, Schema, transaction
 from treadle.errors import StoreError
 
 try:
-    from _blake2 import blake2b  # hashlib loads OpenSSL, a tenth of what a search may take
+    from _blake2 import (
+        blake2b,
+    )  # hashlib loads OpenSSL, which takes a tenth of the time of a search
 except ImportError:
     from hashlib import blake2b
 
 if TYPE_CHECKING:
-    from treadle.code.storage.entries import Entry
-    from treadle.code.storage.writer import Batch
+    from treadle.code.storage.entries import FileRows
+    from treadle.code.storage.writer import IndexWriter
 
 SCHEMA_VERSION = 8 * 10 + (find_spec(EXTRA_GRAMMARS) is not None)
-"""Raised with the tables, the terms, the origins, or what a language extracts.
+"""Raised with each change of the tables, the terms, the origins, or the extraction of a language.
 
-An index of another version is rebuilt. With the extra `grammars` more languages are parsed, so it
-counts as well.
+An index of another version is rebuilt. The extra `grammars` adds languages, so it is part of the
+version.
 """
 
 
 def _upgrade(connection: sqlite3.Connection, _version: int) -> None:
-    from treadle.code.storage.writer import make_tables  # seldom needed, slow to load
+    from treadle.code.storage.writer import create_tables  # rarely needed, slow to load
 
-    make_tables(connection)
+    create_tables(connection)
 
 
 _SCHEMA = Schema(
@@ -53,7 +55,7 @@ _SCHEMA = Schema(
 
 
 class StoredFile(NamedTuple):
-    """What tells whether a file on disk is still the one indexed."""
+    """The state of a file, which shows whether the indexed file has changed."""
 
     size: int
     mtime_ns: int
@@ -65,17 +67,17 @@ class StoredFile(NamedTuple):
 
 
 def store_path(cache_dir: Path, root: Path) -> Path:
-    """Where the index of a resolved root is kept."""
+    """The path of the index of a resolved root."""
     key = blake2b(os.fsencode(root), digest_size=8).hexdigest()
     name = "".join(c if c.isascii() and c.isalnum() else "-" for c in root.name)[:40]
     return cache_dir / "index" / f"{name}-{key}.sqlite3"
 
 
 class Store:
-    """Tables and transactions.
+    """The database of the index.
 
-    One connection reads, one, opened when first needed, writes; each is used by one thread at a
-    time, and any number of processes may do the same (WAL, busy time-out).
+    One connection reads. A second one, opened when it is first needed, writes. One thread at a time
+    uses each. Any number of processes may open the file (WAL, busy timeout).
     """
 
     def __init__(self, path: Path) -> None:
@@ -114,7 +116,7 @@ class Store:
             self._open()
 
     def close(self) -> None:
-        """Close both connections; the store is not used after."""
+        """Close both connections."""
         with self._write_lock, self._read_lock:
             self._reader.close()
             if self._opened_writer is not None:
@@ -131,7 +133,7 @@ class Store:
                 self._reader.execute("ROLLBACK")
 
     def files(self) -> dict[str, StoredFile]:
-        """All files known, indexed and skipped, by path."""
+        """All files, indexed and skipped, by path."""
         with self.reading() as connection:
             rows = connection.execute(
                 "SELECT size, mtime_ns, ctime_ns, inode, read_ns, hash, skipped, path FROM files"
@@ -139,7 +141,7 @@ class Store:
         return {os.fsdecode(row[7]): StoredFile._make(row[:7]) for row in rows}
 
     def paths(self) -> list[str]:
-        """The paths of all files known."""
+        """The paths of all files."""
         with self.reading() as connection:
             return [os.fsdecode(row[0]) for row in connection.execute("SELECT path FROM files")]
 
@@ -149,30 +151,30 @@ class Store:
             return dict(connection.execute("SELECT hash, reason FROM failures").fetchall())
 
     def counts(self) -> tuple[int, int, int]:
-        """Indexed files, items, and skipped files."""
+        """The numbers of indexed files, items, and skipped files."""
         with self.reading() as connection:
             row = connection.execute(
                 "SELECT COUNT(*) - COUNT(skipped), COUNT(skipped), TOTAL(items) FROM files"
             ).fetchone()
         return int(row[0]), int(row[2]), int(row[1])
 
-    def write(self, parsed: "Iterable[tuple[Entry, int]]") -> None:
+    def write(self, parsed: "Iterable[tuple[FileRows, int]]") -> None:
         """Store files in one transaction, each with the time (ns) before it was read.
 
-        What was known of them is replaced; where the hash is the same, only the stat is.
+        They replace the stored rows. If the hash is the same, only the file status is replaced.
         """
         with self._batch() as batch:
             for entry, read_ns in parsed:
                 batch.add(entry, read_ns)
 
     def remove(self, paths: Iterable[str]) -> None:
-        """Forget files."""
+        """Remove files."""
         with self._batch() as batch:
             for path in paths:
                 batch.remove(os.fsencode(path))
 
     def settle(self, read: "Iterable[tuple[str, int]]") -> None:
-        """Note that files were read again at a time (ns) and still have the hash that is known."""
+        """Note that files were read again at a time (ns) and are unchanged."""
         rows = [(read_ns, os.fsencode(path)) for path, read_ns in read]
         with self.writing() as connection:
             connection.executemany(
@@ -186,10 +188,10 @@ class Store:
             yield self._writer
 
     @contextmanager
-    def _batch(self) -> "Iterator[Batch]":
-        from treadle.code.storage.writer import Batch  # not needed where nothing changed
+    def _batch(self) -> "Iterator[IndexWriter]":
+        from treadle.code.storage.writer import IndexWriter  # not needed if nothing changed
 
         with self.writing() as connection:
-            batch = Batch(connection)
+            batch = IndexWriter(connection)
             yield batch
             batch.finish()

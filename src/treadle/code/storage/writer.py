@@ -1,4 +1,4 @@
-"""What is written to the index: its tables, and the changes of one transaction."""
+"""Writes the index: its tables, and the changes of one transaction."""
 
 import itertools
 import os
@@ -19,12 +19,12 @@ from treadle.code.storage.postings import SCHEMA as POSTINGS_SCHEMA
 
 if TYPE_CHECKING:
     from treadle.code.parse.file import ParsedFile
-    from treadle.code.storage.entries import Entry
+    from treadle.code.storage.entries import FileRows
 
 T = TypeVar("T")
 
 _IN_GROUP = (1 << GROUP_BITS) - 1
-"""The bits of a file's id that say which file of its group it is."""
+"""The bits of a file's id with its position in its group."""
 _MANY_TERMS = 3_000
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -67,7 +67,7 @@ CREATE TABLE terms (id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE, documents
 """
 
 
-def make_tables(connection: sqlite3.Connection) -> None:
+def create_tables(connection: sqlite3.Connection) -> None:
     """Replace all tables by empty ones of this version."""
     tables = connection.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
@@ -80,8 +80,8 @@ def make_tables(connection: sqlite3.Connection) -> None:
     connection.executemany("INSERT INTO meta VALUES (?, 0)", [("items",)])
 
 
-class Batch:
-    """The changes of one transaction: what goes into large tables is gathered and sorted."""
+class IndexWriter:
+    """The changes of one transaction; rows of large tables are collected and sorted."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -95,7 +95,7 @@ class Batch:
         self._free = self._free_ids()
 
     def _free_ids(self) -> Iterator[int]:
-        """Ids for files: those of files that are gone, then new ones, so that groups are full."""
+        """Free ids of files: those of removed files, then new ones, so that groups stay full."""
         count, last = self._connection.execute(
             "SELECT COUNT(*), COALESCE(MAX(id), 0) FROM files"
         ).fetchone()
@@ -104,8 +104,8 @@ class Batch:
             yield from [number for number in range(1, last) if number not in used]
         yield from itertools.count(last + 1)
 
-    def add(self, entry: "Entry", read_ns: int) -> None:
-        """Replace what is known of a file; where the hash is the same, only the stat."""
+    def add(self, entry: "FileRows", read_ns: int) -> None:
+        """Replace the rows of a file; if the hash is the same, only the file status."""
         file = entry.file
         path = os.fsencode(file.path)
         row = self._connection.execute(
@@ -124,13 +124,13 @@ class Batch:
                 "INSERT OR REPLACE INTO failures VALUES (?, ?)", (file.content_hash, file.skipped)
             )
         if file.unchanged:
-            return  # another process has replaced or removed it; the next refresh will see
+            return  # another process has changed it; the next refresh sees the change
         if row:
             self.remove(path)
         self._insert(row[0] if row else next(self._free), path, entry, read_ns)
 
     def remove(self, path: bytes) -> None:
-        """Drop a file, its items, and exactly the postings that it has."""
+        """Remove a file, its items and its postings."""
         row = self._connection.execute(
             "DELETE FROM files WHERE path = ? RETURNING id, items", (path,)
         ).fetchone()
@@ -157,7 +157,7 @@ class Batch:
             self._documents[term_id] -= size // POSTING_BYTES
         self._items -= items
 
-    def _insert(self, file_id: int, path: bytes, entry: "Entry", read_ns: int) -> None:
+    def _insert(self, file_id: int, path: bytes, entry: "FileRows", read_ns: int) -> None:
         file = entry.file
         self._connection.execute(
             "INSERT INTO files (id, path, path_key, size, mtime_ns, ctime_ns, inode, read_ns, hash,"
@@ -195,7 +195,7 @@ class Batch:
             put_vectors(self._connection, file_id, entry.vectors)
         self._items += len(entry.items)
 
-    def _insert_postings(self, file_id: int, entry: "Entry") -> None:
+    def _insert_postings(self, file_id: int, entry: "FileRows") -> None:
         used = self._ids_of(entry.terms)
         self._connection.execute("INSERT INTO file_terms VALUES (?, ?)", (file_id, _pack(used)))
         group = file_id >> GROUP_BITS
@@ -215,13 +215,15 @@ class Batch:
             self._mentions += [(group, name, file_id) for name in names]
 
     def _ids_of(self, terms: list[str]) -> list[int]:
-        """The ids of terms, new ones for those that the index does not have yet."""
+        """The ids of terms; new terms get new ids."""
         unknown = [term for term in terms if term not in self._term_ids]
         if unknown:
             self._term_ids.update(
                 self._connection.execute(
                     "SELECT term, id FROM terms WHERE term IN (SELECT value FROM json_each(?))",
-                    ('["' + '","'.join(unknown) + '"]',),  # terms hold nothing that JSON escapes
+                    (
+                        '["' + '","'.join(unknown) + '"]',
+                    ),  # terms contain no character that JSON escapes
                 )
             )
             new = [term for term in unknown if term not in self._term_ids]
@@ -233,7 +235,7 @@ class Batch:
         return [self._term_ids[term] for term in terms]
 
     def _write_file_postings(self) -> None:
-        """Replace the postings of files that came or went, in the row of each group and term."""
+        """Replace the file postings of each group and term that changed."""
         for group in {*self._came, *self._left}:
             came, left = self._came[group], self._left[group]
             known = self._known_file_postings(group, {*came, *left})
@@ -254,7 +256,7 @@ class Batch:
             )
 
     def _known_file_postings(self, group: int, terms: set[int]) -> dict[int, bytes]:
-        """The rows of a group: all where many are wanted, else one by one."""
+        """The rows of a group: all if many terms are needed, else one by one."""
         if len(terms) >= _MANY_TERMS:
             rows = self._connection.execute(
                 "SELECT term_id, data FROM file_postings WHERE file_group = ?", (group,)
@@ -268,7 +270,7 @@ class Batch:
         return dict(rows.fetchall())
 
     def finish(self) -> None:
-        """Write what was gathered; the transaction ends after it."""
+        """Write the collected rows; the transaction ends after it."""
         self._mentions.sort()
         self._connection.executemany("INSERT INTO mentions VALUES (?, ?, ?)", self._mentions)
         self._postings.sort()
@@ -285,7 +287,7 @@ class Batch:
 
 
 def _by_group(made: Callable[[], T]) -> defaultdict[int, defaultdict[int, T]]:
-    """What is gathered for each term of each group of files."""
+    """A dictionary by group and term."""
     return defaultdict(lambda: defaultdict(made))
 
 

@@ -1,1 +1,1 @@
-"""Syntax errors of files."""
+"""Finds the syntax errors that a change adds to a file."""

@@ -1,12 +1,12 @@
-"""Sentences about files that a change breaks."""
+"""Reports the syntax errors that a change adds."""
 
 _PROBLEMS_SHOWN = 5
 
 
 def broken(path: str, before: bytes, after: bytes) -> list[str]:
-    """A sentence if the syntax of the file at `path` is worse after than before.
+    """A sentence if the file at `path` has more syntax errors after the change than before.
 
-    Both are parsed in a process of their own, since a hostile text can crash its parser.
+    Both texts are parsed in a separate process, since a hostile text can crash its parser.
     """
     from treadle.code.languages import language_of
     from treadle.code.languages.extra import unpacked_grammar
@@ -20,7 +20,7 @@ def broken(path: str, before: bytes, after: bytes) -> list[str]:
         except CallFailedError:
             if not is_python(path, after):
                 raise
-            problems = call_apart(new_grammar_problems, path, before, after)  # not the compiler
+            problems = call_apart(new_grammar_problems, path, before, after)  # without the compiler
     except CallFailedError as error:
         return [f"{path} was not checked for syntax errors: the file {error}."]
     except OSError as error:

@@ -38,7 +38,7 @@ _TYPES = {
     "tsx": _ECMASCRIPT,
     "typescript": _ECMASCRIPT,
 }
-"""The node types of such literals, by language; longer forms may have the same type."""
+"""The node types of one-line literals by language; longer forms may have the same type."""
 
 _HOLES = ("interpol", "substitution")
 
@@ -48,7 +48,7 @@ _LONG = re.compile(rb"[A-Za-z0-9@]*(?:\"\"\"|'''|\[)")
 
 
 def broken_texts(language: Language, root: "Node") -> "list[Node]":
-    """The literals below `root` that have a bare line break."""
+    """The literals below `root` that contain a bare line break."""
     from tree_sitter import QueryCursor
 
     query = _query(language)
@@ -92,14 +92,14 @@ _MAX_COMPILED_BYTES = 2_000_000
 
 
 class CompileError(NamedTuple):
-    """The first error of the compiler, at a line from 1."""
+    """The first error of the compiler, with its line (from 1)."""
 
     line: int
     message: str
 
 
 def compile_errors(sources: Sequence[bytes]) -> tuple[CompileError | None, ...] | None:
-    """The first error of each source; None where the compiler gives up."""
+    """The first error of each source; None if the compiler gives up."""
     if any(len(source) > _MAX_COMPILED_BYTES for source in sources):
         return None
     try:
@@ -130,10 +130,10 @@ _TOML_LINE = re.compile(r"at line (\d+)")
 
 
 class Problem(NamedTuple):
-    """A position that is not sound syntax: its line, from 1, and that line's text, cut.
+    """The position of a syntax error: its line, from 1, and the text of that line, cut.
 
-    `spans`: the error is around the position, and where it is cannot be said. `reason` is what
-    a compiler says.
+    `spans`: the error encloses the position, and its exact position is unknown. `reason` is the
+    message of a compiler.
     """
 
     line: int
@@ -146,15 +146,15 @@ class Problem(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What is the same of one error before and after a change elsewhere."""
+        """A key of the error that a change elsewhere keeps."""
         return "" if self.spans else self.text
 
 
 def problems(path: str, data: bytes, *, changed: int = 0) -> tuple[Problem, ...] | None:
-    """The first places of `data` that are no sound syntax; None where no grammar can tell.
+    """The positions of the first syntax errors in `data`; None without a grammar.
 
-    At most fifty, in order, one for each line. An error that spans byte `changed` is said to be
-    there: where a grammar makes nothing of a whole file it cannot tell a place of its own.
+    They are at most fifty, in order, one for each line. An error that spans byte `changed` is
+    reported there, since it has no exact position of its own.
     """
     if path.endswith((".json", ".ipynb", ".toml")):
         return _of_data(path, data)
@@ -173,7 +173,7 @@ def problems(path: str, data: bytes, *, changed: int = 0) -> tuple[Problem, ...]
             found.append(_problem(data, node, changed))
         if not node.is_error:
             waiting += [child for child in reversed(node.children) if _is_ill(child)]
-    # Behind an error the grammar may take the end of a literal for the start of one.
+    # After an error the grammar may take the end of a literal for the start of one.
     for text in () if tree.root_node.has_error else broken_texts(language, tree.root_node)[:_MOST]:
         line = text.start_point.row + 1
         found.append(_at_line(data, line, "a string literal does not end on its line"))
@@ -181,9 +181,9 @@ def problems(path: str, data: bytes, *, changed: int = 0) -> tuple[Problem, ...]
 
 
 def new_problems(path: str, before: bytes, after: bytes) -> tuple[Problem, ...]:
-    """What is not sound syntax in `after` and was not there in `before`, by the lines' text.
+    """The syntax errors in `after` that are not in `before`, compared by the text of their lines.
 
-    Python is what its compiler says it is, where that could compile the file before.
+    For Python the compiler decides if it could compile the file before.
     """
     if is_python(path, after):
         compiled = compile_errors((before, after))
@@ -193,7 +193,7 @@ def new_problems(path: str, before: bytes, after: bytes) -> tuple[Problem, ...]:
 
 
 def new_grammar_problems(path: str, before: bytes, after: bytes) -> tuple[Problem, ...]:
-    """The same by the grammar alone."""
+    """The new syntax errors by the grammar alone."""
     before, after = as_utf8(path, before), as_utf8(path, after)
     changed = _first_difference(before, after)
     present = problems(path, after, changed=changed)
@@ -210,7 +210,7 @@ def new_grammar_problems(path: str, before: bytes, after: bytes) -> tuple[Proble
 
 
 def is_python(path: str, data: bytes) -> bool:
-    """By its ending, or by the first line of a script without one."""
+    """Whether a file is Python, by its ending or by the first line of a script."""
     if path.endswith((".py", ".pyi", ".pyw")):
         return True
     return "." not in path.rpartition("/")[2] and _PYTHON_SCRIPT.match(data) is not None
@@ -257,7 +257,7 @@ def _is_ill(node: Node) -> bool:
 
 
 def _problem(data: bytes, node: Node, changed: int) -> Problem:
-    """Where `node` begins; what is missing is so where the text before it ends."""
+    """The start of `node`; a missing token is reported at the end of the text before it."""
     spans = not node.is_missing and node.start_byte < changed < node.end_byte
     if node.is_missing:
         at = len(data[: node.start_byte].rstrip())

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.code import most_items
-from treadle.code.context.budget import Room
+from treadle.code.context.budget import ContextBudget
 from treadle.code.model import ContextEntry, ContextResult, IndexStatus
 from treadle.events.types import ErrorKind, RetrievalFinished, SourceRange, ToolView
 from treadle.secrets import redact
@@ -166,7 +166,7 @@ class _Answer:
     budget: int
     smallest: int | None = None
     """Tokens of the smallest answer with one entry that was too large."""
-    room: Room | None = None
+    room: ContextBudget | None = None
     """For the entries, next to the rest of the message."""
     shown: str = field(init=False)
     """What the answer repeats of the query; it is kept in conversations, where no key may be."""
@@ -181,7 +181,7 @@ class _Answer:
         if len(entries) > 1:
             if self.room is None:
                 frame = self._tokens(self._message((), omitted)) + 1
-                self.room = Room(
+                self.room = ContextBudget(
                     self.budget - frame, lambda entry: _snippet(entry).model_dump_json()
                 )
             return self.room.holds(entries)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # they import libraries that are slow to load
 from dataclasses import replace
 from typing import NamedTuple
 
-from treadle.code.item_edits.editable import Editable, Entry, NotEditableError
+from treadle.code.item_edits.editable import EditableFile, EditableItem, NotEditableError
 from treadle.code.item_edits.effects import changed_item, lost_parts
 from treadle.edits.model import splice
 from treadle.edits.plan import plan
@@ -213,7 +213,7 @@ Answer = Exact | Refused | Several | Missing
 
 def item_answer(path: str, data: bytes, name: str, kind: Kind | None, code: str) -> Answer:
     """The edit that changes the item `name` of the file with the content `data` into `code`."""
-    source = Editable(path, data)
+    source = EditableFile(path, data)
     try:
         chosen = source.meant(name, kind)
         if not chosen:
@@ -227,12 +227,12 @@ def item_answer(path: str, data: bytes, name: str, kind: Kind | None, code: str)
     return Exact(found.start, found.end, found.code, found.reindent, found.note)
 
 
-def _candidate(entry: Entry) -> Candidate:
+def _candidate(entry: EditableItem) -> Candidate:
     item = entry.item
     return Candidate(item.canonical_path, item.kind, item.start_line, item.end_line)
 
 
-def exact_edit(source: Editable, entry: Entry, code: str) -> RangeEdit:
+def exact_edit(source: EditableFile, entry: EditableItem, code: str) -> RangeEdit:
     """The first way to write the item `code` that changes no other item.
 
     Raises NotEditableError if there is none.
@@ -258,11 +258,11 @@ def exact_edit(source: Editable, entry: Entry, code: str) -> RangeEdit:
     )
 
 
-def _edited(source: Editable, request: RangeEdit) -> Editable | None:
+def _edited(source: EditableFile, request: RangeEdit) -> EditableFile | None:
     """The file after the edit, with its code indented like the file."""
     try:
         planned = plan([request], lambda _path: source.data)
     except EditError:
         return None
     (change,) = planned.changes
-    return Editable(source.path, splice(source.data, change.hunks))
+    return EditableFile(source.path, splice(source.data, change.hunks))

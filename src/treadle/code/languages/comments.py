@@ -1,8 +1,8 @@
-"""Lines above a definition: those of the file, plain comments, and what belongs to the definition.
+"""Lines above a definition: file headers, plain comments, doc comments and attributes.
 
-A comment right above a definition may be the header of the file (a licence, a pragma of a
-linter). Such lines are never part of an item. Doc comments and attributes always are. Plain
-comments are shown with the item, and an edit of the item leaves them in place.
+A comment right above a definition may be the header of the file (a licence, a pragma of a linter).
+Headers are never part of an item. Doc comments and attributes always are. Plain comments are shown
+with the item, and an edit of the item keeps them.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 
-class Piece(NamedTuple):
+class CommentOrAttribute(NamedTuple):
     """A comment or an attribute of the file, as bytes from `start` to `end`."""
 
     start: int
@@ -18,20 +18,20 @@ class Piece(NamedTuple):
     is_comment: bool
 
 
-class Leading(NamedTuple):
-    """What is above a definition. `above` are its comments and attributes, without the file's.
+class LeadingLines(NamedTuple):
+    """The lines above a definition. `above` are its comments and attributes, without headers.
 
-    `own_start` is where the definition begins with its doc comment and attributes; `file_lines`
-    is the range of the header lines right above, empty without any.
+    `own_start` is the start of the definition with its doc comment and attributes. `file_lines` is
+    the range of the header lines right above; it may be empty.
     """
 
-    above: tuple[Piece, ...]
+    above: tuple[CommentOrAttribute, ...]
     own_start: int
     file_lines: tuple[int, int]
 
     @property
     def start(self) -> int:
-        """Where the plain comments begin, or the definition where it has none."""
+        """The start of the plain comments, or of the definition without them."""
         return min(self.own_start, self.above[0].start) if self.above else self.own_start
 
 
@@ -42,7 +42,7 @@ _LICENCE = re.compile(
     rb"|eslint-env|pyright:\s*(?:strict|basic|standard)|@(?:ts-|jest-|jsx|flow|noflow|format\b)",
     re.IGNORECASE,
 )
-"""Words by which a comment at the top of a file is about the file."""
+"""Words that mark a comment at the top of a file as its header."""
 _PRAGMA = re.compile(
     rb"eslint-(?:disable|enable)(?!-(?:next-)?line)|@ts-(?:no)?check|^\W*(?:js|jsh|es)lint\b"
     rb"|^\W*globals?\s+\w+|^\W*exported\s|prettier-ignore-(?:start|end)"
@@ -54,20 +54,22 @@ _PRAGMA = re.compile(
     rb"|^//go:build\b|^//\s*\+build\b|phpcs:(?:disable|enable|ignoreFile)",
     re.MULTILINE,
 )
-"""Directives that are about all that follows, wherever they are."""
+"""Directives for all following lines, at any position."""
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+")
 _FAMILIES = ((b"//", b"/*"), (b"#",), (b"--", b"{-"), (b"(*",), (b";",), (b"%",))
-"""What comments begin with that a language has side by side."""
+"""Starts of comments that occur together in one language."""
 _MARKER = re.compile(rb"/{2,}!?|#+|-{2,}|;+|%+")
 _DOC = re.compile(rb"///(?!/)|//!|/\*\*(?![*/])|/\*!|//go:|---(?!-)|--\s*\||\{-\s*\|")
 _SEARCHED = 4_000
-"""Bytes of one comment that are looked at; licences say so in their first lines."""
+"""Bytes of a comment that are searched; licences have their words in the first lines."""
 
 
-def leading(source: bytes, pieces: Sequence[Piece], start: int, top: int) -> Leading:
-    """Sort out `pieces`, the comments and attributes right above a definition at `start`.
+def leading(
+    source: bytes, pieces: Sequence[CommentOrAttribute], start: int, top: int
+) -> LeadingLines:
+    """Sort `pieces`, the comments and attributes right above a definition at `start`.
 
-    `top` is where the comments at the top of the file end.
+    `top` is the end of the comments at the top of the file.
     """
     cut = 0
     for place, piece in enumerate(pieces):
@@ -75,33 +77,35 @@ def leading(source: bytes, pieces: Sequence[Piece], start: int, top: int) -> Lea
             cut = _header_end(source, pieces, place, top) or cut
     above = tuple(pieces[cut:])
     own = next((piece.start for piece in above if _belongs(source, piece)), start)
-    return Leading(above, own, (pieces[0].start, pieces[cut - 1].end) if cut else (start, start))
+    return LeadingLines(
+        above, own, (pieces[0].start, pieces[cut - 1].end) if cut else (start, start)
+    )
 
 
 def is_doc_comment(comment: bytes) -> bool:
-    """Whether a comment documents what follows it, by its form."""
+    """Whether a comment has the form of a doc comment."""
     return _DOC.match(comment) is not None
 
 
 def is_plain_comment(code: bytes, markers: Sequence[bytes]) -> bool:
-    """Whether `code` begins with a comment by one of `markers` that is not a doc comment."""
+    """Whether `code` begins with a plain comment that has one of the `markers`."""
     attribute = code.startswith((b"#[", b"#!"))
     return code.startswith(tuple(markers)) and not attribute and not is_doc_comment(code)
 
 
 def comment_markers(comment: bytes) -> tuple[bytes, ...]:
-    """How comments begin in a language that has `comment`."""
+    """The starts of comments in a language that has `comment`."""
     return next((each for each in _FAMILIES if comment.startswith(each)), (comment[:2],))
 
 
-def _belongs(source: bytes, piece: Piece) -> bool:
+def _belongs(source: bytes, piece: CommentOrAttribute) -> bool:
     return not piece.is_comment or is_doc_comment(source[piece.start : piece.end])
 
 
-def _header_end(source: bytes, pieces: Sequence[Piece], place: int, top: int) -> int:
-    """How many pieces up to the one at `place` are lines of the file, if that one is; else 0.
+def _header_end(source: bytes, pieces: Sequence[CommentOrAttribute], place: int, top: int) -> int:
+    """The number of comments up to `place` in a file header; 0 if that comment is not in one.
 
-    A licence in line comments goes on to the last of them.
+    A licence in line comments continues up to the last of them.
     """
     piece = pieces[place]
     text = source[piece.start : min(piece.end, piece.start + _SEARCHED)]
@@ -116,14 +120,14 @@ def _header_end(source: bytes, pieces: Sequence[Piece], place: int, top: int) ->
     return place + 1
 
 
-def _first_lines(source: bytes, piece: Piece, text: bytes) -> bool:
-    """Whether a comment names the program or the encoding of its file, which begins with it."""
+def _first_lines(source: bytes, piece: CommentOrAttribute, text: bytes) -> bool:
+    """Whether a comment in the first lines names the interpreter or the encoding of its file."""
     if source.count(b"\n", 0, piece.start) > 1:
         return False
     return text.startswith(b"#!") or _CODING.match(text) is not None
 
 
-def _same_marker(source: bytes, piece: Piece, marker: bytes) -> bool:
+def _same_marker(source: bytes, piece: CommentOrAttribute, marker: bytes) -> bool:
     found = _MARKER.match(source[piece.start : piece.end]) if piece.is_comment else None
     return found is not None and found.group() == marker
 
@@ -132,7 +136,7 @@ _BEFORE_CODE = re.compile(rb"\xef\xbb\xbf|#!(?!\[)[^\n]*|<\?php\b|[\"']use stric
 
 
 def top_of_file(source: bytes, comments: Sequence[tuple[int, int]]) -> int:
-    """Where the comments at the top of the file end: all before the first code.
+    """The end of the comments at the top of the file, before the first code.
 
     `comments` are the ranges of all comments, in order.
     """
