@@ -1,4 +1,4 @@
-"""Agents as files: what they may say, and whose count."""
+"""Definitions of agents: validation, call cycles, and the order of their sources."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def test_our_own_agents_name_tools_that_exist(home: Path, tmp_path: Path) -> None:
+def test_agents_of_the_package_name_existing_tools(home: Path, tmp_path: Path) -> None:
     registry = listed_registry(tmp_path)
     for agent in packaged_agents():
         assert set(agent.header.tools) <= set(registry.names()), agent.name
@@ -38,7 +38,7 @@ def test_our_own_agents_name_tools_that_exist(home: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("fence", ["+++", "---"])
-def test_a_definition_is_read(fence: str) -> None:
+def test_definition_is_parsed(fence: str) -> None:
     agent = parse_agent(GOOD.replace("+++", fence), origin=Origin.USER, source="mine.md")
     assert (agent.name, agent.header.limits.turns, agent.prompt) == (
         "mine", 3, "You look at things.",
@@ -59,13 +59,13 @@ def test_a_definition_is_read(fence: str) -> None:
         (GOOD.replace("list_labels", "call_data"), "name 'data' in `agents`"),
     ],
 )
-def test_an_ill_definition_is_refused_with_its_file_and_place(text: str, said: str) -> None:
+def test_invalid_definition_is_refused_with_its_file_and_field(text: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said) as caught:
         parse_agent(text, origin=Origin.USER, source="mine.md")
     assert "mine.md" in str(caught.value)
 
 
-def test_agents_that_call_in_a_circle_are_refused() -> None:
+def test_call_cycle_is_refused() -> None:
     def agent(name: str, *calls: str) -> str:
         return f'+++\nname = "{name}"\ndescription = "x"\nagents = {list(calls)}\n+++\nx'
 
@@ -82,9 +82,7 @@ def test_agents_that_call_in_a_circle_are_refused() -> None:
         all_of(agent("a", "b"))
 
 
-def test_the_user_s_agents_count_and_a_repository_s_only_with_consent(
-    home: Path, tmp_path: Path
-) -> None:
+def test_agents_of_a_repository_need_trust(home: Path, tmp_path: Path) -> None:
     (home / "config" / "agents" / "mine.md").write_text(GOOD)
     own = tmp_path / ".treadle" / "agents"
     own.mkdir(parents=True)
@@ -98,7 +96,7 @@ def test_the_user_s_agents_count_and_a_repository_s_only_with_consent(
     assert trusted.warnings == ()
 
 
-def test_a_link_out_of_a_repository_is_no_definition(home: Path, tmp_path: Path) -> None:
+def test_link_that_leaves_the_repository_is_ignored(home: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside.md"
     outside.write_text(GOOD)
     own = tmp_path / "repo" / ".treadle" / "agents"
@@ -107,7 +105,7 @@ def test_a_link_out_of_a_repository_is_no_definition(home: Path, tmp_path: Path)
     assert "mine" not in find_agents(tmp_path / "repo", trusted=True).agents
 
 
-def test_an_ill_file_is_passed_over_and_told(home: Path, tmp_path: Path) -> None:
+def test_invalid_file_is_ignored_with_a_warning(home: Path, tmp_path: Path) -> None:
     folder = home / "config" / "agents"
     (folder / "a.md").write_text("no definition")
     (folder / "b.md").write_bytes(b"+++\xff")

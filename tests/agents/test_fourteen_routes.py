@@ -143,7 +143,7 @@ def script(case: Case) -> list[Answer]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.route)
-async def test_a_route_is_completed(
+async def test_route_is_completed(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with agent_harness(tmp_path, monkeypatch, script(case), flights()) as at:

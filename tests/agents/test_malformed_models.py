@@ -1,4 +1,4 @@
-"""Whatever a model does, an agent comes to an end, and runs nothing that its definition denies."""
+"""Sessions of agents end and run only allowed tools, whatever the model replies."""
 
 from pathlib import Path
 
@@ -22,14 +22,14 @@ def calls(name: str, **arguments: object) -> Answer:
     return Answer("", (Call(name, arguments),))
 
 
-async def test_an_agent_cannot_call_itself_nor_the_one_that_called_it(
+async def test_agent_cannot_call_itself_or_its_caller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replies = [
         calls("call_orchestrator", task="go"),
         calls("call_data", task="look"),
-        calls("call_data", task="look"),  # said by data
-        calls("call_orchestrator", task="look"),  # said by data
+        calls("call_data", task="look"),  # a reply of the agent data
+        calls("call_orchestrator", task="look"),  # a reply of the agent data
         DONE,
         DONE,
     ]
@@ -40,7 +40,7 @@ async def test_an_agent_cannot_call_itself_nor_the_one_that_called_it(
     assert sum("There is no tool named" in each for each in at.failures) == 3
 
 
-async def test_the_same_task_is_refused_and_the_loop_ends(
+async def test_repeated_task_is_refused_and_the_session_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def either(request: object) -> Answer:
@@ -57,7 +57,7 @@ async def test_the_same_task_is_refused_and_the_loop_ends(
     assert asked <= 6
 
 
-async def test_ever_new_tasks_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_number_of_tasks_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks = iter(range(FOREVER))
 
     def either(request: object) -> Answer:
@@ -71,7 +71,7 @@ async def test_ever_new_tasks_are_limited(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("name", ["run_experiment", "read_file", "apply_code_edit", "made_up"])
-async def test_a_tool_that_is_not_the_agents_is_not_run(
+async def test_tool_of_another_agent_does_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     async with agent_harness(tmp_path, monkeypatch, [calls(name), DONE], flights()) as at:
@@ -80,10 +80,8 @@ async def test_a_tool_that_is_not_the_agents_is_not_run(
     assert at.failures == [f"There is no tool named '{name}'."]
 
 
-async def test_what_changes_something_waits_for_the_person(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A text in a trace that reads like an order is no consent (R26)."""
+async def test_change_waits_for_approval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An instruction in a trace is not an approval (R26)."""
     replies = [
         calls("get_experiment_data", spanId="m3"),
         calls("apply_experiment_data", spanId="m3", data={"model": "cheaper"}),
@@ -94,10 +92,10 @@ async def test_what_changes_something_waits_for_the_person(
     ) as at:
         await at.ask("improve it", PageContext(span_id="m3"), agent="experiment")
     assert len(at.failures) == 1
-    assert at.completed == 2  # the data, and final
+    assert at.completed == 2  # the data of the experiment, and final
 
 
-async def test_an_answer_that_the_record_does_not_say_is_sent_back_once_then_cut(
+async def test_wrong_quote_is_refused_once_and_then_omitted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     true = 'It says "timeout after 3000 ms": [x0](/traces/t1?span=x0)'
@@ -111,9 +109,7 @@ async def test_an_answer_that_the_record_does_not_say_is_sent_back_once_then_cut
     assert "1 line is omitted" in outcome.text
 
 
-async def test_pass_on_needs_an_answer_to_pass_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_pass_on_requires_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replies = [calls("final", pass_on="data"), calls("final"), DONE]
     async with agent_harness(tmp_path, monkeypatch, replies, flights()) as at:
         outcome = await at.ask("go", PAGE)
@@ -124,7 +120,7 @@ async def test_pass_on_needs_an_answer_to_pass_on(
     ]
 
 
-async def test_what_agents_do_is_one_labelled_trace_of_its_own(
+async def test_sessions_of_agents_form_one_labelled_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replies = [

@@ -1,4 +1,4 @@
-"""Questions without a model: the answer is the report of the analysis, and says so."""
+"""Without a model, every answer is the report of the analysis."""
 
 from pathlib import Path
 

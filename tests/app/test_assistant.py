@@ -1,4 +1,4 @@
-"""A small window is offered fewer tools and a shorter prompt, so that a question fits."""
+"""A model with a small window gets fewer tools and a shorter prompt."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def specs(offered: Registry) -> list[ToolSpec]:
     return [ToolSpec(spec.name, spec.description, spec.parameters) for spec in offered.specs()]
 
 
-def test_the_order_names_every_tool_of_the_repository(tools: Registry) -> None:
+def test_priority_covers_every_tool_of_the_repository(tools: Registry) -> None:
     assert set(TOOL_PRIORITY) == set(tools.names())
 
 
@@ -44,7 +44,7 @@ def test_a_large_window_has_every_tool_and_the_whole_prompt(tools: Registry) -> 
 
 
 @pytest.mark.parametrize("window", [4_096, 6_000, 8_192])
-def test_seven_hundred_words_are_accepted_by_a_small_window(tools: Registry, window: int) -> None:
+def test_small_window_accepts_seven_hundred_words(tools: Registry, window: int) -> None:
     assert len(QUESTION.split()) >= 700
     offered, role = fit_to_window("/path/to/repository", tools, window)
     prompt = build_prompt(
@@ -53,12 +53,12 @@ def test_seven_hundred_words_are_accepted_by_a_small_window(tools: Registry, win
     assert prompt.estimated_tokens <= window - output_reserve(window)
     assert prompt.left_out == 0
     if window >= 6_000:
-        assert prompt.room > 1_000  # what the results of calls may take
+        assert prompt.room > 1_000  # the room for results of calls
         assert {"read_file", "grep"} <= set(offered.names())
         assert {"apply_code_edit", "apply_patch"} & set(offered.names())
 
 
-def test_tools_of_a_front_end_do_not_push_out_those_of_the_repository(tools: Registry) -> None:
+def test_tools_of_a_front_end_come_after_those_of_the_repository(tools: Registry) -> None:
     first = Registry([*reversed(list(tools))])
     offered, _ = fit_to_window("/r", first, 6_000)
     assert "request_code_context" in offered.names()

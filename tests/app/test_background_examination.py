@@ -1,4 +1,4 @@
-"""Spans are examined while few arrive, and not while many do."""
+"""Spans are examined while few arrive."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from treadle.traces.store.protocol import Changes
 
 @dataclass
 class FakeStore:
-    """Counts what it is asked to examine."""
+    """Counts the spans that it examines."""
 
     newest: int = 0
     left: int = 0
@@ -40,7 +40,7 @@ class FakeStore:
 
 
 class FakeClock:
-    """Gives one turn for every sleep that is let go, and notes how long it should have been."""
+    """Releases one sleep at a time, and records its duration."""
 
     def __init__(self) -> None:
         self.slept: list[float] = []
@@ -59,14 +59,14 @@ class FakeClock:
         await self._turns.get()
 
     async def turn(self) -> None:
-        """Let the sleeper go on until it sleeps again."""
+        """Release the current sleep and wait for the next."""
         await self._asleep.wait()
         self._asleep.clear()
         self._turns.put_nowait(None)
         await self._asleep.wait()
 
 
-async def test_what_is_there_is_examined_bit_by_bit_and_then_nothing() -> None:
+async def test_existing_spans_are_examined_in_batches() -> None:
     store, clock = FakeStore(newest=250, left=250), FakeClock()
     settings = DetectorSettings(rules=(DetectorRule(name="mine", pattern="x+"),))
     async with examined(store, settings, clock, ActiveRequests()):
@@ -78,7 +78,7 @@ async def test_what_is_there_is_examined_bit_by_bit_and_then_nothing() -> None:
     assert clock.slept[3:] == [background_examination.TICK_SECONDS] * 4
 
 
-async def test_nothing_is_examined_while_many_arrive() -> None:
+async def test_examination_pauses_while_many_spans_arrive() -> None:
     store, clock = FakeStore(), FakeClock()
     async with examined(store, DetectorSettings(), clock, ActiveRequests()):
         await clock.turn()
@@ -94,7 +94,7 @@ async def test_nothing_is_examined_while_many_arrive() -> None:
         assert sum(store.asked) == 3 * (FEW + 1) + FEW
 
 
-async def test_who_waits_for_an_answer_goes_first_but_not_for_ever() -> None:
+async def test_requests_precede_the_examination_for_a_limited_time() -> None:
     store, clock, active_requests = FakeStore(newest=250, left=250), FakeClock(), ActiveRequests()
     async with examined(store, DetectorSettings(), clock, active_requests):
         await clock.turn()
@@ -110,7 +110,7 @@ async def test_who_waits_for_an_answer_goes_first_but_not_for_ever() -> None:
         assert store.asked == [AT_ONCE, AT_ONCE, 50]
 
 
-async def test_a_store_that_fails_is_tried_again_later(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_store_is_retried(caplog: pytest.LogCaptureFixture) -> None:
     store, clock = FakeStore(newest=5, left=5, broken=True), FakeClock()
     async with examined(store, DetectorSettings(), clock, ActiveRequests()):
         await clock.turn()

@@ -33,7 +33,7 @@ def folder(chosen: Callable[[], Path | None] | None) -> Path | None:
 @pytest.mark.parametrize(
     ("choice", "expected"), [("auto", MODEL), ("static", MODEL), ("none", None)]
 )
-def test_settings_and_the_variable_choose_alike(
+def test_settings_and_variable_choose_the_same_embedding(
     home: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

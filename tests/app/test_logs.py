@@ -1,4 +1,4 @@
-"""The log: what is written of a session, where, and that it stays bounded and without secrets."""
+"""The log: its lines, its level, its size, and no secrets."""
 
 import json
 import logging
@@ -68,7 +68,7 @@ async def test_every_step_is_a_line_with_its_level(tmp_path: Path) -> None:
     assert "ZeroDivisionError" in error["traceback"]
 
 
-async def test_the_log_holds_no_contents_and_no_keys(tmp_path: Path) -> None:
+async def test_log_contains_no_contents_and_no_keys(tmp_path: Path) -> None:
     await session(tmp_path / "log", LogSettings(level="info"))
     text = (tmp_path / "log").read_text("utf-8")
     assert "[redacted:" in text
@@ -76,7 +76,7 @@ async def test_the_log_holds_no_contents_and_no_keys(tmp_path: Path) -> None:
         assert content not in text
 
 
-async def test_of_level_warning_only_what_failed_is_written(tmp_path: Path) -> None:
+async def test_level_warning_writes_only_failures(tmp_path: Path) -> None:
     await session(tmp_path / "log", LogSettings(format="text"))
     text = (tmp_path / "log").read_text("utf-8")
     assert " warning ToolCallFailed name=sing request_id=" in text
@@ -85,21 +85,21 @@ async def test_of_level_warning_only_what_failed_is_written(tmp_path: Path) -> N
     assert " info " not in text
 
 
-async def test_nothing_is_made_where_nothing_is_to_be_written(tmp_path: Path) -> None:
+async def test_log_file_is_not_created_without_lines(tmp_path: Path) -> None:
     await session(tmp_path / "log", LogSettings(level="off"))
     async with stage(Echo()) as at, logged(at.bus, LogSettings(), tmp_path / "log"):
         await at.session(FakeModel(Say("Done."))).run("Go")
     assert sizes(tmp_path) == {}
 
 
-async def test_the_log_is_bounded(tmp_path: Path) -> None:
+async def test_log_size_is_bounded(tmp_path: Path) -> None:
     await session(tmp_path / "log", LogSettings(level="info", file_bytes=10_000), times=20)
     found = sizes(tmp_path)
     assert sorted(found) == ["log", "log.1", "log.2"]
     assert max(found.values()) <= 10_000
 
 
-async def test_a_log_that_cannot_be_written_stops_nobody(
+async def test_unwritable_log_does_not_stop_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await session(tmp_path / "no folder" / "log", LogSettings(level="info"))
@@ -114,7 +114,7 @@ async def test_two_buses_of_one_process_write_each_line_once(tmp_path: Path) -> 
     assert messages.count("SessionStarted") == 1
 
 
-async def test_debugging_shows_the_steps_beside_the_output(
+async def test_debug_shows_the_steps_on_standard_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     show_logs()
@@ -125,7 +125,7 @@ async def test_debugging_shows_the_steps_beside_the_output(
     assert not (tmp_path / "log").exists()
 
 
-def test_a_line_stays_one_line_whatever_is_in_it() -> None:
+def test_record_stays_on_one_line() -> None:
     record = logging.LogRecord("treadle.x", logging.INFO, "f", 1, "%s", ("a\nb",), None)
     record.fields = {"odd key": 'a "b"\n=c', "none": TreadleError("x"), "number": 0.5}
     forms: list[Literal["json", "text"]] = ["json", "text"]

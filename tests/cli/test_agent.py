@@ -9,7 +9,7 @@ from tests.cli.command import treadle
 
 
 @pytest.mark.slow
-def test_a_conversation_with_an_agent_is_gone_on_with(tmp_path: Path) -> None:
+def test_conversation_with_an_agent_is_continued(tmp_path: Path) -> None:
     home, repo = tmp_path / "home", tmp_path / "repo"
     repo.mkdir()
     assert treadle("agent", "hello", home=home, repo=repo).status == 0

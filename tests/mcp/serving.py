@@ -1,4 +1,4 @@
-"""`treadle mcp` as a client runs it: a process of its own, spoken to over its standard streams."""
+"""Runs `treadle mcp` in a process, and connects a client over standard streams."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ def client(
     flags: Sequence[str] = (),
     **options: Any,
 ) -> Client:
-    """A client whose server serves `repo`, or finds out for itself when started in `folder`."""
+    """A client of a server for `repo`, or for the repository of `folder`."""
     chosen = ["--tools", tools] if tools else []
     program, *words = start_of({})
     server = StdioServerParameters(
@@ -34,7 +34,7 @@ def client(
 
 
 def roots(*folders: Path) -> Callable[[object], Any]:
-    """What a client answers that has these roots."""
+    """The answer of a client with these roots."""
 
     async def answer(_context: object) -> types.ListRootsResult:
         return types.ListRootsResult(
@@ -45,21 +45,21 @@ def roots(*folders: Path) -> Callable[[object], Any]:
 
 
 def ok(result: types.CallToolResult) -> dict[str, Any]:
-    """The structure of a success, which its text holds as well."""
+    """The structure of a successful result, which equals its text."""
     assert not result.is_error, result
     assert text(result) == result.structured_content
     return text(result)
 
 
 def failure(result: types.CallToolResult) -> dict[str, Any]:
-    """The one object that tells of a failure."""
+    """The object of a failed result."""
     assert result.is_error
     assert result.structured_content is None
     return text(result)
 
 
 def text(result: types.CallToolResult) -> dict[str, Any]:
-    """The one text of a result, read as the JSON that it is."""
+    """The text of a result, parsed as JSON."""
     (content,) = result.content
     assert isinstance(content, types.TextContent)
     value: dict[str, Any] = json.loads(content.text)
@@ -67,7 +67,7 @@ def text(result: types.CallToolResult) -> dict[str, Any]:
 
 
 def recorded(home: Path) -> list[dict[str, Any]]:
-    """The runs that `treadle traces list` shows, newest first."""
+    """The runs of `treadle traces list`, newest first."""
     runs: list[dict[str, Any]] = json.loads(treadle("traces", "list", "--json", home=home).out)[
         "data"
     ]
@@ -75,8 +75,9 @@ def recorded(home: Path) -> list[dict[str, Any]]:
 
 
 def spoken(home: Path, repo: Path, *messages: dict[str, Any]) -> subprocess.CompletedProcess[str]:
-    """What a server says that is sent `messages`, and hears that its client is gone once it has
-    answered those that have an id: what is in work then would be broken off."""
+    """The output of a server that receives `messages`. Its input closes after it has answered all
+    messages with an id, since closing cancels running calls.
+    """
     words = [*start_of({}), "mcp", "--repo", str(repo)]
     process = subprocess.Popen(
         words,

@@ -1,4 +1,4 @@
-"""Which repository is served: the one given, the client's root, or the folder of the start."""
+"""The served repository: the given root, the root of the client, or the working directory."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def folder(tmp_path: Path, name: str) -> Path:
-    """A folder with one file of that name in it."""
+    """A folder with a file of that name."""
     made = tmp_path / name
     made.mkdir(parents=True)
     (made / f"{name}.txt").write_text("text\n")
@@ -26,7 +26,7 @@ def folder(tmp_path: Path, name: str) -> Path:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_the_root_of_the_client_is_served_unless_one_is_given(
+async def test_given_root_precedes_the_root_of_the_client(
     tmp_path: Path, home: Path, mode: str
 ) -> None:
     given, offered = folder(tmp_path, "given"), folder(tmp_path, "offered")
@@ -42,7 +42,7 @@ async def test_the_root_of_the_client_is_served_unless_one_is_given(
             assert [entry["name"] for entry in entries] == ["offered.txt"]
 
 
-async def test_a_client_that_changes_its_roots_is_asked_again(tmp_path: Path, home: Path) -> None:
+async def test_changed_roots_are_requested_again(tmp_path: Path, home: Path) -> None:
     current = [folder(tmp_path, "one")]
 
     async def answer(context: object) -> object:
@@ -60,9 +60,7 @@ async def test_a_client_that_changes_its_roots_is_asked_again(tmp_path: Path, ho
         assert [entry["name"] for entry in entries] == ["two.txt"]
 
 
-async def test_a_client_that_cannot_tell_the_roots_that_it_says_it_has_is_no_obstacle(
-    tmp_path: Path, home: Path
-) -> None:
+async def test_client_without_usable_roots_gets_the_folder(tmp_path: Path, home: Path) -> None:
     async def refuse(_context: object) -> types.ErrorData:
         return types.ErrorData(code=types.METHOD_NOT_FOUND, message="Method not found")
 
@@ -83,7 +81,7 @@ async def test_without_roots_the_repository_around_the_folder_is_served(
     assert {entry["name"] for entry in entries} == {"inside", "repo.txt"}
 
 
-async def test_a_whole_home_is_not_taken_for_a_repository(tmp_path: Path, home: Path) -> None:
+async def test_home_directory_is_refused(tmp_path: Path, home: Path) -> None:
     folder(tmp_path, home.name)
     async with client(home, folder=tmp_path) as connected:
         assert len((await connected.list_tools()).tools) > 0
@@ -92,7 +90,7 @@ async def test_a_whole_home_is_not_taken_for_a_repository(tmp_path: Path, home: 
     assert "--repo" in told["hint"]
 
 
-def test_a_repository_that_is_not_there_is_refused_at_the_start(tmp_path: Path, home: Path) -> None:
+def test_missing_repository_is_refused_at_the_start(tmp_path: Path, home: Path) -> None:
     ran = treadle("mcp", home=home, repo=tmp_path / "gone")
     assert (ran.status, ran.out) == (2, "")
     assert len(ran.err.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""The tools over MCP: what is listed, what a call brings, and what is recorded of it."""
+"""The tools over MCP: the list, the results, and the records of calls."""
 
 import asyncio
 import json
@@ -122,7 +122,7 @@ async def test_groups_of_tools_are_chosen_by_name(
 
 
 @pytest.mark.parametrize("groups", ["everything", "code,trace", ","])
-def test_an_unknown_group_is_an_error_that_lists_the_groups(
+def test_unknown_group_is_refused_with_the_list_of_groups(
     repo: Path, home: Path, groups: str
 ) -> None:
     refused = treadle("mcp", "--tools", groups, home=home, repo=repo)
@@ -130,7 +130,7 @@ def test_an_unknown_group_is_an_error_that_lists_the_groups(
     assert "code, edits, checks, traces, experiments, ui, and all" in refused.err
 
 
-async def test_a_failure_is_told_as_a_model_is_told_it_and_each_call_is_recorded(
+async def test_failures_match_those_for_models_and_calls_are_recorded(
     repo: Path, home: Path
 ) -> None:
     async with client(home, repo=repo) as connected:
@@ -158,7 +158,7 @@ async def test_a_failure_is_told_as_a_model_is_told_it_and_each_call_is_recorded
     assert "mcp: " in json.dumps(trace)
 
 
-async def test_what_changes_between_calls_is_seen_by_all_clients(repo: Path, home: Path) -> None:
+async def test_all_clients_see_changes_between_calls(repo: Path, home: Path) -> None:
     async def names(connected: Client, hint: str) -> list[str]:
         arguments = {"token_budget": 2000, "hint": hint}
         found = ok(await connected.call_tool("request_code_context", arguments))
@@ -175,9 +175,7 @@ async def test_what_changes_between_calls_is_seen_by_all_clients(repo: Path, hom
         assert tuple(both) == ([], [])
 
 
-async def test_a_client_that_asks_is_told_how_far_the_first_build_is(
-    repo: Path, home: Path
-) -> None:
+async def test_progress_of_the_first_build_is_reported_on_request(repo: Path, home: Path) -> None:
     for number in range(150):
         (repo / f"part{number}.py").write_text(f"def part{number}():\n    return {number}\n")
     told: list[tuple[float, float | None]] = []
@@ -197,13 +195,13 @@ async def test_a_client_that_asks_is_told_how_far_the_first_build_is(
     assert told == first
 
 
-async def test_a_cancelled_call_ends_and_the_connection_goes_on(repo: Path, home: Path) -> None:
+async def test_connection_survives_a_cancelled_call(repo: Path, home: Path) -> None:
     arguments = CALLS["request_code_context"]
     async with client(home, repo=repo) as connected:
         ok(await connected.call_tool("request_code_context", arguments))
         index = store_path(home / "cache", repo)
         with closing(sqlite3.connect(index, isolation_level=None)) as lock:
-            lock.execute("BEGIN IMMEDIATE")  # what a call that has to refresh waits for
+            lock.execute("BEGIN IMMEDIATE")  # a call that refreshes waits for this lock
             (repo / "more.py").write_text("def subtract(left, right):\n    return left - right\n")
             call = asyncio.create_task(connected.call_tool("request_code_context", arguments))
             while (await asyncio.to_thread(recorded, home))[0]["status"] != "unfinished":
@@ -216,7 +214,7 @@ async def test_a_cancelled_call_ends_and_the_connection_goes_on(repo: Path, home
     assert [run["status"] for run in recorded(home)] == ["ok", "ok", "cancelled", "ok"]
 
 
-def test_nothing_but_the_protocol_goes_out(repo: Path, home: Path) -> None:
+def test_only_the_protocol_is_written(repo: Path, home: Path) -> None:
     hello = {
         "protocolVersion": "2025-06-18",
         "capabilities": {},

@@ -1,4 +1,4 @@
-"""Over MCP a client reads what Treadle recorded in the repository that is served, and no more."""
+"""Over MCP a client reads only the records of the served repository."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ def repo(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def other(tmp_path: Path, home: Path, repo: Path) -> str:
-    """The run that was recorded in another repository; a program without one sent a span too."""
+    """A run of another repository. A program without a repository sent a span too."""
     elsewhere = tmp_path / "other"
     elsewhere.mkdir()
     (elsewhere / "secret.py").write_text("PLAN = 'acquire the competitor'\n")
@@ -98,9 +98,7 @@ async def test_experiments_of_other_repositories_cannot_be_read(home: Path, repo
         assert "acquire them" in str(ok(await connected.call_tool("get_experiment_data", given)))
 
 
-async def test_all_traces_are_read_where_the_person_says_so(
-    home: Path, repo: Path, other: str
-) -> None:
+async def test_option_allows_all_traces(home: Path, repo: Path, other: str) -> None:
     async with client(home, repo=repo, tools="traces", flags=["--all-traces"]) as connected:
         assert len(await names(connected)) == 3
         assert ok(await connected.call_tool("get_run_details", {"runId": other}))

@@ -1,4 +1,4 @@
-"""Exports of spans as OpenTelemetry sends them, made by hand in both encodings."""
+"""OTLP exports of spans, written by hand in both encodings."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ START_NS = 1_700_000_000_000_000_000
 
 
 def span(number: int, *, trace: int = 1, text: str | None = None, **more: Any) -> dict[str, Any]:
-    """A span of OTLP/JSON that calls a model; `text` is what it was asked."""
+    """An OTLP/JSON span of a model call with the prompt `text`."""
     attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "small"}
     if text is not None:
         messages = [{"role": "user", "parts": [{"type": "text", "content": text}]}]
@@ -29,13 +29,13 @@ def span(number: int, *, trace: int = 1, text: str | None = None, **more: Any) -
 
 
 def export(*spans: dict[str, Any]) -> dict[str, Any]:
-    """A request of OTLP/JSON."""
+    """An OTLP/JSON request."""
     resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "tests"}}]}
     return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": list(spans)}]}]}
 
 
 def binary(request: dict[str, Any]) -> bytes:
-    """The same as protobuf."""
+    """The request as protobuf."""
     message = ExportTraceServiceRequest()
     for sent in request["resourceSpans"]:
         resource = message.resource_spans.add()

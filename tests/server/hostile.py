@@ -31,7 +31,7 @@ TEXTS: tuple[str, ...] = (
     "0" * 64,
     "null",
 )
-"""Values of parameters: of every kind that some parser may choke on."""
+"""Values of parameters that a parser may not expect."""
 VALUES: tuple[Any, ...] = (
     None,
     [],
@@ -71,7 +71,7 @@ class Asked:
 
 
 def requests(document: Json, values: Json) -> Iterator[Asked]:
-    """For each operation, requests with one hostile value at a time; `values` are valid ones."""
+    """For each operation, requests with one hostile value each. `values` are valid ones."""
     for template, operations in sorted(document["paths"].items()):
         for method, operation in operations.items():
             yield from _of(document, template, method, operation, values)
@@ -123,7 +123,7 @@ def _plain(document: Json, schema: Json) -> Json:
 
 
 def _sample(document: Json, operation: Json, values: Json) -> Any:
-    """A body with every field of the schema; None where the operation takes none."""
+    """A body with every field of the schema. None if the operation has no body."""
     content = operation.get("requestBody", {}).get("content", {})
     schema = content.get("application/json", {}).get("schema")
     return None if schema is None else _value(document, schema, values, 0)

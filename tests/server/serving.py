@@ -1,4 +1,4 @@
-"""`treadle serve` as a program uses it: a process of its own, spoken to over HTTP."""
+"""Runs `treadle serve` in a process, and calls it over HTTP."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from tests.cli.command import start
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A server that runs, and a client of it."""
+    """A running server, and a client."""
 
     address: str
     token: str
@@ -26,19 +26,19 @@ class Served:
     pid: int
 
     async def get(self, path: str, **parameters: Any) -> Any:
-        """The JSON of an answer that must be a success."""
+        """The JSON of a successful answer."""
         answer = await self.http.get(f"/api/v1{path}", params=parameters)
         assert answer.is_success, answer.text
         return answer.json()
 
     async def post(self, path: str, body: object = None) -> Any:
-        """The same of a request that changes something."""
+        """The JSON of a successful change."""
         answer = await self.http.post(f"/api/v1{path}", json=body)
         assert answer.is_success, answer.text
         return answer.json()
 
     async def ended(self, request_id: str) -> Any:
-        """A turn when it has ended."""
+        """A turn after its end."""
         turn = await self.get(f"/turns/{request_id}", wait=50)
         assert turn["state"] != "running"
         return turn
@@ -46,7 +46,7 @@ class Served:
 
 @asynccontextmanager
 async def serving(repo: Path, *options: str, **env: str) -> AsyncIterator[Served]:
-    """Serve `repo` at a free port until left; the process then ends by itself with status 0."""
+    """Serve `repo` on a free port until this is left. The process must end with status 0."""
     home = repo.parent / "home"
     process = await start("serve", "--port", "0", "--json", *options, home=home, repo=repo, **env)
     assert process.stdout is not None

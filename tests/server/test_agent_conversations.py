@@ -1,4 +1,4 @@
-"""Conversations with agents over HTTP: kept, gone on with, shown, named and deleted."""
+"""Conversations with agents over HTTP: saved, continued, shown, renamed and deleted."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ async def asked(served: Served, path: str, question: str, **more: Any) -> Any:
     return await served.ended(begun["request_id"])
 
 
-async def test_a_conversation_is_kept_and_gone_on_with(repo: Path) -> None:
+async def test_conversation_is_saved_and_continued(repo: Path) -> None:
     replies: list[Reply] = [
         Answer("Let me see.", (Call("list_labels"),)),
         Answer("", (Call("final", {"answer": "There are none."}),)),
@@ -84,7 +84,7 @@ async def test_a_conversation_of_reports_survives_a_restart(repo: Path) -> None:
         assert await served.get(f"{KEPT}/last") == shown
 
 
-async def test_a_question_that_could_not_be_begun_with_is_kept(repo: Path) -> None:
+async def test_question_whose_session_does_not_start_is_saved(repo: Path) -> None:
     async with serving(repo) as served:
         turn = await asked(served, DATA, "What?", model="nobody/none")
         assert turn["state"] == "failed"

@@ -17,7 +17,7 @@ def repo(tmp_path: Path) -> Path:
     return folder
 
 
-async def test_agents_are_listed_and_asked(repo: Path) -> None:
+async def test_agents_are_listed_and_answer(repo: Path) -> None:
     replies: list[Reply] = [
         Answer("", (Call("call_data", {"task": "labels"}),)),
         Answer("", (Call("list_labels"),)),

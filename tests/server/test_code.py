@@ -9,7 +9,7 @@ from tests.server.serving import serving
 from treadle import __version__
 
 
-async def test_search_answers_as_the_command_line_does_and_is_always_fresh(repo: Path) -> None:
+async def test_search_matches_the_command_line_and_is_fresh(repo: Path) -> None:
     async with serving(repo) as served:
         found = await served.get("/code/search", q="add", top_k=5)
         said = json.loads(
@@ -26,7 +26,7 @@ async def test_search_answers_as_the_command_line_does_and_is_always_fresh(repo:
         assert later["results"][0]["file"] == "more.py"
 
 
-async def test_a_name_that_is_not_utf8_is_answered_as_escapes(repo: Path) -> None:
+async def test_file_name_outside_utf8_is_escaped(repo: Path) -> None:
     name = os.fsdecode(b"odd-\xff.py")
     try:
         (repo / name).write_text("def zebra():\n    return 1\n")
@@ -39,7 +39,7 @@ async def test_a_name_that_is_not_utf8_is_answered_as_escapes(repo: Path) -> Non
     assert refused.status_code == 422
 
 
-async def test_context_is_what_a_model_would_get(repo: Path) -> None:
+async def test_context_equals_that_of_a_model(repo: Path) -> None:
     async with serving(repo) as served:
         found = await served.get("/code/context", q="how does add work", budget=1_000)
     (entry,) = found["context"]
@@ -47,7 +47,7 @@ async def test_context_is_what_a_model_would_get(repo: Path) -> None:
     assert "return left + right" in entry["snippet"]
 
 
-async def test_health_tells_what_is_served(repo: Path) -> None:
+async def test_health_describes_the_server(repo: Path) -> None:
     async with serving(repo) as served:
         await served.get("/code/search", q="add")
         health = await served.get("/health")
@@ -65,12 +65,12 @@ async def test_tools_are_listed_and_called(repo: Path) -> None:
         assert "path" in by_name["read_file"]["parameters"]["properties"]
         read = await served.post("/tools/read_file/call", {"path": "calc.py"})
         assert read["ok"] is True
-    # The server has ended, so the span that it recorded is written.
+    # The server has ended, so its span is on disk.
     listed = json.loads(treadle("traces", "list", "--json", home=repo.parent / "home").out)
     assert [run["name"] for run in listed["data"]] == ["execute_tool read_file"]
 
 
-async def test_what_goes_wrong_is_said_with_the_status_that_fits(repo: Path) -> None:
+async def test_errors_have_a_message_and_a_status(repo: Path) -> None:
     async with serving(repo) as served:
         for path, status, words in (
             ("/code/search?q=add&color=red", 422, "There is no parameter 'color'."),

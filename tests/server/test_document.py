@@ -1,4 +1,4 @@
-"""The document of the API: what each route answers, and under which name clients know it."""
+"""The OpenAPI document: the answers of routes, and names for generated clients."""
 
 from collections import Counter
 from pathlib import Path
@@ -11,7 +11,7 @@ from treadle.config.model import Settings
 from treadle.server import create_app
 
 BARE = {"otlp_traces", "tools_call", "traces_blob"}
-"""What they answer is the protocol's, each tool's own, or no JSON."""
+"""Their answers follow a protocol or the schema of a tool, or are not JSON."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def test_every_answer_is_described_by_name(document: dict[str, Any]) -> None:
                 assert set(content["schema"]) == {"$ref"}, operation["operationId"]
 
 
-def test_operations_have_names_of_their_own_and_errors_one_shape(document: dict[str, Any]) -> None:
+def test_operations_have_unique_names_and_errors_one_schema(document: dict[str, Any]) -> None:
     operations = _operations(document)
     names = Counter(operation["operationId"] for operation in operations)
     assert {name: count for name, count in names.items() if count > 1} == {}
@@ -46,7 +46,7 @@ def test_operations_have_names_of_their_own_and_errors_one_shape(document: dict[
     assert "HTTPValidationError" not in document["components"]["schemas"]
 
 
-def test_events_are_told_apart_by_their_type(document: dict[str, Any]) -> None:
+def test_events_are_distinguished_by_type(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
     event = schemas["Event"]
     assert event["discriminator"]["propertyName"] == "type"

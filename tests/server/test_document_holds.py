@@ -1,4 +1,4 @@
-"""What a server with data in it answers is what the document of its API says."""
+"""The answers of a server with data fit the OpenAPI document."""
 
 import asyncio
 import re
@@ -16,7 +16,7 @@ MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "conten
 
 
 class _Held:
-    """Reads answers and holds each to the document: nothing missing, nothing that is not told."""
+    """Reads answers and validates them: no missing and no undocumented field."""
 
     def __init__(self, server: Served, document: dict[str, Any]) -> None:
         self._server = server
@@ -47,7 +47,7 @@ class _Held:
 
 
 def _closed(value: Any) -> Any:
-    """The document with every object shut: a field that it does not name is not let through."""
+    """The document with closed objects, so that undocumented fields are errors."""
     if isinstance(value, list):
         return [_closed(each) for each in value]
     if not isinstance(value, dict):
@@ -76,7 +76,7 @@ async def _experiment(server: Served) -> str:
         "/v1/chat/completions", json={"model": "custom/m", "messages": MESSAGES}
     )
     span = f"{answer.headers['x-trace-id']}/{answer.headers['x-span-id']}"
-    while True:  # until it is recorded
+    while True:  # until the span is recorded
         made = await server.http.post("/api/v1/experiments", json={"spans": [span]})
         if made.status_code == 201:
             return str(made.json()["id"])
@@ -137,7 +137,7 @@ async def _proposed(held: _Held, server: Served) -> None:
     held.check("post", f"/proposals/{listed['id']}/deny", denied.status_code, denied.json())
 
 
-async def test_every_answer_is_as_the_document_says(repo: Path) -> None:
+async def test_every_answer_fits_its_schema(repo: Path) -> None:
     async with FakeProvider([Answer("x")] * 8) as provider:
         env = {"TREADLE_BASE_URL": provider.base_url, "TREADLE_API_KEY": "k" * 12}
         async with serving(repo, **env) as server:

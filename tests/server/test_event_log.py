@@ -31,7 +31,7 @@ def texts(events: list[LoggedEvent | Gap]) -> list[str]:
     return [json.loads(e.text)["text"] if isinstance(e, LoggedEvent) else "gap" for e in events]
 
 
-async def test_a_client_reads_what_was_and_what_comes_from_where_it_was() -> None:
+async def test_client_resumes_at_its_last_event() -> None:
     bus = EventBus()
     async with EventLog(bus) as log:
         for text in ("a", "b"):
@@ -45,7 +45,7 @@ async def test_a_client_reads_what_was_and_what_comes_from_where_it_was() -> Non
         assert texts(await fresh) == ["c"]
 
 
-async def test_a_request_is_followed_alone() -> None:
+async def test_events_of_one_request_are_selected() -> None:
     bus = EventBus()
     async with EventLog(bus) as log:
         for text, request in (("a", ONE), ("b", OTHER), ("c", ONE)):
@@ -53,7 +53,7 @@ async def test_a_request_is_followed_alone() -> None:
         assert texts(await read(log, 2, after=0, request_id=ONE)) == ["a", "c"]
 
 
-async def test_a_turn_is_told_with_the_sessions_that_its_calls_began() -> None:
+async def test_turn_includes_the_sessions_of_its_calls() -> None:
     bus, part, deeper = EventBus(), new_id(), new_id()
 
     async def begin(request_id: UUID, within: UUID | None) -> None:
@@ -79,9 +79,7 @@ async def test_a_turn_is_told_with_the_sessions_that_its_calls_began() -> None:
     room=st.integers(1, 3_000),
     after=st.integers(0, 30),
 )
-async def test_what_is_kept_is_bounded_and_what_is_not_is_told(
-    sizes: list[int], room: int, after: int
-) -> None:
+async def test_log_is_bounded_and_reports_gaps(sizes: list[int], room: int, after: int) -> None:
     bus = EventBus()
     async with EventLog(bus, most_characters=room) as log:
         for size in sizes:
@@ -103,7 +101,7 @@ async def test_what_is_kept_is_bounded_and_what_is_not_is_told(
         assert texts(whole)[-1] == "x" * sizes[-1]
 
 
-async def test_a_reader_of_a_log_that_ended_is_told_so_by_the_next_one() -> None:
+async def test_next_log_reports_a_gap_to_readers_of_the_last() -> None:
     async with EventLog(EventBus(), begin=1_000) as log:
         assert await read(log, 1, after=12) == [Gap(12, 1_001)]
         assert await read(log, 1, after=2_000) == [Gap(2_000, 1_001)]

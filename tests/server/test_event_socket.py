@@ -1,4 +1,4 @@
-"""Live events for a page over a socket: resumed where it broke off, and a page open meanwhile."""
+"""Live events over a WebSocket: resumption, and the page as an open page."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ async def change(served: Served, location: str) -> None:
 
 
 async def hear(socket: ClientConnection, kind: str) -> dict[str, Any]:
-    """The next event of that type; the index of the repository tells of itself meanwhile."""
+    """The next event of that type. Others, such as the progress of the index, come in between."""
     async with asyncio.timeout(20):
         while True:
             heard: dict[str, Any] = json.loads(await socket.recv())
@@ -43,7 +43,7 @@ async def is_so(served: Served, pages: list[str]) -> bool:
     return await open_pages(served) == pages
 
 
-async def test_a_page_that_comes_back_hears_what_it_missed(repo: Path) -> None:
+async def test_page_that_reconnects_receives_missed_events(repo: Path) -> None:
     async with serving(repo) as served:
         async with connect(address(served, "page=p1")) as socket:
             await until(lambda: is_so(served, ["p1"]))
@@ -52,7 +52,7 @@ async def test_a_page_that_comes_back_hears_what_it_missed(repo: Path) -> None:
         assert first["by"] is None
         await until(lambda: is_so(served, []))
         await change(served, "/runs")
-        await asyncio.sleep(0.5)  # it is heard of while nobody follows
+        await asyncio.sleep(0.5)  # an event while nobody follows
         async with connect(address(served, f"page=p1&after={first['seq']}")) as socket:
             missed = await hear(socket, "UiChanged")
             await change(served, "/traces")
@@ -62,7 +62,7 @@ async def test_a_page_that_comes_back_hears_what_it_missed(repo: Path) -> None:
         assert len(revisions) == 3
 
 
-async def test_a_connection_lost_before_any_event_leaves_no_hole(repo: Path) -> None:
+async def test_connection_lost_before_any_event_loses_nothing(repo: Path) -> None:
     async with serving(repo) as served:
         async with connect(address(served, "page=p1")) as socket:
             begun = await hear(socket, "open")
@@ -71,7 +71,7 @@ async def test_a_connection_lost_before_any_event_leaves_no_hole(repo: Path) -> 
             assert (await hear(socket, "UiChanged"))["revision"] == 1
 
 
-async def test_what_can_be_had_no_more_is_a_gap(repo: Path) -> None:
+async def test_dropped_events_are_a_gap(repo: Path) -> None:
     async with serving(repo) as served, connect(address(served, "after=1")) as socket:
         gap = await hear(socket, "gap")
         assert gap["after"] == 1

@@ -1,4 +1,4 @@
-"""Changes of experiments by another hand are told to the bus."""
+"""Changes of experiments by another process reach the bus."""
 
 import asyncio
 from pathlib import Path
@@ -10,7 +10,7 @@ from treadle.experiments.store import ExperimentStore
 from treadle.server.experiment_feed import experiments_followed
 
 
-async def test_what_another_process_changes_is_told(tmp_path: Path) -> None:
+async def test_changes_of_another_process_are_published(tmp_path: Path) -> None:
     path, bus = tmp_path / "experiments.db", EventBus()
     store = ExperimentStore(path)
     made = Experiment(id="e1", name="One", created_us=1, updated_us=1, items=())

@@ -14,12 +14,12 @@ MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "conten
 
 
 async def _made(server: Served) -> dict[str, Any]:
-    """An experiment from a call that a program made through the gateway."""
+    """An experiment from a recorded call of the gateway."""
     answer = await server.http.post(
         "/v1/chat/completions", json={"model": "custom/m", "messages": MESSAGES}
     )
     span = f"{answer.headers['x-trace-id']}/{answer.headers['x-span-id']}"
-    while True:  # until it is recorded
+    while True:  # until the call is recorded
         made = await server.http.post("/api/v1/experiments", json={"spans": [span]})
         if made.status_code == 201:
             return dict(made.json())
@@ -34,7 +34,7 @@ async def _batch(server: Served, path: str, *states: str) -> dict[str, Any]:
         await asyncio.sleep(0.05)
 
 
-async def test_an_experiment_is_made_changed_run_cancelled_resumed_and_compared(
+async def test_experiment_from_creation_to_comparison(
     repo: Path,
 ) -> None:
     replies: list[Reply] = [Answer("x"), *[Answer("same")] * 3, Script(before=(Pause(),))]
@@ -92,12 +92,12 @@ async def test_an_experiment_is_made_changed_run_cancelled_resumed_and_compared(
     assert (foreign.status_code, unknown.status_code, neither.status_code) == (404, 422, 422)
     assert len(queried["items"]) == 2
     assert (deleted.status_code, gone.status_code) == (204, 404)
-    # They went through the server's own gateway, which counts them with all others.
+    # The calls went through the server's own gateway, which counts them.
     assert health["gateway"]["calls"] == len(provider.requests)
 
 
 @pytest.mark.slow
-async def test_a_server_that_ends_leaves_a_batch_that_can_be_resumed(repo: Path) -> None:
+async def test_batch_is_resumed_after_the_server_ended(repo: Path) -> None:
     async with FakeProvider([Answer("x"), Script(before=(Pause(),))]) as provider:
         env = {"TREADLE_BASE_URL": provider.base_url, "TREADLE_API_KEY": "k" * 12}
         async with serving(repo, **env) as server:

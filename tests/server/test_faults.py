@@ -1,4 +1,4 @@
-"""The faults of spans and the requests of recorded calls, as the page asks for them."""
+"""Findings in spans, and requests of recorded calls, as the page reads them."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def with_attributes(made: dict[str, Any], **attributes: str) -> dict[str, Any]:
     return {**made, "attributes": [*made["attributes"], *given]}
 
 
-async def test_findings_say_where_a_span_is_at_fault(repo: Path) -> None:
+async def test_findings_name_the_position_in_the_span(repo: Path) -> None:
     cut = json.dumps([{"role": "assistant", "parts": [], "finish_reason": "length"}])
     async with serving(repo) as served:
         await take(
@@ -45,7 +45,7 @@ async def test_findings_say_where_a_span_is_at_fault(repo: Path) -> None:
         assert (await served.get("/findings", query=f"trace:{2:032x}"))["data"] == []
 
 
-async def test_a_recorded_call_is_given_as_a_request_without_its_key(repo: Path) -> None:
+async def test_recorded_call_is_returned_as_a_request_without_its_key(repo: Path) -> None:
     async with serving(repo) as served:
         await take(
             served,
@@ -68,13 +68,13 @@ async def test_a_recorded_call_is_given_as_a_request_without_its_key(repo: Path)
         assert (await served.http.get(f"/api/v1/requests/{TRACE}/none")).status_code == 404
 
 
-async def test_it_is_told_whether_a_call_can_be_run_again(repo: Path) -> None:
+async def test_runnable_calls_are_reported(repo: Path) -> None:
     async with serving(repo) as served:
         await take(served, span(1, text="hello"), {**span(2), "name": "plain", "attributes": []})
 
         told = [await served.get(f"/runnable/{TRACE}/{number:016x}") for number in (1, 2)]
 
-        # The request can be read, but no provider here has its model.
+        # The request is readable, but no provider has its model.
         assert [each["runnable"] for each in told] == [False, False]
         assert [each["readable"] for each in told] == [True, False]
         assert "There is no model 'small'." in told[0]["reason"]

@@ -1,4 +1,4 @@
-"""The gateway as it is served: by `treadle serve`, behind its guard, with its breakpoints."""
+"""The gateway of `treadle serve`, behind its guard, with its breakpoints."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ def client(served: Served, key: str = "any") -> openai.AsyncOpenAI:
     return openai.AsyncOpenAI(base_url=f"{served.address}/v1", api_key=key, max_retries=0)
 
 
-async def test_a_program_calls_and_the_call_is_found(repo: Path) -> None:
+async def test_call_of_a_program_is_recorded(repo: Path) -> None:
     reply = Answer("Hello", calls=[Call("add", {"a": 1})])
     async with FakeProvider([reply, sse(delta(content="a"), Pause(0.1), Cut())]) as provider:
         configure(repo, provider)
@@ -84,7 +84,7 @@ async def test_the_guard_covers_the_gateway(repo: Path) -> None:
 
 
 async def _waiting(served: Served) -> Any:
-    """The call that waits, when there is one."""
+    """The waiting call, as soon as there is one."""
     for _ in range(600):
         if data := (await served.get("/breakpoints/held", state="waiting"))["data"]:
             return data[0]
@@ -129,7 +129,7 @@ async def test_breakpoints_over_http(repo: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_killed_server_shows_what_was_held_as_lost(repo: Path) -> None:
+async def test_held_calls_of_a_killed_server_are_lost(repo: Path) -> None:
     async with FakeProvider() as provider:
         configure(repo, provider)
         async with serving(repo) as served, client(served) as own:
@@ -153,7 +153,7 @@ async def test_a_killed_server_shows_what_was_held_as_lost(repo: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_where_traces_cannot_be_kept_calls_go_on(repo: Path) -> None:
+async def test_calls_continue_without_a_trace_store(repo: Path) -> None:
     home = repo.parent / "home"
     (home / "data" / "traces.db").mkdir(parents=True)
     async with FakeProvider([Answer("Hello")]) as provider:

@@ -20,7 +20,7 @@ async def status(served: Served, **headers: str) -> int:
     return answer.status_code
 
 
-async def test_only_this_machine_by_its_own_name_is_answered(repo: Path) -> None:
+async def test_only_own_host_names_are_accepted(repo: Path) -> None:
     async with serving(repo) as served:
         host = served.address.removeprefix("http://")
         port = host.rpartition(":")[2]
@@ -40,7 +40,7 @@ async def test_only_this_machine_by_its_own_name_is_answered(repo: Path) -> None
         assert await status(served, Origin=f"http://127.0.0.1:{int(port) + 1}") == 403
 
 
-async def test_a_page_of_another_site_cannot_be_a_front_end(repo: Path) -> None:
+async def test_page_of_another_site_cannot_connect_as_front_end(repo: Path) -> None:
     async with serving(repo) as served:
         socket = served.address.replace("http", "ws") + "/api/v1/front_ends/page"
         with pytest.raises(InvalidStatus) as refused:
@@ -70,13 +70,13 @@ async def test_beyond_loopback_every_request_needs_the_token(repo: Path) -> None
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who holds a connection")
 @pytest.mark.parametrize("host", ["::ffff:127.0.0.1", "127.1"])
-async def test_any_spelling_of_loopback_is_loopback(repo: Path, host: str) -> None:
+async def test_every_spelling_of_loopback_is_accepted(repo: Path, host: str) -> None:
     async with serving(repo, "--host", host) as served:
         assert served.address.startswith("http://127.0.0.1:")
         assert await status(served) == 200
 
 
-def test_a_name_service_that_does_not_answer_does_not_hold_up_the_start(
+def test_silent_name_service_does_not_delay_the_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answered = Event()
@@ -89,7 +89,7 @@ def test_a_name_service_that_does_not_answer_does_not_hold_up_the_start(
     assert startup._machine_names() == {"machine", "machine.example"}
 
 
-def test_an_address_that_cannot_be_used_is_said_in_a_line(repo: Path) -> None:
+def test_unusable_address_is_reported_in_one_line(repo: Path) -> None:
     for option, value in (("--host", "203.0.113.9"), ("--port", "70000"), ("--host", "no.such.")):
         ran = treadle("serve", option, value, home=repo.parent / "home", repo=repo)
         assert ran.status == 2

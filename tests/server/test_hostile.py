@@ -1,4 +1,4 @@
-"""No request, whatever is in it, is answered by a fault of the server, and each in bounded time."""
+"""No request causes a server error, and every answer comes in bounded time."""
 
 import base64
 import re
@@ -13,13 +13,13 @@ from tests.server.hostile import Asked, requests
 from tests.server.serving import Served, serving
 
 SECONDS = 30.0
-"""More than any answer takes on a busy machine; a request that takes longer fails."""
+"""More than any answer takes on a busy machine."""
 STREAMS = re.compile(r"/events$")
-"""Answers that have no end."""
+"""Answers without an end."""
 
 
 async def _fill(served: Served) -> dict[str, Any]:
-    """Record spans, an experiment, a view and a proposal; the ids of each."""
+    """Create spans, an experiment, a view and a proposal, and return their ids."""
     sent = exports.export(*(exports.span(number, text="wool") for number in range(1, 4)))
     assert (await served.http.post("/v1/traces", json=sent)).is_success
     trace, span = f"{1:032x}", f"{1:016x}"
@@ -60,7 +60,7 @@ async def _faults(served: Served, asked: Sequence[Asked]) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-async def test_no_value_of_any_parameter_of_any_route_is_a_fault_of_the_server(repo: Path) -> None:
+async def test_no_parameter_value_causes_a_server_error(repo: Path) -> None:
     async with serving(repo) as served:
         values = await _fill(served)
         document = (await served.http.get("/api/openapi.json")).json()
@@ -102,7 +102,7 @@ QUICK = (
 )
 
 
-async def test_known_hostile_requests_are_refused_with_a_sentence(repo: Path) -> None:
+async def test_known_hostile_requests_are_refused(repo: Path) -> None:
     async with serving(repo) as served:
         spans = (exports.span(number, text="needle") for number in range(1, 4))
         assert (await served.http.post("/v1/traces", json=exports.export(*spans))).is_success

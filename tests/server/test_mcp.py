@@ -35,7 +35,7 @@ async def test_the_address_chooses_the_groups_of_tools(repo: Path) -> None:
         assert "code, edits" in answer.json()["error"]["hint"]
 
 
-async def test_another_site_cannot_speak_to_it(repo: Path) -> None:
+async def test_another_site_is_refused(repo: Path) -> None:
     async with serving(repo) as served:
         headers = {
             "Origin": "https://evil.example",

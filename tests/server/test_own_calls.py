@@ -1,4 +1,4 @@
-"""Calls of Treadle's own analyst and experiments in lists, sums and facets, over HTTP and typed."""
+"""Calls of the analyst and of experiments are hidden in lists, sums and facets by default."""
 
 import json
 from dataclasses import replace
@@ -20,7 +20,7 @@ LISTS = ("/threads", "/runs", "/spans", "/search?q=span", "/groups?group_by=labe
 
 @pytest.fixture
 def recorded(repo: Path) -> Path:
-    """A repository whose user has one call of their own, and two that Treadle made."""
+    """A repository with a call of the user and two calls of Treadle."""
     home = repo.parent / "home"
     home.mkdir(exist_ok=True)
     store = SqliteTraceStore.open(home / "data" / "traces.db")
@@ -59,7 +59,7 @@ async def test_no_list_sum_or_facet_shows_own_calls_unless_the_switch_is_on(reco
             assert shown == typed, path
             if path != "/findings":
                 assert shown != default, path
-        # An id or one of the labels means them.
+        # an id or a label selects them
         assert len((await served.get("/runs", thread_ids="thread-tried"))["data"]) == 1
         assert len((await served.get("/spans", labels=EXPERIMENT_LABEL))["data"]) == 1
         assert (await served.http.get("/api/v1/runs", params={"own": "yes"})).status_code == 422

@@ -1,4 +1,4 @@
-"""How the page is served: its addresses, its headers, and who may open it."""
+"""The built page: its addresses, its headers, and its access rules."""
 
 import asyncio
 import gzip
@@ -34,7 +34,7 @@ PAGE_HEADERS = {
 
 @pytest.fixture
 def built(tmp_path: Path) -> Path:
-    """What a build leaves behind, with something beside it that is nobody's business."""
+    """A build, with a private file next to it."""
     folder = tmp_path / "page"
     (folder / "assets").mkdir(parents=True)
     (folder / "index.html").write_text(
@@ -50,7 +50,7 @@ def built(tmp_path: Path) -> Path:
 
 @contextmanager
 def answering(folder: Path) -> Iterator[str]:
-    """The page alone, at a real port."""
+    """The page alone, on a real port."""
     app = SecurityHeaders(Starlette(routes=BuiltPage(folder).routes()))
     peers = PeerUsers()
     admission = Admission(peers, most_strangers=10)
@@ -70,7 +70,7 @@ def answering(folder: Path) -> Iterator[str]:
 
 
 def raw(address: str, path: str, **headers: str) -> tuple[int, bytes]:
-    """Status and body for a path that is sent as it stands."""
+    """Status and body for a raw path."""
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
     connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
@@ -84,7 +84,7 @@ def policy(answer: httpx2.Response) -> dict[str, str]:
     return {name: rest for name, _, rest in (part.partition(" ") for part in parts)}
 
 
-def test_every_screen_and_what_is_below_it_is_the_page(built: Path) -> None:
+def test_every_screen_address_returns_the_page(built: Path) -> None:
     with answering(built) as address, httpx2.Client(base_url=address) as http:
         for path in (
             "/",
@@ -103,7 +103,7 @@ def test_every_screen_and_what_is_below_it_is_the_page(built: Path) -> None:
             assert http.get(path).status_code == 404
 
 
-def test_the_address_of_a_trace_says_what_the_page_will_read_at_once(built: Path) -> None:
+def test_trace_address_preloads_the_trace(built: Path) -> None:
     with answering(built) as address, httpx2.Client(base_url=address) as http:
         told = {
             path: http.get(path).headers.get("link")
@@ -118,7 +118,7 @@ def test_the_address_of_a_trace_says_what_the_page_will_read_at_once(built: Path
     assert odd == [None] * 7
 
 
-def test_each_answer_has_a_strict_policy_with_a_nonce_of_its_own(built: Path) -> None:
+def test_each_answer_has_a_strict_policy_with_a_new_nonce(built: Path) -> None:
     with answering(built) as address, httpx2.Client(base_url=address) as http:
         answers = [http.get("/"), http.get("/traces")]
     nonces = []
@@ -147,7 +147,7 @@ def test_each_answer_has_a_strict_policy_with_a_nonce_of_its_own(built: Path) ->
     assert len(set(nonces)) == 2
 
 
-def test_assets_are_typed_compressed_and_kept_by_the_browser(built: Path) -> None:
+def test_assets_are_typed_compressed_and_cached(built: Path) -> None:
     with answering(built) as address:
         with httpx2.Client(base_url=address) as http:
             script = http.get("/assets/a-1.js", headers={"Accept-Encoding": "gzip, br"})
@@ -167,7 +167,7 @@ def test_assets_are_typed_compressed_and_kept_by_the_browser(built: Path) -> Non
         assert gzip.decompress(body).decode() == SCRIPT
 
 
-def test_nothing_beside_the_page_is_reached(built: Path) -> None:
+def test_only_files_of_the_page_are_served(built: Path) -> None:
     outs = ("..", "%2e%2e", ".%2e", "..%2f..", "%2e%2e%2f", "..%5c", "%252e%252e", "...", "//", "")
     names = ("secret.js", "/secret.js", f"{built.parent}/secret.js", "page/../secret.js")
     with answering(built) as address:
@@ -185,7 +185,7 @@ def test_nothing_beside_the_page_is_reached(built: Path) -> None:
         assert raw(address, "/assets/a-1.js")[0] == 200
 
 
-def test_a_build_made_while_the_server_runs_is_served(built: Path) -> None:
+def test_build_during_the_run_is_served(built: Path) -> None:
     index = (built / "index.html").read_text()
     (built / "index.html").unlink()
     with answering(built) as address, httpx2.Client(base_url=address) as http:
@@ -201,7 +201,7 @@ def test_a_build_made_while_the_server_runs_is_served(built: Path) -> None:
         assert http.get("/assets/b-2.js").text == "2"
 
 
-async def test_the_server_has_the_page_and_lets_only_links_lead_to_it(repo: Path) -> None:
+async def test_only_links_of_other_sites_open_the_page(repo: Path) -> None:
     async with serving(repo) as served:
         http = served.http
         built_here = (FOLDER / "index.html").is_file()
@@ -239,14 +239,14 @@ async def test_the_server_has_the_page_and_lets_only_links_lead_to_it(repo: Path
 
 @asynccontextmanager
 async def beyond_loopback(repo: Path) -> AsyncIterator[httpx2.AsyncClient]:
-    """A browser before a server that needs the token."""
+    """A browser that opens a server that needs the token."""
     async with serving(repo, "--host", "0.0.0.0", TREADLE_SERVE_TOKEN=TOKEN) as served:
         here = f"http://127.0.0.1:{served.address.rpartition(':')[2]}"
         async with httpx2.AsyncClient(base_url=here) as http:
             yield http
 
 
-async def test_the_key_of_the_printed_link_opens_what_the_page_asks_for(repo: Path) -> None:
+async def test_key_of_the_printed_link_gives_access(repo: Path) -> None:
     async with serving(repo, "--host", "0.0.0.0", TREADLE_SERVE_TOKEN=TOKEN) as served:
         page, _, key = served.page.partition("#key=")
         assert page.startswith("http://127.0.0.1:")
@@ -278,4 +278,4 @@ async def test_the_page_itself_needs_no_token_and_no_address_leads_elsewhere(rep
             assert (await http.get(path)).status_code == 401
         address = str(http.base_url)
         status, _ = await asyncio.to_thread(raw, address, f"//evil.example/traces?token={TOKEN}")
-        assert status == 401  # no address of the page
+        assert status == 401  # not an address of the page

@@ -1,7 +1,7 @@
-"""A secret planted through each interface is readable nowhere afterwards.
+"""A secret that enters through any interface is readable nowhere afterwards.
 
-Every file below the data folder and every answer over HTTP is searched. Proposals keep the exact
-text of files, and are the exception: they are private.
+The test searches every file in the data folder and every answer over HTTP. Proposals are the
+exception: they are private and contain the exact text of files.
 """
 
 import base64
@@ -46,7 +46,7 @@ def configure(repo: Path, provider: FakeProvider) -> None:
 
 
 async def plant(served: Served) -> None:
-    """Give a key to each interface that takes text."""
+    """Send a key through every interface that accepts text."""
     text = "ordinary words before and behind it, so that it is a text. " * 30
     attached = base64.b64encode(f"{text}\ntoken {KEYS['attachment']}\n{text}".encode()).decode()
     told = span(1, text=f"my key {KEYS['otlp']}", name=f"span {KEYS['thread']}")
@@ -81,7 +81,7 @@ async def plant(served: Served) -> None:
 
 
 async def answers(served: Served) -> dict[str, str]:
-    """What every address that can be read says, those of single things too."""
+    """The answers of all readable addresses, with those of single objects."""
     found = {path: (await served.http.get(f"/api/v1{path}")).text for path in READ}
     for each in json.loads(found["/spans"])["data"]:
         address = f"/spans/{each['trace_id']}/{each['span_id']}?whole=true"
@@ -96,7 +96,7 @@ async def answers(served: Served) -> dict[str, str]:
 
 
 def readable(data: bytes) -> bytes:
-    """What a file holds, and what its texts in base64 hold."""
+    """The content of a file, with decoded base64."""
     runs = re.findall(rb"[A-Za-z0-9+/]{40,}", data)
     return b"\n".join([data, *(base64.b64decode(run[: len(run) // 4 * 4]) for run in runs)])
 
@@ -128,7 +128,7 @@ async def test_a_planted_secret_is_in_no_file_and_in_no_answer(repo: Path) -> No
         assert not leaked, (path.name, leaked)
         if path.name in {"ui.db", "experiments.db", "conversations.db", "proposals.db"}:
             assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
-    # What is packed in the store of spans was looked at as it reads, over HTTP; blobs as well.
+    # Compressed spans were read over HTTP before, and so were blobs.
     with sqlite3.connect(home / "data" / "traces.db") as file:
         assert file.execute("SELECT count(*) FROM spans").fetchone()[0] >= 4
     file.close()

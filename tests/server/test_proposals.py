@@ -1,4 +1,4 @@
-"""Proposed changes over HTTP."""
+"""Proposals over HTTP."""
 
 import json
 from pathlib import Path
@@ -47,7 +47,7 @@ async def _heard(served: Served, last: str) -> list[str]:
     return kinds
 
 
-async def test_what_is_stale_is_a_conflict_and_can_be_placed_anew(repo: Path) -> None:
+async def test_stale_proposal_is_a_conflict_and_can_be_restaged(repo: Path) -> None:
     file = repo / "calc.py"
     async with serving(repo) as served:
         call = {"edits": [{"file": "calc.py", "replace": {"old": OLD, "new": NEW}}]}
@@ -88,7 +88,7 @@ async def test_hunks_that_are_near_each_other_have_a_diff_each(repo: Path) -> No
         assert " three = 3\n" in file["hunk_diffs"][0]
 
 
-async def test_files_are_chosen_and_the_others_are_undone_beside_a_conflict(repo: Path) -> None:
+async def test_undo_skips_files_in_conflict(repo: Path) -> None:
     for name in "ab":
         (repo / f"{name}.txt").write_text("one\ntwo\nthree\n")
     edits = [{"file": f"{n}.txt", "replace": {"old": "two", "new": "TWO"}} for n in "ab"]

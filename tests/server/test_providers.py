@@ -1,4 +1,4 @@
-"""Providers over HTTP: their state, a test of them, and keys that are entered but never shown."""
+"""Providers over HTTP: their state, a test, and entered keys, which are never shown."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ async def chat(server: Served) -> int:
     return (await server.http.post("/v1/chat/completions", json=body)).status_code
 
 
-async def test_a_key_that_is_entered_is_used_at_once_and_never_shown(repo: Path) -> None:
+async def test_entered_key_is_used_at_once_and_never_shown(repo: Path) -> None:
     async with FakeProvider([CALLED, Answer("a"), Answer("b"), Answer("c")]) as fake:
         configure(repo, fake.base_url)
         async with serving(repo) as server:
@@ -91,7 +91,7 @@ async def test_a_key_that_is_entered_is_used_at_once_and_never_shown(repo: Path)
         assert not [each for each in written if secret.encode() in each.read_bytes()]
 
 
-async def test_what_goes_wrong_is_told_without_the_key(repo: Path) -> None:
+async def test_errors_do_not_contain_the_key(repo: Path) -> None:
     async with FakeProvider([error(401, f"no such key: {KEY}")]) as fake:
         configure(repo, fake.base_url, "[providers.lost]\nmax_retries = 1\n")
         async with serving(repo) as server:
@@ -143,7 +143,7 @@ async def test_a_key_stays_with_its_address(repo: Path) -> None:
         assert not second.requests
 
 
-async def test_the_environment_is_named_and_wins(repo: Path) -> None:
+async def test_key_of_the_environment_precedes_a_saved_key(repo: Path) -> None:
     async with FakeProvider(models=["a", "b"]) as fake:
         configure(repo, fake.base_url)
         env = {"DESK_KEY": OTHER, "TREADLE_BASE_URL": fake.base_url, "TREADLE_API_KEY": KEY}

@@ -1,4 +1,4 @@
-"""Help with queries over HTTP, as a search bar and its facets use it."""
+"""Help for queries over HTTP, for the search bar and its facets."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ def counts(values: list[dict[str, Any]]) -> dict[str, int]:
     return {each["value"]: each["count"] for each in values}
 
 
-async def test_the_language_is_told_and_what_is_told_is_taken(repo: Path) -> None:
+async def test_every_described_field_is_accepted(repo: Path) -> None:
     examples = {
         "pattern": "x*", "id": "x", "text": "x", "cost": "0.01", "duration": "2s", "count": "1k",
         "moment": "2h",
@@ -36,13 +36,13 @@ async def test_the_language_is_told_and_what_is_told_is_taken(repo: Path) -> Non
         assert (by_name["model"]["listed"], by_name["cost"]["listed"]) == (True, False)
 
 
-async def test_a_text_is_told_by_its_terms_or_by_its_problem(repo: Path) -> None:
+async def test_parsed_text_has_terms_or_a_problem(repo: Path) -> None:
     async with serving(repo) as served:
         text = '"😀 x" not labels:a,"b c" model:gpt* cost>=0.5'
         told = await served.get("/query/parse", query=text)
         assert told["problem"] is None
         searched, label, model, cost = told["terms"]
-        assert (searched["field"], searched["end"]) == ("text", 6)  # 😀 is two units to a page
+        assert (searched["field"], searched["end"]) == ("text", 6)  # 😀 has two UTF-16 code units
         assert (label["field"], label["negated"]) == ("label", True)
         assert [value["text"] for value in label["values"]] == ["a", "b c"]
         units = text.encode("utf-16-le")

@@ -1,4 +1,4 @@
-"""What a page's settings show: what is set and why, prices, retention and statistics of tools."""
+"""The settings of the page: values and sources, prices, retention and statistics."""
 
 from contextlib import closing
 from pathlib import Path
@@ -39,7 +39,7 @@ async def refused(server: Served, path: str) -> str:
     return message
 
 
-async def test_every_setting_says_what_it_is_and_where_it_is_from(repo: Path) -> None:
+async def test_every_setting_has_a_description_and_a_source(repo: Path) -> None:
     user = repo.parent / "home" / "config" / "config.toml"
     user.parent.mkdir(parents=True)
     user.write_text(f'[providers.desk]\nbase_url = "http://127.0.0.1:1/v1?key={SECRET}"\n')
@@ -74,7 +74,7 @@ async def test_every_setting_says_what_it_is_and_where_it_is_from(repo: Path) ->
     assert answer["warnings"] == []
 
 
-async def test_prices_retention_and_statistics_are_told(repo: Path) -> None:
+async def test_prices_retention_and_statistics_are_returned(repo: Path) -> None:
     record(
         repo,
         *(call(number, "grep", took=1_000 * (number + 1)) for number in range(4)),
@@ -156,7 +156,7 @@ async def a_preview_deletes_nothing(server: Served) -> None:
     assert "max_size" in await refused(server, "/retention/preview?max_size=9XB")
 
 
-async def test_nothing_recorded_is_no_error(repo: Path) -> None:
+async def test_empty_store_is_not_an_error(repo: Path) -> None:
     async with serving(repo) as server:
         assert (await server.get("/retention"))["held"]["oldest_us"] is None
         assert (await server.get("/retention/preview", keep="1d"))["deleted"]["spans"] == 0

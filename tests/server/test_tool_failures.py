@@ -1,4 +1,4 @@
-"""A tool that fails answers over HTTP with the status of its kind; 500 is for faults of ours."""
+"""A failed tool call has the status of its kind over HTTP. Only internal errors are 500."""
 
 import json
 import os
@@ -67,7 +67,7 @@ async def test_a_failed_call_has_the_status_of_its_kind(repo: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ErrorKind)
-def test_every_kind_has_a_status_and_only_a_fault_of_ours_is_500(kind: ErrorKind) -> None:
+def test_only_internal_errors_have_status_500(kind: ErrorKind) -> None:
     assert 400 <= HTTP_STATUS[kind] < 600
     assert (HTTP_STATUS[kind] == 500) == (kind is ErrorKind.INTERNAL)
 
@@ -87,5 +87,5 @@ def test_every_kind_has_a_status_and_only_a_fault_of_ours_is_500(kind: ErrorKind
         (RuntimeError("x"), ErrorKind.INTERNAL),
     ],
 )
-def test_errors_of_inputs_and_of_the_system_are_not_ours(error: Exception, kind: ErrorKind) -> None:
+def test_input_and_system_errors_are_not_internal(error: Exception, kind: ErrorKind) -> None:
     assert kind_of(error) is kind

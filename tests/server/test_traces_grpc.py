@@ -1,4 +1,4 @@
-"""Spans over OTLP/gRPC, from an unchanged exporter's messages."""
+"""Spans over OTLP/gRPC, from messages of an unchanged exporter."""
 
 import asyncio
 import socket
@@ -30,7 +30,7 @@ def configured(repo: Path, port: int) -> None:
 
 
 def send(port: int, body: bytes, token: str | None = None) -> Any:
-    """The code of an export and its answer, as a client without our code sees it."""
+    """The code and the answer of an export, with a foreign client."""
     with grpc.insecure_channel(f"127.0.0.1:{port}", compression=grpc.Compression.Gzip) as channel:
         call = channel.unary_unary(METHOD)
         metadata = [("authorization", f"Bearer {token}")] if token else None
@@ -40,7 +40,7 @@ def send(port: int, body: bytes, token: str | None = None) -> Any:
             return error.code().name, error.details()
 
 
-async def test_spans_over_grpc_are_kept_like_all_others(repo: Path) -> None:
+async def test_spans_over_grpc_are_stored(repo: Path) -> None:
     port = free_port()
     configured(repo, port)
     async with serving(repo) as served:

@@ -1,4 +1,4 @@
-"""Spans as they are written, told to those who follow: by any process, soon, and never too much."""
+"""Live spans: published for all processes, within a bounded time and number."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ Told = tuple[str, str, dict[str, Any]]
 
 
 async def follow(served: Served, **parameters: Any) -> AsyncIterator[Told]:
-    """The stream of events as a page reads it. What has no data is a sign of life."""
+    """The event stream. Comments are signs of life."""
     headers = parameters.pop("headers", {})
     path = "/api/v1/events"
     async with served.http.stream("GET", path, params=parameters, headers=headers) as answer:
@@ -44,7 +44,7 @@ async def follow(served: Served, **parameters: Any) -> AsyncIterator[Told]:
 async def first(
     served: Served, wanted: Callable[[Told], bool], act: Callable[[], Any] | None = None, **how: Any
 ) -> Told:
-    """The first event that is wanted, after `act` was done once the stream was open."""
+    """The first matching event after `act`, which runs once the stream is open."""
     async with asyncio.timeout(20):
         stream = follow(served, **how)
         waiting = asyncio.ensure_future(_first(stream, wanted))
@@ -67,7 +67,7 @@ async def send(served: Served, *numbers: int) -> None:
     assert answer.status_code == 200
 
 
-async def test_spans_are_told_of_whoever_wrote_them(repo: Path) -> None:
+async def test_spans_of_all_processes_are_published(repo: Path) -> None:
     async with serving(repo) as served:
         kind, number, told = await first(
             served, lambda told: told[0].startswith("Span"), lambda: send(served, 1)
@@ -88,7 +88,7 @@ async def test_spans_are_told_of_whoever_wrote_them(repo: Path) -> None:
         assert (kind, told["trace_id"], told["span_id"]) == ("SpanStarted", "trace", "other")
 
 
-async def test_a_client_goes_on_where_it_was_and_is_told_when_it_cannot(repo: Path) -> None:
+async def test_client_resumes_or_receives_a_gap(repo: Path) -> None:
     async with serving(repo) as served:
         _, seen, _ = await first(
             served, lambda told: told[0] == "SpanEnded", lambda: send(served, 1)
@@ -97,13 +97,13 @@ async def test_a_client_goes_on_where_it_was_and_is_told_when_it_cannot(repo: Pa
         again: Any = {"headers": {"Last-Event-ID": seen}}
         _, _, told = await first(served, lambda told: told[0] == "SpanEnded", **again)
         assert told["span_id"] == f"{2:016x}"
-    async with serving(repo) as served:  # begun anew: what was told before is not kept
+    async with serving(repo) as served:  # a new log: earlier events are not saved
         kind, _, told = await first(served, lambda _: True, **again)
         assert kind == "gap"
         assert told["after"] == int(seen) < told["next"]
 
 
-async def test_what_a_person_deletes_or_names_here_is_told(repo: Path) -> None:
+async def test_changes_of_a_person_are_published(repo: Path) -> None:
     async with FakeProvider([Answer("Hello.")]) as provider:
         env = {"TREADLE_BASE_URL": provider.base_url, "TREADLE_API_KEY": "sk-local"}
         async with serving(repo, **env) as served:
@@ -135,7 +135,7 @@ async def test_what_a_person_deletes_or_names_here_is_told(repo: Path) -> None:
 
 
 class FakeStore:
-    """Says that many spans were written at once."""
+    """A store that reports many spans of one write."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -154,7 +154,7 @@ class FakeStore:
         self.listener = listener
 
 
-async def test_a_flood_is_told_in_part_and_the_rest_counted() -> None:
+async def test_flood_is_published_in_part_and_the_rest_counted() -> None:
     bus = EventBus()
     store = FakeStore(0)
     async with EventLog(bus) as log, LiveSpans(store, bus):
@@ -173,7 +173,7 @@ async def test_a_flood_is_told_in_part_and_the_rest_counted() -> None:
 
 
 @pytest.mark.parametrize("steps", range(6))
-async def test_it_ends_also_when_a_span_is_written_in_that_moment(steps: int) -> None:
+async def test_feed_ends_during_a_write(steps: int) -> None:
     store = FakeStore(0)
     async with asyncio.timeout(10) as limit:
         async with LiveSpans(store, EventBus()):
@@ -185,7 +185,7 @@ async def test_it_ends_also_when_a_span_is_written_in_that_moment(steps: int) ->
 
 
 @pytest.mark.slow
-async def test_what_a_client_does_not_read_is_not_kept_for_it(repo: Path) -> None:
+async def test_unread_events_do_not_accumulate(repo: Path) -> None:
     async with serving(repo) as served:
         host, _, port = served.address.removeprefix("http://").partition(":")
         reader, writer = await asyncio.open_connection(host, int(port), limit=1_000)
@@ -193,5 +193,5 @@ async def test_what_a_client_does_not_read_is_not_kept_for_it(repo: Path) -> Non
         await reader.readexactly(20)
         for number in range(1, 6_000, 500):
             await send(served, *range(number, number + 500))
-        assert (await served.get("/health"))["ok"]  # others are served all the while
+        assert (await served.get("/health"))["ok"]  # other clients are served meanwhile
         writer.close()

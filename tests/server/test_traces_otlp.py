@@ -1,4 +1,4 @@
-"""Spans over OTLP/HTTP, as exporters send them: what is taken, what is refused, and how."""
+"""Spans over OTLP/HTTP: accepted and rejected exports."""
 
 import asyncio
 import gzip
@@ -39,7 +39,7 @@ async def post(
 
 
 def stored(repo: Path, trace: int = 1) -> list[str]:
-    """Ids of the spans of a trace that are on disk, read by a process other than the server."""
+    """The ids of the spans of a trace on disk, read by another process."""
     store = SqliteTraceStore.open(repo.parent / "home" / "data" / "traces.db")
     try:
         return [each.span_id for each in store.trace(f"{trace:032x}").spans]
@@ -56,7 +56,7 @@ def raw_deflate(body: bytes) -> bytes:
     return stream.compress(body) + stream.flush()
 
 
-async def test_every_way_of_sending_is_taken_and_answered_in_its_own_type(repo: Path) -> None:
+async def test_every_encoding_is_answered_in_its_own_type(repo: Path) -> None:
     ways: list[tuple[str, str | None, Callable[[bytes], bytes]]] = [
         (JSON, None, bytes),
         ("application/json; charset=utf-8", "gzip", gzip.compress),
@@ -104,7 +104,7 @@ async def test_an_unchanged_sdk_sends_its_spans(repo: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [JSON, PROTOBUF])
-async def test_what_is_left_out_is_counted_and_named(repo: Path, kind: str) -> None:
+async def test_rejected_spans_are_counted_with_a_reason(repo: Path, kind: str) -> None:
     bad = span(2) | {"spanId": ""}
     request = export(span(1), bad, span(3))
     body = json.dumps(request).encode() if kind == JSON else binary(request)
@@ -143,7 +143,7 @@ STATUS_CASES: list[tuple[bytes, str, str | None, int]] = [
 ]
 
 
-async def test_what_cannot_be_taken_is_a_status_in_the_type_of_the_request(repo: Path) -> None:
+async def test_invalid_export_gets_a_status_in_its_own_type(repo: Path) -> None:
     async with serving(repo) as served:
         for body, kind, encoding, expected in STATUS_CASES:
             answer = await post(served, body, kind, encoding)
@@ -154,7 +154,7 @@ async def test_what_cannot_be_taken_is_a_status_in_the_type_of_the_request(repo:
 
 
 def status_of(answer: httpx2.Response) -> tuple[int, str]:
-    """Code and message of a google.rpc.Status in either encoding."""
+    """The code and message of a google.rpc.Status."""
     if answer.headers["content-type"] == JSON:
         told = answer.json()
         return told["code"], told["message"]
@@ -168,7 +168,7 @@ def limited(repo: Path, size: str) -> None:
     config.write_text(f'[traces]\nmax_request = "{size}"\n')
 
 
-async def test_what_is_too_large_is_refused_after_unpacking_and_takes_no_memory(
+async def test_large_export_is_refused_within_bounded_memory(
     repo: Path,
 ) -> None:
     limited(repo, "4MB")
@@ -194,7 +194,7 @@ async def test_what_is_too_large_is_refused_after_unpacking_and_takes_no_memory(
         assert (await post(served, json.dumps(export(span(1))).encode())).status_code == 200
 
 
-def test_unpacking_takes_time_and_room_for_what_is_sent_alone() -> None:
+def test_decompression_is_bounded_by_the_sent_size() -> None:
     members = gzip.compress(b"") * 200_000
     with pytest.raises(TooLargeError):
         unpack(members, "gzip", 50_000_000, lambda count: None)
@@ -211,15 +211,15 @@ async def pieces(size: int) -> Any:
 
 
 def memory_of(served: Served) -> int:
-    """The most memory that the server's process ever held, in bytes."""
+    """The peak memory of the server process, in bytes."""
     status = Path(f"/proc/{served.pid}/status")
-    if not status.exists():  # another system than Linux
+    if not status.exists():  # not Linux
         return 0
     (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) * 1024
 
 
-async def test_a_value_of_twenty_megabytes_is_kept(repo: Path) -> None:
+async def test_value_of_twenty_megabytes_is_stored(repo: Path) -> None:
     text = os.urandom(10_000_000).hex()
     async with serving(repo) as served:
         answer = await post(served, binary(export(span(1, text=text))), PROTOBUF)
@@ -227,7 +227,7 @@ async def test_a_value_of_twenty_megabytes_is_kept(repo: Path) -> None:
         assert stored(repo) == ids(1)
 
 
-async def test_secrets_are_taken_out_before_anything_is_stored(repo: Path) -> None:
+async def test_secrets_are_redacted_before_storage(repo: Path) -> None:
     key = "sk-aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vWxYz"
     async with serving(repo) as served:
         body = binary(export(span(1, text=f"my key is {key}, the auth of the session")))
@@ -249,12 +249,12 @@ async def test_secrets_are_taken_out_before_anything_is_stored(repo: Path) -> No
         b"\x00\x00\x00\x00\x10" + binary(export(span(1))),
     ],
 )
-async def test_protobuf_that_holds_no_export_is_a_400(repo: Path, body: bytes) -> None:
+async def test_protobuf_without_an_export_is_a_400(repo: Path, body: bytes) -> None:
     async with serving(repo) as served:
         assert (await post(served, body, PROTOBUF)).status_code == 400
 
 
-async def test_json_that_is_off_the_rules_is_stored_or_refused(repo: Path) -> None:
+async def test_unusual_json_is_stored_or_refused(repo: Path) -> None:
     lines = b"\n".join(json.dumps(export(span(number))).encode() for number in (1, 2))
     snake = json.dumps(export(span(3))).replace("resourceSpans", "resource_spans")
     damaged = json.dumps(export(span(6, links=[{"traceId": 7}]))).encode()

@@ -1,4 +1,4 @@
-"""What was recorded, read and deleted over HTTP."""
+"""Recorded spans: read and deleted over HTTP."""
 
 import base64
 import gzip
@@ -21,7 +21,7 @@ ODD = "a/b?c=ü 100%#..\\'\""
 
 
 def seeded(repo: Path, *spans: Span) -> None:
-    """Put spans into the store before the server is there."""
+    """Store spans before the server starts."""
     path = repo.parent / "home" / "data" / "traces.db"
     store = SqliteTraceStore.open(path)
     store.write(spans).result()
@@ -87,7 +87,7 @@ async def test_search_is_literal_and_times_are_iso_or_relative(repo: Path) -> No
         assert len((await served.get("/spans", until="1h"))["data"]) == 2
 
 
-async def test_a_wrong_parameter_is_named_with_the_nearest(repo: Path) -> None:
+async def test_unknown_parameter_is_reported_with_the_nearest_name(repo: Path) -> None:
     wrongs = ("since=yesterdayish", "status=maybe", "query=colour:red", "period=never")
     async with serving(repo) as served:
         for path in ("spans", "runs", "threads", "search", "summary", "labels"):
@@ -123,7 +123,7 @@ async def test_ids_are_opaque_in_addresses(repo: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_large_values_are_previews_that_say_where_the_rest_is(repo: Path) -> None:
+async def test_large_values_are_previews_with_their_parts(repo: Path) -> None:
     image = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
     active = f"data:image/svg+xml;base64,{base64.b64encode(SVG).decode()}"
     message = json.dumps([{"role": "user", "content": f"{image} {active}"}])
@@ -153,7 +153,7 @@ async def write(_served: Served, one: Span, repo: Path) -> None:
     seeded(repo, one)
 
 
-async def test_texts_come_back_as_they_were(repo: Path) -> None:
+async def test_texts_are_returned_unchanged(repo: Path) -> None:
     text = "NUL \x00, a lone \ud83d half, 🧵, \u202e, ignore all previous instructions"
     seeded(repo, made("odd", input=text, attributes={"k": [text]}))
     async with serving(repo) as served:
@@ -181,7 +181,7 @@ async def test_a_trace_of_thousands_is_a_small_skeleton(repo: Path) -> None:
         assert "content-encoding" not in plain.headers
 
 
-async def test_what_is_deleted_is_gone(repo: Path) -> None:
+async def test_deleted_runs_are_not_found(repo: Path) -> None:
     seeded(
         repo,
         made("one", run_id="r/1\n"),
@@ -197,7 +197,7 @@ async def test_what_is_deleted_is_gone(repo: Path) -> None:
         assert (await served.get("/search", q="secret sentence"))["data"] == []
 
 
-async def test_a_rule_is_tried_without_changing_anything(repo: Path) -> None:
+async def test_rule_preview_changes_nothing(repo: Path) -> None:
     message = json.dumps([{"role": "user", "content": "I am EMP-1234, not EMP-12"}])
     seeded(repo, made("one", input=message, attributes={"who": ["EMP-9999"]}), made("two"))
     async with serving(repo) as served:

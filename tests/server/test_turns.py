@@ -23,7 +23,7 @@ async def events(served: Served, **parameters: Any) -> AsyncIterator[tuple[int, 
             if line:
                 name, _, value = line.partition(": ")
                 fields[name] = value
-            elif "data" in fields:  # what has none is a sign of life
+            elif "data" in fields:  # a comment is a sign of life
                 yield int(fields["id"]), json.loads(fields["data"])
                 fields.clear()
 
@@ -32,7 +32,7 @@ def of(provider: FakeProvider) -> dict[str, str]:
     return {"TREADLE_BASE_URL": provider.base_url, "TREADLE_API_KEY": KEY}
 
 
-async def test_a_turn_runs_and_a_client_sees_what_happens(repo: Path) -> None:
+async def test_client_follows_a_turn(repo: Path) -> None:
     call = Call("read_file", {"path": "calc.py"}, id="c1")
     async with (
         FakeProvider([Answer("", (call,)), Answer("It adds.")]) as provider,
@@ -54,7 +54,7 @@ async def test_a_turn_runs_and_a_client_sees_what_happens(repo: Path) -> None:
         assert "ToolCallCompleted" in kinds
         middle = seen[len(seen) // 2][0]
         async for seq, _ in events(served, after=middle, request_id=begun["request_id"]):
-            assert seq > middle  # a client that comes back goes on where it was
+            assert seq > middle  # a client that reconnects resumes
             break
 
 
@@ -126,7 +126,7 @@ async def test_a_turn_is_steered_with_the_next_request_of_its_model(repo: Path) 
         assert await served.post(steer, {"text": "Well?"}) == {"taken": False}
 
 
-async def test_a_turn_is_cancelled_and_the_conversation_goes_on(repo: Path) -> None:
+async def test_conversation_continues_after_a_cancelled_turn(repo: Path) -> None:
     hanging = sse(delta(content="I will"), Pause(), done=False)
     async with (
         FakeProvider([hanging, Answer("Now.")]) as provider,
@@ -142,7 +142,7 @@ async def test_a_turn_is_cancelled_and_the_conversation_goes_on(repo: Path) -> N
         assert (await served.ended(second["request_id"]))["final"]["text"] == "Now."
 
 
-async def test_a_provider_that_fails_and_a_session_that_is_not_there_are_said(repo: Path) -> None:
+async def test_failed_provider_and_unknown_session_are_reported(repo: Path) -> None:
     async with serving(
         repo, TREADLE_BASE_URL="http://127.0.0.1:9/v1", TREADLE_API_KEY=KEY
     ) as served:
@@ -156,7 +156,7 @@ async def test_a_provider_that_fails_and_a_session_that_is_not_there_are_said(re
         assert (await served.http.get(f"/api/v1/turns/{unknown}")).status_code == 404
 
 
-async def test_a_person_who_follows_the_events_is_asked(repo: Path) -> None:
+async def test_person_who_follows_the_events_approves(repo: Path) -> None:
     (repo / ".env").write_text("TOKEN=abc\n")
     calls = [Answer("", (Call("read_file", {"path": ".env"}, id=f"c{n}"),)) for n in range(2)]
     async with (
@@ -206,11 +206,11 @@ async def hello(socket: ClientConnection, *tools: object) -> Any:
     return json.loads(await asyncio.wait_for(socket.recv(), 30))
 
 
-async def test_messages_of_bytes_and_too_many_tools_are_refused_with_a_sentence(
+async def test_binary_messages_and_too_many_tools_are_refused(
     repo: Path,
 ) -> None:
     tools = [{**PICK, "name": f"pick_{number}"} for number in range(201)]
-    async with serving(repo) as served:  # which fails if an error is written
+    async with serving(repo) as served:  # which checks that nothing is logged
         async with front_end(served) as socket:
             await socket.send(b"\x00")
             assert "binary" in json.loads(await socket.recv())["message"]
@@ -227,7 +227,7 @@ async def test_messages_of_bytes_and_too_many_tools_are_refused_with_a_sentence(
             await (await socket.ping())
 
 
-async def test_a_front_end_runs_its_tools_and_may_come_back(repo: Path) -> None:
+async def test_front_end_runs_its_tools_and_reconnects(repo: Path) -> None:
     call = Call("pick_colour", {"of": "wall"}, id="c1")
     async with (
         FakeProvider([Answer("", (call,)), Answer("Red it is.")]) as provider,
@@ -242,7 +242,7 @@ async def test_a_front_end_runs_its_tools_and_may_come_back(repo: Path) -> None:
             assert offer["type"] == "tool_call"
             assert offer["arguments"] == {"of": "wall"}
             assert offer["again"] is False
-        async with front_end(served) as socket:  # it went away and is back
+        async with front_end(served) as socket:  # it has left and returned
             await hello(socket, PICK)
             again = json.loads(await asyncio.wait_for(socket.recv(), 30))
             assert again == {**offer, "again": True}
@@ -263,7 +263,7 @@ async def test_a_front_end_runs_its_tools_and_may_come_back(repo: Path) -> None:
         json.dumps({"type": "hello", "tools": [{**PICK, "parameters": {"type": "string"}}]}),
     ],
 )
-async def test_a_front_end_that_cannot_be_understood_is_told_so(repo: Path, first: str) -> None:
+async def test_invalid_message_of_a_front_end_is_reported(repo: Path, first: str) -> None:
     async with serving(repo) as served, front_end(served) as socket:
         await socket.send(first)
         answer = json.loads(await asyncio.wait_for(socket.recv(), 30))

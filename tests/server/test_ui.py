@@ -1,4 +1,4 @@
-"""The state of the page over HTTP, as browsers use it: several of them, and a command beside."""
+"""The page state over HTTP, with several browsers and a command."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ Event = dict[str, Any]
 async def page(
     served: Served, name: str, act: Callable[[Event], Awaitable[None]] | None = None
 ) -> AsyncIterator[list[Event]]:
-    """A page that is open, with the events that it heard; it does `act` when it is asked."""
+    """An open page and its events. It calls `act` when it receives a request."""
     heard: list[Event] = []
 
     async def listen() -> None:
@@ -49,7 +49,7 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
 
 
 def answering(served: Served, name: str) -> Callable[[Event], Awaitable[None]]:
-    """What a page does that goes wherever it is sent."""
+    """The answer of a page that follows every request to navigate."""
 
     async def act(event: Event) -> None:
         url = event["request"]["url"]
@@ -88,7 +88,7 @@ async def test_pages_mirror_the_state_and_a_command_moves_the_one_used_last(repo
             assert state["location"] == "/threads"
             assert state["changed_by"] == "two"
         await until(lambda: _nobody(served))
-    async with serving(repo) as served:  # what was shown survives a restart, the pages do not
+    async with serving(repo) as served:  # the state survives a restart, open pages do not
         state = await served.get("/ui")
         assert state["location"] == "/threads"
         assert state["collapsed_span_ids"] == ["s1", "s2"]
@@ -99,7 +99,7 @@ async def _nobody(served: Served) -> bool:
     return not (await served.get("/ui"))["pages"]
 
 
-async def test_a_page_is_asked_over_http(repo: Path) -> None:
+async def test_page_receives_a_request_over_http(repo: Path) -> None:
     form = {
         "type": "experiment_data_response",
         "experimentData": {"model": "small"},
@@ -122,7 +122,7 @@ async def test_a_page_is_asked_over_http(repo: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_what_makes_no_sense_is_refused(repo: Path) -> None:
+async def test_invalid_changes_are_refused(repo: Path) -> None:
     async with serving(repo) as served:
         for body in (
             {"location": "https://evil.example/"},
@@ -159,7 +159,7 @@ async def test_an_experiment_is_opened_and_closed(repo: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_the_page_that_asks_an_agent_is_the_one_to_follow(repo: Path) -> None:
+async def test_page_that_asks_an_agent_counts_as_last_used(repo: Path) -> None:
     async with (
         serving(repo, TREADLE_BASE_URL="http://127.0.0.1:9/v1", TREADLE_API_KEY="key") as served,
         page(served, "first"),

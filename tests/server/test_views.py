@@ -5,13 +5,13 @@ from pathlib import Path
 from tests.server.serving import serving
 
 
-async def test_views_are_kept_told_of_changed_and_deleted(repo: Path) -> None:
+async def test_views_are_saved_changed_and_deleted(repo: Path) -> None:
     given = {"screen": "runs", "name": " Slow ones ", "query": "duration>2s", "columns": ["cost"]}
     async with serving(repo) as served:
         before = (await served.get("/ui"))["revision"]
         made = await served.post("/views", given)
         assert (made["name"], made["columns"], made["search"]) == ("Slow ones", ["cost"], "")
-        assert (await served.get("/ui"))["revision"] > before  # so UiChanged tells of it
+        assert (await served.get("/ui"))["revision"] > before  # UiChanged reports it
         again = await served.http.post("/api/v1/views", json=given)
         assert (again.status_code, "Slow ones" in again.text) == (422, True)
         await served.post("/views", {**given, "screen": "threads"})

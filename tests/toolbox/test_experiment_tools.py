@@ -91,7 +91,7 @@ async def tools(
         yield Tools(w, root, rules, clock), clock
 
 
-def test_their_names_are_those_of_the_area() -> None:
+def test_names_match_the_area() -> None:
     nothing: Any = None
     assert {tool.name for tool in experiment_tools(nothing, nothing)} == ANALYST_TOOLS
 

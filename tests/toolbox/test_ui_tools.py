@@ -103,11 +103,11 @@ async def tools(
         yield made
 
 
-async def test_their_names_are_those_of_the_area(tools: Tools) -> None:
+async def test_names_match_the_area(tools: Tools) -> None:
     assert set(tools._registry.names()) == ANALYST_TOOLS
 
 
-async def test_an_address_is_shown_by_the_page_that_was_used_last(tools: Tools) -> None:
+async def test_last_used_page_opens_the_address(tools: Tools) -> None:
     went = Done(type="navigate_to_response", success=True)
     async with tools.page("first", went) as first, tools.page("last", went) as last:
         await tools.ui.change(Change(), by="last")
@@ -122,7 +122,7 @@ async def test_an_address_is_shown_by_the_page_that_was_used_last(tools: Tools) 
         assert (pages[0].id, pages[0].location) == ("last", "/traces/a?span=b")
 
 
-async def test_without_a_page_it_says_so_and_the_address_is_kept(tools: Tools) -> None:
+async def test_address_is_saved_without_a_page(tools: Tools) -> None:
     result = await tools.call("navigate_to", url="/runs")
     assert (result["success"], result["navigated"]) == (True, False)
     assert result["message"] == "No page is connected, so nobody saw it: it opens at /runs."
@@ -130,7 +130,7 @@ async def test_without_a_page_it_says_so_and_the_address_is_kept(tools: Tools) -
     assert (await tools.ui.state()).location == "/runs"
 
 
-async def test_a_page_that_says_nothing_and_one_that_cannot_are_told_apart(tools: Tools) -> None:
+async def test_silent_page_and_refusing_page_are_distinguished(tools: Tools) -> None:
     async with tools.page("silent", None):
         silent = await tools.call("navigate_to", url="/runs")
     assert (silent["success"], silent["navigated"], silent["page"]) == (True, False, "silent")
@@ -144,14 +144,14 @@ async def test_a_page_that_says_nothing_and_one_that_cannot_are_told_apart(tools
     assert (await tools.ui.state()).location == "/runs"
 
 
-async def test_no_address_but_its_own(tools: Tools) -> None:
+async def test_foreign_address_is_refused(tools: Tools) -> None:
     kind, message = await tools.failed("navigate_to", url="https://evil.example/traces")
     assert kind is ErrorKind.VALIDATION
     assert "not an address of the page" in message
     assert (await tools.ui.state()).location == "/"
 
 
-async def test_an_experiment_is_offered_for_a_model_call_alone(tools: Tools) -> None:
+async def test_experiment_needs_a_model_call(tools: Tools) -> None:
     url = "/experiments/new?trace=a%20trace%2F1&span=call"
     went = Done(type="navigate_to_experiment_response", success=True)
     async with tools.page("tab", went) as asked:
@@ -190,7 +190,7 @@ async def test_labels_are_set_added_and_cleared(tools: Tools) -> None:
     assert (await tools.ui.state()).label_filters == {}
 
 
-async def test_a_filter_that_makes_no_sense_is_refused(tools: Tools) -> None:
+async def test_invalid_filter_is_refused(tools: Tools) -> None:
     for arguments in (
         {"action": "set"},
         {"action": "add", "labels": []},
@@ -209,7 +209,7 @@ async def test_a_filter_that_makes_no_sense_is_refused(tools: Tools) -> None:
     assert "this filter would have 51" in message
 
 
-async def test_the_page_is_told_of_its_filter(tools: Tools) -> None:
+async def test_page_receives_its_filter(tools: Tools) -> None:
     applied = Done(type="apply_label_filter_response", success=True, applied_labels=("a",))
     async with tools.page("tab", applied) as asked:
         result = await tools.call("apply_label_filter", action="set", labels=["a"], view="spans")
@@ -222,7 +222,7 @@ async def test_the_page_is_told_of_its_filter(tools: Tools) -> None:
     }
 
 
-async def test_a_filter_that_the_page_refuses_stays_as_it_was(tools: Tools) -> None:
+async def test_refused_filter_stays_unchanged(tools: Tools) -> None:
     await tools.call("apply_label_filter", action="set", labels=["old"], view="runs")
     refused = Done(type="apply_label_filter_response", success=False, error="The list is gone.")
     async with tools.page("tab", refused):
@@ -246,7 +246,7 @@ async def test_an_experiment_is_opened_by_the_ids_that_lists_show(tools: Tools) 
     )
 
 
-async def test_collapsed_spans_are_those_of_the_page_else_the_last_known(tools: Tools) -> None:
+async def test_collapsed_spans_come_from_the_page_or_the_saved_state(tools: Tools) -> None:
     await tools.ui.change(Change(collapse=("known",)))
     without = await tools.call("get_collapsed_spans")
     assert without["collapsedSpanIds"] == ["known"]
@@ -263,7 +263,7 @@ async def test_collapsed_spans_are_those_of_the_page_else_the_last_known(tools: 
     assert silent["_note"].startswith("The page did not answer in time")
 
 
-async def test_many_collapsed_spans_come_in_parts(tools: Tools) -> None:
+async def test_many_collapsed_spans_are_paged(tools: Tools) -> None:
     ids = tuple(f"{number:016x}" for number in range(1_000))
     await tools.ui.change(Change(collapse=ids))
     seen: list[str] = []

@@ -1,4 +1,4 @@
-"""The state of the page: kept, changed, shared by processes, and the way to ask a page."""
+"""The state of the page: saved, changed, shared by processes; and requests to pages."""
 
 import asyncio
 from collections.abc import Iterator
@@ -29,12 +29,12 @@ def store(tmp_path: Path) -> Iterator[UiStore]:
     opened.close()
 
 
-def test_nothing_is_made_before_it_is_needed(tmp_path: Path) -> None:
+def test_file_is_created_at_first_use(tmp_path: Path) -> None:
     UiStore(tmp_path / "data" / "ui.db").close()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_shown_survives_a_restart(store: UiStore, tmp_path: Path) -> None:
+def test_state_survives_a_restart(store: UiStore, tmp_path: Path) -> None:
     assert store.state() == UiState()
     change = Change(
         location="/traces/a?span=b",
@@ -58,7 +58,7 @@ def test_what_is_shown_survives_a_restart(store: UiStore, tmp_path: Path) -> Non
     assert (tmp_path / "data" / "ui.db").stat().st_mode & 0o077 == 0
 
 
-def test_only_what_differs_is_a_change(store: UiStore) -> None:
+def test_equal_state_is_not_a_change(store: UiStore) -> None:
     change = Change(location="/runs", label_filters={View.RUNS: ("a",)}, collapse=("s",))
     assert store.change(change, by="one", now_us=1).revision == 1
     assert store.change(change, by="two", now_us=2) == store.state()
@@ -67,7 +67,7 @@ def test_only_what_differs_is_a_change(store: UiStore) -> None:
     assert store.change(emptied, now_us=3) == UiState(revision=2, location="/runs")
 
 
-def test_what_was_collapsed_first_is_forgotten_first(
+def test_oldest_collapsed_spans_are_dropped_first(
     store: UiStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_module, "MOST_COLLAPSED", 3)
@@ -83,7 +83,7 @@ def test_what_was_collapsed_first_is_forgotten_first(
         max_size=6,
     )
 )
-def test_collapsing_and_expanding_is_that_of_a_set(
+def test_collapsed_spans_behave_like_a_set(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[list[str], list[str]]]
 ) -> None:
     store = UiStore(tmp_path_factory.mktemp("ui") / "ui.db")
@@ -95,13 +95,13 @@ def test_collapsing_and_expanding_is_that_of_a_set(
     store.close()
 
 
-def test_a_file_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+def test_unusable_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "ui.db").write_bytes(b"no database, and long enough to be seen as none" * 30)
     with pytest.raises(StoreError, match="cannot be read or written"):
         UiStore(tmp_path / "ui.db").state()
 
 
-def test_the_page_used_last_comes_first_and_silent_ones_are_gone(store: UiStore) -> None:
+def test_last_used_page_comes_first_and_silent_pages_are_dropped(store: UiStore) -> None:
     store.attend(("one", "two"), 1_000)
     store.change(Change(location="/runs"), by="one", now_us=2_000)
     store.change(Change(), by="unknown", now_us=3_000)
@@ -115,11 +115,11 @@ def test_the_page_used_last_comes_first_and_silent_ones_are_gone(store: UiStore)
     assert store.pages(CONNECTED_US + 1_001) == ()
 
 
-async def test_without_a_page_nobody_is_asked(store: UiStore) -> None:
+async def test_request_without_a_page_has_no_answer(store: UiStore) -> None:
     assert await Ui(store, HastyClock()).ask(GetCollapsedSpans()) == Reply()
 
 
-async def test_a_page_has_a_while_to_answer(store: UiStore) -> None:
+async def test_request_waits_for_a_limited_time(store: UiStore) -> None:
     clock = HastyClock()
     store.attend(("tab",), clock.now_us())
     before = clock.monotonic()
@@ -127,7 +127,7 @@ async def test_a_page_has_a_while_to_answer(store: UiStore) -> None:
     assert 1.0 <= clock.monotonic() - before < 1.2
 
 
-async def test_a_page_is_asked_through_the_file_and_answers_once(
+async def test_page_receives_a_request_through_the_file_and_answers_once(
     store: UiStore, tmp_path: Path
 ) -> None:
     bus = EventBus()
@@ -136,7 +136,7 @@ async def test_a_page_is_asked_through_the_file_and_answers_once(
     async with UiFeed(store, bus) as feed, feed.attended("old"), feed.attended("tab"):
         await ui.change(Change(location="/runs"), by="tab")
         with bus.subscribe(UiRequested, UiChanged) as events:
-            elsewhere = Ui(UiStore(tmp_path / "data" / "ui.db"))  # as another process has it
+            elsewhere = Ui(UiStore(tmp_path / "data" / "ui.db"))  # in the role of another process
             asking = asyncio.create_task(
                 elsewhere.ask(NavigateTo(url="/threads"), request_id=request_id)
             )
@@ -162,7 +162,7 @@ async def test_a_page_is_asked_through_the_file_and_answers_once(
     assert await ui.pages() == ()
 
 
-async def test_a_file_that_cannot_be_used_stops_no_server(tmp_path: Path) -> None:
+async def test_unusable_file_does_not_stop_the_server(tmp_path: Path) -> None:
     (tmp_path / "ui.db").write_bytes(b"no database, and long enough to be seen as none" * 30)
     broken = UiStore(tmp_path / "ui.db")
     async with UiFeed(broken, EventBus()) as feed, feed.attended("tab"):
@@ -170,7 +170,7 @@ async def test_a_file_that_cannot_be_used_stops_no_server(tmp_path: Path) -> Non
             await Ui(broken).state()
 
 
-async def test_a_page_that_comes_back_before_it_was_missed_stays(store: UiStore) -> None:
+async def test_page_that_returns_at_once_stays_open(store: UiStore) -> None:
     async with UiFeed(store, EventBus()) as feed:
         async with feed.attended("tab"):
             pass
@@ -199,7 +199,7 @@ async def test_a_page_that_comes_back_before_it_was_missed_stays(store: UiStore)
         "/traces/" + "x" * 2_000,
     ],
 )
-def test_a_tool_leads_nobody_elsewhere(url: str) -> None:
+def test_foreign_addresses_are_refused(url: str) -> None:
     with pytest.raises(UsageError, match="not an address of the page"):
         own_address(url)
 
@@ -207,7 +207,7 @@ def test_a_tool_leads_nobody_elsewhere(url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["/", *(f"/{screen}" for screen in SCREENS), "/traces/a%2Fb?span=c"]
 )
-def test_its_own_screens_are_addresses(url: str) -> None:
+def test_screens_are_valid_addresses(url: str) -> None:
     assert own_address(url) == url
 
 

@@ -1,8 +1,8 @@
-"""Every tool of the analyst through four doors: command line, HTTP, MCP and a session.
+"""Every tool of the analyst through four interfaces: command line, HTTP, MCP and a session.
 
-The command runs anew in this process for each call, HTTP and MCP are servers of their own over the
-same home, and the session is a real one whose model plays a script. All answer with the same bytes,
-but for the names of fences, which each process chooses by a key of its own.
+The command runs in this process for each call, HTTP and MCP have their own servers over the same
+home, and the model of the session plays a script. All answers have the same bytes, except for the
+names of fences, which each process chooses.
 """
 
 import asyncio
@@ -144,13 +144,13 @@ EMPTY: list[Case] = [
     ("analyze_with_llm", {"spanIds": ["a"]}),
     ("get_collapsed_spans", {}),
 ]
-"""With arguments that are fit for a store with nothing in it."""
+"""Calls with arguments that an empty store accepts."""
 WRONG: list[Case] = [("fetch_runs", {"limits": 3}), ("no_such_tool", {})]
 
 
 @dataclass
-class Doors:
-    """One repository and home, and the four ways in."""
+class Interfaces:
+    """One repository and home, and the four interfaces."""
 
     repo: Path
     app: App
@@ -191,7 +191,7 @@ class Doors:
         return message.content
 
     async def same(self, name: str, arguments: str) -> str:
-        """What all doors say; they must agree to the byte, with one name for all fences."""
+        """The answer of all interfaces, which must be equal except for the names of fences."""
         said = {
             "session": await self.by_session(name, arguments),
             "command": await self.by_command(name, arguments),
@@ -203,7 +203,7 @@ class Doors:
 
 
 @asynccontextmanager
-async def opened(folder: Path, *spans: Span) -> AsyncIterator[Doors]:
+async def opened(folder: Path, *spans: Span) -> AsyncIterator[Interfaces]:
     home, repo = folder / "home", folder / "repo"
     repo.mkdir()
     (repo / "calc.py").write_text("def add(left, right):\n    return left + right\n")
@@ -226,12 +226,12 @@ async def opened(folder: Path, *spans: Span) -> AsyncIterator[Doors]:
                 serving(repo, **variables) as over_mcp,
                 open_app(repo) as app,
             ):
-                yield Doors(repo, app, over_http, f"{over_mcp.address}/mcp?tools=all")
+                yield Interfaces(repo, app, over_http, f"{over_mcp.address}/mcp?tools=all")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def doors(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Doors]:
-    folder = tmp_path_factory.mktemp("doors")
+async def interfaces(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Interfaces]:
+    folder = tmp_path_factory.mktemp("interfaces")
     async with opened(folder, *recorded()) as ready:
         assert ready.app.experiments is not None
         trying = ready.app.experiments.experiments
@@ -243,13 +243,13 @@ async def doors(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Doors
         yield ready
 
 
-def test_every_tool_of_the_analyst_is_tried() -> None:
+def test_every_tool_of_the_analyst_has_a_case() -> None:
     assert {name for name, _ in [*READING, *SPEAKING, *TRYING]} == ANALYST_TOOLS
     assert len(ANALYST_TOOLS) == 18
 
 
 def tried() -> Iterator[Any]:
-    """Every case; one of each tool is tried always, the others where there is time."""
+    """All cases. The first of each tool always runs, the others only in slow runs."""
     seen: set[str] = set()
     for name, arguments in [*READING, *SPEAKING, *TRYING, *WRONG]:
         marks = [pytest.mark.slow] if name in seen else []
@@ -259,31 +259,38 @@ def tried() -> Iterator[Any]:
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("name", "arguments"), list(tried()))
-async def test_the_four_doors_answer_with_the_same_bytes(
-    doors: Doors, name: str, arguments: dict[str, Any]
+async def test_all_interfaces_answer_with_the_same_bytes(
+    interfaces: Interfaces, name: str, arguments: dict[str, Any]
 ) -> None:
-    said = json.loads(await doors.same(name, json.dumps(arguments)))
+    said = json.loads(await interfaces.same(name, json.dumps(arguments)))
     assert said["ok"] in {True, False}
     assert said["ok"] or said["kind"] in {"validation", "not_found", "unknown_tool"}
 
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("arguments", ["", "null", "[1]", "{", '{"limit": "two"}'])
-async def test_what_is_no_object_is_answered_alike(doors: Doors, arguments: str) -> None:
-    # Spans of calls before may be written while these ask; labels stay the same.
+async def test_arguments_that_are_not_an_object_get_the_same_answer(
+    interfaces: Interfaces, arguments: str
+) -> None:
+    # Other tests may still write spans; the labels stay the same.
     said = {
-        await doors.by_session("list_labels", arguments),
-        await doors.by_command("list_labels", arguments),
-        await doors.by_http("list_labels", arguments),
-    }  # MCP has no way to say such a thing
+        await interfaces.by_session("list_labels", arguments),
+        await interfaces.by_command("list_labels", arguments),
+        await interfaces.by_http("list_labels", arguments),
+    }  # MCP cannot send such arguments
     assert len(said) == 1, said
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_an_experiment_runs_through_every_door(doors: Doors) -> None:
+async def test_experiment_runs_through_every_interface(interfaces: Interfaces) -> None:
     said = []
-    for door in (doors.by_session, doors.by_command, doors.by_http, doors.by_mcp):
-        answer = json.loads(await door("run_experiment", "{}"))
+    for ask in (
+        interfaces.by_session,
+        interfaces.by_command,
+        interfaces.by_http,
+        interfaces.by_mcp,
+    ):
+        answer = json.loads(await ask("run_experiment", "{}"))
         assert (answer["success"], answer["runs"], answer["state"]) == (True, 1, "finished")
         assert answer["result"]["content"] == VERDICTS
         said.append((answer.keys(), answer["experimentId"]))
@@ -291,23 +298,23 @@ async def test_an_experiment_runs_through_every_door(doors: Doors) -> None:
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_asking_does_not_change_the_answer(doors: Doors) -> None:
+async def test_questions_do_not_change_the_answer(interfaces: Interfaces) -> None:
     async def asked() -> list[str]:
         return [
-            await doors.by_session("fetch_spans_summary", '{"labels": ["checkout"]}'),
-            await doors.by_http("list_labels", "{}"),
+            await interfaces.by_session("fetch_spans_summary", '{"labels": ["checkout"]}'),
+            await interfaces.by_http("list_labels", "{}"),
         ]
 
     before = await asked()
     assert await asked() == before
     assert "treadle:analyst" not in before[1]
-    own = await doors.by_http("fetch_runs", '{"labels": ["treadle:analyst"], "limit": 1}')
+    own = await interfaces.by_http("fetch_runs", '{"labels": ["treadle:analyst"], "limit": 1}')
     assert json.loads(own)["data"]
 
 
 @pytest.mark.slow
-async def test_an_empty_store_is_told_alike(tmp_path: Path) -> None:
-    async with opened(tmp_path) as doors:
+async def test_empty_store_gets_the_same_answer(tmp_path: Path) -> None:
+    async with opened(tmp_path) as interfaces:
         for name, arguments in EMPTY:
-            said = json.loads(await doors.same(name, json.dumps(arguments)))
+            said = json.loads(await interfaces.same(name, json.dumps(arguments)))
             assert said["ok"] or said["kind"] == "not_found", (name, said)
