@@ -1,4 +1,4 @@
-"""Time as a dependency: what waits or stamps takes a `Clock`, so that tests run in milliseconds."""
+"""Time as a dependency: code that waits or stamps takes a `Clock`, so tests run in milliseconds."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Clock(Protocol):
-    """Where the time comes from and how to wait for it."""
+    """A source of time that can also wait."""
 
     def monotonic(self) -> float:
         """Seconds that never go back; for durations."""
@@ -40,10 +40,9 @@ class SystemClock:
 async def wait_within(awaitable: Awaitable[T], seconds: float | None, clock: Clock) -> T:
     """Await `awaitable`, at most `seconds` on `clock` (None: without limit).
 
-    On time-out the awaitable is cancelled when it is a coroutine (a future or task that the
-    caller handed in is left alone) and `TimeoutError` is raised. When the caller is cancelled,
-    so is what it waits for, unless it was handed in as a future or task. A result that is there
-    when the time is up wins.
+    On time-out it raises `TimeoutError` and cancels a coroutine, but not a future or task of the
+    caller. When the caller is cancelled, it cancels the awaitable in the same way. A result that is
+    there when the time is up wins.
     """
     ours = asyncio.iscoroutine(awaitable)
     work = asyncio.ensure_future(awaitable)
@@ -59,7 +58,7 @@ async def wait_within(awaitable: Awaitable[T], seconds: float | None, clock: Clo
 
 
 async def _end(tasks: list[asyncio.Future[Any]]) -> None:
-    """Cancel what still runs and wait for its end, so that nothing is left behind."""
+    """Cancel a running task and wait for its end."""
     running = [task for task in tasks if not task.done()]
     for task in running:
         task.cancel()
@@ -67,4 +66,4 @@ async def _end(tasks: list[asyncio.Future[Any]]) -> None:
         await asyncio.wait(running)
     for task in running:
         if not task.cancelled():
-            task.exception()  # seen, so that asyncio does not report it as lost
+            task.exception()  # retrieved, so that asyncio does not report it as lost

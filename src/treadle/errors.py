@@ -1,4 +1,4 @@
-"""The exception tree. An error says what happened, to which thing, and what to do next."""
+"""The exception tree. A message states what failed and with which value, a hint what to do next."""
 
 from enum import IntEnum
 
@@ -15,10 +15,10 @@ class ExitStatus(IntEnum):
 
 
 class TreadleError(Exception):
-    """Base of all errors that a person is meant to read.
+    """Base of all errors for people.
 
-    `message` is one sentence about what happened and to which thing; `hint`, if any, is one
-    sentence about what to do next. Neither ever holds a key.
+    `message` is a sentence on what failed and with which value. `hint`, if any, is a sentence on
+    what to do next. Neither ever contains a key.
     """
 
     exit_status = ExitStatus.FAILED
@@ -33,17 +33,17 @@ class TreadleError(Exception):
 
 
 class UsageError(TreadleError):
-    """The call itself is wrong: an unknown option, a path that does not exist, a bad value."""
+    """The call itself is wrong: an unknown option, a path that does not exist, an invalid value."""
 
     exit_status = ExitStatus.USAGE
 
 
 class ConfigError(UsageError):
-    """The configuration cannot be read or holds a value that makes no sense."""
+    """The configuration cannot be read or has an invalid value."""
 
 
 class PathRefusedError(TreadleError):
-    """A path leads out of the root, or to a place that is never read or written."""
+    """A path leads out of the root, or to a location that is never read or written."""
 
     exit_status = ExitStatus.REFUSED
 

@@ -1,4 +1,4 @@
-r"""Names of the fences around foreign text in prompts, and the fence that keeps text as it is.
+r"""Names of the fences around foreign text in prompts, and the fence that keeps text unchanged.
 
 ::
 
@@ -6,9 +6,9 @@ r"""Names of the fences around foreign text in prompts, and the fence that keeps
     …text of files, tools or other programs, byte for byte…
     </recorded-5f0c9a1e62d4>
 
-The name is a digest of the text with a key that only this process knows. So the author of the text
-can neither guess it nor learn it in time: other text has another name. The same text keeps its name
-while the process runs, so a provider's cache of earlier messages stays valid.
+The name is a digest of the text with a key that only this process knows. The author of the text
+cannot guess it or learn it in time: other text has another name. The same text keeps its name while
+the process runs, so a provider's cache of earlier messages stays valid.
 """
 
 import json
@@ -28,7 +28,7 @@ def fence_name(text: str) -> str:
 def verbatim(text: str, source: str) -> str:
     """`text` within its fence and otherwise unchanged, for code whose bytes are counted.
 
-    `source` says where it is from, in words of ours.
+    `source` states its origin in our words.
     """
     head = json.dumps(source[:_SOURCE_CHARACTERS])
     name = fence_name(f"{head}\n{text}")

@@ -1,20 +1,20 @@
-"""Names of files as file systems compare them: two spellings of one file are one text here."""
+"""Names of files as file systems compare them: two spellings of one file become one text."""
 
 import re
 
 _IGNORED = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
-"""Characters that some file systems leave out when they compare names."""
+"""Characters that some file systems ignore when they compare names."""
 _END = re.compile(r"(?<=[^/. ])[. ]+(?=/|$)")
-"""Dots and spaces at the end of a name, which others leave out."""
+"""Dots and spaces at the end of a name, which other file systems ignore."""
 
 
 def comparable(path: str) -> str:
-    """A path or name in lower case, without differences that a file system may not see.
+    """A path or name in lower case, without differences that a file system may ignore.
 
-    `.TREADLE`, `.treadle.` and `.trea\u200cdle` name the same folder on some systems.
+    `.TREADLE`, `.treadle.` and `.trea‌dle` name the same folder on some systems.
     """
     if not path.isascii():
-        import unicodedata  # seldom needed
+        import unicodedata  # rarely needed
 
         path = _IGNORED.sub("", unicodedata.normalize("NFKC", path).casefold())
     return _END.sub("", path.lower())

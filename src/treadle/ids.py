@@ -9,10 +9,10 @@ from uuid import UUID
 from treadle.errors import NotFoundError, UsageError
 
 IdSource = Callable[[], UUID]
-"""Gives a new id at each call; injected, so that tests and replays are deterministic."""
+"""Returns a new id at each call; injected, so that tests and replays are deterministic."""
 
 NO_REQUEST = UUID(int=0)
-"""The request of an event that is of none: of the store, the page, or the gateway itself."""
+"""The request id of events that belong to no request: of the store, the page or the gateway."""
 
 LAST = "last"
 """The reference of the newest record, in any case."""
@@ -28,8 +28,8 @@ _last = 0
 def new_id() -> UUID:
     """A new UUIDv7. Strictly increasing inside a process, also within one millisecond.
 
-    Layout: 48 bits of Unix milliseconds, then 74 free bits; the first 12 of them continue the
-    time (RFC 9562, section 6.2, method 3), the rest are random.
+    Layout: 48 bits of Unix milliseconds, then 74 free bits; the first 12 of them continue the time
+    (RFC 9562, section 6.2, method 3), the rest are random.
     """
     global _last
     nanoseconds = time.time_ns()

@@ -1,8 +1,8 @@
-"""Opens files below a root folder by folder, so that no link on the way is ever followed.
+"""Opens files below a root folder by folder, so that no link on the way is followed.
 
-A path that was checked can lead elsewhere a moment later: somebody puts a link in the place of one
-of its folders. Here each folder is opened relative to the one before it, so what is opened is below
-the root whatever happens meanwhile. Where a system cannot do that, paths are opened as they are.
+A path that was checked can lead elsewhere a moment later, if a link replaces one of its folders.
+Here each folder is opened relative to its parent, so the opened file is below the root in any case.
+On systems without such calls, paths are opened as they are.
 """
 
 import errno
@@ -21,7 +21,7 @@ _FILE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) 
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _STRAIGHT
 _NOT_BELOW = frozenset({"", ".", ".."})
 MAX_DEPTH = 200
-"""Folders below each other that a tree may have. A path costs its depth each time it is opened."""
+"""The deepest nesting of folders in a tree. A path costs its depth each time it is opened."""
 _MOST_OPEN = 32
 """Folders above a folder that stay open: a path may be thousands deep."""
 
@@ -37,14 +37,14 @@ def open_folder(folder: int, name: str) -> int:
 
 
 def open_file(folder: int, name: str) -> int:
-    """The file of that name in an open folder, for reading; does not wait on a pipe."""
+    """The file of that name in an open folder, for reading; does not wait for a pipe."""
     return os.open(name, _FILE, dir_fd=folder)
 
 
 class Folders:
-    """The folders below a root, each opened relative to the one above it.
+    """The folders below a root, each opened relative to its parent.
 
-    Those above the last one stay open, so that a walk opens each folder once. For one thread.
+    The parents of the last one stay open, so that a walk opens each folder once. For one thread.
     Methods take POSIX paths relative to the root and raise OSError, also for a link on the way.
     """
 
@@ -52,9 +52,9 @@ class Folders:
         self._root = os.fspath(root)
         self._names: list[str] = []
         self._open: list[int] = []
-        """The root and the folders of `_names`, as long as the path is short enough."""
+        """The root and the folders of `_names`, if the path is short enough."""
         self._deep = -1
-        """The folder that was asked for, where it is deeper than that."""
+        """The last opened folder, if it is deeper than that."""
 
     def __enter__(self) -> Self:
         return self
@@ -63,11 +63,11 @@ class Folders:
         self.close()
 
     def close(self) -> None:
-        """Close all of them; they are opened again when asked for."""
+        """Close all folders; they are opened again when needed."""
         self._keep(0)
 
     def read(self, path: str) -> BinaryIO:
-        """The regular file there, open for reading; a pipe is not waited for."""
+        """The regular file at `path`, open for reading; it does not wait for a pipe."""
         folder, _, name = path.rpartition("/")
         opened = open_file(self.at(folder), name) if BY_FOLDER else os.open(self._full(path), _FILE)
         try:
@@ -78,14 +78,14 @@ class Folders:
             raise
 
     def target(self, path: str) -> str:
-        """Where the link there points, as it says."""
+        """The literal target of the link at `path`."""
         folder, _, name = path.rpartition("/")
         if not BY_FOLDER:
             return os.readlink(self._full(path))  # noqa: PTH115  (the literal text)
         return os.readlink(name, dir_fd=self.at(folder))
 
     def entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
-        """What is in a folder. Ask the entries before this object is asked for another folder."""
+        """The entries of a folder. Use them before opening another folder."""
         with os.scandir(self.at(folder) if BY_FOLDER else self._full(folder)) as listing:
             yield from listing
 
@@ -131,14 +131,14 @@ class Folders:
 def read_regular(path: str, limit: int, *, follow: bool = True) -> bytes:
     """At most `limit` bytes of the regular file at `path`. Raises OSError, also for other kinds.
 
-    Neither a pipe nor a device keeps the caller waiting. With `follow` false a link is refused.
+    Neither a pipe nor a device makes the caller wait. With `follow` false a link is refused.
     """
-    if "\0" in path:  # as a file of git may name one; `os.open` raises ValueError
+    if "\0" in path:  # git may store such a name; `os.open` raises ValueError
         raise OSError(errno.EINVAL, "Not a path", path)
     opened = os.open(path, _FILE & ~getattr(os, "O_NOFOLLOW", 0) if follow else _FILE)
     with os.fdopen(opened, "rb") as file:
         _refuse_others(opened, path)
-        return file.read(limit) or b""  # None where a file of /proc has nothing just now
+        return file.read(limit) or b""  # None if a file of /proc has nothing just now
 
 
 def read_inside(root: Path | str, path: str) -> BinaryIO:
@@ -148,6 +148,6 @@ def read_inside(root: Path | str, path: str) -> BinaryIO:
 
 
 def _refuse_others(file: int, path: str) -> None:
-    """Raise OSError for an open file that is not a regular one: it might never end."""
+    """Raise OSError unless the open file is a regular one: others might never end."""
     if not stat.S_ISREG(os.fstat(file).st_mode):
         raise OSError(errno.EINVAL, "Not a regular file", path)

@@ -1,8 +1,8 @@
-"""Folders and files that only their owner may read: everything that Treadle keeps.
+"""Folders and files that only their owner may read: all data of Treadle.
 
-The umask does not matter: a mode is set, not asked for. What an earlier version or another program
-left open is closed. A folder or file that belongs to another user is refused, since that user could
-read it, replace it, or decide what it says.
+The modes are set explicitly, whatever the umask. Existing files that others can read are closed to
+them. A folder or file that belongs to another user is refused, since that user could read it,
+replace it or control its content.
 """
 
 import os
@@ -19,14 +19,14 @@ FILE_MODE = 0o600
 _OTHERS = 0o077
 _ROOT = 0
 SIDECARS = ("-wal", "-shm", "-journal")
-"""Files that SQLite keeps next to a database."""
+"""Files that SQLite creates next to a database."""
 
 
 def private_folder(path: Path) -> Path:
-    """Make the folder, and each missing one above it, for its owner alone; return `path`.
+    """Create the folder and missing parents for its owner alone; returns `path`.
 
-    An existing folder is closed to others. Raises PathRefusedError when it belongs to another
-    user, OSError when it cannot be made.
+    Rights of others on an existing folder are removed. Raises PathRefusedError when it belongs to
+    another user, OSError when it cannot be created.
     """
     for missing in reversed(list(_missing(path))):
         _make(missing)
@@ -40,11 +40,12 @@ def private_folder(path: Path) -> Path:
 
 
 def private_file(path: Path) -> Path:
-    """Make the file, empty, in a private folder, or close an existing one to others; return `path`.
+    """Create an empty file in a private folder, or close an existing one to others; returns `path`.
 
-    The files that SQLite keeps next to it are closed too. An existing file is not opened: closing
-    it again would drop the locks that SQLite holds on it in this process. Raises PathRefusedError
-    when the file or its folder belongs to another user, OSError when it cannot be made.
+    The files that SQLite creates next to it are closed to others too. An existing file is not
+    opened: closing it would drop the locks that SQLite holds on it in this process. Raises
+    PathRefusedError when the file or its folder belongs to another user, OSError when it cannot be
+    created.
     """
     private_folder(path.parent)
     try:
@@ -60,7 +61,7 @@ def private_file(path: Path) -> Path:
 
 
 def close_to_others(path: Path) -> None:
-    """Take the rights of others from an existing file in a private folder.
+    """Remove the rights of others from an existing file in a private folder.
 
     Raises PathRefusedError when it belongs to another user or is a pipe or device, OSError when it
     is a folder, does not exist or its mode cannot be changed.
@@ -78,10 +79,10 @@ def close_to_others(path: Path) -> None:
 
 
 def open_output(path: Path) -> BinaryIO:
-    """Open a file that a person named to write records to, empty, for its owner alone.
+    """Open an empty file that a person named for output, for its owner alone.
 
     A device or a pipe stays as it is. Raises PathRefusedError when the file belongs to another
-    user, who could read what is written; OSError when it cannot be opened.
+    user, who could read the output; OSError when it cannot be opened.
     """
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
     try:
@@ -97,12 +98,12 @@ def open_output(path: Path) -> BinaryIO:
 
 
 def is_foreign(status: os.stat_result) -> bool:
-    """Whether it belongs to another user. Root, who can do everything anyway, is not one."""
+    """Whether it belongs to another user; root does not count, since root can do everything."""
     return hasattr(os, "geteuid") and status.st_uid not in {os.geteuid(), _ROOT}
 
 
 def refuse_foreign(path: Path, status: os.stat_result) -> None:
-    """Raise PathRefusedError when what is at `path` belongs to another user."""
+    """Raise PathRefusedError when the file or folder at `path` belongs to another user."""
     if is_foreign(status):
         raise PathRefusedError(
             f"{path} belongs to another user (uid {status.st_uid}), who could read or change what "
@@ -125,5 +126,5 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(mode=FOLDER_MODE)
     except FileExistsError:
-        return  # another process was quicker
-    folder.chmod(FOLDER_MODE)  # a umask of 0300 would take the owner's own rights
+        return  # another process was faster
+    folder.chmod(FOLDER_MODE)  # a umask of 0300 would remove the owner's own rights

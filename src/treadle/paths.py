@@ -1,4 +1,4 @@
-"""Where files may be: the root of a repository, what is inside it, and our own folders."""
+"""Paths: the root of a repository, files inside it, and our own folders."""
 
 import os
 import stat
@@ -9,7 +9,7 @@ from treadle.errors import PathRefusedError, StoreError
 from treadle.owner_only import private_folder
 
 HOME_VARIABLE = "TREADLE_HOME"
-"""Names one folder that holds all that Treadle keeps, instead of the platform's usual places."""
+"""Names one folder for all data of Treadle, instead of the platform's default folders."""
 
 
 def find_root(start: Path) -> Path:
@@ -24,13 +24,13 @@ def find_root(start: Path) -> Path:
 def resolve_inside(root: Path, name: str) -> Path:
     """The resolved path of `name`, relative to `root` or absolute, which need not exist.
 
-    Every link on the way is followed, also in `root` itself, and what comes out must be inside
-    the resolved root. Raises PathRefusedError when it is not, or when `name` cannot be a path.
+    Every link on the way is followed, also in `root` itself; the result must be inside the resolved
+    root. Raises PathRefusedError when it is not, or when `name` is not a valid path.
     """
     real_root = os.path.realpath(root)
     try:
         real = os.path.realpath(os.path.join(real_root, name))  # noqa: PTH118 (Path drops "a/..")
-    except ValueError as error:  # a NUL, or text that no file system can hold
+    except ValueError as error:  # a NUL, or text that no file system can store
         raise PathRefusedError(
             f"{name!r} is not a valid path: {error}.", hint="Give a path relative to the root."
         ) from error
@@ -44,10 +44,10 @@ def resolve_inside(root: Path, name: str) -> Path:
 
 
 def resolve_readable(root: Path, name: str, consented: Collection[Path] = ()) -> Path:
-    """`resolve_inside`, and refused also when a tool must not read what is there.
+    """`resolve_inside`, which also refuses files that tools must not read.
 
-    Both the name as given and the place that its links lead to are looked at, and the begin of
-    the file. Resolved paths in `consented` may be read whatever their names.
+    It examines the given name, the path that its links lead to, and the beginning of the file.
+    Resolved paths in `consented` may be read whatever their names.
     """
     path = resolve_inside(root, name)
     inside = path.relative_to(os.path.realpath(root)).as_posix()
@@ -66,7 +66,7 @@ def resolve_readable(root: Path, name: str, consented: Collection[Path] = ()) ->
 
 
 def is_directory(path: Path) -> bool:
-    """Whether `path` is a folder; not for a name that is too long, where `Path.is_dir` raises."""
+    """Whether `path` is a folder; False for a name that is too long, where `Path.is_dir` raises."""
     return os.path.isdir(path)  # noqa: PTH112
 
 
@@ -79,22 +79,22 @@ def why_private_file(path: Path) -> str | None:
             return None
         with path.open("rb") as file:
             return why_private_content(file.read(HEAD_BYTES))
-    except OSError:  # it is not there, or whoever reads it says why not
+    except OSError:  # it is missing, or its reader reports the reason
         return None
 
 
 def holds_home(root: Path) -> bool:
-    """Whether `root` is the home folder or above it: nobody wants a whole disk indexed."""
+    """Whether `root` is the home folder or above it: a whole disk should not be indexed."""
     return Path.home().resolve().is_relative_to(root)
 
 
 def user_cache_dir() -> Path:
-    """Folder for what can be made again, such as code indexes. Not created here."""
+    """Folder for data that can be built again, such as code indexes. Not created here."""
     return _own_folder("cache")
 
 
 def user_data_dir() -> Path:
-    """Folder for what is kept: conversations and traces. Not created here."""
+    """Folder for permanent data: conversations and traces. Not created here."""
     return _own_folder("data")
 
 
@@ -104,12 +104,12 @@ def user_config_dir() -> Path:
 
 
 def data_path(name: str) -> Path:
-    """The path of a file in the data folder, which is made, for its owner alone, if missing."""
+    """The path of a file in the data folder, which is created for its owner alone."""
     return private_folder(user_data_dir()) / name
 
 
 def cache_folder() -> Path:
-    """The cache folder, which is made, for its owner alone, if missing. Raises StoreError."""
+    """The cache folder, which is created for its owner alone. Raises StoreError."""
     folder = user_cache_dir()
     try:
         return private_folder(folder)

@@ -1,6 +1,6 @@
-"""Files that usually hold keys or passwords, by name and by content: all that is private, here.
+"""Files that usually contain keys or passwords, by name and by content.
 
-No tool reads them, greps them, indexes them or writes them without consent.
+No tool reads, greps, indexes or writes them without consent.
 """
 
 import re
@@ -11,12 +11,12 @@ from typing import NamedTuple
 from treadle.file_names import comparable
 
 HEAD_BYTES = 8_000
-"""Bytes at the beginning of a file that `why_private_content` looks at."""
+"""Bytes at the beginning of a file that `why_private_content` examines."""
 
 SECRET_FOLDERS = frozenset({
     ".git", ".ssh", ".gnupg", ".aws", ".azure", ".gcloud", ".password-store", ".envs",
 })  # fmt: skip
-"""Folders whose content no tool reads: version control's own data and stores of keys."""
+"""Folders whose content no tool reads: data of version control and stores of keys."""
 
 SECRET_TAILS = frozenset({
     ".kube/config", ".docker/config.json", ".config/gcloud", ".config/gh", ".config/hub",
@@ -28,7 +28,7 @@ SECRET_TAILS = frozenset({
     "huggingface/token", ".streamlit/secrets.toml", ".mc/config.json", ".openstack/clouds.yaml",
     ".vscode/sftp.json", ".circleci/cli.yml", ".ngrok2/ngrok.yml", ".pulumi/credentials.json",
 })  # fmt: skip
-"""The last two parts of paths of files, and of folders with all that is in them, in lower case."""
+"""The last two parts of paths of files, and of folders with all their content, in lower case."""
 
 SECRET_NAMES = frozenset({
     ".envrc", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".pypirc", ".npmrc",
@@ -57,7 +57,7 @@ SECRET_NAMES = frozenset({
 """Names, in lower case."""
 
 SECRET_KEYS = ("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk")
-"""Names of private keys of SSH; with anything but `.pub` behind it, as in `id_rsa.bak`."""
+"""Names of private keys of SSH, also with any suffix except `.pub`, as in `id_rsa.bak`."""
 
 SECRET_ENDINGS = (
     ".env", ".pem", ".key", ".p12", ".p8", ".pfx", ".jks", ".bcfks", ".keystore", ".truststore",
@@ -71,7 +71,7 @@ HARMLESS_ENDINGS = (
     ".example", ".sample", ".template", ".dist", ".tmpl", ".tpl", ".defaults", ".j2", ".pub",
     "-example", "-sample", "-template", "_example", "_sample", "_template", ".md",
 )  # fmt: skip
-"""Ends of the names of files that only show what such a file looks like."""
+"""Ends of the names of example files."""
 
 _HARMLESS_WORD = re.compile(r"(?:^|[._-])(?:example|sample|template)(?:[._-]|$)")
 """The same words anywhere in a name: `terraform.example.tfvars`, `example.env`."""
@@ -98,7 +98,7 @@ _COPY = re.compile(
     r"(?:~|#|\.(?:bak|backup|old|orig|save|saved|swp|swo|tmp|copy|disabled|off|prev|\d{1,8})"
     r"|[._-](?:bak|backup|old|copy)|\s?\(\d+\))$"
 )
-"""Ends of the names of copies, which hold what the file itself holds."""
+"""Ends of the names of copies, which have the content of the original."""
 
 _PRIVATE_FOLDER = "the folder {} holds internal data or keys"
 _PRIVATE_NAME = "a file of such a name usually holds keys or passwords"
@@ -106,7 +106,7 @@ _PRIVATE_BELOW = "only source code is read in a folder that is called {}, as key
 _PRIVATE_CONTENT = "it holds {}"
 
 _KEY_WORDS = (b"PRIVATE KEY", b"PuTTY-User-Key-File", b"AGE-SECRET-KEY", b"secret key")
-"""Each form of `_KEY_BLOCK` has one of these."""
+"""Each form of `_KEY_BLOCK` contains one of these."""
 
 _KEY_BLOCK = (
     rb"(?m)-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----[ \t]*\r?$"
@@ -152,15 +152,15 @@ _CONTENTS = (
     )),
     (b"$ANSIBLE_VAULT", "an encrypted vault", (rb"\A\$ANSIBLE_VAULT;",)),
 )  # fmt: skip
-"""A word that the content has, what the content is, and patterns that all match in its head.
+"""A word of the content, what the content is, and patterns that all match in its head.
 
-The words come first because few files have any of them: a file takes 39 us instead of 127
-(the first 8,000 bytes of 682 source files, on a busy machine).
+The words come first because few files have any of them: a file takes 39 us instead of 127 (the
+first 8,000 bytes of 682 source files, on a busy machine).
 """
 
 
 class _Rule(NamedTuple):
-    """Why nothing in a folder is read, and why only source code in it is; None where it is."""
+    """Why nothing in a folder is read, and why only source code in it is; None if it is not so."""
 
     nothing: str | None = None
     only_programs: str | None = None
@@ -169,15 +169,15 @@ class _Rule(NamedTuple):
 def why_private(relative: str, *, is_folder: bool = False) -> str | None:
     """Why no tool reads the file or folder at `relative` (POSIX, to the root); None if one may.
 
-    Looks at names alone, whatever their case. Some private names are ordinary words, and packages
-    have them too: source code below `credentials/` may be read, and nothing else there.
+    It looks at names alone, whatever their case. Some private names are ordinary words that
+    packages have too: source code below `credentials/` may be read, and nothing else there.
     """
     folder, _, name = comparable(relative).rpartition("/")
     return _rule_of(folder).nothing or why_private_entry(folder, name, is_folder=is_folder)
 
 
 def why_private_entry(folder: str, name: str, *, is_folder: bool) -> str | None:
-    """`why_private` of an entry of a folder, given relative to the root, that may be read."""
+    """`why_private` for an entry of a readable folder, given relative to the root."""
     above, name = comparable(folder.rpartition("/")[2]), comparable(name)
     if is_folder:
         return _rule_below(above, name).nothing
@@ -199,7 +199,7 @@ def _rule_of(folder: str) -> _Rule:
 
 
 def _rule_below(above: str, name: str) -> _Rule:
-    """The rule of the folder `name` in a folder that is called `above`.
+    """The rule of the folder `name` in a folder named `above`.
 
     Settings and keys of programs are in folders whose names begin with a dot.
     """
@@ -242,7 +242,7 @@ def _is_secret(name: str) -> bool:
 def why_private_content(head: bytes) -> str | None:
     """Why no tool reads a file that begins with `head`, whatever its name; None if one may.
 
-    Code that mentions a key somewhere is not meant: only files that are keys or credentials.
+    It is for files that are keys or credentials, not for code that mentions a key.
     """
     head = head[:HEAD_BYTES]
     if any(word in head for word in _KEY_WORDS):

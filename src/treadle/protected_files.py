@@ -1,4 +1,4 @@
-"""Files that decide what runs, or where prompts and keys go: changing one always asks a person."""
+"""Files that decide what runs, or where prompts and keys go: a person approves each change."""
 
 from fnmatch import fnmatchcase
 
@@ -13,10 +13,11 @@ PROTECTED_FOLDERS = frozenset({
     ".roo", ".kiro", ".amazonq", ".junie", ".opencode", ".clinerules", ".aider", ".vim", ".nvim",
     ".pnp", ".yarn", "node_modules", ".venv", "venv", "site-packages",
 })  # fmt: skip
-"""Folders, in lower case, all of whose files are meant: settings of programs that run commands."""
+"""Folders, in lower case, all of whose files are protected: settings of programs that run
+commands."""
 
 PROTECTED_NAMES = frozenset({
-    # what is ignored, and how a repository behaves
+    # ignore rules and the behaviour of a repository
     ".gitignore", ".ignore", ".treadleignore", ".gitattributes", ".gitmodules", ".gitconfig",
     ".dockerignore", ".npmignore", ".editorconfig", ".mailmap",
     # continuous integration and hooks
@@ -27,7 +28,7 @@ PROTECTED_NAMES = frozenset({
     "cloudbuild.yaml", "cloudbuild.yml", "buildspec.yml",
     ".pre-commit-config.yaml", ".pre-commit-hooks.yaml", "lefthook.yml", ".lefthook.yml",
     ".overcommit.yml", ".huskyrc", "codeowners", "renovate.json", ".renovaterc",
-    # what builds, tests and starts: these name commands
+    # builds, tests and starts: these name commands
     "makefile", "gnumakefile", "justfile", ".justfile", "taskfile.yml", "taskfile.yaml", "rakefile",
     "package.json", "setup.py", "setup.cfg", "pyproject.toml", "tox.ini", "noxfile.py",
     "conftest.py",
@@ -90,7 +91,7 @@ PROTECTED_PATTERNS = (
 
 
 def why_protected(relative: str) -> str | None:
-    """Why changing the file at `relative` (POSIX, to the root) always asks; None if it need not."""
+    """Why a change of the file at `relative` (POSIX, to the root) needs approval, or None."""
     *folders, name = comparable(relative).split("/")
     for folder in folders:
         if folder in PROTECTED_FOLDERS:

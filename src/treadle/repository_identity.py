@@ -1,8 +1,8 @@
-"""Which repository is at a path: consent that was given to one does not hold for another.
+"""The identity of the repository at a path: consent to one repository is not valid for another.
 
-A git repository has a random id in its git folder, which no clone has. Another folder is known by
-its device and inode, and for consent by its time of birth: a folder that is made in the place of a
-removed one often has the same inode.
+A git repository has a random id in its git folder, which clones do not have. Another folder is
+identified by its device and inode, and for consent by its time of birth too: a folder that replaces
+a removed one often has the same inode.
 """
 
 import ctypes
@@ -23,9 +23,10 @@ _BIRTH = struct.Struct("=I76xqI")
 
 
 def identity(root: Path, *, make: bool = False) -> str | None:
-    """What identifies the repository at `root`; with `make` it gets an id if it has none.
+    """The identity of the repository at `root`; with `make` it gets an id if it has none.
 
-    None for a repository without one, and where nothing is. Raises OSError where none can be made.
+    None for a repository without one, and for a missing folder. Raises OSError when no id can be
+    created.
     """
     folder = _git_folder(root)
     if folder is None:
@@ -50,8 +51,8 @@ def identity(root: Path, *, make: bool = False) -> str | None:
 def consent_identity(root: Path, *, make: bool = False) -> str | None:
     """`identity` as consent is bound to it.
 
-    A file `.git` names a git folder anywhere, so that one has to name `root` as well. Where the
-    system does not show the time of birth, a folder is known by its inode alone.
+    A file `.git` may name a git folder anywhere, so that folder must name `root` as well. If the
+    system does not show the time of birth, the inode alone identifies a folder.
     """
     found = _folder_id(root) if _borrows(root) else identity(root, make=make)
     if found is None or not found.startswith("folder:"):
@@ -69,7 +70,7 @@ def _folder_id(root: Path) -> str | None:
 
 
 def _borrows(root: Path) -> bool:
-    """Whether a file `.git` names a git folder that does not name `root` as a work tree of its."""
+    """Whether a file `.git` names a git folder that does not name `root` as its work tree."""
     named = _text(root / ".git")
     if named is None or not named.startswith("gitdir:"):
         return False
@@ -89,7 +90,7 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 def _birth_ns(path: Path) -> int | None:
-    """When a folder was made, in nanoseconds; None where the system does not show it."""
+    """When a folder was created, in nanoseconds; None if the system does not show it."""
     try:
         status = path.stat()
         if (born := getattr(status, "st_birthtime", None)) is not None:
@@ -105,7 +106,7 @@ def _birth_ns(path: Path) -> int | None:
 
 
 def _git_folder(root: Path) -> Path | None:
-    """The folder that all work trees of the repository share; None where it is not one of git."""
+    """The folder that all work trees of the repository share; None without git."""
     git = root / ".git"
     try:
         mode = git.lstat().st_mode
@@ -126,7 +127,7 @@ def _git_folder(root: Path) -> Path | None:
 
 
 def _text(path: Path) -> str | None:
-    """The text of a small regular file; no link is followed and no pipe waited for."""
+    """The text of a small regular file; no link is followed, no pipe is awaited."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         file = os.open(path, flags)

@@ -1,9 +1,9 @@
-"""Token estimates without a tokenizer: quick, linear in the length, seldom under the real count.
+"""Token estimates without a tokenizer: fast, linear in the length, rarely below the real count.
 
-The text is cut as the o200k pattern cuts it (a word with one sign or space before it, up to three
-digits, other characters, white space), then each part weighs what parts of its class and length
-cost on average, and the sum gets a margin. The weights were fitted with the exact o200k counts of
-300 files of code, prose and JSON; tests/llm/test_tokens.py holds the bounds.
+The text is cut as the o200k pattern cuts it (a word with one character or space before it, up to
+three digits, other characters, white space). Each part gets the average cost of its class and
+length, and the sum gets a margin. The weights were fitted with the exact o200k counts of 300 files
+of code, prose and JSON; tests/llm/test_tokens.py checks the bounds.
 """
 
 import math
@@ -12,7 +12,7 @@ from collections import Counter
 from functools import lru_cache
 
 _MARGIN = 1.06
-"""So that the sum of averages is an upper bound in practice: the fit spreads by about 5 %."""
+"""Makes the sum of averages an upper bound in practice: the fit spreads by about 5 %."""
 
 _SIGNS = r"!-/:-@\[-`{-~"
 _PIECES = re.compile(
@@ -25,11 +25,11 @@ _LETTERS = re.compile(r"[A-Za-z]+")
 _VOWELS = frozenset("aeiouyAEIOUY")
 
 _LONG_WORD = 14
-"""Letters from which on a run is seldom a word of the vocabulary but hex, base64 or glued words."""
+"""Letters from which on a run is rarely a word, but hex, base64 or joined words."""
 
 
 def estimate(text: str) -> int:
-    """About how many o200k tokens `text` has; in practice not fewer than it really has.
+    """About how many o200k tokens `text` has; in practice at least the real number.
 
     Other vocabularies of current models differ from o200k by some 10 to 20 %.
     """

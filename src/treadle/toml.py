@@ -1,4 +1,4 @@
-"""Reads TOML that others wrote: names with hundreds of parts are refused before they are parsed.
+"""Parses TOML of other authors: names with hundreds of parts are refused before parsing.
 
 The parser of the standard library keeps each part of a dotted name with all parts before it, so
 that a name of 80 kB takes gigabytes.
@@ -9,7 +9,7 @@ import tomllib
 from typing import Any
 
 MAX_PARTS = 100
-"""Of a dotted name; real ones have fewer than ten."""
+"""The most parts of a dotted name; real ones have fewer than ten."""
 _LONG_NAME = re.compile(
     rf"(?<![\w\"'-])(?:(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MAX_PARTS}}}"
 )

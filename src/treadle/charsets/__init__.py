@@ -1,7 +1,7 @@
-"""The encoding of a file: which one it is, and text in it, in one place for all who read or write.
+"""Encodings of files, for all readers and writers.
 
-`charset_of` decides, `Charset.encode` writes new text or refuses it, `Transcoded` shows a file in
-another encoding as UTF-8 and leads back to its exact bytes.
+`charset_of` detects one, `Charset.encode` encodes new text or refuses it, `Transcoded` shows a file
+in another encoding as UTF-8 and maps back to its exact bytes.
 """
 
 from treadle.charsets.detection import Configured, charset_of, charset_of_new, declared_label

@@ -7,17 +7,17 @@ from dataclasses import replace
 from treadle.charsets.model import UTF_8, Charset, codec_of, is_text, is_utf8
 
 MAX_BYTES = 200_000
-"""Bytes of lines with other characters than ASCII that are looked at."""
+"""Bytes of lines with non-ASCII characters that are examined."""
 
 _CANDIDATES = (
     "cp932", "euc-jp", "gb18030", "big5", "cp949", "windows-1250", "windows-1251", "windows-1252",
     "windows-1253", "windows-1254", "koi8-r", "iso-8859-2",
 )  # fmt: skip
-"""Encodings of source code that are in use; each addition makes short texts harder to identify."""
+"""Encodings that source code uses; each addition makes short texts harder to identify."""
 
 _CLOSE = 1.3
 _CLOSE_FOR_FEW = 4
-"""How many times as likely as its rivals an encoding must be to be taken without them.
+"""How many times as likely as its rivals an encoding must be to be accepted without them.
 
 The second is for a text with less than `_FEW` bytes that are not ASCII.
 """
@@ -44,19 +44,19 @@ _SEVERAL_BYTES = frozenset({"cp932", "euc_jp", "gb18030", "gbk", "cp950", "big5h
 
 
 def is_damaged_utf8(data: bytes) -> bool:
-    """Whether `data`, which is not UTF-8, is so but for single bytes."""
+    """Whether `data` is UTF-8 except for single bytes."""
     characters, invalid = _utf8_parts(data)
     return characters > 2 * invalid
 
 
 def _utf8_parts(data: bytes) -> tuple[int, int]:
-    """How many characters of UTF-8 are in `data`, and how many other bytes that are not ASCII."""
+    """The numbers of UTF-8 characters in `data`, and of other bytes that are not ASCII."""
     rest, characters = _UTF8_CHARACTER.subn(b"", data)
     return characters, len(_HIGH.findall(rest))
 
 
 def with_shifts(data: bytes) -> str | None:
-    """The encoding of text that is all in ASCII bytes but has shift sequences."""
+    """The encoding of text that is in ASCII bytes but has shift sequences."""
     return "iso2022_jp" if b"\x1b$" in data and _ISO_2022_JP.search(data) else None
 
 
@@ -73,12 +73,12 @@ def detected(data: bytes) -> Charset:
         return Charset(None, _UNCLEAR)
     best, weight = found[0]
     characters, invalid = _utf8_parts(data)
-    if characters and best not in _SEVERAL_BYTES:  # of which no text has such a sequence
+    if characters and best not in _SEVERAL_BYTES:  # a text in it has no such sequence
         return Charset(None, _MIXED)
     few = invalid + 2 * characters < _FEW
     close = _CLOSE_FOR_FEW if few else _CLOSE
     rivals = [codec for codec, other in found[1:] if other * close > weight]
-    if few and best == "cp949":  # its syllables are the signs of other encodings
+    if few and best == "cp949":  # its syllables are the characters of other encodings
         rivals = [codec for codec in sorted(_SEVERAL_BYTES - {best}) if is_text(data, codec)]
     western = next((codec for codec, _ in found if codec in _WESTERN), None)
     if few and best in _LATIN and western is not None:
@@ -88,7 +88,7 @@ def detected(data: bytes) -> Charset:
 
 
 def _is_probable(data: bytes, codec: str) -> bool:
-    """Whether the text could be meant: Korean is written in Hangul, hardly in Chinese signs."""
+    """Whether the text is plausible: Korean is written in Hangul, rarely in Chinese characters."""
     if codec != "cp949":
         return True
     text = data.decode(codec)
@@ -97,7 +97,7 @@ def _is_probable(data: bytes, codec: str) -> bool:
 
 
 def _unlikely(data: bytes) -> frozenset[str]:
-    """Encodings that do not fit how bytes follow each other: letters with accents stand alone."""
+    """Encodings that do not fit the sequence of bytes: accented letters are isolated."""
     runs = _RUN.findall(data)
     alone = sum(len(run) == 1 for run in runs)
     if 2 * alone >= len(runs):
@@ -116,9 +116,9 @@ def _weighed(data: bytes) -> list[tuple[str, float]]:
     for result in results:
         codec = codec_of(result["encoding"] or "")
         if codec == "cp1252" and not _C1.search(data):
-            codec = "iso8859-1"  # nothing shows that it has what Windows adds
+            codec = "iso8859-1"  # no evidence of the characters that Windows adds
         if codec == "gb18030" and is_text(data, "gbk"):
-            codec = "gbk"  # nor that it has characters of four bytes
+            codec = "gbk"  # no evidence of characters of four bytes
         if codec is not None:
             weighed.setdefault({"big5": "cp950"}.get(codec, codec), result["confidence"])
     return list(weighed.items())
@@ -155,11 +155,11 @@ _TEX_ENDINGS = (".tex", ".sty", ".cls", ".bib")
 _GETTEXT_ENDINGS = (".po", ".pot")
 
 _UNDECIDED = frozenset({"undecided", "raw-text", "prefer-utf-8", "no-conversion", "binary"})
-"""What Emacs takes for "look at the bytes"."""
+"""Emacs's name for "detect it from the bytes"."""
 
 
 def declared_label(path: str, data: bytes) -> str | None:
-    """The encoding that the file names in its own text, as it is written there."""
+    """The encoding that the file declares in its own text."""
     head = data[:_HEAD]
     name = path.lower()
     lines = head.split(b"\n", 2)[:2]
@@ -175,7 +175,7 @@ def declared_label(path: str, data: bytes) -> str | None:
     if found is None and name.endswith(_GETTEXT_ENDINGS):
         found = _GETTEXT.search(head)
         if found is not None and found[1] == b"CHARSET":
-            found = None  # the template's own placeholder
+            found = None  # a placeholder of the template
     if found is None:
         found = next((mode for line in lines if (mode := _EMACS.search(line))), None)
     if found is None:
@@ -186,7 +186,7 @@ def declared_label(path: str, data: bytes) -> str | None:
 
 
 def _in_first_lines(lines: list[bytes]) -> re.Match[bytes] | None:
-    """By PEP 263: the second line counts only below a comment or an empty one."""
+    """By PEP 263: the second line counts only after a comment or an empty line."""
     for number, line in enumerate(lines):
         if found := _PYTHON.match(line):
             return found
@@ -201,18 +201,18 @@ _SUPERSETS = {
     "iso8859-9": ("cp1254",), "shift_jis": ("cp932",), "gb2312": ("gbk", "gb18030"),
     "gbk": ("gb18030",), "big5": ("cp950", "big5hkscs"), "euc_kr": ("cp949",),
 }  # fmt: skip
-"""Encodings that files of the same name are often in."""
+"""Encodings that files of the same name often have."""
 
 Configured = Callable[[], str | None]
 """The `charset` that an .editorconfig file sets for the path, if any."""
 
 
 def charset_of(path: str, data: bytes, configured: Configured = lambda: None) -> Charset:
-    """The encoding of the file at `path`, which has the content `data`.
+    """The encoding of the file at `path` with the content `data`.
 
-    In this order: a byte order mark; what the file declares, unless its bytes contradict it; for
-    a `.properties` file ASCII or ISO-8859-1 with escapes, unless it is UTF-8; `configured`,
-    unless its bytes contradict it; UTF-8; else what its bytes suggest.
+    In this order: a byte order mark; the declaration of the file, unless its bytes contradict it;
+    for a `.properties` file ASCII or ISO-8859-1 with escapes, unless it is UTF-8; `configured`,
+    unless its bytes contradict it; UTF-8; detection from its bytes.
     """
     if data.startswith(b"\xef\xbb\xbf"):
         return UTF_8
@@ -233,7 +233,7 @@ def charset_of(path: str, data: bytes, configured: Configured = lambda: None) ->
 
 
 def charset_of_new(path: str, content: str, configured: Configured = lambda: None) -> Charset:
-    """The encoding in which a new file at `path` with `content` is written."""
+    """The encoding of a new file at `path` with `content`."""
     label = declared_label(path, content.encode("utf-8", "replace"))
     if label is not None:
         codec = codec_of(label)
@@ -262,9 +262,9 @@ def _as_declared(label: str, data: bytes, *, ascii_only: bool, shifted: bool) ->
 
 
 def _fitting(codec: str, data: bytes, known: str) -> Charset | None:
-    """The encoding, or a wider form of it, when all of `data` but a few bytes is in it."""
+    """The encoding, or a wider form of it, if all of `data` except a few bytes fits it."""
     if codec.startswith("iso2022"):
-        return Charset(codec, known)  # its lines are looked at one by one
+        return Charset(codec, known)  # its lines are examined one by one
     forms = (codec, *_SUPERSETS.get(codec, ()))
     fitting = next((name for name in forms if is_text(data, name)), None)
     if fitting is None:
@@ -273,14 +273,14 @@ def _fitting(codec: str, data: bytes, known: str) -> Charset | None:
 
 
 def _is_damaged(data: bytes, codec: str) -> bool:
-    """Whether nearly all of `data` is in the encoding."""
+    """Whether almost all of `data` fits the encoding."""
     text = data.decode(codec, "replace")
     lost = text.count("\ufffd")
     return sum(not char.isascii() for char in text) - lost > 4 * lost
 
 
 def _of_properties(configured: Configured, *, ascii_only: bool) -> Charset:
-    """Some of its readers expect ISO-8859-1 and some UTF-8; all understand escapes."""
+    """Some readers expect ISO-8859-1 and some UTF-8; all understand escapes."""
     if not ascii_only:
         return Charset("iso8859-1", "of a .properties file", escapes=True)
     if codec_of(configured() or "") == "utf-8":

@@ -13,10 +13,10 @@ _UNSET = "unset"
 
 
 def configured_charset(path: str, read: Callable[[str], bytes | None]) -> str | None:
-    """The value of `charset` for `path`, relative to the root and POSIX; None where none is set.
+    """The value of `charset` for `path`, relative to the root and POSIX; None if it is not set.
 
-    `read` gives the content of a file by such a path. The file nearest to `path` wins, and in a
-    file the last section.
+    `read` returns the content of a file by such a path. The file nearest to `path` wins, and within
+    a file the last section.
     """
     folders = path.split("/")[:-1]
     for depth in range(len(folders), -1, -1):
@@ -56,7 +56,7 @@ def _lines(data: bytes) -> Iterator[tuple[str | None, str]]:
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """Whether a pattern of a section is of `path`; one that cannot be read is of none."""
+    """Whether the pattern of a section matches `path`; an invalid one matches nothing."""
     import re2  # type: ignore[import-untyped]  # linear in the path, whatever the pattern
 
     if len(pattern) > _MAX_PATTERN or pattern.count("{") > _MAX_BRACES:

@@ -10,7 +10,7 @@ _UNSUPPORTED = frozenset({
     "punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem",
     "iso2022_kr", "hz", "cp037", "cp273", "cp424", "cp500", "cp875", "cp1026", "cp1140",
 })  # fmt: skip
-"""Codecs of Python in which ASCII text is not written as ASCII, or that are not encodings."""
+"""Python's codecs that do not write ASCII text as ASCII, or that are not encodings."""
 
 _LABELS = {
     "x-sjis": "shift_jis", "ms_kanji": "cp932", "windows-31j": "cp932", "x-euc-jp": "euc_jp",
@@ -25,7 +25,7 @@ _LABELS = {
     "japanese-shift-jis": "shift_jis",
     "japanese-iso-8bit": "euc_jp", "cyrillic-koi8": "koi8-r", "chinese-gbk": "gbk",
 }  # fmt: skip
-"""Names that files use and Python does not know, those of Emacs, HTML and LaTeX among them."""
+"""Names in files that Python does not know, for example of Emacs, HTML and LaTeX."""
 
 _SHOWN = {
     "cp932": "Shift_JIS (cp932)", "shift_jis": "Shift_JIS", "euc_jp": "EUC-JP",
@@ -36,7 +36,7 @@ _SHOWN = {
 
 
 class EncodingError(TreadleError):
-    """Text that cannot be written in the encoding of its file. `at` counts its characters from 0.
+    """Text that the encoding of its file cannot represent. `at` counts its characters from 0.
 
     `reason` continues a sentence that names the character.
     """
@@ -49,12 +49,12 @@ class EncodingError(TreadleError):
 
 @dataclass(frozen=True, slots=True)
 class Charset:
-    r"""An encoding, and how it is known.
+    r"""An encoding, and how certain it is.
 
     `codec` is Python's name of it, None if the bytes of the file do not determine it: then only
-    ASCII can be written. `rivals` are other encodings that the bytes fit about as well. With
-    `escapes`, what it cannot write becomes `\uXXXX`, as in `.properties` files. `note` is a
-    sentence for whoever edits the file.
+    ASCII can be written. `rivals` are other encodings that fit the bytes about as well. With
+    `escapes`, other characters become `\uXXXX`, as in `.properties` files. `note` is a sentence for
+    the author of an edit.
     """
 
     codec: str | None
@@ -70,17 +70,17 @@ class Charset:
 
     @property
     def stored(self) -> str | None:
-        """The codec as it is kept with a change; None for UTF-8 and for unknown encodings."""
+        """The codec as it is stored with a change; None for UTF-8 and for unknown encodings."""
         return None if self.is_utf8 else self.codec
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its name for people."""
         return "an unknown encoding" if self.codec is None else shown(self.codec)
 
     @property
     def stateful(self) -> bool:
-        """Whether what bytes mean depends on those before them."""
+        """Whether the meaning of bytes depends on the bytes before them."""
         return self.codec is not None and self.codec.startswith("iso2022")
 
     def encode(self, text: str) -> bytes:
@@ -88,7 +88,7 @@ class Charset:
         return self.writable(text).encode(self.codec or "ascii")
 
     def writable(self, text: str) -> str:
-        """`text` as it can be written, with escapes where the file has them.
+        """`text` as it can be written, with escapes if the file has them.
 
         Raises EncodingError for the first character that cannot be written.
         """
@@ -145,9 +145,9 @@ def is_utf8(data: bytes) -> bool:
 
 
 def codec_of(label: str) -> str | None:
-    """Python's name of an encoding by any of its names; None for what cannot be edited."""
+    """Python's name of an encoding by any of its names; None for one that cannot be edited."""
     label = label.strip().strip("\"'").lower()
-    for end in ("-unix", "-dos", "-mac"):  # Emacs puts the line ends behind the name
+    for end in ("-unix", "-dos", "-mac"):  # Emacs appends the line ends to the name
         label = label.removesuffix(end)
     try:
         found = codecs.lookup(_LABELS.get(label, label))
@@ -160,7 +160,7 @@ def codec_of(label: str) -> str | None:
 
 
 def shown(codec: str) -> str:
-    """What people call the encoding of a codec."""
+    """The name of a codec for people."""
     if codec in _SHOWN:
         return _SHOWN[codec]
     if codec.startswith("cp125"):
@@ -169,7 +169,7 @@ def shown(codec: str) -> str:
 
 
 def is_text(data: bytes, codec: str) -> bool:
-    """Whether `data` is text in the encoding; some of it may be a form that is never written."""
+    """Whether `data` decodes; some of it may be in a form that an encoder never writes."""
     try:
         data.decode(codec)
     except UnicodeError:
@@ -178,7 +178,7 @@ def is_text(data: bytes, codec: str) -> bool:
 
 
 def round_trips(data: bytes, codec: str) -> bool:
-    """Whether `data` is text in the encoding, and that text is written as just these bytes."""
+    """Whether `data` decodes, and its text encodes to exactly these bytes."""
     try:
         return data.decode(codec).encode(codec) == data
     except (UnicodeError, LookupError):
@@ -186,7 +186,7 @@ def round_trips(data: bytes, codec: str) -> bool:
 
 
 def _encoded(text: str, codec: str) -> bytes | None:
-    """The bytes of `text`, None where they would not be read as the same text."""
+    """The bytes of `text`, None if they would not decode to the same text."""
     try:
         data = text.encode(codec)
         return data if data.decode(codec) == text else None

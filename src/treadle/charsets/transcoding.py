@@ -4,13 +4,13 @@ from treadle.charsets.detection import Configured, charset_of
 from treadle.charsets.model import Charset, is_text, round_trips
 
 _RAW = 0xDC00
-"""A byte that is not text in the encoding is this lone surrogate plus its value in the UTF-8.
+"""A byte that does not decode is this lone surrogate plus its value in the UTF-8.
 
 So it is never mistaken for text, and becomes the same byte again.
 """
 
 _LONGEST = 4
-"""Bytes of a character, at most."""
+"""The most bytes of a character."""
 
 
 class ShiftStateError(ValueError):
@@ -24,9 +24,9 @@ class ShiftStateError(ValueError):
 class Transcoded:
     """`data`, text in `charset`, as the UTF-8 `text`.
 
-    Every byte of the file is in it, as a character or as a byte that is not UTF-8, so that
-    `back(text)` is `data`, and for a stateless encoding the same holds for any run of characters.
-    Raises ShiftStateError where lines of a stateful encoding cannot be taken by themselves.
+    The text contains every byte of the file, as a character or as a byte that is not UTF-8, so that
+    `back(text)` is `data`. For a stateless encoding that is true for any run of characters. Raises
+    ShiftStateError if the lines of a stateful encoding depend on each other.
     """
 
     def __init__(self, data: bytes, charset: Charset) -> None:
@@ -44,9 +44,9 @@ class Transcoded:
             self.text = b"".join(map(self._line, lines))
 
     def back(self, text: bytes) -> bytes:
-        """The file's bytes of a part of `text`, whole lines where the encoding is stateful.
+        """The file's bytes for a part of `text`; whole lines if the encoding is stateful.
 
-        What is not of the file must have been encoded before. Raises UnicodeError.
+        Text that is not of the file must have been encoded before. Raises UnicodeError.
         """
         if self._stateful:
             lines = text.split(b"\n")
@@ -58,9 +58,9 @@ class Transcoded:
             return b"".join(map(self._bytes, decoded))
 
     def offset(self, at: int, data: bytes) -> int | None:
-        """Where in `text` the byte at `at` of the file, `data`, is; None inside of a character.
+        """The offset in `text` of the byte at `at` of the file, `data`; None inside a character.
 
-        In a stateful encoding only the begin of a line has a place.
+        In a stateful encoding only beginnings of lines have an offset.
         """
         start = data.rfind(b"\n", 0, at) + 1
         before = len(self._part(data[:start]))
@@ -105,7 +105,7 @@ class Transcoded:
         return "".join(text).encode("utf-8", "surrogatepass")
 
     def _character(self, data: bytes) -> bytes:
-        """The bytes of the first character of `data`, the first byte where there is none."""
+        """The bytes of the first character of `data`, or else its first byte."""
         for size in range(1, len(data) + 1):
             part = data[:size]
             if is_text(part, self._codec) and len(part.decode(self._codec)) == 1:
@@ -114,7 +114,7 @@ class Transcoded:
 
 
 def as_utf8(path: str, data: bytes, configured: Configured = lambda: None) -> bytes:
-    """The text of the file at `path` as UTF-8; `data` itself where its encoding is not known."""
+    """The text of the file at `path` as UTF-8; `data` itself if its encoding is unknown."""
     if data.isascii() and b"\x1b$" not in data:
         return data
     charset = charset_of(path, data, configured)

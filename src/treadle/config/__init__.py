@@ -1,5 +1,5 @@
-"""Configuration: what can be set, where values come from, and which layer wins.
+"""Configuration: the settings, their sources, and the precedence of layers.
 
-`model` holds the settings, `loader.load` joins the layers. Nothing is imported here, so that a
-command which needs no configuration does not pay for it.
+`model` contains the settings, `loader.load` merges the layers. This package imports nothing, so
+that commands without configuration start fast.
 """

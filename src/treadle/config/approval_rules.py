@@ -9,10 +9,10 @@ _RULE = re.compile(r"(?P<tool>[A-Za-z0-9_*?\[\]-]+)(?:\s+(?P<about>path|command)
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRule:
-    """Which calls a rule is about. `tool` and `command` are shell globs over the whole text.
+    """The calls that a rule covers. `tool` and `command` are shell globs over the whole text.
 
     `path` is a pattern as in an ignore file, over the path relative to the root. A rule with
-    neither is about every call of its tools.
+    neither covers every call of its tools.
     """
 
     tool: str
@@ -21,7 +21,7 @@ class ApprovalRule:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises ValueError for a text of another form."""
+        """Parse a rule. Raises ValueError for a text of another form."""
         found = _RULE.fullmatch(text.strip())
         if found is None:
             raise ValueError(

@@ -19,10 +19,10 @@ from treadle.config.variables import PREFIX
 
 @dataclass(frozen=True, slots=True)
 class DescribedSetting:
-    """One setting. `value` is as in JSON, with secrets masked.
+    """One setting. `value` is JSON, with secrets masked.
 
-    `file` is where a person changes it, `variable` what does so too; None where a variable
-    cannot, since a name in its path has characters that none has.
+    `file` is the file where a person changes it. `variable` is the environment variable for it;
+    None if a name in its path has characters that a variable cannot have.
     """
 
     key: str
@@ -62,7 +62,7 @@ def described(loaded: LoadedConfig, root: Path) -> list[DescribedSetting]:
 
 
 def kind(properties: Mapping[str, Any]) -> str:
-    """What a setting takes, in words, by its JSON schema."""
+    """The type of a setting in words, by its JSON schema."""
     if "anyOf" in properties:
         return next(kind(each) for each in properties["anyOf"] if each.get("type") != "null")
     if "enum" in properties:
@@ -91,7 +91,7 @@ def _fields(
 
 
 def _masked(name: str, value: object) -> object:
-    """A value without what looks like a secret: somebody may have put one where none belongs."""
+    """A value without anything that looks like a secret, which may be in the wrong place."""
     if isinstance(value, str):
         return secrets.redact_named(name, value)[0]
     if isinstance(value, dict):
@@ -102,7 +102,7 @@ def _masked(name: str, value: object) -> object:
 
 
 def _variable(path: schema.Path) -> str | None:
-    """Names of tables are in small letters where a variable is to set them."""
+    """Variables can set only tables whose names are in lower case."""
     if any(not part.isidentifier() or part != part.lower() or "__" in part for part in path):
         return None
     return PREFIX + "__".join(path).upper()

@@ -1,7 +1,7 @@
 """The settings of the gateway: routes, budgets, cache and breakpoints.
 
-It serves every program on this machine and spends with the user's keys, so no repository sets any
-of it.
+The gateway serves every program on this machine and spends with the user's keys, so a repository
+cannot set any of them.
 """
 
 from typing import Annotated, Literal, Self

@@ -26,11 +26,11 @@ _PART = re.compile(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)")
 def line_of(text: str, path: tuple[str, ...]) -> int | None:
     """The line (from 1) where `path` is set, or where the inline table or header around it is.
 
-    Good for messages, not for editing: text inside a multi-line string may look like a key.
-    None when the text does not name it at all.
+    It is for messages, not for editing: text inside a multi-line string may look like a key. None
+    when the text does not name it at all.
     """
     table: tuple[str, ...] = ()
-    best: tuple[int, int] | None = None  # names that match, line
+    best: tuple[int, int] | None = None  # number of matching names, line
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.match(line):
             here = table = _names(header["name"])
@@ -52,7 +52,7 @@ MAX_FILE_BYTES = 1_000_000
 
 
 class LayerKind(StrEnum):
-    """The layers, each above the one before."""
+    """The layers, lowest precedence first."""
 
     DEFAULT = "default"
     USER = "user file"
@@ -63,7 +63,7 @@ class LayerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value is from: the layer, the file or variable, and the line in a file."""
+    """The origin of a value: the layer, the file or variable, and the line in a file."""
 
     layer: LayerKind
     source: str = ""
@@ -77,7 +77,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One value as a layer gives it."""
+    """One value of a layer."""
 
     value: object
     origin: Origin
@@ -87,7 +87,7 @@ Layer = dict[schema.Path, Setting]
 
 
 def read_file(path: Path, kind: LayerKind) -> Layer:
-    """The settings in a TOML file; none when it does not exist. Raises ConfigError."""
+    """The settings in a TOML file; none if it does not exist. Raises ConfigError."""
     text = _text(path)
     if text is None:
         return {}
@@ -95,7 +95,7 @@ def read_file(path: Path, kind: LayerKind) -> Layer:
         values = toml.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _not_toml(path, text, error) from error
-    except (ValueError, RecursionError) as error:  # an enormous number, a bottomless list
+    except (ValueError, RecursionError) as error:  # an enormous number, or a deeply nested list
         raise ConfigError(
             f"{path} contains a number or a list that is not a valid setting.", hint="Remove it."
         ) from error
@@ -115,10 +115,10 @@ def read_file(path: Path, kind: LayerKind) -> Layer:
 
 
 def read_environment(env: Mapping[str, str]) -> Layer:
-    """The settings in `TREADLE_…` variables: `__` goes a table down, an empty value is unset.
+    """The settings in `TREADLE_…` variables: `__` separates tables, an empty value is unset.
 
-    A setting that holds no text is written as in TOML (`TREADLE_TRUSTED_ROOTS='["/a", "/b"]'`).
-    A variable that names no setting may belong to another program: it is left out here, and
+    A setting that is not text is written as in TOML (`TREADLE_TRUSTED_ROOTS='["/a", "/b"]'`). A
+    variable that names no setting may belong to another program: it is ignored here, and
     `unknown_variables` reports it. Raises ConfigError.
     """
     layer: Layer = {}
@@ -165,9 +165,9 @@ def _path(variable: str) -> schema.Path:
 
 
 def read_flags(overrides: Mapping[str, object]) -> Layer:
-    """The settings that flags give, by dotted key; None means that the flag was not given.
+    """The settings of command-line flags, by dotted key; None means that the flag was not given.
 
-    Raises ConfigError for a key that does not exist.
+    Raises ConfigError for an unknown key.
     """
     layer: Layer = {}
     for key, value in overrides.items():
@@ -185,7 +185,7 @@ def read_flags(overrides: Mapping[str, object]) -> Layer:
 
 
 def why_not_obeyed(path: Path) -> str | None:
-    """Why the settings in a file are those of somebody else; None if they are this user's."""
+    """Why the settings in a file are not this user's; None if they are."""
     try:
         status = path.stat()
     except OSError:
@@ -238,11 +238,11 @@ def _toml_value(text: str) -> object:
     try:
         return toml.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError):
-        return text  # validation says what is expected
+        return text  # validation reports what is expected
 
 
 def _unicode(text: str, what: str) -> str:
-    """`text`, unless it has bytes of the command line that are not text."""
+    """`text`, unless it has bytes that are not text."""
     if not text.isprintable() and any("\ud800" <= char <= "\udfff" for char in text):
         raise ConfigError(f"{what} is not UTF-8 text.", hint="Set it again in UTF-8.")
     return text

@@ -29,10 +29,10 @@ REPOSITORY_FOLDER = ".treadle"
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfig:
-    """The settings in force, where each set value is from, and what a person should know.
+    """The settings in force, the origin of each set value, and warnings for a person.
 
-    `origins` holds a dotted key for every setting that a layer set; the others are defaults.
-    `warnings` says what the repository's file was not allowed to set, in sentences.
+    `origins` has a dotted key for every setting that a layer set; the others are defaults.
+    `warnings` are sentences about what the repository's file was not allowed to set.
     """
 
     settings: Settings
@@ -42,7 +42,7 @@ class LoadedConfig:
     """Whether `trusted_roots` names the repository."""
 
     def origin_of(self, key: str) -> Origin:
-        """Where the value of a dotted key is from; a key inside a setting is from its setting."""
+        """The origin of the value of a dotted key; keys inside a setting share its origin."""
         names = key.split(".")
         for end in range(len(names), 0, -1):
             if origin := self.origins.get(".".join(names[:end])):
@@ -51,17 +51,17 @@ class LoadedConfig:
 
 
 def config_paths(root: Path) -> tuple[Path, Path]:
-    """The files that are read, whether they exist or not: the user's, the repository's."""
+    """The user's and the repository's configuration file, whether they exist or not."""
     return user_config_dir() / FILE_NAME, root / REPOSITORY_FOLDER / FILE_NAME
 
 
 def load(root: Path, env: Mapping[str, str], overrides: Mapping[str, object]) -> LoadedConfig:
     """The configuration for the repository at `root`.
 
-    `env` is the environment, `overrides` the flags by dotted key (None: not given). A later
-    layer wins setting by setting; a list or a table of preferences is replaced as a whole, but
-    for those that only narrow what is allowed, to which each layer adds.
-    Raises ConfigError, which names the key, the file and the line, and never shows a key.
+    `env` is the environment, `overrides` the flags by dotted key (None: not given). A later layer
+    overrides single settings. It replaces a list or a table of preferences as a whole, except lists
+    that only narrow what is allowed: each layer adds to those. Raises ConfigError with the key, the
+    file and the line, never with an API key.
     """
     user_path, repository_path = config_paths(root)
     if (reason := why_not_obeyed(user_path)) is not None:
@@ -90,7 +90,7 @@ def load(root: Path, env: Mapping[str, str], overrides: Mapping[str, object]) ->
 
 
 def is_trusted(root: Path, listed: Iterable[str]) -> bool:
-    """Whether the repository at `root` is one of `listed` by its real path, and the one it was."""
+    """Whether the repository at `root` is in `listed` by its real path, and unchanged."""
     if not _is_listed(root, listed):
         return False
     noted = trust.trusted(root)
@@ -98,7 +98,7 @@ def is_trusted(root: Path, listed: Iterable[str]) -> bool:
 
 
 def accept(root: Path) -> tuple[str, ...]:
-    """Trust the repository at `root` as it is now; the dotted keys that it may set from now on.
+    """Trust the repository at `root` as it is now; returns the dotted keys that it may set.
 
     Raises ConfigError and OSError.
     """
@@ -113,7 +113,7 @@ def _is_listed(root: Path, listed: Iterable[str]) -> bool:
 
 
 def _asking(layer: Layer) -> dict[str, object]:
-    """By dotted key the values of a repository that need consent, and can be given it."""
+    """The values of a repository that need consent and may get it, by dotted key."""
     return {
         schema.dotted(path): setting.value
         for path, setting in layer.items()
@@ -122,11 +122,11 @@ def _asking(layer: Layer) -> dict[str, object]:
 
 
 def _distrusted(layer: Layer, root: Path) -> tuple[frozenset[str], str]:
-    """Dotted keys that a listed repository may not set, and why; notes what is trusted at first."""
+    """Dotted keys that a listed repository may not set, and why; stores the first trusted state."""
     asking = _asking(layer)
     noted = trust.trusted(root)
     if noted is None:
-        with suppress(OSError):  # then it is noted another time
+        with suppress(OSError):  # a later load stores it
             trust.note(root, trust.Trust.of(root, asking, make=True))
         return frozenset(), ""
     now = trust.Trust.of(root, asking, make=False)
@@ -138,7 +138,7 @@ def _distrusted(layer: Layer, root: Path) -> tuple[frozenset[str], str]:
 def _permitted(
     layer: Layer, root: Path, user_path: Path, *, listed: bool
 ) -> tuple[Layer, tuple[str, ...]]:
-    """What of its layer a repository may set, and warnings for the rest."""
+    """The part of its layer that a repository may set, and warnings for the rest."""
     never = [path for path in layer if schema.is_users_alone(path)]
     refused, why = _distrusted(layer, root) if listed else (frozenset(_asking(layer)), "")
     untrusted = [path for path in layer if schema.dotted(path) in refused and path not in never]
@@ -175,14 +175,14 @@ def _merge(layers: Iterable[Layer]) -> Settings:
             merged[path] = _joined(below, setting) if below and schema.is_joined(path) else setting
     values = schema.nest({path: setting.value for path, setting in merged.items()})
     try:
-        # JSON mode is strict about types (no "30" for 30) and yet takes a list for a tuple.
+        # JSON mode is strict about types (no "30" for 30), but accepts a list for a tuple.
         return Settings.model_validate_json(json.dumps(values, default=str), strict=True)
     except ValidationError as error:
         raise _bad_value(error, merged) from error
 
 
 def _joined(below: Setting, above: Setting) -> Setting:
-    """Two lists as one; validation handles other values."""
+    """Two lists joined; validation handles other values."""
     if isinstance(below.value, list) and isinstance(above.value, list):
         return Setting([*below.value, *above.value], above.origin)
     return above if isinstance(below.value, list) else below
@@ -197,11 +197,11 @@ def _bad_value(error: ValidationError, merged: Layer) -> ConfigError:
             hint="docs/configuration.md describes each setting.",
         )
     path = next((names[:end] for end in range(len(names), 0, -1) if names[:end] in merged), None)
-    if path is None:  # no single setting is to blame: lists in lists beyond what JSON may nest
+    if path is None:  # no single setting causes it: lists nested deeper than JSON allows
         return ConfigError(f"The configuration cannot be used: {problem['msg']}.")
     expected = problem["msg"].removeprefix("Value error, ").replace("Input should", "should")
     value = merged[path].value
-    # Only what cannot be a key pasted into the wrong place is shown.
+    # Shown only if it cannot be a key that was pasted into the wrong place.
     got = f", not {json.dumps(value)}" if isinstance(value, bool | int | float) else ""
     return ConfigError(
         f"{schema.dotted(path)} ({merged[path].origin}) {expected}{got}.",

@@ -1,4 +1,4 @@
-"""The settings model seen as a tree of names, so that every layer is read by the same rules."""
+"""The settings model as a tree of names, so that every layer is read by the same rules."""
 
 import difflib
 import json
@@ -13,7 +13,7 @@ from treadle.config.model import Settings
 from treadle.config.section import Joined, NeedsConsent, Section, UserOnly
 
 Path = tuple[str, ...]
-"""A setting by its names from the outermost table inwards: `("tools", "timeout")`."""
+"""The names of a setting from the outermost table inwards: `("tools", "timeout")`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,11 @@ class NamedSections:
 
 
 Node = type[Section] | NamedSections | FieldInfo
-"""A table with fixed keys, a table with names of the user's, or a setting."""
+"""A table with fixed keys, a table with the user's names, or a setting."""
 
 
 class UnknownKeyError(Exception):
-    """`path` leads to no setting; `near` is the path of the most similar one there is."""
+    """`path` is not a setting; `near` is the path of the most similar one."""
 
     def __init__(self, path: Path, near: Path | None) -> None:
         super().__init__(dotted(path))
@@ -45,12 +45,12 @@ class NotATableError(Exception):
 
 
 def dotted(path: Path) -> str:
-    """A path as TOML writes it: names that are not plain words in quotes, on one line."""
+    """A path in TOML syntax, on one line."""
     return ".".join(n if re.fullmatch(r"[A-Za-z0-9_-]+", n) else json.dumps(n) for n in path)
 
 
 def child(node: type[Section] | NamedSections, path: Path) -> Node:
-    """What the last name of `path` stands for in `node`. Raises UnknownKeyError."""
+    """The node for the last name of `path` in `node`. Raises UnknownKeyError."""
     if isinstance(node, NamedSections):
         return node.section
     field = node.model_fields.get(path[-1])
@@ -61,7 +61,7 @@ def child(node: type[Section] | NamedSections, path: Path) -> Node:
 
 
 def find(path: Path) -> Node:
-    """What a whole path stands for. Raises UnknownKeyError."""
+    """The node for a whole path. Raises UnknownKeyError."""
     node: Node = Settings
     for depth in range(len(path)):
         if isinstance(node, FieldInfo):
@@ -95,7 +95,7 @@ def nest(flat: Mapping[Path, object]) -> dict[str, object]:
         table = nested
         for name in path[:-1]:
             inner = table.setdefault(name, {})
-            assert isinstance(inner, dict)  # a path is a setting's, so what is above is a table
+            assert isinstance(inner, dict)  # a path leads to a setting, so its parents are tables
             table = inner
         table[path[-1]] = value
     return nested
@@ -107,7 +107,7 @@ def needs_consent(path: Path) -> bool:
 
 
 def is_users_alone(path: Path) -> bool:
-    """Whether no repository may set this, not even a trusted one."""
+    """Whether a repository may never set this, not even a trusted one."""
     return _has_mark(path, UserOnly)
 
 
@@ -122,7 +122,7 @@ def _has_mark(path: Path, mark: type) -> bool:
 
 
 def is_text(field: FieldInfo) -> bool:
-    """Whether the setting holds text, or one word of a closed set, or may."""
+    """Whether the setting may be text, or one word of a closed set."""
     kinds = get_args(field.annotation) or (field.annotation,)
     return get_origin(field.annotation) not in (tuple, dict) and any(
         getattr(kind, "__origin__", kind) is str or isinstance(kind, str) for kind in kinds

@@ -1,4 +1,4 @@
-"""What all tables of settings share: their base, and marks that say who may set what."""
+"""The base of all tables of settings, and marks for who may set a setting."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -11,25 +11,25 @@ from treadle.config.quantities import age_us, size_bytes
 class NeedsConsent:
     """Marks a setting that a repository may set only when the user trusts it.
 
-    An address, a source of keys or a routing preference decides who gets to see the user's
-    prompts and keys, so a repository that was merely cloned must not choose it. It must not raise
-    what the user allowed to be spent.
+    An address, a source of keys or a routing preference decides who receives the user's prompts and
+    keys, so a cloned repository must not choose it. A repository must not raise spending limits
+    either.
     """
 
 
 class UserOnly(NeedsConsent):
-    """Marks a setting that no repository may set, not even a trusted one."""
+    """Marks a setting that a repository may never set, not even a trusted one."""
 
 
 class Joined:
-    """Marks a list to which every layer adds, so that none takes away what another one put there.
+    """Marks a list to which every layer adds, so that no layer removes entries of another.
 
-    Only what narrows is joined: a repository may forbid more than the user did, never less.
+    Only restrictions are joined: a repository may forbid more than the user did, never less.
     """
 
 
 def checked(read: Callable[[str], object]) -> AfterValidator:
-    """For a text that `read` must be able to read; what is set stays as it was written."""
+    """Marks a text that `read` must accept; the setting keeps the text as it was written."""
 
     def check(value: str) -> str:
         read(value)

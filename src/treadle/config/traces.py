@@ -7,13 +7,13 @@ from pydantic import AfterValidator, Field, StringConstraints
 from treadle.config.section import Age, Section, Size, UserOnly, checked
 
 LARGEST_PROGRAM = 10_000
-"""Of a compiled pattern, in RE2's instructions: it is tried on every text of every span."""
+"""The largest compiled pattern in RE2's instructions: it is tried on every text of every span."""
 Severity = Literal["high", "medium", "low"]
 Role = Literal["system", "user", "assistant", "tool", "arguments", "document", "error", "other"]
 
 
 def _detector_pattern(value: str) -> str:
-    from treadle.secrets.rules import compile_pattern  # loads RE2 only where there is a rule
+    from treadle.secrets.rules import compile_pattern  # loads RE2 only if there is a rule
 
     try:
         compiled = compile_pattern(f"(?m){value}")
@@ -64,7 +64,7 @@ class DetectorSettings(Section):
 
 
 def _check_pattern(value: str) -> None:
-    from treadle.secrets.rules import compile_pattern  # loads RE2 only where there is a rule
+    from treadle.secrets.rules import compile_pattern  # loads RE2 only if there is a rule
 
     try:
         compile_pattern(value)

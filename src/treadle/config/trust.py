@@ -1,8 +1,8 @@
-"""What a person trusted of a repository: which one it was, and what its configuration set then.
+"""The trusted state of a repository: its identity, and the values of its configuration.
 
-`trusted_roots` names paths. What is at a path can become another repository, and a trusted one's
-configuration can be changed, also by a call of a model. So the first load after a path was named
-notes both, and later changes count only once a person accepts them.
+`trusted_roots` names paths. Another repository may replace the one at a path, and the configuration
+of a trusted one may change, even by a model's call. So the first load after a path was named stores
+both, and later changes count only after a person accepts them.
 """
 
 import json
@@ -23,14 +23,14 @@ _MOST_BYTES = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What was trusted: an identity, and a hash of the value of each setting by dotted key."""
+    """An identity, and a hash of the value of each setting by dotted key."""
 
     identity: str
     settings: Mapping[str, str]
 
     @classmethod
     def of(cls, root: Path, values: Mapping[str, object], *, make: bool) -> "Trust":
-        """What the repository at `root` is now, with its values of settings that need consent."""
+        """The state of the repository at `root`, with its settings that need consent."""
         try:
             found = consent_identity(root, make=make)
         except OSError:
@@ -42,14 +42,14 @@ class Trust:
         return self.identity == now.identity
 
     def changed(self, now: "Trust") -> frozenset[str]:
-        """Settings that are new or have another value than when they were trusted."""
+        """Settings that are new or have another value than in the trusted state."""
         return frozenset(
             key for key, value in now.settings.items() if self.settings.get(key) != value
         )
 
 
 def trusted(root: Path) -> Trust | None:
-    """What was noted for the repository at `root`, None before."""
+    """The trusted state of the repository at `root`, None if there is none."""
     noted = _all().get(str(root.resolve()))
     try:
         return None if noted is None else Trust(str(noted["identity"]), dict(noted["settings"]))
@@ -58,7 +58,7 @@ def trusted(root: Path) -> Trust | None:
 
 
 def note(root: Path, trust: Trust | None) -> None:
-    """Note what is trusted of the repository at `root`, or forget it. Raises OSError."""
+    """Store or delete the trusted state of the repository at `root`. Raises OSError."""
     everything = _all()
     if trust is None:
         everything.pop(str(root.resolve()), None)

@@ -1,4 +1,4 @@
-"""`treadle checks`: the tests, builds and linters of a project, and running one."""
+"""`treadle checks`: list and run the tests, builds and linters of a project."""
 
 import argparse
 import os
@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """List the checks, or run the one that is named."""
+    """List the checks, or run the named one."""
     root = repository(options)
     settings = load(root, os.environ, {}).settings
     name = options.name if options.action == "run" else None

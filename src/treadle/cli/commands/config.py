@@ -1,4 +1,4 @@
-"""`treadle config`: the settings, where each comes from, and whether they make sense."""
+"""`treadle config`: the settings, their origins, and their validation."""
 
 import argparse
 import json
@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do what the sub-command says."""
+    """Run the sub-command."""
     root = repository(options)
     if options.action == "path":
         return _paths(root, as_json=options.json)

@@ -1,4 +1,4 @@
-"""`treadle doctor`: check everything, say what does not work and what to do."""
+"""`treadle doctor`: check everything, and report failures and how to fix them."""
 
 import argparse
 import asyncio
@@ -16,7 +16,7 @@ def configure(_parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Examine everything; 1 when something failed."""
+    """Run all checks; returns 1 if one failed."""
     findings = asyncio.run(examine(repository(options), os.environ))
     failed = any(finding.verdict is Verdict.FAILED for finding in findings)
     if options.json:

@@ -1,4 +1,4 @@
-"""`treadle edits`: what was preview_proposal, and approving, denying, undoing and checking it."""
+"""`treadle edits`: preview, approve, deny, undo and check proposals."""
 
 import argparse
 import os
@@ -73,7 +73,7 @@ def _add_hunks(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do what the sub-command says."""
+    """Run the sub-command."""
     root = repository(options)
     with open_edits(root) as edits:
         if options.action == "list":
@@ -105,7 +105,7 @@ def _list(edits: Edits, options: argparse.Namespace) -> int:
 
 
 def _size(proposal: Proposal) -> str:
-    """The lines of what is not denied of it, or of all where nothing is left."""
+    """The lines of the diff without denied parts, or of all if nothing is left."""
     sizes = [counts(change) for change in proposal.selected() or proposal.changes]
     return f"+{sum(added for added, _ in sizes)} -{sum(removed for _, removed in sizes)}"
 
