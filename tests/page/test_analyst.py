@@ -64,7 +64,7 @@ def panel(page: Page) -> Locator:
 
 
 def talk(page: Page) -> Locator:
-    """What was asked and answered, wherever the analyst is."""
+    """The questions and answers, wherever the analyst is."""
     return page.get_by_role("region", name="Conversation")
 
 
@@ -91,9 +91,9 @@ def test_it_opens_by_key_and_asks_about_what_is_open(page: Page, served: Served)
     page.goto(LINK)
     expect(page.get_by_role("main")).to_be_visible()
     page.keyboard.press("a")
-    chips = panel(page).get_by_label("What goes with the question")
+    chips = panel(page).get_by_label("Context of the question")
     expect(chips.get_by_role("listitem")).to_have_count(2)
-    page.get_by_label(f"Leave out Trace {TRACE}").click()
+    page.get_by_label(f"Exclude Trace {TRACE}").click()
     expect(chips.get_by_role("listitem")).to_have_count(1)
     served.provider.add(call("final", answer="Nothing went **wrong** there."))
     talk(page).get_by_role("button", name="What went wrong in this span?").click()
@@ -330,7 +330,7 @@ def test_what_writes_waits_for_a_person_wherever_they_are(page: Page, served: Se
 
 def test_conversations_are_kept_opened_renamed_and_deleted(page: Page, served: Served) -> None:
     page.goto("/analyst")
-    expect(page.get_by_text("Nothing was asked yet.")).to_be_visible()
+    expect(page.get_by_text("No questions yet.")).to_be_visible()
     answer_of(served, page, "The first?", call("final", answer="One."))
     page.get_by_role("button", name="New conversation").click()
     answer_of(served, page, "The second?", call("final", answer="Two."))

@@ -51,7 +51,7 @@ def test_a_breakpoint_is_made_and_what_it_holds_is_changed_and_goes_on(
     page: Page, served: Served
 ) -> None:
     page.goto("/breakpoints")
-    expect(page.get_by_role("heading", name="No breakpoint holds anything.")).to_be_visible()
+    expect(page.get_by_role("heading", name="No breakpoints yet.")).to_be_visible()
     page.keyboard.press("n")
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("textbox", name="Labels").fill("nightly")
@@ -61,17 +61,17 @@ def test_a_breakpoint_is_made_and_what_it_holds_is_changed_and_goes_on(
     with _calling(served, "Say hello to Ada", x_label="nightly") as answer:
         page.get_by_role("table", name="Held calls").get_by_role("link", name="m").click()
         expect(page.get_by_role("region", name="Request")).to_contain_text("Say hello to Ada")
-        expect(page.get_by_text("then goes on").first).to_be_visible()
+        expect(page.get_by_text("then continues").first).to_be_visible()
         page.get_by_role("tab", name="Edit").click()
         field = page.get_by_role("textbox", name="The request, as it is sent")
         body = field.input_value()
         field.fill(body + "}")
-        expect(page.get_by_text("This is no JSON")).to_be_visible()
-        expect(page.get_by_role("button", name="Go on with my changes")).to_be_disabled()
+        expect(page.get_by_text("This is not JSON")).to_be_visible()
+        expect(page.get_by_role("button", name="Continue with my changes")).to_be_disabled()
         field.fill(body.replace("Ada", "Bob"))
-        page.get_by_role("button", name="Go on with my changes").click()
+        page.get_by_role("button", name="Continue with my changes").click()
         assert answer.result(30) == "Hello Bob"
-    expect(page.get_by_text("It went on changed.")).to_be_visible()
+    expect(page.get_by_text("It continued with changes.")).to_be_visible()
     expect(page.get_by_text("Hello Bob")).to_be_visible()
     assert "Bob" in str(served.provider.requests[-1].messages)
 
@@ -81,9 +81,11 @@ def test_a_refusal_reaches_the_client_with_its_reason(page: Page, served: Served
     with _calling(served, "Delete everything") as answer:
         page.goto("/breakpoints")
         page.get_by_role("table", name="Held calls").get_by_role("link", name="m").click()
-        expect(page.get_by_role("button", name="Go on", exact=True)).to_be_visible()
+        expect(page.get_by_role("button", name="Continue", exact=True)).to_be_visible()
         page.keyboard.press("x")
-        page.get_by_role("textbox", name="Why? Its client is told.").fill("Not on a Saturday")
+        page.get_by_role("textbox", name="Why? The client receives the reason.").fill(
+            "Not on a Saturday"
+        )
         page.keyboard.press("Enter")
         with pytest.raises(openai.PermissionDeniedError, match="Not on a Saturday"):
             answer.result(30)
@@ -94,7 +96,7 @@ def test_a_refusal_reaches_the_client_with_its_reason(page: Page, served: Served
 @pytest.mark.slow
 def test_a_held_call_shows_up_by_itself_and_its_expiry_too(page: Page, served: Served) -> None:
     page.goto("/breakpoints")
-    expect(page.get_by_role("heading", name="No call was held.")).to_be_visible()
+    expect(page.get_by_role("heading", name="No calls are held.")).to_be_visible()
     _hold(served, timeout=3, on_expiry="continue")
     served.provider.add(Answer("Late"))
     with _calling(served, "Hi") as answer:
@@ -114,7 +116,7 @@ def test_a_breakpoint_is_switched_off_and_removed(page: Page, served: Served) ->
     served.provider.add(Answer("Not held"))
     assert served.call_gateway("Hi") == "Not held"
     table.get_by_role("button", name="Remove").click()
-    expect(page.get_by_role("heading", name="No breakpoint holds anything.")).to_be_visible()
+    expect(page.get_by_role("heading", name="No breakpoints yet.")).to_be_visible()
     assert served.get("/breakpoints")["data"] == []
 
 
@@ -130,7 +132,7 @@ def test_a_change_leaves_all_else_as_it_was_written(page: Page, served: Served) 
         page.get_by_role("tab", name="Edit").click()
         field = page.get_by_role("textbox", name="The request, as it is sent")
         field.fill(field.input_value().replace("Ada", "Bob"))
-        page.get_by_role("button", name="Go on with my changes").click()
+        page.get_by_role("button", name="Continue with my changes").click()
         assert "Changed" in answer.result(30)
     sent = served.provider.requests[-1].body
     assert (sent["seed"], sent["top_p"], sent["user"]) == (12345678901234567890, 0.1, "A")
@@ -157,7 +159,7 @@ def test_what_is_changed_is_kept_over_a_reload_and_a_look_elsewhere(
         served.provider.add(Answer("Hello Bob"))
         page.keyboard.press("c")
         assert answer.result(30) == "Hello Bob"
-    expect(page.get_by_text("It went on changed.")).to_be_visible()
+    expect(page.get_by_text("It continued with changes.")).to_be_visible()
     assert page.evaluate("Object.keys(sessionStorage).filter(key => key.includes('held'))") == []
 
 
@@ -179,7 +181,7 @@ def test_a_strange_request_is_shown_whole(
         _open_held(page)
         expect(page.get_by_role("tabpanel")).to_contain_text(shown)
         page.keyboard.press("x")
-        page.get_by_role("textbox", name="Why? Its client is told.").fill("No")
+        page.get_by_role("textbox", name="Why? The client receives the reason.").fill("No")
         page.keyboard.press("Enter")
         assert "No" in answer.result(30)
 

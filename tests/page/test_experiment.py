@@ -145,7 +145,7 @@ def test_a_recorded_call_is_changed_run_and_compared(page: Page, served: Served)
     page.goto(f"/experiments/new?trace={trace}&span={call}")
     expect(page.get_by_text("that can be run again")).to_be_visible()
     page.get_by_label("Name").fill("Shorter answers")
-    page.get_by_role("button", name="Make the experiment").click()
+    page.get_by_role("button", name="Create the experiment").click()
     expect(page.get_by_role("heading", name="Shorter answers")).to_be_visible()
 
     page.get_by_label("Text of message 1").fill("Be short, {{tone}}.")
@@ -176,7 +176,7 @@ def test_a_recorded_call_is_changed_run_and_compared(page: Page, served: Served)
     expect(tokens).to_contain_text("46 (46)")
     expect(tokens).to_contain_text("54.0 %")
     expect(comparison.get_by_role("row", name=re.compile("^Cost"))).to_contain_text(
-        "Not known of any pair."
+        "Unknown for every pair."
     )
     expect(page.get_by_role("article", name="Output of original")).to_contain_text("two operations")
     output = page.get_by_role("article", name="Output of v1")
@@ -200,7 +200,7 @@ def test_the_same_request_is_edited_as_json(page: Page, served: Served) -> None:
     text = field.input_value()
     assert '"temperature": 0.3' in text
     field.fill(text.replace("0.3", "0.4")[:-1])
-    expect(page.get_by_text("This is no JSON").first).to_be_visible()
+    expect(page.get_by_text("This is not JSON").first).to_be_visible()
     expect(page.get_by_role("button", name="Save as v1")).to_be_disabled()
     field.fill(text.replace("0.3", "0.4"))
     page.get_by_role("button", name="Edit as a form").click()
@@ -414,9 +414,9 @@ def test_what_a_tool_changes_never_takes_what_a_person_is_changing(
     page.get_by_label("Text of message 1").fill("Mine.")
     applied = _allowed_call(served, "apply_experiment_data", data={"system": "Theirs."})
     assert applied["success"], applied  # the server has it; the page has to say what it shows
-    expect(page.get_by_text("Version 1 was saved meanwhile")).to_be_visible()
+    expect(page.get_by_text("Version 1 was saved in the meantime")).to_be_visible()
     expect(page.get_by_label("Text of message 1")).to_have_value("Mine.")
-    page.get_by_role("button", name="Go on with mine").click()
+    page.get_by_role("button", name="Keep mine").click()
     page.get_by_role("button", name="Save as v2").click()
     expect(page.get_by_text("Saved as version 2.")).to_be_visible()
     assert _newest(served, experiment)["messages"][0]["content"] == "Mine."

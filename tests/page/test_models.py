@@ -42,7 +42,7 @@ def test_a_provider_is_tested_with_its_outcome(page: Page, served: Served) -> No
     expect(fake.get_by_role("status")).to_contain_text("answers")
     served.provider.add(error(401, "the key is wrong"))
     fake.get_by_role("button", name="Test fake").click()
-    expect(fake.get_by_role("alert")).to_contain_text("did not answer as it should")
+    expect(fake.get_by_role("alert")).to_contain_text("did not answer correctly")
 
 
 def test_models_are_found_and_say_how_their_price_was(page: Page, shared: Served) -> None:

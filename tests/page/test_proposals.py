@@ -85,7 +85,7 @@ def test_a_changed_file_is_a_conflict_until_it_is_restaged(
     page.goto(f"/proposals/{proposal}")
     expect(page.get_by_role("main")).to_contain_text("changed since")
     page.get_by_role("button", name="Approve all").click()
-    expect(page.get_by_role("alert")).to_contain_text("does not fit any more")
+    expect(page.get_by_role("alert")).to_contain_text("the files have changed")
     page.get_by_role("button", name="Restage").click()
     expect(page.get_by_text("⚠ changed since")).to_be_hidden()
     page.get_by_role("button", name="Approve all").click()
@@ -96,7 +96,7 @@ def test_a_changed_file_is_a_conflict_until_it_is_restaged(
 @pytest.mark.slow
 def test_without_proposals_it_says_how_to_get_one(page: Page, served: Served) -> None:
     page.goto("/proposals")
-    expect(page.get_by_role("heading", name="Nothing is proposed.")).to_be_visible()
+    expect(page.get_by_role("heading", name="No proposals yet.")).to_be_visible()
     page.goto("about:blank")  # while a page is open, what is proposed waits for its answer
     served.stage("left + right", "right + left")
     page.goto("/proposals")

@@ -54,7 +54,7 @@ def row(page: Page, text: str) -> Locator:
 
 
 def beside(page: Page) -> Locator:
-    return page.get_by_role("complementary", name="The run beside the list")
+    return page.get_by_role("complementary", name="The run next to the list")
 
 
 def choose(page: Page, current: str, wanted: str) -> None:
@@ -68,7 +68,7 @@ def test_the_list_shows_runs_of_all_ways_in_with_their_sums(shown: Page) -> None
     expect(row(shown, "Where is my order?")).to_contain_text("shop")
     failed = row(shown, "Why does export-1 fail?")
     expect(failed).to_contain_text("error")
-    sums = shown.get_by_label("Sums of all that fits")
+    sums = shown.get_by_label("Totals of all matching spans")
     expect(sums).to_contain_text("Errors")
     expect(sums).to_contain_text("p95")
 
@@ -201,7 +201,7 @@ def test_a_deleted_run_is_gone(page: Page, served: Served) -> None:
     dialog = page.get_by_role("alertdialog", name="Delete this run?")
     expect(dialog).to_contain_text("1 span")
     asked = asked_from_now(page)
-    dialog.get_by_role("button", name="Delete for good").click()
+    dialog.get_by_role("button", name="Delete permanently").click()
     expect(page.get_by_text("Nothing is recorded yet.")).to_be_visible()
     expect(beside(page)).to_have_count(0)
     assert served.get("/runs")["data"] == []
@@ -217,7 +217,7 @@ def test_a_run_is_deleted_on_its_own_screen(page: Page, served: Served) -> None:
     page.get_by_role("button", name="Actions").click()
     page.get_by_role("menuitem", name="Delete…").click()
     asked = asked_from_now(page)
-    page.get_by_role("button", name="Delete for good").click()
+    page.get_by_role("button", name="Delete permanently").click()
     expect(page).to_have_url("/runs")
     expect(rows(page)).to_have_count(1)
     expect(row(page, "What stays?")).to_be_visible()

@@ -26,7 +26,7 @@ def test_settings_are_searched_and_say_where_they_are_from(page: Page, shared: S
     expect(page.get_by_role("listitem").filter(has_text="tools.timeout")).to_be_hidden()
     assert "find=providers" in page.url
     page.get_by_role("searchbox", name="Find a setting").fill("no such thing")
-    expect(page.get_by_role("heading", name="No setting fits.")).to_be_visible()
+    expect(page.get_by_role("heading", name="No setting matches.")).to_be_visible()
 
 
 def test_what_other_limits_would_delete_is_shown_and_nothing_is_deleted(
@@ -48,7 +48,7 @@ def test_a_limit_that_is_none_is_told(page: Page, shared: Served, faults: Faults
     page.goto("/settings?part=retention")
     page.get_by_role("textbox", name="Keep for").fill("for ever")
     page.get_by_role("button", name="Look").click()
-    expect(page.get_by_role("alert")).to_contain_text("It could not be reckoned")
+    expect(page.get_by_role("alert")).to_contain_text("The preview failed")
 
 
 def test_a_pattern_is_tried_with_masked_examples(
@@ -57,7 +57,7 @@ def test_a_pattern_is_tried_with_masked_examples(
     faults.expect("4(00|22)")
     served.take_spans(span(1, text="The staff number is EMP-1234, keep it"))
     page.goto("/settings?part=redaction")
-    expect(page.get_by_text("No secret was found")).to_be_visible()
+    expect(page.get_by_text("No secrets were found")).to_be_visible()
     page.get_by_role("textbox", name="Pattern").fill("EMP-[0-9]{4}")
     page.keyboard.press("Enter")
     examples = page.get_by_role("list", name="Examples")
@@ -66,7 +66,7 @@ def test_a_pattern_is_tried_with_masked_examples(
     expect(page.get_by_text("[traces.redaction.rules.mine]")).to_be_visible()
     page.get_by_role("textbox", name="Pattern").fill("(")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("The pattern was not tried")
+    expect(page.get_by_role("alert")).to_contain_text("The pattern could not be run")
 
 
 @pytest.mark.slow

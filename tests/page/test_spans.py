@@ -58,7 +58,7 @@ def row(page: Page, text: str) -> Locator:
 
 
 def beside(page: Page) -> Locator:
-    return page.get_by_role("complementary", name="The span beside the list")
+    return page.get_by_role("complementary", name="The span next to the list")
 
 
 def test_the_list_shows_spans_with_what_they_are(shown: Page) -> None:

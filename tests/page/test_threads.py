@@ -100,7 +100,7 @@ def test_what_is_wrong_is_said_with_its_place_and_the_list_stays(shown: Page) ->
     expect(bar(shown)).to_have_attribute("aria-invalid", "true")
     expect(rows(shown)).to_have_count(1)
     shown.reload()
-    expect(shown.get_by_text("This query cannot be read.")).to_be_visible()
+    expect(shown.get_by_text("This query is not valid.")).to_be_visible()
 
 
 @pytest.mark.slow
@@ -123,10 +123,10 @@ def test_filters_are_terms_of_the_same_query(shown: Page, filled: Served) -> Non
     shown.get_by_role("button", name="All time").click()
     shown.get_by_role("option", name="Last hour").click()
     expect(bar(shown)).to_have_value("label:billing period:last_hour")
-    filters.get_by_role("button", name="Leave out billing").click()
+    filters.get_by_role("button", name="Exclude billing").click()
     expect(bar(shown)).to_have_value("period:last_hour -label:billing")
     expect(rows(shown)).to_have_count(2)
-    filters.get_by_role("button", name="Leave out billing", pressed=True).click()
+    filters.get_by_role("button", name="Exclude billing", pressed=True).click()
     expect(bar(shown)).to_have_value("period:last_hour")
     filters.get_by_role("checkbox", name="error").check()
     expect(bar(shown)).to_have_value("period:last_hour status:error")
@@ -156,7 +156,7 @@ def test_a_view_is_kept_opened_renamed_and_deleted(shown: Page) -> None:
     shown.get_by_label("Name of The shop").fill("Orders")
     shown.get_by_role("button", name="Rename").click()
     shown.get_by_role("button", name="Delete Orders").click()
-    expect(shown.get_by_text("There are no saved views any more.")).to_be_visible()
+    expect(shown.get_by_text("There are no saved views.")).to_be_visible()
 
 
 @pytest.mark.slow
@@ -300,11 +300,11 @@ def test_a_thread_is_deleted_after_it_was_said_what_is_lost(page: Page, served: 
     page.goto("/threads/gone")
     page.get_by_role("button", name="Delete…").click()
     dialog = page.get_by_role("alertdialog")
-    expect(dialog).to_contain_text("1 run with 1 span will be lost for good")
+    expect(dialog).to_contain_text("1 run with 1 span will be deleted permanently")
     dialog.get_by_role("button", name="Keep it").click()
     page.get_by_role("button", name="Delete…").click()
     asked = asked_from_now(page)
-    dialog.get_by_role("button", name="Delete for good").click()
+    dialog.get_by_role("button", name="Delete permanently").click()
     expect(page.get_by_text("Nothing is recorded yet.")).to_be_visible()
     assert served.get("/threads")["data"] == []
     named = [each for each in asked if re.search("/(threads|runs|spans|traces)/", each)]

@@ -21,9 +21,9 @@ def test_a_tool_is_found_and_called_by_its_form(page: Page, served: Served) -> N
     page.get_by_role("searchbox", name="Find a tool").fill("grep")
     page.get_by_role("link", name="grep").click()
     tool = page.get_by_role("article", name="grep")
-    expect(tool).to_contain_text("It was not called yet.")
+    expect(tool).to_contain_text("No calls yet.")
     tool.get_by_role("button", name="Call", exact=True).click()
-    expect(tool.get_by_text("This is needed.")).to_be_visible()
+    expect(tool.get_by_text("This field is required.")).to_be_visible()
     tool.get_by_role("textbox", name="pattern").fill("def (add)")
     tool.get_by_role("button", name="ignore_case").click()
     page.get_by_role("option", name="true").click()
@@ -38,7 +38,7 @@ def test_a_tool_is_found_and_called_by_its_form(page: Page, served: Served) -> N
 def test_the_calls_of_another_program_are_counted_too(page: Page, served: Served) -> None:
     page.goto("/tools?tool=grep")
     tool = page.get_by_role("article", name="grep")
-    expect(tool).to_contain_text("It was not called yet.")
+    expect(tool).to_contain_text("No calls yet.")
     home = served.repo.parent / "home"
     words = ("tools", "call", "grep", "--args", '{"pattern": "def"}')
     assert treadle(*words, home=home, repo=served.repo).status == 0
@@ -107,9 +107,9 @@ def test_the_schema_is_a_table(page: Page, shared: Served) -> None:
 @pytest.mark.slow
 def test_tools_that_are_not_there_are_said(page: Page, shared: Served) -> None:
     page.goto("/tools?tool=teapot")
-    expect(page.get_by_role("heading", name="There is no tool teapot.")).to_be_visible()
+    expect(page.get_by_role("heading", name="There is no tool named teapot.")).to_be_visible()
     page.get_by_role("searchbox", name="Find a tool").fill("teapot")
-    expect(page.get_by_text("No tool fits.")).to_be_visible()
+    expect(page.get_by_text("No tool matches.")).to_be_visible()
 
 
 @pytest.mark.slow

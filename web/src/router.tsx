@@ -1,4 +1,4 @@
-// The addresses of the page: which screen is shown at each, loaded when it is first needed.
+// The addresses of the page. Each screen is loaded on first use.
 import {
   createRootRoute,
   createRoute,
@@ -25,7 +25,7 @@ const root = createRootRoute({
 
 const parent = () => root;
 
-/** A screen that is loaded when it is first needed. */
+/** A screen that is loaded on first use. */
 function screen<T extends Record<string, unknown>, Name extends keyof T>(
   load: () => Promise<T>,
   name: Name,

@@ -13,7 +13,7 @@ export function stringifySearch(search: Record<string, unknown>): string {
   return query ? `?${query}` : "";
 }
 
-/** Those of the named values that are given, as text. */
+/** The given values among the named ones, as text. */
 export function text<K extends string>(
   given: Record<string, unknown>,
   names: readonly K[],
@@ -26,7 +26,7 @@ export function text<K extends string>(
   return found;
 }
 
-/** One of a closed set, if it is one. */
+/** The value if it is one of a closed set. */
 export function choice<T extends string>(value: unknown, choices: readonly T[]): T | undefined {
   return choices.find((each) => each === value);
 }

@@ -1,4 +1,4 @@
-// What is loaded late waits for the server, and fails only where the server has it no more.
+// Late parts wait for the server, and fail only if the server no longer has them.
 import { afterEach, expect, it, vi } from "vitest";
 import { untilServed } from "./untilServed";
 

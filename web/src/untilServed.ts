@@ -1,5 +1,5 @@
-// Parts of the page that load when they are first needed wait for a server that is away: the router
-// would read the whole page anew, and leave the browser's own error in its place.
+// Parts of the page that load on first use wait for a server that is away: the router would reload
+// the whole page and leave the browser's own error in its place.
 const RETRY_MS = 1_000;
 
 export async function untilServed<T>(load: () => Promise<T>): Promise<T> {
@@ -7,7 +7,7 @@ export async function untilServed<T>(load: () => Promise<T>): Promise<T> {
     try {
       return await load();
     } catch (error) {
-      if (await isServed()) throw error; // that part is gone: there is a newer build
+      if (await isServed()) throw error; // the part no longer exists: there is a newer build
     }
     await new Promise((done) => setTimeout(done, RETRY_MS));
   }

@@ -11,7 +11,7 @@ def ask_the_analyst(served: Served, past: Trips) -> str:
     """Conversations with the analyst; gives the newest, about a tool that timed out."""
     _asked(
         served,
-        "Which labels are there?",
+        "Which labels exist?",
         {},
         calls("call_data", task="List the labels."),
         calls("list_labels"),

@@ -1,4 +1,4 @@
-// The analyst beside a screen.
+// The analyst next to a screen.
 import { useRouterState } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { Button } from "../components/Button";
@@ -21,7 +21,7 @@ export function AnalystPanel() {
       <header className={styles.header}>
         <h2>Analyst</h2>
         <div className={styles.actions}>
-          <Button small kind="quiet" onPress={() => open(NEW)} tip="Begin a new conversation">
+          <Button small kind="quiet" onPress={() => open(NEW)} tip="Start a new conversation">
             New
           </Button>
           <Button small kind="quiet" aria-expanded={listing} onPress={() => list(!listing)}>
@@ -30,8 +30,8 @@ export function AnalystPanel() {
           <Button
             small
             kind="quiet"
-            aria-label="Give it the whole page"
-            tip="Give it the whole page"
+            aria-label="Show it on the whole page"
+            tip="Show it on the whole page"
             onPress={dock.widen}
           >
             ⤢
@@ -52,7 +52,7 @@ export function AnalystPanel() {
   );
 }
 
-/** On a narrow page the panel hides the screen: it makes room for one that is opened from it. */
+/** On a narrow page the panel hides the screen, so it closes when a link opens another screen. */
 function useMakingRoom(close: () => void): void {
   const shown = useRouterState({ select: shownScreen });
   const before = useRef(shown);

@@ -1,4 +1,4 @@
-// The analyst on the whole page, with the history of its conversations beside it.
+// The analyst on the whole page, next to the history of its conversations.
 import { Button } from "../components/Button";
 import { Screen } from "../shell/Screen";
 import styles from "./AnalystScreen.module.css";
@@ -18,7 +18,7 @@ export function AnalystScreen() {
           <Button small onPress={() => dock.show(NEW)}>
             New conversation
           </Button>
-          <Button small onPress={dock.toggle} keys="a" tip="Put it beside the threads">
+          <Button small onPress={dock.toggle} keys="a" tip="Show it next to the threads">
             Dock it
           </Button>
         </>

@@ -1,4 +1,4 @@
-// What a person has before them, as the analyst is told it: read from the address alone.
+// What the person currently sees, as the analyst receives it. It is read from the address only.
 import type { PageContext } from "../api/schema";
 import { idsIn } from "../format/spanKey";
 
@@ -11,12 +11,12 @@ export interface Chip {
 }
 
 export interface Place {
-  /** As in the address: its parts are percent-encoded. */
+  /** As in the address: the parts are percent-encoded. */
   pathname: string;
   search: Readonly<Record<string, unknown>>;
 }
 
-/** The chips of a place; `labels` are those that its query asks for. */
+/** The chips of a screen. `labels` are those of its query. */
 export function chipsOf({ pathname, search }: Place, labels: readonly string[]): readonly Chip[] {
   const [, screen = "", encoded = ""] = pathname.split("/");
   const id = decoded(encoded);
@@ -66,14 +66,14 @@ export function sameChip(one: Chip, other: Chip): boolean {
   return one.kind === other.kind && one.value === other.value;
 }
 
-/** Questions that fit what is open; the narrowest thing decides. */
+/** Questions that match what is open. The most specific chip decides. */
 export function suggestionsFor(chips: readonly Chip[]): readonly string[] {
   const has = (kind: ChipKind) => chips.some((chip) => chip.kind === kind);
   if (has("experiment")) {
     return [
       "How do the results of this experiment compare?",
       "What could be changed to make this call cheaper?",
-      "Run this experiment and tell me what came of it.",
+      "Run this experiment and report the results.",
     ];
   }
   if (has("span")) {
@@ -103,11 +103,11 @@ export function suggestionsFor(chips: readonly Chip[]): readonly string[] {
       `What went wrong in runs with the label ${labels[0]}?`,
       labels.length > 1
         ? `Compare the labels ${labels[0]} and ${labels[1]}.`
-        : "Which labels are there?",
+        : "Which labels exist?",
       "Clear the label filter.",
     ];
   }
-  return ["What went wrong in the last hour?", "What costs most?", "Which labels are there?"];
+  return ["What went wrong in the last hour?", "What costs most?", "Which labels exist?"];
 }
 
 function decoded(part: string): string {

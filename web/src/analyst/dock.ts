@@ -1,8 +1,11 @@
-// Whether the analyst is docked beside the screen, and with which conversation: in the address.
+// The state of the analyst's panel in the address: whether it is open, and with which
+// conversation.
 import { useNavigate, useRouterState, useSearch } from "@tanstack/react-router";
 
 export interface DockSearch {
-  /** The conversation of the analyst: its id, or "new". Beside a screen absent: it is closed. */
+  /**
+   * The id of the analyst's conversation, or "new". Absent next to a screen: the panel is closed.
+   */
   analyst?: string;
 }
 
@@ -21,13 +24,13 @@ export function useAnalystDock() {
   };
   const conversation = analyst ?? sessionStorage.getItem(LAST) ?? NEW;
   return {
-    /** It has the whole page, and is docked nowhere. */
+    /** It has the whole page and is not docked. */
     isWhole,
     isOpen: analyst !== undefined && !isWhole,
     conversation: analyst ?? NEW,
-    /** Show a conversation, or, with undefined, close the panel. */
+    /** Shows a conversation, or closes the panel for undefined. */
     show: (next: string | undefined) => go(".", next),
-    /** Open or close the panel; from the whole page, put it beside the threads. */
+    /** Opens or closes the panel; from the whole page, docks it next to the threads. */
     toggle: () => {
       if (isWhole) go("/threads", conversation);
       else go(".", analyst === undefined ? conversation : undefined);

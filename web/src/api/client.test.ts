@@ -1,4 +1,4 @@
-// An id that a browser would take for a step in the path never asks for something else.
+// An id that a browser would read as a step in the path never requests another resource.
 import { expect, it, vi } from "vitest";
 import { client, ok } from "./client";
 

@@ -1,4 +1,4 @@
-// The typed client of the server's API, and the one shape in which its errors reach the screens.
+// The typed client of the server's API, and the one form in which screens receive its errors.
 import createClient, { defaultPathSerializer } from "openapi-fetch";
 import { accessHeaders } from "./access";
 import type { paths } from "./schema";
@@ -15,12 +15,12 @@ client.use({
   },
 });
 
-/** What the server says is wrong, or that it cannot be reached. */
+/** An error that the server reported, or that it is not reachable. */
 export class ApiError extends Error {
   constructor(
     message: string,
     readonly hint: string | null,
-    /** 0 where no answer came at all. */
+    /** 0 if there was no answer. */
     readonly status: number,
     readonly body: unknown = null,
   ) {
@@ -33,22 +33,23 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether the server knows nothing of it, or no more. */
+/** Whether the server does not, or no longer, have the resource. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && error.status === 404;
 }
 
-/** A browser reads "." and ".." as steps in the path, which would ask for something else. */
+/** A browser reads "." and ".." as steps in the path, which would request another resource. */
 function pathWith(path: string, ids: Record<string, unknown>): string {
   for (const id of Object.values(ids)) {
-    if (id === "." || id === "..") throw new ApiError(`Nothing has the id '${id}'.`, null, 404);
+    if (id === "." || id === "..")
+      throw new ApiError(`There is nothing with the id '${id}'.`, null, 404);
   }
   return defaultPathSerializer(path, ids);
 }
 
 type Answer<T> = { data?: T; error?: unknown; response: Response };
 
-/** The data of an answer. Throws ApiError for every answer that is an error, and for none at all. */
+/** The data of an answer. Throws ApiError for every error answer, and if there is no answer. */
 export async function ok<T>(asking: Promise<Answer<T>>): Promise<T> {
   let answer: Answer<T>;
   try {
@@ -60,7 +61,7 @@ export async function ok<T>(asking: Promise<Answer<T>>): Promise<T> {
   return answer.data as T;
 }
 
-/** The JSON at an address of the server whose path the typed client cannot write. */
+/** The JSON at an address of the server whose path the typed client cannot express. */
 export async function getJson<T>(address: string, signal?: AbortSignal): Promise<T> {
   let response: Response;
   try {
@@ -78,7 +79,7 @@ function unreachable(error: unknown): unknown {
   if (error instanceof DOMException && error.name === "AbortError") return error;
   return new ApiError(
     "The server does not answer.",
-    "Is `treadle serve` still running? The page tries again by itself.",
+    "Is `treadle serve` still running? The page retries automatically.",
     0,
   );
 }

@@ -1,4 +1,4 @@
-// How the page reads: one query client, which does not ask again what the server refused.
+// The one query client of the page. It does not repeat requests that the server refused.
 import { QueryClient } from "@tanstack/react-query";
 import { ApiError } from "./client";
 
@@ -10,7 +10,7 @@ export function newQueryClient(): QueryClient {
       queries: {
         staleTime: 5_000,
         gcTime: 60_000, // an hour of live traffic must not fill the memory
-        refetchOnWindowFocus: false, // the live events say what has changed
+        refetchOnWindowFocus: false, // live events report what has changed
         retry: (failures, error) =>
           error instanceof ApiError && error.unreachable && failures < MOST_TRIES,
         retryDelay: (failures) => Math.min(500 * 2 ** failures, 5_000),

@@ -1,4 +1,4 @@
-// Small marks: a status with its sign, a kind of span with its letter, a label.
+// Small marks: a status with its symbol, a kind of span with its letter, a label.
 import type { ReactNode } from "react";
 import styles from "./Badge.module.css";
 
@@ -28,7 +28,7 @@ const SIGNS: Record<string, { sign: string; tone: Tone }> = {
   unfinished: { sign: "…", tone: "accent" },
 };
 
-/** The status of a span, run or turn: never by colour alone. */
+/** The status of a span, run or turn, never by colour alone. */
 export function StatusBadge({ status, quiet = false }: { status: string; quiet?: boolean }) {
   const { sign, tone } = SIGNS[status] ?? { sign: "?", tone: "plain" as const };
   if (quiet && status === "ok")
@@ -59,7 +59,7 @@ export function letterOf(kind: string): string {
   return LETTERS[kind] ?? "O";
 }
 
-/** The kind of a span as one letter in its colour, with its name for those who cannot see it. */
+/** The kind of a span as a coloured letter, with its name for screen readers. */
 export function KindMark({ kind }: { kind: string }) {
   return (
     <span className={styles.kind} data-kind={kind} title={kind}>

@@ -1,4 +1,4 @@
-// Buttons: one look for all; `kind` says how much they matter.
+// Buttons. `kind` states how prominent a button is.
 import {
   Button as AriaButton,
   type ButtonProps,
@@ -11,7 +11,7 @@ import { Keys } from "./Keys";
 interface Props extends Omit<ButtonProps, "className" | "style"> {
   kind?: "plain" | "primary" | "danger" | "quiet";
   small?: boolean;
-  /** Shown on hover and focus; with the keys that do the same. */
+  /** Shown on hover and focus, with the equivalent keys. */
   tip?: string;
   keys?: string;
 }

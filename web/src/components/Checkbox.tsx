@@ -1,4 +1,4 @@
-// Something that is on or off.
+// A checkbox with its label.
 import type { ReactNode } from "react";
 import { Checkbox as AriaCheckbox } from "react-aria-components";
 import styles from "./Fields.module.css";

@@ -1,4 +1,5 @@
-// Code with the colours of its language, which come when they are there; the text is there at once.
+// Code with the colours of its language. The text is shown at once, the colours when they are
+// ready.
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { count } from "../format/numbers";
@@ -8,14 +9,14 @@ import { Button } from "./Button";
 import styles from "./Code.module.css";
 
 const FIRST = 20_000;
-const MOST_COLOURED = 100_000; // beyond it, colouring would hold up the page
+const MOST_COLOURED = 100_000; // longer code would take too long to colour
 const LONGEST_COLOURED_LINE = 2_000;
 
 interface Props {
   text: string;
-  /** A language, the name of a file, or the word of a fence. */
+  /** A language, a file name, or the info string of a fence. */
   language?: string | undefined;
-  /** The number of the first line; with it, lines are numbered. */
+  /** The number of the first line. With it, lines are numbered. */
   startLine?: number;
   label?: string;
 }
@@ -30,7 +31,7 @@ export function Code({ text, language, startLine, label = "Code" }: Props) {
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard */}
       <pre className={styles.code} tabIndex={0}>
         {lines.map((line, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a line is its place
+          // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a line
           <div key={index} className={styles.line}>
             {startLine !== undefined && <span className={styles.number}>{startLine + index}</span>}
             <span className={styles.content}>
@@ -55,7 +56,7 @@ export interface Piece {
 
 export function Pieces({ pieces }: { pieces: readonly Piece[] }) {
   if (pieces.length === 0) return "\n";
-  // biome-ignore lint/suspicious/noArrayIndexKey: a piece is its place
+  // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a token
   return pieces.map((piece, place) => <Token key={place} token={piece} />);
 }
 
@@ -63,7 +64,7 @@ function Token({ token }: { token: Piece }) {
   return token.color ? <span style={{ color: token.color }}>{token.content}</span> : token.content;
 }
 
-/** The lines of a text in the colours of its language; undefined until they are there. */
+/** The lines of a text in the colours of its language; undefined until they are ready. */
 export function useColours(text: string, language: string | undefined): Piece[][] | undefined {
   const known = language ? languageOf(language) : null;
   const small =

@@ -1,4 +1,4 @@
-// Asks before something is done that cannot be taken back, and says why it could not be done.
+// Asks before an action that cannot be undone, and reports why it failed.
 import type { ReactNode } from "react";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
@@ -8,7 +8,7 @@ interface Props {
   title: string;
   isOpen: boolean;
   onClose: () => void;
-  /** What is done: the word on the button. */
+  /** The verb on the button. */
   act: string;
   onAct: () => void;
   isBusy?: boolean;
@@ -34,7 +34,7 @@ export function ConfirmDialog(props: Props) {
       }
     >
       {children}
-      {error != null && <ErrorNotice what="It was not done" error={error} />}
+      {error != null && <ErrorNotice what="The action failed" error={error} />}
     </Dialog>
   );
 }

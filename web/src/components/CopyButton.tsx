@@ -1,4 +1,4 @@
-// Copies a text and says that it did.
+// Copies a text and confirms it.
 
 import { Button } from "./Button";
 import { useCopy } from "./useCopy";

@@ -1,4 +1,4 @@
-// A dialog over the page: it keeps the focus, and Escape closes it.
+// A modal dialog: it keeps the focus, and Escape closes it.
 import type { ReactNode } from "react";
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from "react-aria-components";
 import { Button } from "./Button";
@@ -9,7 +9,7 @@ interface Props {
   isOpen: boolean;
   onOpenChange: (open: boolean) => void;
   children: ReactNode;
-  /** What can be done, at the bottom. */
+  /** The buttons at the bottom. */
   actions?: ReactNode;
   alert?: boolean;
 }

@@ -1,4 +1,4 @@
-// A difference with its interval, drawn over a line through zero and written beside it.
+// A difference with its interval, drawn over a line at zero and written next to it.
 import styles from "./Interval.module.css";
 
 interface Props {
@@ -9,7 +9,7 @@ interface Props {
   /** The largest absolute value of the axis; all intervals of a table share it. */
   reach: number;
   format: (value: number | null) => string;
-  /** Which direction is good: it is coloured only where the interval leaves out zero. */
+  /** Which direction is better. Colour is used only if the interval excludes zero. */
   better?: "lower" | "higher";
 }
 

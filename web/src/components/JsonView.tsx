@@ -1,4 +1,4 @@
-// A JSON value as a tree whose branches open; large ones a part at a time.
+// A JSON value as a tree with collapsible branches. Large branches are shown in parts.
 import { useState } from "react";
 import { count } from "../format/numbers";
 import { cut, visible } from "../text/visible";

@@ -1,4 +1,4 @@
-// Keys as caps.
+// Keyboard keys.
 import { shownKeys } from "../shortcuts/keys";
 
 export function Keys({ keys }: { keys: string }) {

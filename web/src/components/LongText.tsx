@@ -1,4 +1,4 @@
-// Recorded text as it is, however long: its beginning first, more on demand.
+// Recorded text, unchanged. Long text is shown in parts.
 import { useState } from "react";
 import { count } from "../format/numbers";
 import { cut, visible } from "../text/visible";
@@ -11,7 +11,7 @@ const MORE = 100_000;
 interface Props {
   text: string;
   mono?: boolean;
-  /** How many characters are shown at first. */
+  /** The number of characters at first. */
   first?: number;
 }
 

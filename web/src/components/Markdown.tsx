@@ -1,4 +1,5 @@
-// A model's Markdown as React elements. Links lead only within the page; pictures are not loaded.
+// A model's Markdown as React elements. Links lead only within the page, and images are not
+// loaded.
 import { lazy, Suspense } from "react";
 import { LongText } from "./LongText";
 

@@ -1,4 +1,4 @@
-// Things to do, under a button.
+// A menu under a button.
 import type { ReactNode } from "react";
 import { Menu as AriaMenu, MenuItem, MenuTrigger, Popover } from "react-aria-components";
 import { Button } from "./Button";
@@ -16,7 +16,7 @@ export interface Action {
 
 interface Props {
   label: ReactNode;
-  /** For a button that shows only a sign. */
+  /** For a button that shows only a symbol. */
   "aria-label"?: string;
   actions: readonly Action[];
   small?: boolean;

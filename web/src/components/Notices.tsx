@@ -1,4 +1,4 @@
-// Short notices at the edge of the page, which are also said to a screen reader.
+// Short notices at the edge of the page, which screen readers announce too.
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from "react";
 import { Button } from "./Button";
 import styles from "./Notices.module.css";
@@ -6,7 +6,7 @@ import styles from "./Notices.module.css";
 export interface Notice {
   kind: "info" | "good" | "bad";
   text: string;
-  /** What a person may do about it. */
+  /** An action that the person may take. */
   action?: { label: string; run: () => void };
 }
 
@@ -33,7 +33,7 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
       last += 1;
       const id = last;
       show((now) => [...now, { ...notice, id }].slice(-MOST));
-      // What failed stays until it was read.
+      // A failure stays until the person closes it.
       if (notice.kind !== "bad") setTimeout(() => drop(id), STAY_MS);
     },
     [drop],

@@ -1,4 +1,4 @@
-// A number as text; null where the field is empty or holds none.
+// A number as text; null if the field is empty or invalid.
 import { useState } from "react";
 import { TextField } from "./TextField";
 
@@ -17,7 +17,7 @@ interface Props {
 
 export function NumberField({ value, onChange, least, most, whole = false, ...rest }: Props) {
   const [typed, setTyped] = useState<string | null>(null);
-  // What is being typed stands as long as it means the value that is given.
+  // The typed text stays as long as it means the given value.
   const shown = typed !== null && meant(typed) === value ? typed : (value?.toString() ?? "");
   const wrong = problemOf(typed ?? shown, least, most, whole);
   return (
@@ -47,8 +47,8 @@ function problemOf(
   if (text.trim() === "") return null;
   const value = Number(text);
   if (!Number.isFinite(value)) return "This is not a number.";
-  if (whole && !Number.isInteger(value)) return "Give a whole number.";
-  if (least !== undefined && value < least) return `Give at least ${least}.`;
-  if (most !== undefined && value > most) return `Give at most ${most}.`;
+  if (whole && !Number.isInteger(value)) return "Enter a whole number.";
+  if (least !== undefined && value < least) return `Enter at least ${least}.`;
+  if (most !== undefined && value > most) return `Enter at most ${most}.`;
   return null;
 }

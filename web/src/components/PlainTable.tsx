@@ -1,4 +1,5 @@
-// A table of few rows, all of them there; where it is narrow each row becomes a block of lines.
+// A table of few rows, without virtual scrolling. On a narrow page each row becomes a block of
+// lines.
 import type { ReactNode } from "react";
 import styles from "./PlainTable.module.css";
 
@@ -6,13 +7,13 @@ export interface PlainColumn<Row> {
   id: string;
   name: string;
   cell: (row: Row) => ReactNode;
-  /** Numbers stand at the end. */
+  /** Numbers are aligned right. */
   align?: "end";
-  /** What the row is called: the first line where it is narrow. One column has it. */
+  /** The name of the row: its first line on a narrow page. One column has it. */
   isTitle?: boolean;
-  /** Takes what room is left. */
+  /** Takes the remaining width. */
   grows?: boolean;
-  /** The name is only said, for a column of buttons. */
+  /** Only screen readers hear the name, for a column of buttons. */
   hideName?: boolean;
 }
 
@@ -21,7 +22,7 @@ interface Props<Row> {
   columns: readonly PlainColumn<Row>[];
   rows: readonly Row[];
   idOf: (row: Row) => string;
-  /** The row that is shown elsewhere on the screen. */
+  /** The row that another part of the screen shows. */
   chosen?: string | undefined;
 }
 

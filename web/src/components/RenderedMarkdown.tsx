@@ -1,4 +1,4 @@
-// The part of Markdown that is loaded when it is first needed.
+// The part of Markdown that is loaded on first use.
 import { Link } from "@tanstack/react-router";
 import { isValidElement, memo, type ReactNode } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
@@ -29,7 +29,7 @@ export const RenderedMarkdown = memo(({ text }: { text: string }) => (
   </div>
 ));
 
-/** A link within the page; any other stands as text, with its address to be read and copied. */
+/** A link within the page. Other links stay text, with their address to read and copy. */
 function Anchor({ href, children }: { href: string; children: ReactNode }) {
   if (/^\/(?![/\\])/.test(href)) {
     const [path = "/", query = ""] = href.split("#")[0]?.split("?") ?? [];

@@ -1,4 +1,4 @@
-// A part of a screen under its heading, and facts as pairs of a name and a value.
+// A part of a screen with a heading, and facts as pairs of name and value.
 import { Fragment, type ReactNode } from "react";
 import styles from "./Section.module.css";
 
@@ -6,7 +6,7 @@ interface Props {
   title: string;
   about?: ReactNode;
   actions?: ReactNode;
-  /** The content has its own inner edges, such as a table. */
+  /** The content has its own padding, such as a table. */
   flush?: boolean;
   children: ReactNode;
 }
@@ -26,7 +26,7 @@ export function Section({ title, about, actions, flush = false, children }: Prop
 
 export type Fact = readonly [name: string, value: ReactNode];
 
-/** Facts that have no value are left out. */
+/** Facts without a value are left out. */
 export function Facts({ facts }: { facts: readonly Fact[] }) {
   const known = facts.filter(([, value]) => value !== "" && value != null && value !== false);
   return (

@@ -1,4 +1,4 @@
-// One of a few choices.
+// A choice between a few options.
 import {
   Button as AriaButton,
   Select as AriaSelect,

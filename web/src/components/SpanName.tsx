@@ -1,7 +1,7 @@
-// The name of a span: of a tool's call the tool, since its sign says already what it is.
+// The name of a span. For a tool call it is the tool, since the badge already shows the kind.
 export const TOOL_CALL = "execute_tool ";
 
-/** What is left out for the eye is still read aloud, found and copied. */
+/** Hidden text is still read aloud, found and copied. */
 export function SpanName({ kind, name }: { kind: string; name: string }) {
   if (kind !== "tool" || !name.startsWith(TOOL_CALL)) return name;
   return (

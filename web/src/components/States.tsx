@@ -1,11 +1,11 @@
-// What a list or panel shows while it has no data: loading, empty, or failed.
+// What a list or panel shows without data: loading, empty, or failed.
 import type { ReactNode } from "react";
 import { ApiError } from "../api/client";
 import { Button } from "./Button";
 import { Snippet } from "./Snippet";
 import styles from "./States.module.css";
 
-/** Lines in the place of what comes; said to a screen reader once. */
+/** Placeholder lines, announced to screen readers once. */
 export function Loading({ what, lines = 6 }: { what: string; lines?: number }) {
   return (
     <div className={styles.loading} role="status">
@@ -21,7 +21,7 @@ export function Loading({ what, lines = 6 }: { what: string; lines?: number }) {
 interface EmptyProps {
   title: string;
   children?: ReactNode;
-  /** The one thing to copy that makes it full. */
+  /** The one command to copy that creates data. */
   snippet?: string;
   action?: ReactNode;
 }
@@ -38,7 +38,7 @@ export function EmptyState({ title, children, snippet, action }: EmptyProps) {
 }
 
 interface ErrorProps {
-  /** What was tried: "The threads could not be read". */
+  /** What failed: "The threads could not be read". */
   what: string;
   error: unknown;
   onRetry?: (() => void) | undefined;

@@ -1,4 +1,4 @@
-// Parts of a panel of which one is shown.
+// Panels of which one is shown.
 import type { ReactNode } from "react";
 import { Tabs as AriaTabs, Tab, TabList, TabPanel } from "react-aria-components";
 import styles from "./Tabs.module.css";

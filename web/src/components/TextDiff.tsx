@@ -1,10 +1,10 @@
-// What differs between two texts: line by line, and within changed lines word by word.
+// The difference between two texts: line by line, and within changed lines word by word.
 import { diffLines, diffWordsWithSpace } from "diff";
 import { useMemo } from "react";
 import { visible } from "../text/visible";
 import styles from "./TextDiff.module.css";
 
-const MOST = 50_000; // beyond it, comparing would hold up the page
+const MOST = 50_000; // longer texts would take too long to compare
 const MOST_MS = 300;
 
 interface Props {
@@ -21,12 +21,12 @@ export function TextDiff({ before, after }: Props) {
   const pieces = useMemo(() => compared(before, after), [before, after]);
   if (before === after) return <p className={styles.about}>No difference.</p>;
   if (pieces === null) {
-    return <p className={styles.about}>The texts are too long to be compared here.</p>;
+    return <p className={styles.about}>The texts are too long to compare here.</p>;
   }
   return (
     <div className={styles.diff} dir="auto">
       {pieces.map((piece, place) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a piece is its place
+        // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a part
         <Shown key={place} piece={piece} />
       ))}
     </div>
@@ -43,7 +43,7 @@ function Shown({ piece }: { piece: Piece }) {
   );
 }
 
-/** The pieces in order; null where it would take too long. */
+/** The parts in order; null if the comparison would take too long. */
 export function compared(before: string, after: string): Piece[] | null {
   if (before.length + after.length > MOST) return lineByLine(before, after);
   const words = diffWordsWithSpace(before, after, { timeout: MOST_MS });

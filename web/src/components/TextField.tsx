@@ -1,4 +1,4 @@
-// A field of text, with what is wrong with it said below.
+// A text field with its error below.
 import {
   TextField as AriaTextField,
   FieldError,
@@ -18,7 +18,7 @@ interface Props {
   rows?: number;
   mono?: boolean;
   hint?: string;
-  /** What is wrong; the field is marked as such. */
+  /** The error; it marks the field as invalid. */
   problem?: string | null | undefined;
   placeholder?: string;
   type?: "text" | "password" | "search";

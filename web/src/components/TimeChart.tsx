@@ -1,22 +1,22 @@
-// A quantity over time as bars, with the same figures as a table for who cannot see it.
+// A quantity over time as bars, with the same figures as a table for screen readers.
 import { lazy, Suspense } from "react";
 import { exactMoment } from "../format/times";
 import styles from "./TimeChart.module.css";
 
 export interface Bucket {
-  /** Its beginning in Unix microseconds. */
+  /** The start in Unix microseconds. */
   startUs: number;
   /** Null: unknown. */
   value: number | null;
 }
 
 export interface TimeChartProps {
-  /** What is shown: "Cost per hour". */
+  /** The title: "Cost per hour". */
   label: string;
   buckets: readonly Bucket[];
   bucketSeconds: number;
   format: (value: number | null) => string;
-  /** A bar was chosen. */
+  /** Called when a person selects a bar. */
   onChoose?: (bucket: Bucket) => void;
 }
 

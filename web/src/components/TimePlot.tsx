@@ -1,4 +1,4 @@
-// The drawing of a TimeChart; loaded when it is first needed.
+// The drawing of a TimeChart, loaded on first use.
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -45,7 +45,7 @@ export function TimePlot({ buckets, bucketSeconds, format, onChoose }: TimeChart
   return <div ref={place} className={styles.place} aria-hidden="true" />;
 }
 
-/** In uPlot's form: seconds, values. A bar stands in the middle of its time. */
+/** In uPlot's form: seconds and values. A bar is centred on its period. */
 function columns(buckets: TimeChartProps["buckets"], seconds: number): uPlot.AlignedData {
   return [
     buckets.map((bucket) => bucket.startUs / 1_000_000 + seconds / 2),
@@ -71,7 +71,8 @@ function options(
     width,
     height: HEIGHT,
     legend: { show: false },
-    // The first and the last bar whole; of a single one uPlot itself would make a range of years.
+    // Shows the first and last bar completely. For a single bar uPlot would choose a range of
+    // years.
     scales: { x: { range: (plot) => rangeOf(plot.data[0], seconds) } },
     cursor: { y: false, drag: { x: false, y: false } },
     axes: [

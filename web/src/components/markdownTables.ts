@@ -1,4 +1,4 @@
-// Tables in Markdown, which the parser leaves as paragraphs: rows of cells between bars.
+// Tables in Markdown, which the parser leaves as paragraphs: rows of cells between vertical bars.
 
 interface Node {
   type: string;
@@ -9,10 +9,10 @@ interface Node {
 
 type Align = "left" | "right" | "center";
 
-const BAR = "\uE000"; // a bar that was escaped, and so ends no cell
+const BAR = "\uE000"; // an escaped bar, which does not end a cell
 const RULE = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/u;
 
-/** The text with its escaped bars kept apart, as the plugin below wants it. */
+/** The text with its escaped bars replaced, as the plugin below expects it. */
 export function withBarsKept(text: string): string {
   return text.replaceAll(BAR, "\uFFFD").replaceAll("\\|", BAR);
 }
@@ -35,7 +35,7 @@ function transform(node: Node, inTable: boolean): void {
   for (const child of node.children) transform(child, isWithin);
 }
 
-/** A paragraph, or what is a table in it and what stands before that. */
+/** A paragraph, or the table in it and the text before that. */
 function withTable(paragraph: Node): Node[] {
   const lines = linesOf(paragraph.children ?? []);
   const rule = lines.findIndex((line, place) => place > 0 && RULE.test(plain(line) ?? ""));
@@ -57,7 +57,7 @@ function rowOf(line: readonly Node[], width: number): Node {
   return { type: "tableRow", children };
 }
 
-/** The nodes of a paragraph by its lines. */
+/** The nodes of a paragraph by line. */
 function linesOf(nodes: readonly Node[]): Node[][] {
   return split(nodes, /\r?\n/u);
 }
@@ -95,7 +95,7 @@ function joined(lines: readonly Node[][]): Node[] {
   );
 }
 
-/** The text of nodes that are nothing else. */
+/** The text of nodes that contain only text. */
 function plain(nodes: readonly Node[]): string | null {
   return nodes.every((node) => node.type === "text")
     ? nodes.map((node) => node.value ?? "").join("")

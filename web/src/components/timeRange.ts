@@ -1,6 +1,6 @@
-// What the axis of a chart over time shows.
+// The range of the axis of a chart over time.
 
-/** From the beginning of the first bar to the end of the last; each is given by its middle. */
+/** From the start of the first bar to the end of the last. Each bar is given by its middle. */
 export function rangeOf(
   middles: { readonly length: number; readonly [at: number]: number },
   seconds: number,

@@ -1,7 +1,7 @@
-// Copies a text and says that it did, or why it could not.
+// Copies a text and confirms it, or reports why it failed.
 import { useNotices } from "./Notices";
 
-/** The text may first have to be made or read. */
+/** The text may first have to be computed or read. */
 export function useCopy(): (text: string | (() => string | Promise<string>)) => Promise<void> {
   const { tell } = useNotices();
   return async (text) => {

@@ -1,11 +1,12 @@
-// Text that a person writes and has not sent: kept in this tab over a reload and a look elsewhere.
+// Text that a person typed and has not sent. The tab keeps it over a reload and a change of
+// screen.
 import { useCallback, useState } from "react";
 
 const PREFIX = "treadle:written:";
 
 /**
- * As `useState`, kept under `name` while the tab is open; null where nothing is written. A component
- * has one name for good: where that is of something shown, it needs a key of it.
+ * Like `useState`, kept under `name` while the tab is open; null if nothing is typed. A component
+ * has one name for its lifetime, so a name that depends on shown data needs a React key.
  */
 export function useKeptText(name: string) {
   const [text, setText] = useState(() => sessionStorage.getItem(PREFIX + name));
@@ -16,7 +17,7 @@ export function useKeptText(name: string) {
         if (next) sessionStorage.setItem(PREFIX + name, next);
         else sessionStorage.removeItem(PREFIX + name);
       } catch {
-        // It is longer than the browser keeps: it lasts as long as it is shown.
+        // It is longer than the browser stores, so it lasts only while it is shown.
         sessionStorage.removeItem(PREFIX + name);
       }
     },

@@ -1,4 +1,4 @@
-// Whether the page is as a media query says, now and when that changes.
+// Whether the page matches a media query, now and after changes.
 import { useCallback, useSyncExternalStore } from "react";
 
 export function useMedia(query: string): boolean {

@@ -12,7 +12,7 @@ interface Props {
   children: ReactNode;
   /** The message that the server has not accepted yet. */
   pending: string | null;
-  /** The place in the list of shortcuts. */
+  /** The group in the list of shortcuts. */
   where: string;
   /** Stops the running turn; null while none runs. */
   stop: (() => void) | null;

@@ -1,4 +1,4 @@
-// A saved turn. What called agents did is read from the events when a person asks for it.
+// A saved turn. The steps of called agents are read from the events on request.
 import { type ReactNode, useState } from "react";
 import { LiveTurnView } from "./LiveTurnView";
 import type { SavedTurn } from "./savedTurn";

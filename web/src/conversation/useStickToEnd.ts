@@ -1,4 +1,4 @@
-// Keeps a list that grows scrolled to its end, but only while a person is there.
+// Keeps a growing list scrolled to its end, unless the person has scrolled away.
 import { type RefObject, useCallback, useEffect, useState } from "react";
 
 const NEAR_PX = 48;

@@ -1,4 +1,4 @@
-// Numbers as a person reads them, however large.
+// Numbers in a readable form, of any size.
 import { expect, test } from "vitest";
 import { duration } from "./numbers";
 
@@ -12,7 +12,7 @@ test.each([
   [47.99 * HOUR, "47 h 59 m"],
   [76 * HOUR, "3 d 4 h"],
   [2_400 * HOUR, "100 d"],
-  [20_706.4 * 24 * HOUR, "20,706 d"], // a span that began in 1970, where its clock stood still
+  [20_706.4 * 24 * HOUR, "20,706 d"], // a span that began in 1970, because its clock stood still
 ])("%d µs are %s", (microseconds, text) => {
   expect(duration(microseconds)).toBe(text);
 });

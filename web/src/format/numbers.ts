@@ -1,4 +1,4 @@
-// Numbers as a person reads them: short, with their unit, the same on every screen. Null: unknown.
+// Readable numbers: short, with their unit, the same on every screen. Null: unknown.
 
 export const UNKNOWN = "–";
 
@@ -15,7 +15,7 @@ export function counted(value: number | null | undefined, one: string, more = `$
   return `${count(value)} ${unit(value, one, more)}`;
 }
 
-/** What stands behind a number: "run" behind 1, else "runs". */
+/** The noun after a number: "run" after 1, otherwise "runs". */
 export function unit(value: number | null | undefined, one: string, more = `${one}s`): string {
   return value === 1 ? one : more;
 }
@@ -25,7 +25,7 @@ export function shortCount(value: number | null | undefined): string {
   return value == null ? UNKNOWN : shortCounts.format(value);
 }
 
-/** US dollars: small ones keep two figures that count. */
+/** US dollars. Small amounts keep two significant digits. */
 export function cost(value: number | null | undefined): string {
   if (value == null) return UNKNOWN;
   if (value === 0) return "$0";
@@ -33,7 +33,7 @@ export function cost(value: number | null | undefined): string {
   return `$${shortest(value)}`;
 }
 
-/** The same where many stand in a column: what is next to nothing takes no more room. */
+/** The same for columns: tiny amounts take no more room. */
 export function shortCost(value: number | null | undefined): string {
   return value != null && value > 0 && value < 0.0001 ? "<$0.0001" : cost(value);
 }
@@ -54,7 +54,7 @@ export function duration(microseconds: number | null | undefined): string {
   return `${count(hours / 24)} d`;
 }
 
-/** Milliseconds, as some answers give them. */
+/** Milliseconds, which some answers use. */
 export function milliseconds(value: number | null | undefined): string {
   return duration(value == null ? value : value * 1_000);
 }
@@ -82,7 +82,7 @@ function figures(value: number): string {
   return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
-/** Two figures that count, never with an exponent: 0.0000123 → "0.000012". */
+/** Two significant digits, never with an exponent: 0.0000123 → "0.000012". */
 function shortest(value: number): string {
   const places = Math.min(1 - Math.floor(Math.log10(Math.abs(value))), 12);
   return value.toFixed(places);

@@ -1,4 +1,4 @@
-// Moments as they are told.
+// The text of moments.
 import { expect, test } from "vitest";
 import { ago, tickMoment } from "./times";
 

@@ -1,4 +1,4 @@
-// Moments as a person reads them. All moments of the server are Unix microseconds.
+// Readable moments. All moments of the server are Unix microseconds.
 import { UNKNOWN } from "./numbers";
 
 const clock = new Intl.DateTimeFormat("en-GB", {
@@ -16,7 +16,7 @@ const dayOfYear = new Intl.DateTimeFormat("en-GB", {
 const monthOfYear = new Intl.DateTimeFormat("en-GB", { month: "short", year: "numeric" });
 const YEAR_SECONDS = 366 * 86_400;
 
-/** The clock for today, the day before it for others: "14:03:20", "3 Nov 14:03:20". */
+/** The time for today, with the day for earlier ones: "14:03:20", "3 Nov 14:03:20". */
 export function moment(microseconds: number | null | undefined, now: number = Date.now()): string {
   if (microseconds == null) return UNKNOWN;
   const at = new Date(microseconds / 1_000);
@@ -27,8 +27,8 @@ export function moment(microseconds: number | null | undefined, now: number = Da
 }
 
 /**
- * Below an axis that shows so many seconds: "14:00", and at midnight the day that begins: "3 Nov";
- * over more than a year "Nov 2026".
+ * The label of an axis that shows so many seconds: "14:00", and at midnight the new day: "3 Nov".
+ * Over more than a year: "Nov 2026".
  */
 export function tickMoment(microseconds: number, shownSeconds: number): string {
   const at = new Date(microseconds / 1_000);
@@ -36,7 +36,9 @@ export function tickMoment(microseconds: number, shownSeconds: number): string {
   return (at.getHours() === 0 && at.getMinutes() === 0 ? day : shortClock).format(at);
 }
 
-/** How long ago, roughly: "now", "3 min ago", "2 h ago", "5 d ago"; "in 5 d" of a clock ahead. */
+/**
+ * The approximate age: "now", "3 min ago", "2 h ago", "5 d ago"; "in 5 d" if the clock is ahead.
+ */
 export function ago(microseconds: number | null | undefined, now: number = Date.now()): string {
   if (microseconds == null) return UNKNOWN;
   const seconds = Math.round(now / 1_000 - microseconds / 1_000_000);
@@ -52,7 +54,7 @@ function roughly(seconds: number): string {
   return `${Math.round(seconds / 86_400)} d`;
 }
 
-/** With everything, for a title or a copy: RFC 3339 in UTC with microseconds. */
+/** The complete moment, for a title or a copy: RFC 3339 in UTC with microseconds. */
 export function exactMoment(microseconds: number | null | undefined): string {
   if (microseconds == null) return UNKNOWN;
   const whole = Math.floor(microseconds / 1_000);

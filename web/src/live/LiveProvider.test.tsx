@@ -1,4 +1,5 @@
-// What is read again when the live connection is there: all that may be older than its first event.
+// What is read again when the live connection opens: everything that may be older than its first
+// event.
 import { QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query";
 import { act, render, screen } from "@testing-library/react";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// Gives the page its live events: whoever wants some says their types.
+// Gives the page its live events. Components subscribe by event type.
 import { type Query, type QueryClient, useQueryClient } from "@tanstack/react-query";
 import {
   createContext,
@@ -51,7 +51,7 @@ export function LiveProvider({ children, socket }: { children: ReactNode; socket
   return <LiveContext value={live.current}>{children}</LiveContext>;
 }
 
-/** What was read before may be older than the first event that is heard, also what is on its way. */
+/** Data that was read before may be older than the first live event, and so may pending answers. */
 async function readAgain(queries: QueryClient): Promise<void> {
   const first = queries.getQueryCache().findAll({ predicate: isFirstReading });
   await queries.invalidateQueries({ predicate: (query) => query.state.dataUpdatedAt > 0 });
@@ -69,7 +69,10 @@ function useSocket(): LiveSocket {
   return socket;
 }
 
-/** Hear the events of these types (all with none); after a gap, `gap` is heard as well. */
+/**
+ * Subscribes to events of these types (to all if none are given). After missed events, `gap` is
+ * delivered too.
+ */
 export function useLiveEvents(
   types: readonly string[] | null,
   hear: (event: LiveEvent) => void,
@@ -91,7 +94,7 @@ export function useLiveEvents(
   );
 }
 
-/** How the connection is, and the way to try it at once. */
+/** The state of the connection, and a function that reconnects at once. */
 export function useConnection(): Connection & { retryNow: () => void } {
   const socket = useSocket();
   const connection = useSyncExternalStore(socket.watch, () => socket.connection);

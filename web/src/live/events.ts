@@ -1,6 +1,6 @@
-// The events of the server as the page hears them; their fields are those of the API document.
+// The server's events. Their fields are those of the OpenAPI document.
 
-/** An event by its type, with the fields that `GET /api/v1/events` documents for it. */
+/** An event by its type, with the fields that `GET /api/v1/events` documents. */
 export interface LiveEvent {
   type: string;
   seq?: number;
@@ -8,20 +8,20 @@ export interface LiveEvent {
   [field: string]: unknown;
 }
 
-/** Some events can be had no more: all that is shown is to be read again. */
+/** Some events are no longer available: all shown data must be read again. */
 export const GAP = "gap";
 
-/** The connection is open: from here on nothing is missed. */
+/** The connection is open: from now on no event is missed. */
 export const OPEN = "open";
 
-/** Spans were written: what lists or draws them may be another. */
+/** Spans were written: lists and drawings of them may change. */
 export const WRITTEN = ["SpanStarted", "SpanEnded", "SpansLeftOut"];
 
-/** Spans are recorded to their end, a moment after what they are of: sums may be others. */
+/** Spans are written a moment after they end: totals may change. */
 export const RECORDED = ["SpanEnded", "SpansLeftOut"];
 
-/** A turn begins or is over. */
+/** A turn begins or has ended. */
 export const TURNS = ["SessionStarted", "SessionFinished", "SessionFailed", "SessionCancelled"];
 
-/** A change to files was proposed or decided about. */
+/** A change to files was proposed or decided. */
 export const EDITS = ["EditStaged", "EditApplied", "EditDenied", "EditFailed", "EditUndone"];

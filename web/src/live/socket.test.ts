@@ -1,4 +1,4 @@
-// The live connection when it breaks: tried again, resumed where it was, without a double.
+// The live connection when it breaks: it reconnects and resumes without duplicates.
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { LiveEvent } from "./events";
 import { LiveSocket } from "./socket";
@@ -44,7 +44,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-test("a connection that breaks is tried again and goes on behind the last event", () => {
+test("a connection that breaks is tried again and continues behind the last event", () => {
   made().say({ type: "Notice", seq: 7 });
   made().onclose?.();
   expect(socket.connection.state).toBe("lost");
@@ -54,7 +54,7 @@ test("a connection that breaks is tried again and goes on behind the last event"
   expect(socket.connection).toEqual({ state: "open", retryAt: null });
 });
 
-test("a connection that breaks before any event goes on from where it was opened", () => {
+test("a connection that breaks before any event continues from where it was opened", () => {
   made().say({ type: "open", after: 3 });
   made().onclose?.();
   vi.advanceTimersByTime(500);
@@ -90,7 +90,7 @@ test("a server that refuses the page is not reported as unreachable", async () =
   await vi.advanceTimersByTimeAsync(0);
   expect(socket.connection).toEqual({ state: "refused", retryAt: Date.now() + 500 });
 
-  refuses = false; // the server has ended
+  refuses = false; // the server has stopped
   await vi.advanceTimersByTimeAsync(500);
   made().onclose?.();
   await vi.advanceTimersByTimeAsync(0);

@@ -1,24 +1,26 @@
-// The connection over which the server tells what happens: it is kept, retried and gone on with
-// where it broke off.
+// The connection that brings the server's events. It reconnects and resumes where it broke off.
 import { accessProtocols } from "../api/access";
 import { GAP, type LiveEvent, OPEN } from "./events";
 
-/** `refused`: the server answers, but it does not accept the key of this page. */
+/** `refused`: the server answers, but does not accept the key of this page. */
 export type ConnectionState = "connecting" | "open" | "lost" | "refused";
 
 export interface Connection {
   state: ConnectionState;
-  /** When it is tried again, in milliseconds of Date.now(); null while it is not lost. */
+  /** The next try, in milliseconds of Date.now(); null while connected. */
   retryAt: number | null;
 }
 
 type Listener = (event: LiveEvent) => void;
 
-const SILENCE_MS = 40_000; // the server gives a sign of life every 15 seconds
+const SILENCE_MS = 40_000; // the server sends a heartbeat every 15 seconds
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 10_000;
 
-/** The live events of one page. Listeners hear them in order; `gap` says that some are missing. */
+/**
+ * The live events of one page. Listeners receive them in order; `gap` states that some are
+ * missing.
+ */
 export class LiveSocket {
   connection: Connection = { state: "connecting", retryAt: null };
   private socket: WebSocket | null = null;
@@ -60,7 +62,7 @@ export class LiveSocket {
     this.socket.onclose = () => this.retry();
   }
 
-  /** Try now, whatever time was waited for. */
+  /** Reconnects now, whatever the wait. */
   retryNow = (): void => {
     if (this.connection.retryAt === null) return;
     clearTimeout(this.timer);
@@ -76,7 +78,7 @@ export class LiveSocket {
     const event = JSON.parse(text) as LiveEvent;
     if (event.type === "alive") return;
     if (event.type === OPEN) {
-      if (this.after !== null) return; // it goes on: nothing was missed
+      if (this.after !== null) return; // it resumes: nothing was missed
       this.after = Number(event.after);
     } else if (event.type === GAP) this.after = Number(event.next) - 1;
     else if (typeof event.seq === "number") this.after = event.seq;

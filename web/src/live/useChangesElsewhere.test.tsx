@@ -1,4 +1,5 @@
-// What another tab deleted is read after, but not while this page is changing something itself.
+// A deletion in another tab causes a refresh, but not while this page is changing something
+// itself.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { act, render } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";

@@ -1,12 +1,12 @@
-// What a person changed or deleted in another tab or with another program: all that is shown is read
-// again. It happens so seldom that nothing need be told apart.
+// Changes by another tab or program: all shown data is read again. They are rare enough to need no
+// distinction.
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { useLiveEvents } from "./LiveProvider";
 
 const CHANGES = ["SpansDeleted", "ConversationChanged"];
 const LOOK_MS = 250;
-/** So often in a row nothing is being changed here: what this page deletes, it has left by then. */
+/** Consecutive checks without a change of this page: by then it has left what it deleted. */
 const CALM = 2;
 
 export function useChangesElsewhere(): void {
@@ -14,7 +14,7 @@ export function useChangesElsewhere(): void {
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
   useLiveEvents(CHANGES, (event) => {
-    if (!CHANGES.includes(event.type) || timer.current !== undefined) return; // a gap is seen to
+    if (!CHANGES.includes(event.type) || timer.current !== undefined) return; // a gap has its own handling
     let calm = 0;
     const look = () => {
       calm = queries.isMutating() > 0 ? 0 : calm + 1;

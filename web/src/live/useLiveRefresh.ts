@@ -1,4 +1,4 @@
-// Reads something again when events say that it may be another: seldom, and never twice at once.
+// Reads something again after events that may have changed it: not often, and never twice at once.
 import { useEffect, useRef } from "react";
 import { GAP, type LiveEvent } from "./events";
 import { useLiveEvents } from "./LiveProvider";
@@ -7,8 +7,8 @@ import { pause } from "./pause";
 const APART_MS = 1_000;
 
 /**
- * Call `refresh` after events of these types, at least `apartMs` apart, while the page is seen. With
- * `concerns`, only after those that it is true of.
+ * Calls `refresh` after events of these types, at least `apartMs` apart, while the page is
+ * visible. With `concerns`, only after events for which it returns true.
  */
 export function useLiveRefresh(
   types: readonly string[],
@@ -38,7 +38,10 @@ export function useLiveRefresh(
   });
 }
 
-/** Runs something that is wanted often: with a pause between, and once more if wanted meanwhile. */
+/**
+ * Runs a frequently requested function: with a pause between runs, and once more if requested in
+ * between.
+ */
 class Pace {
   private wanted = false;
   private running = false;
@@ -65,7 +68,7 @@ class Pace {
     this.running = true;
     while (this.wanted && !document.hidden && !this.stopping.signal.aborted) {
       this.wanted = false;
-      // What fails is tried again with the next event; a lost connection is told of above.
+      // A failure is retried with the next event. The banner reports a lost connection.
       await this.run(this.stopping.signal).catch(() => {});
       await pause(this.apartMs);
     }

@@ -1,5 +1,5 @@
-// The page's side of the state that the server holds: it says where a person is, follows what the
-// server's tools ask for, and answers. See docs/ui.md.
+// The page's side of the state on the server: it reports where a person is, and acts on requests
+// of the server's tools. See docs/ui.md.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useRouter, useRouterState } from "@tanstack/react-router";
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useRef } from "react";
@@ -21,22 +21,22 @@ export function MirrorProvider({ children }: { children: ReactNode }) {
   return <MirrorContext value={handlers}>{children}</MirrorContext>;
 }
 
-/** Say where the person is, whenever that changes. */
+/** Reports the current screen after each change. */
 function useSaidLocation(): void {
-  // Where no screen is, only the root fits: the server knows no such address.
+  // For an unknown screen it reports the root, since the server rejects other addresses.
   const location = useRouterState({
     select: ({ matches, location }) => (matches.length > 1 ? location.href : null),
   });
   const change = useUiChange();
   useEffect(() => {
     if (location === null) return;
-    // The server takes no quotes; the router leaves this one in ids as it is.
+    // The server accepts no quotes; the router leaves them unescaped in ids.
     const plain = location.replaceAll("'", "%27");
     void change({ location: plain.slice(0, 2_000) }).catch(() => {});
   }, [location, change]);
 }
 
-/** Do what this page is asked, and answer. */
+/** Acts on a request to this page, and answers. */
 function useFollowing(handlers: Handlers): void {
   const router = useRouter();
   const queries = useQueryClient();
@@ -80,20 +80,20 @@ function useFollowing(handlers: Handlers): void {
           params: { path: { ui_id: String(event.ui_id) } },
           body: answer,
         }),
-      ).catch(() => {}); // too late: the server has gone on without it
+      ).catch(() => {}); // too late: the server has continued without it
     });
   });
 }
 
 const DID: Partial<Record<UiRequest["type"], string>> = {
   navigate_to: "opened this screen",
-  navigate_to_experiment: "opened an experiment with that call",
+  navigate_to_experiment: "opened an experiment with this call",
   apply_experiment_data: "changed this experiment",
-  run_experiment: "runs this experiment",
+  run_experiment: "ran this experiment",
   apply_label_filter: "changed the label filter",
 };
 
-/** What a person is told at the moment in which a tool acts before their eyes; null where it reads. */
+/** The notice for a person when a tool acts on the page; null if it only reads. */
 function toldOf(request: UiRequest, answer: UiAnswer, back: () => void): Notice | null {
   const did = DID[request.type];
   if (!did || !("success" in answer)) return null;
@@ -109,7 +109,7 @@ function toldOf(request: UiRequest, answer: UiAnswer, back: () => void): Notice 
   };
 }
 
-/** Do something when the server's tools ask this page for it, as long as the component is shown. */
+/** Handles requests of the server's tools to this page, as long as the component is shown. */
 export function useUiHandler<T extends UiRequest["type"]>(type: T, handle: Handler<T>): void {
   const handlers = useContext(MirrorContext);
   if (!handlers) throw new Error("MirrorProvider is missing");
@@ -120,17 +120,17 @@ export function useUiHandler<T extends UiRequest["type"]>(type: T, handle: Handl
   useEffect(() => handlers.add(type, (request) => newest.current(request)), [handlers, type]);
 }
 
-/** The state as the server has it; null until it is read. */
+/** The state on the server; null until it is read. */
 export function useUiState(): Shown | null {
   const state = useQuery({
     queryKey: STATE,
     queryFn: ({ signal }) => ok(client.GET("/api/v1/ui", { signal })),
-    staleTime: Number.POSITIVE_INFINITY, // UiChanged says when it is another
+    staleTime: Number.POSITIVE_INFINITY, // UiChanged reports changes
   });
   return state.data ?? null;
 }
 
-/** Say what a person has changed on this page. */
+/** Reports what a person has changed on this page. */
 export function useUiChange(): (change: Omit<UiChange, "page">) => Promise<void> {
   const queries = useQueryClient();
   return useCallback(

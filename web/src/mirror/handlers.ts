@@ -1,4 +1,4 @@
-// Who on the page does what the server's tools ask for: the part that was registered last.
+// Which component handles a request of the server's tools: the one that registered last.
 import type { components } from "../api/schema";
 import { pause } from "../live/pause";
 
@@ -38,7 +38,7 @@ const QUESTIONS: ReadonlySet<string> = new Set([
   "get_experiment_data",
   "evaluate_experiment_results",
 ]);
-const PATIENCE_MS = 1_500; // the server waits two seconds
+const PATIENCE_MS = 1_500; // milliseconds; the server waits two seconds
 const LOOK_MS = 30;
 
 export class Handlers {
@@ -54,14 +54,14 @@ export class Handlers {
   }
 
   /**
-   * What the page answers. Where no part of it does such things now: that it does not; null to a
-   * question that only such a part could answer, since the server then says what it knows itself.
+   * The page's answer. Without a component that handles the request, it states that; for a read it
+   * is null, since the server then answers by itself.
    */
   async answer(request: UiRequest): Promise<UiAnswer | null> {
     const type = `${request.type.replace(/^get_/, "")}_response`;
     const handle = await this.found(request.type);
     try {
-      if (!handle) throw new Error("the screen that is open cannot do that");
+      if (!handle) throw new Error("the open screen cannot do that");
       return { type, ...((await handle(request)) as object) } as UiAnswer;
     } catch (error) {
       if (QUESTIONS.has(request.type)) return null;
@@ -70,7 +70,7 @@ export class Handlers {
     }
   }
 
-  /** A screen that was just navigated to may still be loading: it is waited for a little. */
+  /** A screen may still be loading after a navigation, so this waits a little. */
   private async found(type: UiRequest["type"]): Promise<AnyHandler | undefined> {
     const until = performance.now() + PATIENCE_MS;
     let handle = this.stacks.get(type)?.at(-1);

@@ -1,4 +1,4 @@
-// Shows a list filtered by the labels that the server's state has for it, on whatever screen one is.
+// Filters the current list by the labels in the server's state.
 import type { QueryClient } from "@tanstack/react-query";
 import type { AnyRouter } from "@tanstack/react-router";
 import { client, ok } from "../api/client";
@@ -6,7 +6,7 @@ import { withLabels } from "../components/query/editing";
 import { parsing } from "../components/query/queryText";
 import { ADDRESS_OF, type View, viewAt } from "../components/query/views";
 
-/** The labels that the list is filtered by then. The rest of its query stays. */
+/** The query with these labels. The rest of it stays. */
 export async function filterByLabels(
   router: AnyRouter,
   queries: QueryClient,
@@ -16,7 +16,7 @@ export async function filterByLabels(
     pathname: string;
     search: { query?: string };
   };
-  const view = asked ?? viewAt(pathname) ?? "runs"; // as the server does
+  const view = asked ?? viewAt(pathname) ?? "runs"; // like the server
   const isHere = pathname === ADDRESS_OF[view];
   const text = isHere ? (search.query ?? "") : "";
   const [state, { terms }] = await Promise.all([

@@ -3,13 +3,13 @@
 const KEY = "treadle.page";
 let own: string | null = null;
 
-/** The id. A tab that was duplicated has the other's in its storage: `claimPageId` finds out. */
+/** The id. A duplicated tab has the other tab's id in its storage: `claimPageId` detects that. */
 export function pageId(): string {
   own ??= sessionStorage.getItem(KEY) ?? fresh();
   return own;
 }
 
-/** Take the id for this tab as long as it lives, a new one where another tab has it. */
+/** Claims the id for the lifetime of this tab, or a new one if another tab has it. */
 export async function claimPageId(): Promise<void> {
   if (!("locks" in navigator)) return;
   while (!(await claimed(pageId()))) own = fresh();

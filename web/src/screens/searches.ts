@@ -12,7 +12,7 @@ export const runs = listSearch;
 export const spans = listSearch;
 
 export interface ThreadSearch {
-  /** The run of the thread that is marked. */
+  /** The marked run of the thread. */
   run?: string;
 }
 export const thread = (given: Given): ThreadSearch => text(given, ["run"]);
@@ -20,9 +20,9 @@ export const thread = (given: Given): ThreadSearch => text(given, ["run"]);
 export interface TraceSearch {
   span?: string;
   tab?: DetailTab;
-  /** What is searched for in the trace. */
+  /** The search text within the trace. */
   find?: string;
-  /** The part of the time that is shown: two shares of it, "0.25-0.5". */
+  /** The visible part of the time as two fractions, "0.25-0.5". */
   zoom?: string;
   /** "true": the critical path is marked. */
   critical?: "true";
@@ -37,7 +37,7 @@ export function trace(given: Given): TraceSearch {
 }
 
 export interface RunSearch extends TraceSearch {
-  /** Which of its traces is shown; the first by default. */
+  /** The shown trace of the run; the first by default. */
   trace?: string;
 }
 export const run = (given: Given): RunSearch => ({ ...trace(given), ...text(given, ["trace"]) });
@@ -56,11 +56,11 @@ export interface ExperimentSearch {
   /** The version that the request is compared with. */
   version?: string;
   batch?: string;
-  /** What the batch is compared with: a variant, or "recorded". */
+  /** The base of the comparison: a variant, or "recorded". */
   base?: string;
   /** "json": the request as JSON. */
   edit?: "json";
-  /** The call of a data set, and which of its runs: both from 0. */
+  /** The call of a data set, and its run: both from 0. */
   item?: string;
   repeat?: string;
 }

@@ -1,4 +1,4 @@
-// Says that the connection is lost or refused, when it is tried again, and lets a person try at once.
+// Reports that the connection is lost or refused, shows the next try, and can reconnect at once.
 import { useEffect, useState } from "react";
 import { Button } from "../components/Button";
 import { useConnection } from "../live/LiveProvider";
@@ -18,10 +18,10 @@ export function ConnectionBanner() {
           </strong>
           <span>
             {state === "lost"
-              ? "What is shown may be old. "
+              ? "The page may show old data. "
               : "Open the link that `treadle serve` printed when it started. "}
-            Trying again{seconds > 0 ? ` in ${seconds} s` : " now"}, and nothing that happens
-            meanwhile will be missed.
+            Trying again{seconds > 0 ? ` in ${seconds} s` : " now"}. The page then shows everything
+            that happened in between.
           </span>
           <Button small onPress={retryNow}>
             Try now

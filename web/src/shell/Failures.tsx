@@ -1,4 +1,4 @@
-// What is shown where no screen is, and where one broke.
+// The screens for unknown addresses and for errors.
 import { type ErrorComponentProps, Link } from "@tanstack/react-router";
 import { EmptyState, ErrorNotice } from "../components/States";
 import { Screen } from "./Screen";
@@ -6,7 +6,7 @@ import { Screen } from "./Screen";
 export function NotFoundScreen() {
   return (
     <Screen title="Not found">
-      <EmptyState title="There is nothing at this address.">
+      <EmptyState title="This page does not exist.">
         Go to the <Link to="/threads">threads</Link>, or choose a screen.
       </EmptyState>
     </Screen>
@@ -15,8 +15,8 @@ export function NotFoundScreen() {
 
 export function CrashScreen({ error, reset }: ErrorComponentProps) {
   return (
-    <Screen title="Something broke">
-      <ErrorNotice what="This screen could not be shown" error={error} onRetry={reset} />
+    <Screen title="Something went wrong">
+      <ErrorNotice what="This screen could not be displayed" error={error} onRetry={reset} />
     </Screen>
   );
 }

@@ -1,4 +1,4 @@
-// The way to every screen: a column beside it, or on a narrow page a menu above it.
+// The navigation: a column next to the screen, or a menu above it on a narrow page.
 import { Link, useRouter } from "@tanstack/react-router";
 import { useState } from "react";
 import { useAnalystDock } from "../analyst/dock";
@@ -43,7 +43,7 @@ export function Navigation() {
               open(false);
               dock.toggle();
             }}
-            tip="Ask about what is recorded"
+            tip="Ask about the recorded traces"
             keys="a"
           >
             Analyst

@@ -1,4 +1,4 @@
-// What every screen can rely on: live events, the mirrored state, keys, notices.
+// What every screen can rely on: live events, the mirrored state, shortcuts, notices.
 import { MirrorProvider } from "../mirror/MirrorProvider";
 import { Shell } from "./Shell";
 

@@ -1,10 +1,10 @@
-// The frame of a screen: its title, what can be done on it, and its content.
+// The frame of a screen: its title, its actions, and its content.
 import { type ReactNode, useEffect } from "react";
 import styles from "./Screen.module.css";
 
 interface Props {
   title: string;
-  /** Beside the title: counts, a status. */
+  /** Next to the title: counts, a status. */
   about?: ReactNode;
   actions?: ReactNode;
   /** The content fills the height and scrolls by itself. */

@@ -1,4 +1,4 @@
-// What stands around every screen: the navigation, the state of the connection, the analyst.
+// The frame of all screens: the navigation, the state of the connection, the analyst.
 import { Outlet } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import { useAnalystDock } from "../analyst/dock";

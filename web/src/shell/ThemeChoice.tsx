@@ -1,4 +1,4 @@
-// Light, dark or as the system has it.
+// Light, dark, or the system's theme.
 import { useState } from "react";
 import { Select } from "../components/Select";
 import { chooseTheme, chosenTheme, THEMES, type Theme } from "../styles/theme";

@@ -1,4 +1,4 @@
-// The list of all keys that work on this screen, under `?`.
+// The list of all shortcuts of this screen, opened with `?`.
 import { useState } from "react";
 import { Dialog } from "../components/Dialog";
 import { shownKeys } from "./keys";
@@ -7,7 +7,9 @@ import { type Shortcut, useShortcut, useShortcuts } from "./ShortcutProvider";
 
 export function ShortcutHelp() {
   const [shown, show] = useState(false);
-  useShortcut({ keys: "?", does: "Show these keys", where: "Everywhere" }, () => show(true));
+  useShortcut({ keys: "?", does: "Show keyboard shortcuts", where: "Everywhere" }, () =>
+    show(true),
+  );
   return (
     <Dialog title="Keys" isOpen={shown} onOpenChange={show}>
       <Listed />

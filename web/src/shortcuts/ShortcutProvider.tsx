@@ -1,4 +1,4 @@
-// The keys of the page: whoever has an action registers it, one listener runs it, `?` lists all.
+// The shortcuts of the page: components register actions, one listener runs them, `?` lists all.
 import {
   createContext,
   type ReactNode,
@@ -12,13 +12,15 @@ import {
 import { isTyping, keyOf } from "./keys";
 
 export interface Shortcut {
-  /** As `event.key`, perhaps with "Mod+" (Ctrl or ⌘), "Alt+", "Shift+" before; or two in a row: "g t". */
+  /**
+   * As `event.key`, optionally after "Mod+" (Ctrl or ⌘), "Alt+", "Shift+"; or two in a row: "g t".
+   */
   keys: string;
-  /** What it does, as a person reads it under `?`. */
+  /** The description in the list of shortcuts. */
   does: string;
-  /** Where it works: the heading under `?`. */
+  /** The group in the list of shortcuts. */
   where: string;
-  /** Also while a field has the focus; only for keys with Mod, and Escape. */
+  /** Also while a field has the focus; only for shortcuts with Mod, and Escape. */
   inFields?: boolean;
   /** Only while the focus is in this element. */
   within?: RefObject<HTMLElement | null>;
@@ -49,7 +51,7 @@ class Shortcuts {
     const key = keyOf(event);
     const typing = isTyping(event.target);
     const pair = performance.now() - this.firstAt < 1_000 ? `${this.first} ${key}` : "";
-    // The one that was registered last is nearest to what is shown.
+    // The last registered one is nearest to what is shown.
     const found = this.list
       .toReversed()
       .find(
@@ -90,7 +92,7 @@ function useShortcutStore(): Shortcuts {
   return shortcuts;
 }
 
-/** Run an action by keys as long as the component is shown and `enabled`. */
+/** Runs an action by its shortcut while the component is shown and `enabled`. */
 export function useShortcut(shortcut: Shortcut, run: () => void, enabled = true): void {
   const store = useShortcutStore();
   const newest = useRef(run);
@@ -105,7 +107,7 @@ export function useShortcut(shortcut: Shortcut, run: () => void, enabled = true)
   }, [store, keys, does, where, inFields, within, enabled]);
 }
 
-/** All that work now. */
+/** All active shortcuts. */
 export function useShortcuts(): readonly Shortcut[] {
   const store = useShortcutStore();
   return useSyncExternalStore(store.watch, () => store.list);

@@ -1,11 +1,11 @@
-// How keys are named, and when a person is typing rather than commanding.
+// The names of keys, and whether a person is typing text.
 
 /** The key of an event, such as "j", "?", "Mod+Enter", "Shift+ArrowDown". */
 export function keyOf(event: KeyboardEvent): string {
   const parts: string[] = [];
   if (event.ctrlKey || event.metaKey) parts.push("Mod");
   if (event.altKey) parts.push("Alt");
-  // A letter or sign already says whether Shift was held.
+  // A letter or symbol already shows whether Shift was held.
   if (event.shiftKey && event.key.length > 1) parts.push("Shift");
   parts.push(event.key === " " ? "Space" : event.key);
   return parts.join("+");
@@ -21,7 +21,7 @@ const CAPS: Record<string, string> = {
   PageDown: "Page ↓",
 };
 
-/** Keys as they are shown: "Mod+Enter" → "Ctrl Enter". */
+/** Keys as shown: "Mod+Enter" → "Ctrl Enter". */
 export function shownKeys(keys: string): string[] {
   const isMac = navigator.platform.startsWith("Mac");
   const caps = isMac ? { ...CAPS, Mod: "⌘" } : CAPS;

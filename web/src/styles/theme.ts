@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it: the choice of a person, kept in the browser.
+// Light, dark, or the system's theme: a person's choice, kept in the browser.
 
 export const THEMES = ["system", "light", "dark"] as const;
 export type Theme = (typeof THEMES)[number];
@@ -16,7 +16,7 @@ export function chooseTheme(theme: Theme): void {
   show();
 }
 
-/** Show the chosen theme, now and whenever the system changes. */
+/** Applies the chosen theme, now and when the system's theme changes. */
 export function keepTheme(): void {
   show();
   dark.addEventListener("change", show);

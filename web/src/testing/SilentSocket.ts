@@ -1,4 +1,4 @@
-// A live connection without a server: a test says what is heard.
+// A live connection without a server: tests decide what it delivers.
 import type { LiveEvent } from "../live/events";
 import { LiveSocket } from "../live/socket";
 

@@ -1,4 +1,4 @@
-// What every component test begins and ends with.
+// Setup and cleanup of every component test.
 import { cleanup } from "@testing-library/react";
 import { afterEach } from "vitest";
 

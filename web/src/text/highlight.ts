@@ -1,4 +1,4 @@
-// Colours for code: Shiki without WebAssembly, its languages loaded one by one when needed.
+// Code colours: Shiki without WebAssembly. Languages are loaded when needed.
 import type { HighlighterCore, LanguageRegistration, ThemedToken } from "shiki/core";
 
 type Loaded = { default: LanguageRegistration[] };
@@ -53,7 +53,7 @@ const ENDINGS: Record<string, string> = {
   yaml: "yaml yml",
 };
 
-/** The language that a file's name or a fence's word means; null for none that is known. */
+/** The language of a file name or a fence; null if it is unknown. */
 export function languageOf(name: string): string | null {
   const word = (name.split(/[./]/).pop() ?? "").toLowerCase();
   if (word in LANGUAGES) return word;
@@ -73,7 +73,7 @@ async function opened(): Promise<HighlighterCore> {
   });
 }
 
-/** The lines of a text as coloured pieces; null where the language is not known. */
+/** The lines of a text as coloured tokens; null if the language is unknown. */
 export async function highlighted(text: string, language: string): Promise<ThemedToken[][] | null> {
   const load = LANGUAGES[language];
   if (!load) return null;

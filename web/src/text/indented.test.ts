@@ -1,4 +1,4 @@
-// A request with its lines is still the very request.
+// A request with line breaks is still the same request.
 import { expect, test } from "vitest";
 import { indented } from "./indented";
 

@@ -1,9 +1,13 @@
-// JSON with its lines, every value as it is written: what is sent again may only differ in space.
+// JSON with line breaks. Every value stays as written, so that a resent request differs only in
+// white space.
 
 const WORD = /[^\s"{}[\],:]+/y;
-const DEEPEST = 32; // beyond it, the space before a line would outweigh the line
+const DEEPEST = 32; // beyond it, indentation would outweigh the text
 
-/** `json`, which can be parsed, with a line for each item: numbers, escapes and double names stay. */
+/**
+ * `json`, which must be valid, with a line for each item: numbers, escapes and duplicate names
+ * stay.
+ */
 export function indented(json: string): string {
   const pieces: string[] = [];
   let depth = 0;

@@ -1,4 +1,4 @@
-// What hostile text looks like.
+// How hostile text is shown.
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { cut, visible, withQuotesAsRecorded } from "./visible";

@@ -1,15 +1,15 @@
-// Recorded text made safe to look at: what would be invisible or would act on the text around it
-// is shown as a sign. The text itself is never changed: copies are of the original.
+// Recorded text made safe to show: characters that are invisible or affect the text around them
+// become symbols. The text itself is never changed: copies have the original.
 
 /**
- * Controls but for tab and line ends, halves of pairs, line separators, and what Unicode says may be
- * ignored: marks of direction, fillers, tags that can carry hidden words. The joiners of letters and
- * the two variations of emoji stay.
+ * Controls except tab and line ends, unpaired surrogates, line separators, and what Unicode calls
+ * default-ignorable: direction marks, fillers, tags that can carry hidden words. The joiners of
+ * letters and the two emoji variations stay.
  */
 const HIDDEN =
   /(?!\t|\n|\r|\u200C|\u200D|\uFE0E|\uFE0F)[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/gu;
 
-/** Control characters as their pictures (ESC → ␛), marks of direction as their code points. */
+/** Control characters as their pictures (ESC → ␛), direction marks as their code points. */
 export function visible(text: string): string {
   return text.replace(HIDDEN, (character) => {
     const code = character.codePointAt(0) ?? 0;
@@ -21,7 +21,7 @@ export function visible(text: string): string {
 
 const ESCAPE = /\\u\{([0-9a-f]{1,6})\}/g;
 
-/** A sentence of the server with the quotes in it as they were recorded: it escapes `<` and more. */
+/** A sentence of the server with its quotes as recorded: the server escapes `<` and more. */
 export function withQuotesAsRecorded(sentence: string): string {
   return sentence.replace(ESCAPE, (written, digits: string) => {
     const code = Number.parseInt(digits, 16);
@@ -29,7 +29,7 @@ export function withQuotesAsRecorded(sentence: string): string {
   });
 }
 
-/** The beginning of a text, never half a character, and how many characters are left out. */
+/** The beginning of a text, never half a character, and the number of characters left out. */
 export function cut(text: string, most: number): { shown: string; left: number } {
   if (text.length <= most) return { shown: text, left: 0 };
   const last = text.charCodeAt(most - 1);

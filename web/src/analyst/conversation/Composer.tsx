@@ -1,4 +1,4 @@
-// Where a question is written: what is open goes with it, and it says who is asked.
+// The field for a question, with the context that is sent along and the choice of agent.
 import { useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { client, ok } from "../../api/client";
@@ -14,7 +14,7 @@ export const ORCHESTRATOR = "orchestrator";
 
 export interface Choice {
   agent: string;
-  /** PROVIDER/MODEL; empty: that of the settings. */
+  /** PROVIDER/MODEL; empty: the configured model. */
   model: string;
 }
 
@@ -23,7 +23,7 @@ interface Props {
   onRemove: (chip: Chip) => void;
   choice: Choice;
   onChoose: (choice: Choice) => void;
-  /** A conversation goes on with the agent that it began with. */
+  /** A conversation keeps the agent that it started with. */
   isAgentFixed: boolean;
   isBusy: boolean;
   onAsk: (question: string) => void;
@@ -67,7 +67,7 @@ export function Composer(props: Props) {
           {visible(props.choice.agent)} agent
           {props.choice.model && `, ${visible(props.choice.model)}`}
         </button>
-        <span className={styles.hint}>Enter asks, Shift+Enter begins a line</span>
+        <span className={styles.hint}>Enter asks, Shift+Enter starts a new line</span>
       </div>
       <div id={choices}>{choosing && <Choices {...props} />}</div>
     </form>
@@ -86,7 +86,7 @@ const NAMES: Record<Chip["kind"], string> = {
 function Chips({ chips, onRemove }: Pick<Props, "chips" | "onRemove">) {
   if (chips.length === 0) return null;
   return (
-    <ul className={styles.chips} aria-label="What goes with the question">
+    <ul className={styles.chips} aria-label="Context of the question">
       {chips.map((chip) => (
         <li key={`${chip.kind} ${chip.value}`} className={styles.chip}>
           <span className={styles.kind}>{NAMES[chip.kind]}</span>{" "}
@@ -96,7 +96,7 @@ function Chips({ chips, onRemove }: Pick<Props, "chips" | "onRemove">) {
           <Button
             kind="quiet"
             small
-            aria-label={`Leave out ${NAMES[chip.kind]} ${chip.value}`}
+            aria-label={`Exclude ${NAMES[chip.kind]} ${chip.value}`}
             onPress={() => onRemove(chip)}
           >
             ✕
@@ -107,7 +107,7 @@ function Chips({ chips, onRemove }: Pick<Props, "chips" | "onRemove">) {
   );
 }
 
-/** An id says nothing to the eye: its beginning is enough to tell two apart. */
+/** The beginning of an id is enough to distinguish two of them. */
 function shortened(value: string): string {
   return /^[0-9a-f-]{16,36}$/.test(value) ? `${value.slice(0, 8)}…` : value;
 }
@@ -136,7 +136,7 @@ function Field({ text, onChange, onEnter }: FieldProps) {
       ref={field}
       className={styles.field}
       aria-label="Question to the analyst"
-      placeholder="Ask about what is recorded"
+      placeholder="Ask about the recorded traces"
       rows={1}
       value={text}
       onChange={(event) => onChange(event.target.value)}
@@ -167,11 +167,11 @@ function Choices({ choice, onChoose, isAgentFixed }: Props) {
         label="Model"
         value={choice.model}
         onChange={(model) => onChoose({ ...choice, model })}
-        placeholder="PROVIDER/MODEL, else that of the settings"
+        placeholder="PROVIDER/MODEL; empty: the configured model"
       />
       <p className={styles.about}>
         {isAgentFixed
-          ? "A conversation goes on with the agent that it began with."
+          ? "A conversation keeps the agent that it started with."
           : about && visible(about)}
       </p>
     </div>

@@ -1,4 +1,4 @@
-// What the answers of a conversation took, as it was recorded: it is not saved with them.
+// Cost and duration of the answers of a conversation. They are recorded, but not saved with it.
 import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { client, ok } from "../../api/client";
 import type { AgentConversation, RunSummary } from "../../api/schema";
@@ -7,7 +7,7 @@ import { useLiveRefresh } from "../../live/useLiveRefresh";
 
 const MOST = 200;
 
-/** The runs of its saved answers by their traces, as far as they are recorded still. */
+/** The runs of its saved answers by their traces, if they are still recorded. */
 export function useRecordedRuns(saved: AgentConversation | null): ReadonlyMap<string, RunSummary> {
   const id = saved?.id ?? "";
   const ended = saved?.exchanges.filter((each) => each.stop_reason !== null) ?? [];

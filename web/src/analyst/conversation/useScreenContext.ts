@@ -1,4 +1,4 @@
-// The chips of what is open: a removed one stays away until another screen is opened.
+// The chips of what is open. A removed chip stays away until another screen opens.
 import { useQuery } from "@tanstack/react-query";
 import { useRouterState } from "@tanstack/react-router";
 import { useState } from "react";
@@ -25,7 +25,7 @@ export function useScreenContext() {
   };
 }
 
-/** The labels that the list on the screen is narrowed to, as the server reads its query. */
+/** The labels that the list on the screen is filtered by, as the server parses its query. */
 function useLabels(search: Readonly<Record<string, unknown>>): readonly string[] {
   const query = typeof search.query === "string" ? search.query : "";
   const mayHaveLabels = query.includes("label");

@@ -1,4 +1,4 @@
-// The conversations with the analyst, newest first: to open, to name, to delete.
+// The conversations with the analyst, newest first: open, rename, delete.
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { client, ok } from "../../api/client";
@@ -19,7 +19,7 @@ import styles from "./History.module.css";
 const PAGE = 50;
 
 interface Props {
-  /** The id of the one that is open. */
+  /** The id of the open conversation. */
   shown: string;
   onOpen: (conversation: string) => void;
 }
@@ -55,7 +55,9 @@ export function History({ shown, onOpen }: Props) {
   const rows = listed.data?.pages.flatMap((page) => page.data) ?? [];
   if (rows.length === 0) {
     return (
-      <EmptyState title="Nothing was asked yet.">What you ask the analyst is kept here.</EmptyState>
+      <EmptyState title="No questions yet.">
+        Your conversations with the analyst appear here.
+      </EmptyState>
     );
   }
   return (
@@ -142,7 +144,9 @@ function Renaming({ row, onDone }: { row: ListedConversation | null; onDone: () 
         autoFocus
         onKeyDown={(event) => event.key === "Enter" && save()}
       />
-      {renaming.error && <ErrorNotice what="It was not renamed" error={renaming.error} />}
+      {renaming.error && (
+        <ErrorNotice what="The conversation could not be renamed" error={renaming.error} />
+      )}
     </Dialog>
   );
 }
@@ -186,8 +190,8 @@ function Deleting({
         </>
       }
     >
-      <p>“{visible(row?.title ?? "")}” is deleted for good. What is recorded of it stays.</p>
-      {deleting.error && <ErrorNotice what="It was not deleted" error={deleting.error} />}
+      <p>“{visible(row?.title ?? "")}” is deleted permanently. Its traces stay.</p>
+      {deleting.error && <ErrorNotice what="It could not be deleted" error={deleting.error} />}
     </Dialog>
   );
 }

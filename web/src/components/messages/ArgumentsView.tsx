@@ -1,5 +1,5 @@
-// The arguments of a tool call: edits as what they change, all others as JSON; what is no JSON is
-// said to be none and shown letter by letter.
+// The arguments of a tool call: edits as diffs, all others as JSON. Invalid JSON is marked and
+// shown as text.
 import { visible } from "../../text/visible";
 import { Badge } from "../Badge";
 import { Code } from "../Code";
@@ -25,7 +25,7 @@ export function ArgumentsView({ text }: { text: string | null }) {
   }
   const edits = isObject(value) ? editsIn(value) : null;
   if (edits === null) return <JsonView value={value} />;
-  // biome-ignore lint/suspicious/noArrayIndexKey: an edit is its place
+  // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies an edit
   return edits.map((edit, place) => <EditView key={place} edit={edit} />);
 }
 

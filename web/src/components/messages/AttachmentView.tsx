@@ -1,5 +1,5 @@
-// An attachment as its name, type and size; an image is shown only when a person asks for it, and
-// nothing is ever loaded from elsewhere.
+// An attachment with name, type and size. An image is shown only on request, and nothing is loaded
+// from elsewhere.
 import { useEffect, useState } from "react";
 import { hasKey } from "../../api/access";
 import { bytes } from "../../format/numbers";
@@ -9,7 +9,7 @@ import { blobAddress, loadedBlob } from "./blobs";
 import styles from "./Messages.module.css";
 import type { AttachmentPart } from "./message";
 
-const SHOWN = /^image\/(png|jpeg|gif|webp|avif|bmp)$/; // no SVG: it is a document
+const SHOWN = /^image\/(png|jpeg|gif|webp|avif|bmp)$/; // SVG is excluded: it is a document
 
 export function AttachmentView({ attachment }: { attachment: AttachmentPart }) {
   const [shown, show] = useState(false);
@@ -52,7 +52,7 @@ function Picture({ source, mediaType, alt }: { source: Source; mediaType: string
   return <img className={styles.image} src={address} alt={alt} />;
 }
 
-/** A link sends no key: with one the content is read, and then saved. */
+/** A link sends no key. With a key the page reads the content and saves it. */
 function Opened({ digest, name }: { digest: string; name: string }) {
   if (!hasKey()) {
     return (
@@ -77,7 +77,7 @@ async function save(digest: string, name: string): Promise<void> {
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
-/** The address of a blob that was read with the key; null until it is there. */
+/** The address of a blob that was read with the key; null until it is ready. */
 function useLoaded(digest: string | null, type: string): string | null {
   const [address, setAddress] = useState<string | null>(null);
   useEffect(() => {
@@ -90,7 +90,7 @@ function useLoaded(digest: string | null, type: string): string | null {
         if (left) URL.revokeObjectURL(loaded);
         else setAddress(loaded);
       },
-      () => {}, // as where an image does not load: its description is shown
+      () => {}, // like an image that does not load: its description is shown
     );
     return () => {
       left = true;

@@ -1,4 +1,4 @@
-// One recorded message: whose it is, and what it holds.
+// One recorded message: its role and its content.
 import { memo } from "react";
 import { visible } from "../../text/visible";
 import { Badge } from "../Badge";
@@ -14,12 +14,12 @@ import { TextWithSnippets } from "./SnippetView";
 
 interface Props {
   message: Message;
-  /** Its place among the messages, and the id under which it is found on the page. */
+  /** The index of the message, and its element id. */
   place: number;
   id: (key: string) => string;
-  /** Of a result: the call that it answers. */
+  /** For a result: the call that it answers. */
   call: { key: string; name: string } | null;
-  /** Of each call by its place: the message that answers it; null where none does. */
+  /** For each call by its index: the message that answers it; null if none does. */
   answers: ReadonlyMap<number, number | null>;
 }
 
@@ -50,7 +50,7 @@ export const MessageView = memo(function MessageView(props: Props) {
       {message.parts.length === 0 && <p className={styles.about}>No content.</p>}
       {message.parts.map((part, at) => (
         <PartView
-          // biome-ignore lint/suspicious/noArrayIndexKey: a part is its place
+          // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a part
           key={at}
           part={part}
           role={message.role}
@@ -132,7 +132,7 @@ function Folded({ name, children }: { name: string; children: React.ReactNode })
   );
 }
 
-/** Bring a message or call into view, where the keyboard then is. */
+/** Scrolls a message or call into view and focuses it. */
 function reveal(id: string): void {
   const element = document.getElementById(id);
   element?.scrollIntoView({ block: "nearest" });

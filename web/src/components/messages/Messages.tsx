@@ -1,4 +1,4 @@
-// Recorded messages in their order; of many the last ones first, since those are what is new.
+// Recorded messages in order. Of many, the last are shown first, since those are new.
 import { useId, useMemo, useState } from "react";
 import { count } from "../../format/numbers";
 import { Button } from "../Button";
@@ -12,7 +12,7 @@ const MORE = 200;
 
 interface Props {
   messages: readonly Message[];
-  /** What they are: "Request", "Conversation". */
+  /** The name of the list: "Request", "Conversation". */
   label: string;
 }
 

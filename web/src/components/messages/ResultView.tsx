@@ -34,7 +34,7 @@ export function ResultView({ text }: { text: string }) {
     <>
       <Failure value={value} />
       {[...(items ?? []), ...(single ?? [])].map((item, place) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: an item is its place
+        // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies an item
         <ItemView key={place} item={item} />
       ))}
       {changed?.map((file) => (
@@ -74,7 +74,7 @@ function ItemView({ item }: { item: CodeItem }) {
   return <SnippetView file={item.file} lines={lines} name={name} code={code} />;
 }
 
-/** That a tool says in its result that it failed. */
+/** The failure that a tool reports in its result. */
 function Failure({ value }: { value: Record<string, unknown> }) {
   const failed = value.ok === false || value.success === false;
   if (!failed) return null;

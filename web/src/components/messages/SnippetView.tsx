@@ -1,4 +1,4 @@
-// Code out of a file: where it stands, to be copied, and its lines in their colours.
+// Code of a file: its location to copy, and its lines in colour.
 import { visible } from "../../text/visible";
 import { Code } from "../Code";
 import { CopyButton } from "../CopyButton";
@@ -7,7 +7,7 @@ import styles from "./Messages.module.css";
 import { type Segment, segments } from "./snippets";
 
 interface Props {
-  /** Relative to the repository, or as it was written. */
+  /** Relative to the repository, or as written. */
   file: string;
   /** "120-160": the first and the last line. */
   lines?: string | null;
@@ -23,7 +23,7 @@ export function SnippetView({ file, lines, name, code }: Props) {
       <div className={styles.place}>
         <code>{visible(lines ? `${file}:${lines}` : file)}</code>
         {name && <span className={styles.about}>{visible(name)}</span>}
-        <CopyButton text={place} label="Copy place" />
+        <CopyButton text={place} label="Copy location" />
       </div>
       <Code text={code} language={file} {...(Number.isNaN(first) ? {} : { startLine: first })} />
     </div>
@@ -36,7 +36,7 @@ export function TextWithSnippets({ text, mono = false }: { text: string; mono?: 
   return (
     <>
       {segments(text).map((each, place) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a segment is its place
+        // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a segment
         <SegmentView key={place} segment={each} mono={mono} />
       ))}
     </>

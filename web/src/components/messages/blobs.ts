@@ -1,15 +1,15 @@
-// The whole of a value that an answer shows only the beginning of, its attachments left apart: in
-// their place stand marks that nothing recorded can imitate.
+// The complete text of a shortened value, without its attachments. Markers that no recorded text
+// can imitate replace them.
 import { queryOptions } from "@tanstack/react-query";
 import { accessHeaders } from "../../api/access";
 import { asApiError } from "../../api/client";
 import type { BlobPart, Cut } from "../../api/schema";
 
-/** A text in which marks stand for attachments. */
+/** A text in which markers represent attachments. */
 export interface MarkedText {
   text: string;
   attachments: ReadonlyMap<string, BlobPart>;
-  /** Finds the marks; null where there are none. */
+  /** Finds the markers; null if there are none. */
   marks: RegExp | null;
 }
 
@@ -17,7 +17,7 @@ export function unmarked(text: string): MarkedText {
   return { text, attachments: new Map(), marks: null };
 }
 
-/** How much of a cut value is text, in bytes: what loading it costs. */
+/** The size of the text of a shortened value in bytes, which loading it costs. */
 export function textBytes(cut: Cut): number {
   const sizes = cut.parts.map((part) =>
     "text" in part ? part.text.length : part.base64 ? 0 : part.bytes,
@@ -39,7 +39,7 @@ export function wholeText(parts: Cut["parts"], texts: readonly (string | null)[]
   return { text: pieces.join(""), attachments, marks };
 }
 
-/** The whole of a cut value. What is loaded is kept by the browser: blobs never change. */
+/** The complete text of a shortened value. The browser caches it: blobs never change. */
 export function wholeValue(traceId: string, spanId: string, cut: Cut) {
   return queryOptions({
     queryKey: ["whole", traceId, spanId, ...cut.path, cut.characters],
@@ -70,7 +70,7 @@ async function readBlob(digest: string, signal?: AbortSignal): Promise<Response>
   return response;
 }
 
-/** The content in an address of this page's own, of a type that no browser runs. */
+/** The content of an address of this page, with a type that no browser executes. */
 export async function loadedBlob(digest: string, type: string): Promise<string> {
   const bytes = await (await readBlob(digest)).arrayBuffer();
   return URL.createObjectURL(new Blob([bytes], { type }));

@@ -1,4 +1,4 @@
-// Which messages recorded texts of all kinds become.
+// The messages that recorded texts of all kinds become.
 import { expect, test } from "vitest";
 import { unmarked, wholeText } from "./blobs";
 import { messagesInText, messagesOf } from "./chat";

@@ -1,5 +1,5 @@
-// Messages in the form of OpenAI's chat requests, in which spans of all vocabularies, the gateway
-// and experiments keep them, as the page shows them. Whatever is odd is kept and shown as it is.
+// Messages in the form of OpenAI's chat requests, which spans of all vocabularies, the gateway and
+// experiments use. Unknown forms are kept and shown unchanged.
 import type { BlobPart } from "../../api/schema";
 import { type MarkedText, unmarked } from "./blobs";
 import type { AttachmentPart, CallPart, Message, Part } from "./message";
@@ -10,7 +10,7 @@ type Marks = Pick<MarkedText, "attachments" | "marks">;
 
 const NO_MARKS: Marks = unmarked("");
 
-/** The messages in a recorded text: JSON, or else the words of `role`. */
+/** The messages in a recorded text: JSON, otherwise one message of `role`. */
 export function messagesInText(marked: MarkedText, role: string): Message[] {
   const value = parsed(marked.text);
   if (value === undefined || !isMessages(value)) {
@@ -19,7 +19,7 @@ export function messagesInText(marked: MarkedText, role: string): Message[] {
   return messagesOf(value, role, marked);
 }
 
-/** Messages that are values already, such as those of a request. */
+/** Messages that are already values, such as those of a request. */
 export function messagesOf(value: unknown, role = "user", marks: Marks = NO_MARKS): Message[] {
   const list = Array.isArray(value) ? value : [value];
   return list.map((each) => messageOf(each, role, marks));
@@ -112,7 +112,7 @@ function callsOf(message: Values): CallPart[] {
   });
 }
 
-/** A text with the attachments that stand in it as parts of their own. */
+/** A text with its attachments as separate parts. */
 function textParts(text: string, { marks, attachments }: Marks): Part[] {
   if (marks === null) return [{ kind: "text", text }];
   const parts: Part[] = [];
@@ -196,7 +196,7 @@ export function isObject(value: unknown): value is Values {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The value of JSON; undefined for what is none. */
+/** The value of JSON; undefined if the text is not JSON. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -1,12 +1,12 @@
-// What the arguments of the tools that edit would change. See docs/edits.md.
+// What the arguments of the edit tools would change. See docs/edits.md.
 import { isObject } from "./chat";
 
 export type Edit =
-  /** `before` is null where only the new text is told. */
+  /** `before` is null if only the new text is known. */
   | { kind: "passage"; file: string; where: string; before: string | null; after: string }
   | { kind: "patch"; diff: string };
 
-/** The edits in a call's arguments; null where it is no such call. */
+/** The edits in a call's arguments; null for other calls. */
 export function editsIn(given: Record<string, unknown>): Edit[] | null {
   if (typeof given.diff === "string" && Object.keys(given).length === 1) {
     return [{ kind: "patch", diff: given.diff }];
@@ -26,7 +26,7 @@ function passage(edit: Record<string, unknown>): Edit | null {
   if (typeof edit.file !== "string") return null;
   const { file, item, replace, range, lines } = edit;
   if (isObject(replace) && typeof replace.old === "string" && typeof replace.new === "string") {
-    const where = replace.all === true ? "every place" : "";
+    const where = replace.all === true ? "every occurrence" : "";
     return { kind: "passage", file, where, before: replace.old, after: replace.new };
   }
   if (isObject(item) && typeof item.code === "string") {

@@ -1,7 +1,7 @@
-// Which result answers which call: by the id that a provider gave, which need not be unique.
+// Which result answers which call, by the provider's id, which need not be unique.
 import type { CallPart, Message } from "./message";
 
-/** The place of a call: of its message, and of the part within that. */
+/** The position of a call: its message, and the part within that. */
 export interface CallPlace {
   message: number;
   part: number;
@@ -9,16 +9,16 @@ export interface CallPlace {
 }
 
 export interface Links {
-  /** The call that the message at a place answers. */
+  /** The call that the message at an index answers. */
   callOf: ReadonlyMap<number, CallPlace>;
-  /** The place of the message that answers a call, by `keyOf` of the call. */
+  /** The index of the message that answers a call, by `keyOf` of the call. */
   answerOf: ReadonlyMap<string, number>;
 }
 
 export const keyOf = (place: { message: number; part: number }): string =>
   `${place.message}.${place.part}`;
 
-/** A result answers the nearest call above it that has its id and has no answer yet. */
+/** A result answers the nearest call above it that has its id and no answer. */
 export function linked(messages: readonly Message[]): Links {
   const open = new Map<string, CallPlace[]>();
   const callOf = new Map<number, CallPlace>();

@@ -1,15 +1,17 @@
-// What a recorded message is on the page, whatever it was recorded by.
+// A recorded message on the page, whatever recorded it.
 
 export interface Message {
-  /** As it was recorded: usually system, developer, user, assistant or tool. */
+  /** As recorded: usually system, developer, user, assistant or tool. */
   role: string;
-  /** Whose words they are within the role, where that was told. */
+  /** The name of the author within the role, if it is known. */
   name: string | null;
-  /** In the order in which they are read; none: the message had no content. */
+  /** In reading order; empty if the message had no content. */
   parts: readonly Part[];
-  /** Of a tool's result: the id of the call that it answers. */
+  /** For a tool's result: the id of the call that it answers. */
   answers: string | null;
-  /** Of a tool's result: that the call failed, where that was told beside the content. */
+  /**
+   * For a tool's result: whether the call failed, if that was recorded in addition to the content.
+   */
   failed: boolean;
 }
 
@@ -17,7 +19,7 @@ export interface CallPart {
   kind: "call";
   id: string | null;
   name: string;
-  /** Letter by letter as the model wrote them; null where there were none. */
+  /** Exactly as the model wrote them; null if there were none. */
   arguments: string | null;
 }
 
@@ -29,7 +31,7 @@ export interface AttachmentPart {
   source: { at: "blob"; digest: string } | { at: "inline"; url: string } | Elsewhere;
 }
 
-/** It was sent as an address: the page never opens one by itself. */
+/** It was sent as an address. The page never opens one by itself. */
 interface Elsewhere {
   at: "elsewhere";
   address: string;
@@ -41,7 +43,7 @@ export type Part =
   | { kind: "refusal"; text: string }
   | CallPart
   | AttachmentPart
-  /** What has no form of its own here. */
+  /** A part without a form of its own here. */
   | { kind: "other"; type: string; value: unknown };
 
 export function textMessage(role: string, text: string | null): Message {

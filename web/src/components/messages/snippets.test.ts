@@ -1,4 +1,4 @@
-// How texts fall into snippets and what stands between them, and which result answers which call.
+// How texts are divided into snippets and other text, and which result answers which call.
 import { expect, test } from "vitest";
 import { messagesOf } from "./chat";
 import { keyOf, linked } from "./linking";

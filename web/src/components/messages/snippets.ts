@@ -1,5 +1,5 @@
 // The code snippet format within a text: `<code="/path" #10:64>`, a line break, as many bytes as
-// the range says, a line break, `</code>`. See docs/context.md.
+// the range states, a line break, `</code>`. See docs/context.md.
 
 export type Segment =
   | { kind: "text"; text: string }
@@ -8,7 +8,7 @@ export type Segment =
 const OPENING = /<code="([^"\r\n]{1,4096})" #(\d{1,15}):(\d{1,15})>\n/g;
 const CLOSING = "\n</code>";
 
-/** A text as what is a snippet and what is not, in order. */
+/** A text as snippets and the text between them, in order. */
 export function segments(text: string): Segment[] {
   const found: Segment[] = [];
   let from = 0;
@@ -27,7 +27,7 @@ export function segments(text: string): Segment[] {
   return found;
 }
 
-/** Where the content ends: after its bytes, or where these do not fit, at the next closing tag. */
+/** The end of the content: after its bytes, or if these do not match, at the next closing tag. */
 function endOf(text: string, begins: number, bytes: number): number | null {
   const counted = afterBytes(text, begins, bytes);
   if (counted !== null && text.startsWith(CLOSING, counted)) return counted;
@@ -35,7 +35,7 @@ function endOf(text: string, begins: number, bytes: number): number | null {
   return next < 0 ? null : Math.max(next, begins);
 }
 
-/** The place in `text` that many bytes of UTF-8 behind `from`; null where there is none. */
+/** The index in `text` that is `bytes` bytes of UTF-8 after `from`; null if there is none. */
 function afterBytes(text: string, from: number, bytes: number): number | null {
   let left = bytes;
   let at = from;

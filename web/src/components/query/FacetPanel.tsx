@@ -1,4 +1,4 @@
-// What the list can be narrowed to, with counts: each choice is a change of the query's text.
+// The filters of a list, with counts. Each choice edits the query's text.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { client, ok } from "../../api/client";
@@ -18,7 +18,7 @@ import type { View } from "./views";
 
 const FEW = 8;
 const MANY = 100;
-const APART_MS = 5_000; // counting is dear
+const APART_MS = 5_000; // counting is expensive
 const AFTER_MS = 1_000; // the rows come first
 
 interface Props {
@@ -64,12 +64,12 @@ export function FacetPanel({ view, query, isLive }: Props) {
           onMore={limit === FEW ? () => setLimit(MANY) : null}
         />
       ))}
-      {!complete && <p className={styles.about}>So many fit that only the newest were counted.</p>}
+      {!complete && <p className={styles.about}>Too many match: only the newest were counted.</p>}
     </div>
   );
 }
 
-/** A thread has no status: it has steps that have. Counting those of all threads would take long. */
+/** A thread has no status: its steps have one. Counting those of all threads would take long. */
 const STATUSES: FieldValues = {
   field: "status",
   values: ["error", "cancelled", "denied", "unfinished"].map((value) => ({
@@ -80,7 +80,7 @@ const STATUSES: FieldValues = {
   more: false,
 };
 
-/** What is chosen: at once as a person clicks, though the text is read only after. */
+/** The selection changes at once on a click, before the text is parsed. */
 function useChoices() {
   const { text } = useQueryText();
   const parsed = useLastParsed(text);
@@ -117,7 +117,7 @@ function Facet({ facet, chosenOf, outOf, isChosen, toggle, toggleOut, onMore }: 
   const { field } = facet;
   const known = new Set(facet.values.map((each) => each.value));
   const out = outOf(field);
-  // What is chosen or left out stays in sight, though nothing has it.
+  // A selected or excluded value stays visible, even if nothing has it.
   const missing = [...new Set([...chosenOf(field), ...out])].filter((value) => !known.has(value));
   const values = [
     ...facet.values,
@@ -144,8 +144,8 @@ function Facet({ facet, chosenOf, outOf, isChosen, toggle, toggleOut, onMore }: 
             type="button"
             className={styles.out}
             aria-pressed={out.has(each.value)}
-            aria-label={`Leave out ${each.value || "(empty)"}`}
-            title={out.has(each.value) ? "Left out" : "Leave out"}
+            aria-label={`Exclude ${each.value || "(empty)"}`}
+            title={out.has(each.value) ? "Excluded" : "Exclude"}
             onClick={() => toggleOut(field, each.value)}
           >
             −

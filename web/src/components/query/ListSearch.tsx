@@ -1,4 +1,4 @@
-// What stands around a list that can be searched: query, time, facets, saved views.
+// The frame of a searchable list: query, time, facets, saved views.
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
@@ -15,11 +15,11 @@ import type { View } from "./views";
 
 interface Props {
   view: View;
-  /** Whether counts follow what is recorded. */
+  /** Whether counts are updated live. */
   isLive: boolean;
-  /** More that can be chosen for the list, beside the query. */
+  /** More options of the list, in addition to the query. */
   tools?: ReactNode;
-  /** The list of what fits a query: the one in the address, or the last that could be read. */
+  /** The list for a query: the one in the address, or the last valid one. */
   children: (query: string) => ReactNode;
 }
 
@@ -71,8 +71,10 @@ function Unread({ text }: { text: string }) {
   const parsed = useQuery(parsing(text));
   if (parsed.error) {
     const retry = () => void parsed.refetch();
-    return <ErrorNotice what="The query was not read" error={parsed.error} onRetry={retry} />;
+    return (
+      <ErrorNotice what="The query could not be parsed" error={parsed.error} onRetry={retry} />
+    );
   }
   if (parsed.isPending) return <Loading what="the list" lines={12} />;
-  return <EmptyState title="This query cannot be read.">What is wrong stands above.</EmptyState>;
+  return <EmptyState title="This query is not valid.">The error is shown above.</EmptyState>;
 }

@@ -1,4 +1,4 @@
-// What stands in the place of a list without rows: how to record some, or that none fit.
+// What an empty list shows: how to record rows, or that none match.
 import { Button } from "../Button";
 import { EmptyState } from "../States";
 import { useQueryText } from "./queryText";
@@ -12,24 +12,24 @@ export function NoRows({ what, query }: { what: View; query: string }) {
         title={`No ${what.slice(0, -1)} fits this query.`}
         action={<Button onPress={() => setText("")}>{`Show all ${what}`}</Button>}
       >
-        Take out a term, choose a longer time, or look at a word as a beginning: <code>time*</code>.
+        Remove a term, choose a longer time range, or search for a prefix: <code>time*</code>.
       </EmptyState>
     );
   }
   return (
     <EmptyState title="Nothing is recorded yet." snippet={waysIn(location.origin)}>
       Point a client at the gateway, or an OpenTelemetry exporter at this server, and each call
-      appears here at once. So does what you ask with <code>treadle ask</code>.
+      appears here at once. You can also record questions with <code>treadle ask</code>.
     </EmptyState>
   );
 }
 
-/** Both ways for a program to be recorded, with the address of this page. */
+/** Both ways to record a program, with the address of this page. */
 export function waysIn(origin: string): string {
-  return `# OpenAI's clients: calls are passed on to your provider, and recorded
+  return `# OpenAI's clients: calls are forwarded to your provider and recorded
 export OPENAI_BASE_URL=${origin}/v1
 
-# anything that speaks OpenTelemetry (OTLP over HTTP)
+# any OpenTelemetry exporter (OTLP over HTTP)
 export OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=${origin}/v1/traces
 export OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf`;
 }

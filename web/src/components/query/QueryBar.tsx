@@ -1,4 +1,4 @@
-// The field in which a query is written, with what could come next, and what is wrong with it.
+// The query field, with suggestions and errors.
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { count } from "../../format/numbers";
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
@@ -8,10 +8,10 @@ import { useParsed } from "./queryText";
 import { namesFor, type Suggestion, useQueryFields, useValues } from "./suggestions";
 import { completed, type Writing, writingAt } from "./typing";
 
-const PAUSE_MS = 400; // of typing, after which the list follows
+const PAUSE_MS = 400; // milliseconds of typing, after which the list updates
 
 interface Props {
-  /** Which rows it is about: "threads". */
+  /** The kind of the rows: "threads". */
   what: string;
   text: string;
   onText: (text: string) => void;
@@ -92,7 +92,7 @@ export function QueryBar({ what, text, onText }: Props) {
 
 type Does = "open" | "close" | "choose" | "finish" | number;
 
-/** What each key does now; a number makes that suggestion the active one, -1 none. */
+/** What each key does. A number makes that suggestion active, -1 none. */
 function keyActions(now: {
   shown: boolean;
   chosen: Suggestion | undefined;
@@ -110,12 +110,14 @@ function keyActions(now: {
   };
 }
 
-/** What is written before it counts: after a pause, with Enter, or when the field is left. */
+/**
+ * The typed text before it applies: after a pause, with Enter, or when the field loses the focus.
+ */
 function useDraft(text: string, onText: (text: string) => void) {
   const [draft, setDraft] = useState(text);
   const [seen, setSeen] = useState(text);
   if (seen !== text) {
-    // The text was changed elsewhere, or is what was just written.
+    // The text was changed elsewhere, or equals the typed text.
     setSeen(text);
     if (draft.trim() !== text) setDraft(text);
   }
@@ -159,7 +161,7 @@ function Suggestions({ id, all, active, busy, onChoose }: ListProps) {
       ref={list}
       id={`${id}list`}
       role="listbox"
-      aria-label="What can come next"
+      aria-label="Suggestions"
       aria-busy={busy}
       className={styles.list}
     >

@@ -1,4 +1,4 @@
-// What is wrong with a query, and where: the place is marked in its text.
+// The error of a query. Its position is marked in the text.
 import type { ParsedQuery } from "../../api/schema";
 import styles from "./QueryBar.module.css";
 
@@ -19,7 +19,7 @@ export function QueryProblem({ id, text, problem }: Props) {
         {text.slice(start + length)}
       </code>{" "}
       <span>
-        Column {start + 1}: {message} {hint} The list shows what it did before.
+        Column {start + 1}: {message} {hint} The list shows the previous results.
       </span>
     </p>
   );

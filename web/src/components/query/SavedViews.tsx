@@ -1,4 +1,4 @@
-// The menu of saved views: open one, keep what is shown, change or delete those there are.
+// The menu of saved views: open one, save the current one, change or delete them.
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { visible } from "../../text/visible";
@@ -85,8 +85,8 @@ function SaveDialog({ saved, onClose }: DialogProps) {
         autoFocus
         hint={
           isKnown
-            ? "A view has this name: it will show what is shown now."
-            : "It keeps the query, the order, the groups and the columns."
+            ? "A view with this name exists and will be replaced."
+            : "A view contains the query, the order, the groups and the columns."
         }
         onKeyDown={(event) => {
           if (event.key === "Enter") save();
@@ -105,7 +105,7 @@ function ChangeDialog({ saved, onClose }: DialogProps) {
           <Line key={view.id} view={view} saved={saved} />
         ))}
       </ul>
-      {saved.views.length === 0 && <p>There are no saved views any more.</p>}
+      {saved.views.length === 0 && <p>There are no saved views.</p>}
     </Dialog>
   );
 }

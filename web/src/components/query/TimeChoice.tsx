@@ -1,4 +1,4 @@
-// From which time rows are shown: a choice that stands in the query's text like all others.
+// The time range of the rows. It is part of the query's text, like all other filters.
 import { useState } from "react";
 import { Button } from "../Button";
 import { Dialog } from "../Dialog";
@@ -63,7 +63,7 @@ function CustomTime({ isOpen, onOpenChange, onChosen }: CustomProps) {
   };
   return (
     <Dialog
-      title="From when to when"
+      title="Time range"
       isOpen={isOpen}
       onOpenChange={onOpenChange}
       actions={
@@ -81,13 +81,13 @@ function CustomTime({ isOpen, onOpenChange, onChosen }: CustomProps) {
           To
           <input type="datetime-local" value={to} onChange={(e) => setTo(e.target.value)} />
         </label>
-        {isWrong && <p role="alert">The end has to be after the beginning.</p>}
+        {isWrong && <p role="alert">The end must be after the start.</p>}
       </div>
     </Dialog>
   );
 }
 
-/** A local time as the field has it, in UTC as the query language reads it. */
+/** A local time of the field, in UTC as the query language reads it. */
 function inUtc(local: string): string {
   return new Date(local).toISOString().replace(/(:\d\d)\.\d+Z$/, "$1Z");
 }

@@ -10,7 +10,7 @@ import {
   written,
 } from "./editing";
 
-/** Terms as the server would read them; none of these has blanks in it. */
+/** Terms as the server would parse them. None of these contains spaces. */
 function read(text: string): QueryTerm[] {
   return [...text.matchAll(/\S+/g)].map((found) => {
     const [, sign = "", name = "text", operator = ":", rest = ""] =

@@ -1,14 +1,16 @@
-// Edits of the text of a query, by the terms that the server reads in it. The text is the one state
-// of bar and facets: whatever a person wrote besides stays as it is.
+// Edits of a query's text, by the terms that the server parsed. The text is the only state of bar
+// and facets, so other terms stay unchanged.
 import type { QueryTerm } from "../../api/schema";
 
-/** The values that a field is narrowed to: of terms that say so plainly. */
+/** The values that a field is filtered by, from terms of a simple form. */
 export function chosenValues(terms: readonly QueryTerm[], field: string): ReadonlySet<string> {
   const plain = terms.filter((term) => isPlain(term, field));
   return new Set(plain.flatMap((term) => term.values.map((value) => value.text)));
 }
 
-/** The text with a value of a field chosen, or no more. Several values of a field: one must fit. */
+/**
+ * The text with a value of a field added or removed. Of several values of a field, one must match.
+ */
 export function toggled(
   text: string,
   terms: readonly QueryTerm[],
@@ -28,12 +30,15 @@ export function toggled(
   return edited;
 }
 
-/** The values of a field that are left out: each by a term of its own. */
+/** The excluded values of a field: each has its own term. */
 export function leftOut(terms: readonly QueryTerm[], field: string): ReadonlySet<string> {
   return new Set(terms.flatMap((term) => (isLeavingOut(term, field) ? textsOf(term) : [])));
 }
 
-/** The text with a value of a field left out, or no more; what is left out is not chosen as well. */
+/**
+ * The text with a value of a field excluded, or no longer excluded. An excluded value is not
+ * selected as well.
+ */
 export function toggledOut(
   text: string,
   terms: readonly QueryTerm[],
@@ -54,7 +59,7 @@ function isLeavingOut(term: QueryTerm, field: string): boolean {
   return term.negated && term.values.length === 1 && isPlain({ ...term, negated: false }, field);
 }
 
-/** The text without any term of these fields, and with what is put in their place. */
+/** The text without the terms of these fields, and with the replacement. */
 export function replaced(
   text: string,
   terms: readonly QueryTerm[],
@@ -67,7 +72,7 @@ export function replaced(
   return put ? appended(rest, put) : rest;
 }
 
-/** The text with exactly these labels asked for, one of which has to be there. */
+/** The text with exactly these labels, one of which must be present. */
 export function withLabels(
   text: string,
   terms: readonly QueryTerm[],
@@ -84,7 +89,7 @@ export function appended(text: string, term: string): string {
   return before ? `${before} ${term}` : term;
 }
 
-/** A value as it has to be written so that it stands for itself: in quotes where need be. */
+/** A value in the syntax of the query: in quotes if needed. */
 export function written(value: string): string {
   if (/^[^\s",*?\\<>=][^\s",*?\\]*$/.test(value)) return value;
   return `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;

@@ -1,4 +1,4 @@
-// What facets are called, in the order in which the server tells them.
+// The names of facets, in the order of the server.
 const NAMES: Record<string, string> = {
   status: "Status",
   kind: "Kind",

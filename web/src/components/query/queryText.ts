@@ -1,4 +1,4 @@
-// The query of a list: its text in the address, and what the server reads in it.
+// The query of a list: its text in the address, and its parsed form.
 import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
@@ -7,7 +7,7 @@ import type { ParsedQuery, QueryTerm } from "../../api/schema";
 import type { ListSearch } from "../table/listSearch";
 import { useSearchChange } from "../table/useTableSearch";
 
-/** What a text says, with the text itself: places in it mean nothing without. */
+/** A parsed text, with the text itself: positions refer to it. */
 export type Parsed = ParsedQuery & { text: string };
 
 export function parsing(text: string) {
@@ -21,7 +21,7 @@ export function parsing(text: string) {
   });
 }
 
-/** The text that the address has, and the way to change it. */
+/** The text in the address, and a function that changes it. */
 export function useQueryText(): { text: string; setText: (text: string) => void } {
   const search: ListSearch = useSearch({ strict: false });
   const change = useSearchChange();
@@ -31,17 +31,20 @@ export function useQueryText(): { text: string; setText: (text: string) => void 
   };
 }
 
-/** What the text says; null until the server has read it. */
+/** The parsed form of the text; null until the server has parsed it. */
 export function useParsed(text: string): Parsed | null {
   return useQuery(parsing(text)).data ?? null;
 }
 
-/** The same, with what the text before said until then, so that nothing shown of it flickers. */
+/**
+ * The same, with the parsed form of the previous text until then, so that the screen does not
+ * flicker.
+ */
 export function useLastParsed(text: string): Parsed | null {
   return useQuery({ ...parsing(text), placeholderData: (last) => last }).data ?? null;
 }
 
-/** The text as lists ask by it: the last that could be read; null where none could. */
+/** The text that lists use: the last valid one; null if there is none. */
 export function useReadableQuery(): string | null {
   const { text } = useQueryText();
   const parsed = useParsed(text);
@@ -51,7 +54,7 @@ export function useReadableQuery(): string | null {
   return isReadable ? text : last;
 }
 
-/** Change the text by the terms in it. Several changes at once come one after the other. */
+/** Changes the text by its terms. Simultaneous changes are applied one after the other. */
 export function useQueryEdit() {
   const { text, setText } = useQueryText();
   const queries = useQueryClient();

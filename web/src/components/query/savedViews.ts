@@ -1,4 +1,4 @@
-// Views of a list that are kept under a name: what the address says but for the row beside it.
+// Named views of a list: the parameters in the address, except the row next to it.
 import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { client, ok } from "../../api/client";
@@ -19,7 +19,7 @@ function viewsOf(screen: View) {
   });
 }
 
-/** What the address keeps of a list. */
+/** The parameters of a list in the address. */
 export function keptOf(search: ListSearch): Kept {
   const { query = "", columns, sort, ascending, group, bucket } = search;
   return {
@@ -46,7 +46,7 @@ export function isSame(one: Kept, other: Kept): boolean {
   );
 }
 
-/** The saved views of a list, the one that is shown, and what can be done with them. */
+/** The saved views of a list, the current one, and the actions on them. */
 export function useSavedViews(screen: View) {
   const queries = useQueryClient();
   const navigate = useNavigate();

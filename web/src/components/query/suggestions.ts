@@ -1,4 +1,4 @@
-// What can be written at the caret: names, operators, values with how often they are.
+// Suggestions at the caret: names, operators, and values with their counts.
 import { useQuery } from "@tanstack/react-query";
 import { client, ok } from "../../api/client";
 import type { QueryField } from "../../api/schema";
@@ -7,7 +7,7 @@ import type { Writing } from "./typing";
 
 export interface Suggestion {
   id: string;
-  /** What takes the place of what was begun. */
+  /** The text that replaces the current word. */
   put: string;
   shown: string;
   about: string;
@@ -22,7 +22,7 @@ const EXAMPLES: Record<string, readonly string[]> = {
   moment: ["1h", "24h", "7d", "today", "yesterday"],
 };
 
-/** All names of the query language; they never change while the page is open. */
+/** All names of the query language. They never change while the page is open. */
 export function useQueryFields(): readonly QueryField[] {
   const fields = useQuery({
     queryKey: ["query", "fields"],
@@ -32,7 +32,7 @@ export function useQueryFields(): readonly QueryField[] {
   return fields.data?.data ?? [];
 }
 
-/** Names that begin with a text, then words that are a value of a field. */
+/** Names with the prefix, then words that are a value of a field. */
 export function namesFor(fields: readonly QueryField[], begun: string): Suggestion[] {
   const wanted = begun.toLowerCase();
   const named = fields.filter((field) =>
@@ -80,7 +80,7 @@ function choicesFor(fields: readonly QueryField[], wanted: string): Suggestion[]
   );
 }
 
-/** Values of the field that is being written, among what the rest of the query leaves. */
+/** Values of the current field, among the rows that match the rest of the query. */
 export function useValues(
   fields: readonly QueryField[],
   text: string,
@@ -103,7 +103,7 @@ export function useValues(
             signal,
           }),
         );
-      // The rest of the query may be unfinished too: then what it leaves is not known.
+      // The rest of the query may be incomplete too. Then its rows are unknown.
       return rest ? await ask(rest).catch(() => ask("")) : await ask("");
     },
     enabled: enabled && isListed,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { completed, writingAt } from "./typing";
 
-/** The text with `|` where the caret is. */
+/** The text with `|` at the caret. */
 function at(marked: string) {
   const caret = marked.indexOf("|");
   const text = marked.replace("|", "");

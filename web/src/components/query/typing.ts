@@ -1,23 +1,23 @@
-// What a person is writing at the caret of a query: the name of a field, or a value of one.
+// What a person types at the caret of a query: the name of a field, or a value.
 
 export interface Writing {
-  /** Whether a name is begun, or the value of `field`. */
+  /** Whether it is a name, or a value of `field`. */
   what: "name" | "value";
-  /** As it was written, in small letters. */
+  /** As typed, in lower case. */
   field: string;
-  /** What stands there so far, without quotation marks. */
+  /** The text so far, without quotation marks. */
   begun: string;
-  /** What a choice takes the place of. */
+  /** The range that a suggestion replaces. */
   start: number;
   end: number;
-  /** The whole term around it. */
+  /** The complete term around it. */
   termStart: number;
   termEnd: number;
 }
 
 const HEAD = /^(-?)([A-Za-z_]+)(:(?:>=|<=|>|<)|:|>=|<=|>|<|=)/;
 
-/** What is being written at the caret. */
+/** What is typed at the caret. */
 export function writingAt(text: string, caret: number): Writing {
   const { start: termStart, end: termEnd } = termAround(text, caret);
   const term = text.slice(termStart, termEnd);
@@ -71,7 +71,7 @@ function eachOutsideQuotes(
   }
 }
 
-/** The text with a choice in the place of what was begun, and where the caret goes. */
+/** The text with a suggestion in place of the current word, and the new caret. */
 export function completed(
   text: string,
   writing: Writing,
@@ -79,7 +79,7 @@ export function completed(
 ): { text: string; caret: number } {
   const before = text.slice(0, writing.start) + choice;
   const behind = text.slice(writing.end);
-  // A whole value is followed by the next term; a name by its value.
+  // After a complete value comes the next term; after a name comes its value.
   const gap = writing.what === "value" && behind === "" ? " " : "";
   return { text: before + gap + behind, caret: (before + gap).length };
 }

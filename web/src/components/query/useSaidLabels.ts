@@ -1,4 +1,5 @@
-// Tells the server which labels a list is filtered by, so that its tools know what a person sees.
+// Reports to the server which labels a list is filtered by, so that its tools know what a person
+// sees.
 import { useEffect, useRef } from "react";
 import { useUiChange } from "../../mirror/MirrorProvider";
 import { chosenValues } from "./editing";

@@ -1,4 +1,4 @@
-// The three lists that can be searched: how the server calls them, and where they are.
+// The three searchable lists: their names on the server, and their addresses.
 export const VIEWS = ["threads", "runs", "spans"] as const;
 export type View = (typeof VIEWS)[number];
 

@@ -1,4 +1,4 @@
-// Which columns of a list are shown.
+// The menu of the columns of a list.
 import { Menu, MenuItem, MenuTrigger, Popover } from "react-aria-components";
 import { Button } from "../Button";
 import menu from "../Menu.module.css";

@@ -43,7 +43,7 @@ const LIST: RowList<Row> = {
 };
 
 async function shown(list: RowList<Row> = LIST) {
-  // The size that a browser would give it.
+  // The size that a browser would report.
   vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(400);
   vi.spyOn(HTMLElement.prototype, "offsetWidth", "get").mockReturnValue(1_000);
   vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(400);

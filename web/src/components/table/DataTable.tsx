@@ -1,5 +1,5 @@
-// The table of all lists: virtual, sorted by the server, by keyboard and pointer; two lines a row
-// where it is narrow.
+// The table of all lists: virtual, sorted by the server, used by keyboard and pointer. On a narrow
+// page a row has two lines.
 
 import { type LinkProps, useRouter } from "@tanstack/react-router";
 import type { RowData } from "@tanstack/react-table";
@@ -26,11 +26,11 @@ import { useTableKeys } from "./useTableKeys";
 import { type Order, useTableModel } from "./useTableModel";
 
 export interface TableProps<Row extends RowData> {
-  /** What its rows are: "threads". */
+  /** The kind of the rows: "threads". */
   what: string;
   /** All columns; a constant. */
   columns: readonly Column<Row>[];
-  /** Those that are shown (`useTableSearch`). */
+  /** The shown columns (`useTableSearch`). */
   shown: readonly Column<Row>[];
   list: RowList<Row>;
   /** A constant. */
@@ -39,10 +39,10 @@ export interface TableProps<Row extends RowData> {
   order: Order;
   /** None: the order is fixed. */
   onOrder?: (order: Order) => void;
-  /** The row that is shown beside the list. */
+  /** The row that is shown next to the list. */
   peeked?: string | undefined;
   onPeek?: (id: string | undefined) => void;
-  /** In the place of the rows where there are none. */
+  /** Shown instead of the rows if there are none. */
   empty: ReactNode;
 }
 

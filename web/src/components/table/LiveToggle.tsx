@@ -1,4 +1,4 @@
-// Whether a list follows what is recorded.
+// Whether a list is updated live.
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
 import { Checkbox } from "../Checkbox";
 import styles from "./LiveToggle.module.css";
@@ -9,7 +9,7 @@ interface Props {
 }
 
 export function LiveToggle({ isLive, onLive }: Props) {
-  useShortcut({ keys: "l", does: "Follow what is recorded, or no more", where: "Lists" }, () =>
+  useShortcut({ keys: "l", does: "Turn live updates on or off", where: "Lists" }, () =>
     onLive(!isLive),
   );
   return (

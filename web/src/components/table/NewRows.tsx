@@ -1,4 +1,4 @@
-// Says that rows have arrived, and puts them in when asked.
+// Reports new rows, and shows them on request.
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
 import { Button } from "../Button";
 import type { Waiting } from "./liveRows";
@@ -12,7 +12,7 @@ interface Props {
 
 export function NewRows({ what, waiting, isHeld, onPutIn }: Props) {
   const where = `The list of ${what}`;
-  useShortcut({ keys: "n", does: "Put in the rows that have arrived", where }, onPutIn, isHeld);
+  useShortcut({ keys: "n", does: "Show the new rows", where }, onPutIn, isHeld);
   return (
     <div role="status" aria-live="polite">
       {isHeld && (

@@ -1,4 +1,4 @@
-// The rows of a list that are in view, and a few around them; more are loaded as it is scrolled.
+// The rows in view and a few around them. Scrolling loads more.
 
 import type { LinkProps } from "@tanstack/react-router";
 import type { RowData } from "@tanstack/react-table";
@@ -12,11 +12,11 @@ import type { Model } from "./useTableModel";
 const HEAD_REM = 2;
 const ROW_REM = 2.25;
 const NARROW_ROW_REM = 3.5;
-const AHEAD = 20; // rows before the end at which more are asked for
+const AHEAD = 20; // rows before the end at which more are loaded
 
 export interface Rows {
   show: (place: number) => void;
-  /** How many rows fit. */
+  /** The number of rows that fit. */
   inView: () => number;
 }
 
@@ -24,7 +24,7 @@ interface Props<Row extends RowData> {
   table: Model<Row>;
   list: RowList<Row>;
   grid: RefObject<HTMLElement | null>;
-  /** Of the active row; -1 for none. */
+  /** The index of the active row; -1 for none. */
   active: number;
   isNarrow: boolean;
   peeked: string | undefined;
@@ -49,7 +49,7 @@ export function TableBody<Row extends RowData>(props: Props<Row>) {
     overscan: 8,
     scrollMargin: head,
     scrollPaddingStart: head,
-    // The active row is always there: the grid names it as the one that has the focus.
+    // The active row always exists: the grid names it as the focused one.
     rangeExtractor: (range) => {
       const places = defaultRangeExtractor(range);
       return active < 0 || places.includes(active)
@@ -57,7 +57,7 @@ export function TableBody<Row extends RowData>(props: Props<Row>) {
         : [...places, active].sort((a, b) => a - b);
     },
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the heights are another, so measure
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the heights changed, so measure again
   useEffect(() => virtual.measure(), [virtual, height]);
   useImperativeHandle(ref, () => ({
     show: (place) => virtual.scrollToIndex(place),

@@ -1,4 +1,4 @@
-// Under a list: how much of it is loaded, what has arrived, its order where no headers are.
+// The foot of a list: how much is loaded, the new rows, and the order if there are no headers.
 import type { ReactNode } from "react";
 import { count, counted } from "../../format/numbers";
 import { Select } from "../Select";
@@ -15,7 +15,7 @@ interface Props<Row> {
   order: Order;
   onOrder: (order: Order) => void;
   isNarrow: boolean;
-  /** What has arrived: here it lies over no row that a person may be about to click. */
+  /** New rows: here the button covers no row that a person may be about to click. */
   children: ReactNode;
 }
 

@@ -1,4 +1,4 @@
-// The headers of a list; one that the server can sort by is a button.
+// The headers of a list. A header that the server can sort by is a button.
 import type { RowData } from "@tanstack/react-table";
 import styles from "./DataTable.module.css";
 import type { Model } from "./useTableModel";

@@ -1,5 +1,5 @@
-// One row: a click anywhere shows it beside the list, or opens it where there is no such place,
-// unless text was selected or something else in it was meant.
+// One row. A click shows it next to the list, or opens it if there is no room, unless the click
+// selected text or meant a link or button.
 
 import { Link, type LinkProps, useRouter } from "@tanstack/react-router";
 import type { Row as ModelRow, RowData } from "@tanstack/react-table";
@@ -19,7 +19,7 @@ interface Props<Row extends RowData> {
   isNarrow: boolean;
   link: LinkProps;
   onChoose: (row: Row) => void;
-  /** Show it beside the list. */
+  /** Shows it next to the list. */
   onPeek?: ((row: Row) => void) | undefined;
 }
 
@@ -79,7 +79,7 @@ export function TableRow<Row extends RowData>(props: Props<Row>) {
   );
 }
 
-/** Not a link or button in it, and not the end of selecting text. */
+/** Not a link or button in it, and not the end of a text selection. */
 function isMeantForTheRow(event: MouseEvent): boolean {
   if (event.defaultPrevented || event.button !== 0) return false;
   const target = event.target as Element;

@@ -1,11 +1,11 @@
-// What stands in the cells of several lists.
+// Cells that several lists use.
 import { count } from "../../format/numbers";
 import { ago, exactMoment, moment } from "../../format/times";
 import { visible } from "../../text/visible";
 import { Badge } from "../Badge";
 import styles from "./cells.module.css";
 
-/** How many failed, with a sign; nothing where none did. */
+/** The number of failures, with a symbol; empty if there are none. */
 export function Errors({ errors }: { errors: number }) {
   if (errors === 0) return null;
   return (
@@ -21,7 +21,7 @@ export function Names({ names }: { names: readonly string[] }) {
   return <span title={all}>{all}</span>;
 }
 
-/** The first one, and how many more there are: a cell has room for no more. */
+/** The first value, and the number of others: a cell has no room for more. */
 export function Labels({ labels }: { labels: readonly string[] }) {
   const [first, ...others] = labels;
   if (first === undefined) return null;

@@ -1,30 +1,30 @@
-// What a column of a list is, and which columns are shown: their ids stand in the address.
+// The columns of a list, and which are shown: their ids are in the address.
 import type { ReactNode } from "react";
 import type { Sort } from "./listSearch";
 
 export interface Column<Row> {
-  /** Stable: it stands in addresses and saved views. */
+  /** Stable: addresses and saved views contain it. */
   id: string;
   name: string;
   cell: (row: Row) => ReactNode;
-  /** The least width in rem; with `grows`, its share of what is left. */
+  /** The minimum width in rem; with `grows`, its share of the remaining width. */
   width: number;
   grows?: number;
-  /** Numbers stand at the end. */
+  /** Numbers are aligned right. */
   align?: "end";
-  /** By what the server sorts for it. */
+  /** The sort key of the server. */
   sort?: Sort;
-  /** Not shown unless it is chosen. */
+  /** Hidden by default. */
   hidden?: boolean;
-  /** What the row is called: its link, always shown. One column has it. */
+  /** The name of the row: its link, always shown. One column has it. */
   isLink?: boolean;
-  /** Shown where it is narrow, in the second line of the row (the link is in the first). */
+  /** Shown on a narrow page, in the second line of the row (the link is in the first). */
   narrow?: boolean | ((row: Row) => boolean);
-  /** Said there behind the value, which has no header over it: "tokens". */
+  /** Text after the value there, which has no header: "tokens". */
   unit?: string | ((row: Row) => string);
 }
 
-/** The columns that are shown: those that `chosen` names, with commas, or those by default. */
+/** The shown columns: those in `chosen`, separated by commas, or the defaults. */
 export function shownColumns<Row>(
   columns: readonly Column<Row>[],
   chosen: string | undefined,
@@ -34,7 +34,7 @@ export function shownColumns<Row>(
   return columns.filter((column) => column.isLink || ids.has(column.id));
 }
 
-/** What stands in the address for these ids; undefined for the default. */
+/** The parameter for these ids; undefined for the default. */
 export function columnsText<Row>(
   columns: readonly Column<Row>[],
   ids: ReadonlySet<string>,
@@ -45,7 +45,7 @@ export function columnsText<Row>(
   return chosen.map((column) => column.id).join(",");
 }
 
-/** The widths as tracks of a CSS grid, and the least width of all in rem. */
+/** The widths as tracks of a CSS grid, and the total minimum width in rem. */
 export function tracksOf<Row>(columns: readonly Column<Row>[]): { tracks: string; least: number } {
   const tracks = columns.map(({ width, grows }) =>
     grows ? `minmax(${width}rem, ${grows}fr)` : `${width}rem`,

@@ -12,7 +12,7 @@ export interface ListSearch {
   sort?: Sort;
   /** "true": smallest first. */
   ascending?: "true";
-  /** Names of the columns that are shown, with commas. */
+  /** Names of the shown columns, separated by commas. */
   columns?: string;
   /** The id of the row that is shown next to the list. */
   peek?: string;

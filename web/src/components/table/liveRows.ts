@@ -1,4 +1,4 @@
-// How the newest page of a list, read again, is put into the pages that are shown.
+// How the newest page of a list, read again, is merged into the shown pages.
 import type { InfiniteData } from "@tanstack/react-query";
 
 export interface RowPage<Row> {
@@ -12,14 +12,14 @@ type IdOf<Row> = (row: Row) => string;
 export interface Waiting {
   /** Rows that are not shown yet. */
   added: number;
-  /** Rows that are shown, and belong further up. */
+  /** Shown rows that have moved up. */
   moved: number;
 }
 
 export const NOTHING_WAITS: Waiting = { added: 0, moved: 0 };
-const MOST_ROWS = 1_000; // beyond, a list that grows at its top is begun anew
+const MOST_ROWS = 1_000; // a list that grows at its top beyond this is read from the start
 
-/** All rows once, each where it stands first. */
+/** All rows once, each at its first position. */
 export function rowsOf<Row>(pages: readonly RowPage<Row>[], idOf: IdOf<Row>): Row[] {
   const rows = new Map<string, Row>();
   for (const page of pages) {
@@ -28,7 +28,7 @@ export function rowsOf<Row>(pages: readonly RowPage<Row>[], idOf: IdOf<Row>): Ro
   return [...rows.values()];
 }
 
-/** What would change its place if the newest page were put in. */
+/** The rows that would move if the newest page were merged. */
 export function waitingIn<Row>(
   rows: readonly Row[],
   newest: RowPage<Row>,
@@ -47,7 +47,7 @@ export function waitingIn<Row>(
   return { added, moved };
 }
 
-/** The same rows in the same places, with what the newest page tells of them. */
+/** The same rows in the same positions, with the newest values. */
 export function refreshed<Row>(
   shown: RowPages<Row>,
   newest: RowPage<Row>,
@@ -61,7 +61,7 @@ export function refreshed<Row>(
   return { ...shown, pages };
 }
 
-/** The newest page on top of what was shown; alone where that would leave a hole, or be too much. */
+/** The newest page on top of the shown rows; alone if that would leave a gap, or be too long. */
 export function putIn<Row>(
   shown: RowPages<Row>,
   newest: RowPage<Row>,

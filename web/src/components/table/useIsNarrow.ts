@@ -1,4 +1,5 @@
-// Whether an element is too narrow for columns: by its own width, since the analyst may be beside.
+// Whether an element is too narrow for columns, by its own width, since the analyst may be next to
+// it.
 import { type RefObject, useLayoutEffect, useState } from "react";
 
 const NARROW_PX = 640;

@@ -1,8 +1,8 @@
-// When rows that have arrived are put in: at once where nobody is looking at a row, else when asked.
+// When new rows are shown: at once if nobody looks at a row, otherwise on request.
 import { type RefObject, useLayoutEffect, useState } from "react";
 import type { RowList } from "./useRowList";
 
-/** Whether rows wait for a person to ask for them, and what to call when that may have changed. */
+/** Whether rows wait for a request, and a function to call when that may have changed. */
 export function usePutIn<Row>(grid: RefObject<HTMLElement | null>, list: RowList<Row>) {
   const [isHeld, hold] = useState(false);
   const waits = list.waiting.added + list.waiting.moved > 0;
@@ -12,7 +12,7 @@ export function usePutIn<Row>(grid: RefObject<HTMLElement | null>, list: RowList
     hold(held);
     if (!held) list.putIn();
   };
-  // After every rendering: it is the arrival of rows that renders.
+  // After every render: the arrival of rows causes one.
   useLayoutEffect(settle);
   const putIn = () => {
     list.putIn();

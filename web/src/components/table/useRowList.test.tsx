@@ -1,4 +1,4 @@
-// A list that is read anew and followed at once: the newer reading is what stays.
+// A list that is refreshed and followed at the same time keeps the newer answer.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { act, renderHook } from "@testing-library/react";
 import type { ReactNode } from "react";
@@ -25,7 +25,7 @@ test("a reading that was on its way does not undo what a later one found", async
   const answerAll = async () => {
     for (let time = 0; time < 20; time += 1) {
       await act(async () => {
-        const last = asked.pop(); // those that are asked last are answered first
+        const last = asked.pop(); // the newest requests are answered first
         last?.answer(last.rows);
         await pause(5);
       });

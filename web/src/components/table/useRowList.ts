@@ -1,4 +1,4 @@
-// A list of the server, page by page, kept new without moving what a person looks at.
+// A list of the server, page by page, updated without moving what a person looks at.
 import { type QueryClient, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useRef, useState } from "react";
 import { pause } from "../../live/pause";
@@ -16,36 +16,36 @@ import {
 
 export interface RowList<Row> {
   rows: readonly Row[];
-  /** How many there are in all; null where counting would take long. */
+  /** The total number; null if counting would take long. */
   total: number | null;
   state: "loading" | "failed" | "shown";
-  /** Why the last reading failed; what was read before may still be shown. */
+  /** The error of the last request. Earlier rows may still be shown. */
   error: unknown;
-  /** The rows are those of an earlier question, since this one is not answered yet. */
+  /** The rows belong to the previous query, since this one has no answer yet. */
   isOld: boolean;
   hasMore: boolean;
   isLoadingMore: boolean;
   loadMore: () => void;
   retry: () => void;
-  /** What has arrived and is not put in. */
+  /** New rows that are not shown yet. */
   waiting: Waiting;
   putIn: () => void;
 }
 
-/** So soon after a reading the next may follow: what is recorded is to be seen within half a second. */
+/** The minimum time between two requests: new spans appear within half a second. */
 const APART_MS = 100;
-const REST = 2; // a list that takes long is read again after so many times what reading it took
+const REST = 2; // a slow list is requested again after a multiple of its own duration
 
 interface Asked<Row> {
   /** Everything that the answer depends on. */
   key: readonly unknown[];
   read: (cursor: string | null, signal: AbortSignal) => Promise<RowPage<Row>>;
   idOf: (row: Row) => string;
-  /** Types of events after which the list may be another; none: it is not followed. */
+  /** Types of events after which the list may change; empty: it is not followed. */
   events: readonly string[];
 }
 
-/** Read a list. `idOf` has to be a stable function. */
+/** Reads a list. `idOf` must be a stable function. */
 export function useRowList<Row>({ key, read, idOf, events }: Asked<Row>): RowList<Row> {
   const queries = useQueryClient();
   const [newest, setNewest] = useState<{ key: string; page: RowPage<Row> } | null>(null);
@@ -53,7 +53,7 @@ export function useRowList<Row>({ key, read, idOf, events }: Asked<Row>): RowLis
     queryKey: key,
     queryFn: async ({ pageParam, signal }) => {
       const page = await read(pageParam, signal);
-      // What waited is in it, unless it is there no more.
+      // Waiting rows are in it, unless they no longer exist.
       if (pageParam === null) setNewest(null);
       return page;
     },
@@ -73,7 +73,7 @@ export function useRowList<Row>({ key, read, idOf, events }: Asked<Row>): RowLis
       const rest = REST * (performance.now() - began);
       queries.setQueryData<RowPages<Row>>(key, (now) => now && refreshed(now, page, idOf));
       setNewest({ key: keyText, page });
-      await pause(rest - APART_MS); // which is waited for besides
+      await pause(rest - APART_MS); // which is awaited in addition
     },
     events.length > 0 && !isOld,
     undefined,
@@ -105,13 +105,13 @@ export function useRowList<Row>({ key, read, idOf, events }: Asked<Row>): RowLis
   };
 }
 
-/** A reading that is on its way is older: were it answered after the next one, it would undo it. */
+/** A request under way is older: if its answer came last, it would undo the newer one. */
 async function settled(queries: QueryClient, key: readonly unknown[]): Promise<void> {
   const query = queries.getQueryCache().find({ queryKey: key, exact: true });
   if (query?.state.fetchStatus === "fetching") await query.promise?.catch(() => {});
 }
 
-/** What was read last, while the next question is being answered. */
+/** The last answer, while the next query has none. */
 function useLastGood<Row>(pages: RowPage<Row>[] | undefined, error: unknown) {
   const last = useRef<RowPage<Row>[]>(undefined);
   if (pages) last.current = pages;

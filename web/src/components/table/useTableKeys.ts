@@ -1,15 +1,15 @@
-// The keys of a list: which row is the active one, and what is done with it.
+// The keys of a list: the active row, and the actions on it.
 import type { RefObject } from "react";
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
 
 interface Keys {
   grid: RefObject<HTMLElement | null>;
-  /** What its rows are. */
+  /** The kind of the rows. */
   what: string;
   count: number;
-  /** Of the active row; -1 for none. */
+  /** The index of the active row; -1 for none. */
   place: number;
-  /** How many rows are in view. */
+  /** The number of rows in view. */
   inView: () => number;
   go: (place: number) => void;
   open: () => void;
@@ -28,16 +28,16 @@ export function useTableKeys(keys: Keys): void {
   };
   const here = { where, within: grid };
   useShortcut({ keys: "j", does: "Next row", where }, () => walk(place + 1));
-  useShortcut({ keys: "k", does: "Row before", where }, () => walk(place - 1));
+  useShortcut({ keys: "k", does: "Previous row", where }, () => walk(place - 1));
   useShortcut({ keys: "ArrowDown", does: "Next row", ...here }, () => to(place + 1));
-  useShortcut({ keys: "ArrowUp", does: "Row before", ...here }, () => to(place - 1));
-  useShortcut({ keys: "PageDown", does: "A page down", ...here }, () => to(place + inView()));
-  useShortcut({ keys: "PageUp", does: "A page up", ...here }, () => to(place - inView()));
+  useShortcut({ keys: "ArrowUp", does: "Previous row", ...here }, () => to(place - 1));
+  useShortcut({ keys: "PageDown", does: "One page down", ...here }, () => to(place + inView()));
+  useShortcut({ keys: "PageUp", does: "One page up", ...here }, () => to(place - inView()));
   useShortcut({ keys: "Home", does: "First row", ...here }, () => to(0));
-  useShortcut({ keys: "End", does: "Last row that is loaded", ...here }, () => to(count - 1));
+  useShortcut({ keys: "End", does: "Last loaded row", ...here }, () => to(count - 1));
   useShortcut({ keys: "Enter", does: "Open the row", ...here }, open);
   useShortcut(
-    { keys: "Space", does: "Show the row beside the list, or no more", ...here },
+    { keys: "Space", does: "Show or hide the row next to the list", ...here },
     () => peek?.(),
     peek !== undefined,
   );

@@ -1,4 +1,4 @@
-// The columns, order and rows of a list as TanStack Table has them; the server does the sorting.
+// The columns, order and rows of a list for TanStack Table. The server sorts.
 import {
   type ColumnDef,
   columnVisibilityFeature,
@@ -14,7 +14,7 @@ import type { Column } from "./columns";
 import type { Sort } from "./listSearch";
 
 interface Look extends Pick<Column<never>, "align" | "isLink" | "unit"> {
-  /** Whether it is shown of a row where it is narrow. */
+  /** Whether a narrow page shows it. */
   isInNarrow: (row: never) => boolean;
 }
 
@@ -72,7 +72,7 @@ function definitionOf<Row extends RowData>(column: Column<Row>): ColumnDef<Featu
     id: column.id,
     header: column.name,
     cell: ({ row }) => column.cell(row.original),
-    // TanStack Table sorts only columns that have a value; the server's order is what is shown.
+    // TanStack Table sorts only columns with a value. The server's order is shown.
     accessorFn: () => null,
     enableSorting: column.sort !== undefined,
     enableHiding: !isLink,

@@ -1,11 +1,11 @@
-// What the address says of a list: its order, its columns, the row beside it.
+// The state of a list in the address: its order, its columns, the row next to it.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { type Column, columnsText, shownColumns } from "./columns";
 import type { ListSearch } from "./listSearch";
 import type { Order } from "./useTableModel";
 
-/** Read and change it. `columns` is a constant. */
+/** Reads and changes it. `columns` is a constant. */
 export function useTableSearch<Row>(columns: readonly Column<Row>[]) {
   const search: ListSearch = useSearch({ strict: false });
   const change = useSearchChange();
@@ -28,7 +28,7 @@ export function useTableSearch<Row>(columns: readonly Column<Row>[]) {
 
 type Changed = { [name in keyof ListSearch]?: ListSearch[name] | undefined };
 
-/** Change some of what stands in the address of a list; undefined takes it out. */
+/** Changes parameters of a list in the address; undefined removes one. */
 export function useSearchChange(): (changed: Changed) => void {
   const navigate = useNavigate();
   return (changed) => {

@@ -1,4 +1,4 @@
-// What a tool would do, and the answers that a person may give; then how it was answered.
+// What a tool would do, and the possible answers; later the given answer.
 import { useState } from "react";
 import { Button } from "../../components/Button";
 import { Code } from "../../components/Code";
@@ -14,22 +14,22 @@ import { useAnswer, wasAnsweredHere } from "./useApprovals";
 
 interface Props {
   question: Question;
-  /** How it was answered; null while it waits. */
+  /** The given answer; null while it waits. */
   scope: string | null;
   words: string | null;
 }
 
 export function ApprovalView({ question, scope, words }: Props) {
   if (scope !== null) return <Answered id={question.approval_id} scope={scope} words={words} />;
-  // The server's reading of the arguments: the model's own text may be read in two ways.
+  // The server's reading of the arguments: the model's own text may be ambiguous.
   const value = question.preview && !question.proposal_id ? parsed(question.preview) : null;
   const told = isRecord(value) ? value : null;
   return (
     <section className={styles.card} aria-label={`Permission for ${question.name}`}>
       <h3 className={styles.title}>
-        <span aria-hidden="true">? </span>May it do this?
+        <span aria-hidden="true">? </span>Allow this call?
       </h3>
-      {/* The summary may be cut: where all arguments are known, they are shown instead. */}
+      {/* The summary may be shortened: if all arguments are known, they are shown instead. */}
       <p className={styles.summary}>{visible(told ? question.name : question.summary)}</p>
       <p className={styles.reason}>{visible(question.reason)}</p>
       <Exactly question={question} told={told} />
@@ -43,7 +43,7 @@ const ANSWERS: Record<string, string> = {
   session: "Allowed for this session",
   always: "Allowed always",
   denied: "Denied",
-  withdrawn: "Nobody answered before it ended",
+  withdrawn: "It ended before anyone answered",
 };
 
 function Answered({ id, scope, words }: { id: string; scope: string; words: string | null }) {
@@ -57,11 +57,11 @@ function Answered({ id, scope, words }: { id: string; scope: string; words: stri
   );
 }
 
-/** What would change, or the arguments: a person is to know what is allowed. */
+/** The proposed change, or the arguments: a person must know what they allow. */
 function Exactly({ question, told }: { question: Question; told: Record<string, unknown> | null }) {
   if (told) return <JsonView value={told} openDepth={4} />;
   if (question.preview) {
-    return <Code text={question.preview} language="diff" label="What would change" />;
+    return <Code text={question.preview} language="diff" label="Proposed change" />;
   }
   if (question.subjects.length === 0) return null;
   return <LongText text={question.subjects.join("\n")} mono first={2_000} />;
@@ -83,7 +83,7 @@ function Answers({ id }: { id: string }) {
           }}
         >
           <TextField
-            label="Why not? The model is told."
+            label="Why not? The model receives the reason."
             value={words}
             onChange={setWords}
             autoFocus
@@ -118,7 +118,7 @@ function Answers({ id }: { id: string }) {
           </Button>
         </div>
       )}
-      {answer.error && <ErrorNotice what="The answer was not taken" error={answer.error} />}
+      {answer.error && <ErrorNotice what="The answer was not accepted" error={answer.error} />}
     </>
   );
 }

@@ -1,4 +1,4 @@
-// Says on every screen that something waits to be allowed, and lets a person answer.
+// Reports on every screen that a call waits for permission, and lets a person answer.
 import { lazy, Suspense, useState } from "react";
 import { Dialog } from "../../components/Dialog";
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
@@ -14,7 +14,7 @@ export function WaitingNotice() {
   const [isOpen, open] = useState(false);
   const count = waiting.length;
   useShortcut(
-    { keys: "w", does: "Answer what waits to be allowed", where: "Everywhere" },
+    { keys: "w", does: "Answer the calls that wait for permission", where: "Everywhere" },
     () => open(true),
     count > 0,
   );

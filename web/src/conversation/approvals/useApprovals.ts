@@ -1,4 +1,4 @@
-// What waits for a person to allow it, wherever it was asked, and the way to answer.
+// The calls that wait for permission, wherever they were made, and the request that answers one.
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { client, ok } from "../../api/client";
 import { useNotices } from "../../components/Notices";
@@ -8,7 +8,7 @@ import type { Question } from "../turn/events";
 const KEY = ["approvals"] as const;
 export type Scope = "once" | "session" | "always" | "denied";
 
-/** The questions that wait, oldest first. */
+/** The waiting questions, oldest first. */
 export function useWaiting(): readonly Question[] {
   const queries = useQueryClient();
   const waiting = useQuery({
@@ -17,7 +17,7 @@ export function useWaiting(): readonly Question[] {
       const pending = await ok(client.GET("/api/v1/approvals", { signal }));
       return pending.data;
     },
-    staleTime: Number.POSITIVE_INFINITY, // the events say what is asked and answered
+    staleTime: Number.POSITIVE_INFINITY, // events report new questions and answers
   });
   useLiveEvents(["open", "ApprovalRequested", "ApprovalResolved"], () => {
     void queries.invalidateQueries({ queryKey: KEY });
@@ -25,7 +25,7 @@ export function useWaiting(): readonly Question[] {
   return waiting.data ?? [];
 }
 
-/** The ids of what was answered on this page: whatever else was, was answered elsewhere. */
+/** The ids that this page answered. Any other answer came from elsewhere. */
 const answeredHere = new Set<string>();
 
 export function wasAnsweredHere(approvalId: string): boolean {
@@ -45,7 +45,7 @@ export function useAnswer(approvalId: string) {
       );
       if (taken) return;
       answeredHere.delete(approvalId);
-      tell({ kind: "info", text: "It was answered elsewhere already, or waits no more." });
+      tell({ kind: "info", text: "The call was answered elsewhere, or it no longer waits." });
     },
     onError: () => answeredHere.delete(approvalId),
   });

@@ -1,4 +1,4 @@
-// A tool call as a line, which opens to its arguments, its result and where it is recorded.
+// A tool call as one line, which unfolds to its arguments, its result and its span.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { memo, type ReactNode, useEffect, useId, useState } from "react";
@@ -16,10 +16,10 @@ import { actedOn, argumentsInShort, callTitle, isAgentCall } from "./wording";
 
 interface Props {
   call: Call;
-  /** The request that made it, and the trace in which that is recorded; null: it is not known. */
+  /** The request that made the call, and its trace; null if unknown. */
   requestId: string | null;
   traceId: string | null;
-  /** What the agents did that it called. */
+  /** What the called agents did. */
   children?: ReactNode;
 }
 
@@ -95,12 +95,12 @@ function Took({ call }: { call: Call }) {
   return <span className={styles.took}>{seconds === null ? took : wholeSeconds(seconds)}</span>;
 }
 
-/** 0 → "", 75 → "75 s": what still runs needs no fractions. */
+/** 0 → "", 75 → "75 s": a running call needs no fractions. */
 export function wholeSeconds(seconds: number): string {
   return seconds === 0 ? "" : seconds < 100 ? `${seconds} s` : duration(seconds * 1e6);
 }
 
-/** Whole seconds since then; null without it. */
+/** Whole seconds since then; null without a start. */
 export function useElapsed(since: number | null): number | null {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
@@ -112,7 +112,7 @@ export function useElapsed(since: number | null): number | null {
   return since === null ? null : Math.max(0, Math.floor((now - since) / 1_000));
 }
 
-/** What came of it, and on which page. */
+/** The result of the call, and the page that it acted on. */
 function Outcome({ call }: { call: Call }) {
   const page = actedOn(call);
   const text =
@@ -121,7 +121,7 @@ function Outcome({ call }: { call: Call }) {
       : call.state === "failed"
         ? (call.failure?.message ?? "It failed.")
         : isAgentCall(call)
-          ? null // that it is done says the sign, what it found the answer
+          ? null // the symbol shows that it is done, and the answer shows the result
           : call.summary;
   if (!text && !page) return null;
   return (

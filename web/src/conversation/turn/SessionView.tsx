@@ -1,4 +1,4 @@
-// What one agent did, in order: what it said, thought and called, and the agents below its calls.
+// What one agent did, in order: its text, reasoning and calls, and the agents below its calls.
 import { memo, useId, useState } from "react";
 import { LongText } from "../../components/LongText";
 import { visible } from "../../text/visible";
@@ -11,9 +11,9 @@ import { begunBy, type Call, type Item, type Note, type Session, type Turn } fro
 interface Props {
   turn: Turn;
   session: Session;
-  /** The trace in which it is recorded; null where that is not known. */
+  /** The recorded trace; null if unknown. */
   traceId: string | null;
-  /** What is shown below as the answer, and so is left out here. */
+  /** The text that is shown below as the answer, and therefore left out here. */
   answer: string | null;
 }
 
@@ -36,7 +36,7 @@ export function SessionView({ turn, session, traceId, answer }: Props) {
   );
 }
 
-/** `final` is the answer itself; so is a text that ends a session without it. */
+/** `final` is the answer itself, and so is a text that ends a session without `final`. */
 function isAnswer(item: Item, answer: string | null): boolean {
   if (item.kind === "call") return item.name === "final" && item.state !== "failed";
   return item.kind === "text" && answer !== null && item.text.trim() === answer.trim();
@@ -90,7 +90,7 @@ function CallWithAgents({
   );
 }
 
-/** Open while it runs; folded when it is over, since then its answer is what counts. */
+/** Open while the agent runs, folded afterwards, since then its answer matters. */
 function AgentSession({ turn, session, traceId }: Omit<Props, "answer">) {
   const [chosen, choose] = useState<boolean | null>(null);
   const steps = useId();

@@ -41,7 +41,7 @@ describe("the blocks of Markdown that grows", () => {
     for (let end = 0; end <= TEXT.length; end += 1) {
       const sofar = blocksOf(TEXT.slice(0, end));
       const settled = sofar.slice(0, -1);
-      // A fence or a list that has only begun may still be taken apart at its last line.
+      // An incomplete fence or list may still be divided at its last line.
       expect(whole.join("").startsWith(settled.join(""))).toBe(true);
       expect(sofar.join("")).toBe(TEXT.slice(0, end));
     }

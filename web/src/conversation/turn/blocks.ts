@@ -1,6 +1,6 @@
-// Cuts Markdown that grows into blocks, so that only the last one is read anew with each piece.
+// Divides growing Markdown into blocks, so that only the last one is parsed again with each delta.
 
-/** The blocks of a text, which together are the text: cut at blank lines that end a block. */
+/** The blocks of a text, divided at blank lines that end a block. Joined, they are the text. */
 export function blocksOf(text: string): string[] {
   const blocks: string[] = [];
   let block = "";
@@ -8,7 +8,7 @@ export function blocksOf(text: string): string[] {
   let afterBlank = false;
   for (const line of text.split(/(?<=\n)/u)) {
     const mark = /^ {0,3}(`{3,}|~{3,})/u.exec(line)?.[1];
-    // What is set in belongs to the block before it, as do the further points of a list.
+    // Indented text belongs to the block before it, and so do the further items of a list.
     const goesOn = /^(?:\s|[-*+]\s|\d+[.)]\s)/u.test(line);
     if (afterBlank && fence === null && !goesOn && block) {
       blocks.push(block);

@@ -1,4 +1,4 @@
-// The events that a turn is shown from.
+// The events from which a turn is shown.
 import type { components } from "../../api/schema";
 import type { LiveEvent } from "../../live/events";
 
@@ -33,12 +33,12 @@ export type TurnEvent = EventOf<(typeof TYPES)[number]>;
 export type CallKey = EventOf<"ToolCallRequested">["key"];
 export type Usage = EventOf<"SessionFinished">["usage"];
 export type Failure = EventOf<"ToolCallFailed">["error"];
-/** What a person is asked to allow. */
+/** The question of a permission. */
 export type Question = Omit<EventOf<"ApprovalRequested">, "type" | "seq" | "at">;
 
 const KNOWN: ReadonlySet<string> = new Set(TYPES);
 
-/** The event as one of those, if it is one: what the server says is taken at its word. */
+/** The event as one of these types, if it is one. The fields are not validated. */
 export function turnEvent(event: LiveEvent | Record<string, unknown>): TurnEvent | null {
   return KNOWN.has(String(event.type)) ? (event as unknown as TurnEvent) : null;
 }

@@ -1,22 +1,24 @@
-// Keeps one turn up to date: what happened before is read once, what happens then is heard. Events
-// are put in once a frame, however many come.
+// Keeps one turn up to date: earlier events are read once, later ones are received live. The feed
+// applies events once per frame.
 import { GAP, type LiveEvent } from "../../live/events";
 import { type TurnEvent, turnEvent } from "./events";
 import { appliedAll, emptyTurn, rootOf, type Turn } from "./turn";
 
-/** What happened in the turn so far, in order; it holds the beginning, or is empty. */
+/** The events of the turn so far, in order. They include the first one, or are empty. */
 export type Replay = (signal: AbortSignal) => Promise<readonly LiveEvent[]>;
 
 export interface Fed {
   turn: Turn;
-  /** `loading` until what happened before is read; `lost` where its beginning is kept no more. */
+  /**
+   * `loading` until the earlier events are read; `lost` if the first ones are no longer available.
+   */
   state: "loading" | "following" | "lost";
   error: unknown;
 }
 
 export class TurnFeed {
   shown: Fed;
-  /** Those that came while what happened before is being read. */
+  /** Events that arrived while the earlier ones are read. */
   private early: TurnEvent[] | null = null;
   private coming: TurnEvent[] = [];
   private reading: AbortController | null = null;
@@ -36,7 +38,7 @@ export class TurnFeed {
     return () => this.watchers.delete(watcher);
   };
 
-  /** Read what happened so far. Whoever calls it hears events already, so that none is missed. */
+  /** Reads the earlier events. The caller already receives live events, so that none is missed. */
   start = async (): Promise<void> => {
     this.stop();
     const reading = new AbortController();
@@ -45,7 +47,7 @@ export class TurnFeed {
     try {
       const before = known(await this.replay(reading.signal));
       if (reading.signal.aborted) return;
-      // From the beginning: where events were missed, what was made of the others is not whole.
+      // From the start: after missed events the current state is incomplete.
       const turn = appliedAll(emptyTurn(this.requestId), [...before, ...this.early]);
       this.become({ turn, state: before.length === 0 || rootOf(turn) ? "following" : "lost" });
     } catch (error) {
@@ -95,7 +97,7 @@ function known(events: readonly LiveEvent[]): TurnEvent[] {
   return events.map(turnEvent).filter((each) => each !== null);
 }
 
-/** A page that is not shown draws no frames, but is to be up to date when it is. */
+/** A hidden page draws no frames, but must be up to date when it is shown. */
 function onNextFrame(run: () => void): () => void {
   if (document.hidden) {
     const timer = setTimeout(run, 500);

@@ -1,4 +1,4 @@
-// What a person is told of a turn, whatever is known of it.
+// What a person sees of a turn, whatever is known about it.
 import { describe, expect, it } from "vitest";
 import type { TurnAnswer } from "../../api/schema";
 import type { LiveEvent } from "../../live/events";

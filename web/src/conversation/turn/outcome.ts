@@ -1,4 +1,4 @@
-// How far a turn is and what came of it, put together from its events and what the server says.
+// The state and result of a turn, from its events and the server's answer.
 import type { TurnAnswer } from "../../api/schema";
 import { rootOf, type Session, type Turn } from "./turn";
 import { spentIn, stoppedBecause } from "./wording";
@@ -18,9 +18,9 @@ export interface Outcome {
 
 interface Told {
   turn: Turn;
-  /** What the server says of it; null where it says nothing. */
+  /** The server's answer; null if there is none. */
   answer: TurnAnswer | null;
-  /** The server knows it no more. */
+  /** The server no longer has the turn. */
   isForgotten: boolean;
 }
 
@@ -31,7 +31,7 @@ export function outcomeOf({ turn, answer, isForgotten }: Told): Outcome {
   const spent = spentIn(turn);
   return {
     state,
-    // Before the server has held it against the record once more, it is not shown.
+    // The answer is shown only after the server has checked it against the traces.
     answer: state === "running" ? null : (final?.text ?? root?.answer ?? null),
     trouble: troubleOf(state, root, answer, final?.stop_reason ?? root?.stopReason ?? null),
     input: final?.usage.input ?? spent.input,
@@ -76,9 +76,9 @@ function troubleOf(
     case "interrupted":
       return {
         kind: "bad",
-        title: "The server ended in the middle of this answer.",
+        title: "The server stopped in the middle of this answer.",
         why: null,
-        hint: "What was said until then is kept. Ask again for the rest.",
+        hint: "The text until then is saved. Ask again for the rest.",
       };
     case "failed":
       return {

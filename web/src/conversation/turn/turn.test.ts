@@ -1,4 +1,4 @@
-// How events become the turn that is shown: in whatever way they reach the page, the end is one.
+// How events become the shown turn: however they arrive, the result is the same.
 import { describe, expect, it } from "vitest";
 import type { LiveEvent } from "../../live/events";
 import { type TurnEvent, turnEvent } from "./events";
@@ -47,12 +47,12 @@ describe("a turn", () => {
   it("says why it was asked again, and shows the reply of the attempt that counts alone", () => {
     const root = rootOf(turnOf(retried));
     const notes = root?.items.filter((item) => item.kind === "note") ?? [];
-    expect(notes.some((note) => note.text.startsWith("Asking again in"))).toBe(true);
+    expect(notes.some((note) => note.text.startsWith("Retrying in"))).toBe(true);
     const texts = root?.items.flatMap((item) => (item.kind === "text" ? [item.text] : []));
     expect(texts).toEqual([root?.answer]);
   });
 
-  it("that failed keeps what was said until then, and why", () => {
+  it("that failed keeps the messages until then, and why", () => {
     const root = rootOf(turnOf(failed));
     expect(root?.items).toContainEqual({ kind: "text", turn: 0, text: "There are some" });
     expect(root?.error?.message).toBeTruthy();
@@ -125,7 +125,7 @@ describe("the feed of a turn", () => {
   });
 });
 
-/** The page hears from event `seen - lag` on, and is told those before `seen` at once. */
+/** The page receives live events from `seen - lag` on, and reads those before `seen` at once. */
 async function fedWith(events: Recorded, seen: number, lag: number): Promise<Turn> {
   const feed = feedOf(events, () => events.slice(0, seen));
   const started = feed.start();

@@ -1,9 +1,9 @@
-// What a turn looks like, made of its events one after the other. Everything here is immutable, so
-// that only what has changed is drawn again.
+// The state of a turn, built from its events one after the other. Everything here is immutable, so
+// that only changes are rendered again.
 import type { CallKey, EventOf, Failure, Question, TurnEvent, Usage } from "./events";
 
 export interface Approval extends Question {
-  /** How it was answered; null while it waits. */
+  /** The given answer; null while it waits. */
   scope: string | null;
   words: string | null;
 }
@@ -19,13 +19,13 @@ export interface Call {
   state: "running" | "done" | "failed";
   summary: string | null;
   content: string | null;
-  /** `kind` is null where it is not known. */
+  /** `kind` is null if it is unknown. */
   failure: { kind: Failure["kind"] | null; message: string; hint: string | null } | null;
   /** Seconds. */
   duration: number | null;
   progress: string | null;
   approvals: readonly Approval[];
-  /** The pages that it asked to do something. */
+  /** The pages that it asked to act. */
   pages: readonly string[];
 }
 
@@ -45,10 +45,10 @@ export interface Note {
 export type Item = Call | Said | Note;
 export type Ending = "done" | "failed" | "cancelled";
 
-/** What one agent does: the one that was asked, or one that it called. */
+/** What one agent does: the one that a person asked, or one that it called. */
 export interface Session {
   requestId: string;
-  /** The request and the call that began it; null for the one that was asked. */
+  /** The request and the call that started it; null for the one that a person asked. */
   parentId: string | null;
   parentKey: CallKey | null;
   agent: string;
@@ -62,19 +62,19 @@ export interface Session {
   cost: number | null;
   duration: number | null;
   startedAt: number;
-  /** What is said while a provider is silent. */
+  /** The message while a provider is silent. */
   waiting: string | null;
-  /** The model request that makes a summary: what it says is not for the person. */
+  /** The model request that writes a summary: its text is not for the person. */
   summing: string | null;
 }
 
 export interface Turn {
   requestId: string;
-  /** The number of the newest event that is in it. */
+  /** The number of the newest applied event. */
   seq: number;
   /** It waits for the turn before it. */
   isQueued: boolean;
-  /** By request. */
+  /** By request id. */
   sessions: Readonly<Record<string, Session>>;
 }
 
@@ -82,7 +82,9 @@ export function emptyTurn(requestId: string): Turn {
   return { requestId, seq: 0, isQueued: false, sessions: {} };
 }
 
-/** The turn after an event; the same one where the event is none of its own, or came already. */
+/**
+ * The turn after an event; the same object if the event belongs to another turn, or was applied.
+ */
 export function applied(turn: Turn, event: TurnEvent): Turn {
   if (event.seq <= turn.seq) return turn;
   if (event.type === "SessionStarted") return begun(turn, event);
@@ -106,7 +108,7 @@ export function rootOf(turn: Turn): Session | null {
   return turn.sessions[turn.requestId] ?? null;
 }
 
-/** The sessions that a call began, in their order. */
+/** The sessions that a call started, in order. */
 export function begunBy(turn: Turn, requestId: string, key: CallKey): readonly Session[] {
   return Object.values(turn.sessions).filter(
     (each) => each.parentId === requestId && each.parentKey && same(each.parentKey, key),
@@ -157,9 +159,9 @@ function changed(session: Session, event: TurnEvent): Session {
     case "ModelWaiting":
       return { ...session, waiting: event.text };
     case "HistoryCompacted":
-      return noted(session, "info", "The older part of the conversation was summed up.");
+      return noted(session, "info", "The older part of the conversation was summarised.");
     case "RetryScheduled":
-      return noted(session, "warning", `Asking again in ${round(event.delay)} s: ${event.reason}`);
+      return noted(session, "warning", `Retrying in ${round(event.delay)} s: ${event.reason}`);
     case "FallbackApplied":
       return noted(session, "warning", `${event.reason} ${event.change}`);
     case "Notice":
@@ -178,7 +180,7 @@ function ended(
   return { ...session, state, usage, cost, duration, waiting: null, ...more };
 }
 
-/** A request for a reply that was asked for already takes its place: the first one failed. */
+/** A repeated request for the same reply replaces it: the first one failed. */
 function asked(session: Session, event: EventOf<"ModelRequestStarted">): Session {
   if (event.purpose === "summary") return { ...session, summing: event.operation_id };
   const isOfTurn = (item: Item) =>
@@ -187,7 +189,7 @@ function asked(session: Session, event: EventOf<"ModelRequestStarted">): Session
   return { ...session, waiting: null, items: session.items.filter((each) => !isOfTurn(each)) };
 }
 
-/** The whole reply, which also mends what was left out while it streamed. */
+/** The complete reply, which also restores deltas that were dropped. */
 function replied(session: Session, event: EventOf<"ModelRequestFinished">): Session {
   if (session.summing === event.operation_id) return { ...session, summing: null };
   const reply = replyOf(event.output_text);
@@ -219,7 +221,7 @@ function grown(session: Session, event: EventOf<"ModelDelta">): Session {
   return { ...session, waiting: null, items };
 }
 
-/** The items with what a reply says changed; put at the end where it said nothing yet. */
+/** The items with the text of a reply changed, or appended if it had no text yet. */
 function withText(
   items: readonly Item[],
   kind: Said["kind"],
@@ -306,7 +308,7 @@ function withCall(session: Session, key: CallKey, change: (call: Call) => Partia
   return { ...session, items };
 }
 
-/** What a page is asked does not say which call asks: it is the newest of that name. */
+/** A request to a page does not name its call: it belongs to the newest call of that name. */
 function withPage(session: Session, event: EventOf<"UiRequested">): Session {
   const asking = session.items.findLast(
     (item) => item.kind === "call" && item.name === event.request.type,

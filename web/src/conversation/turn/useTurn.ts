@@ -1,4 +1,4 @@
-// Follows a turn: what happens in it, and how far the server says it is.
+// Follows a turn: its events, and its state on the server.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useSyncExternalStore } from "react";
 import { client, isNotFound, ok } from "../../api/client";
@@ -8,12 +8,12 @@ import { type Fed, TurnFeed } from "./feed";
 import { rootOf } from "./turn";
 
 const LOOK_MS = 3_000;
-const END_SECONDS = 10; // after the last event little is left to do
+const END_SECONDS = 10; // seconds: little is left to do after the last event
 
 export interface FollowedTurn extends Fed {
-  /** What the server says of it; null while it was not asked yet. */
+  /** The server's answer; null before the first one. */
   answer: TurnAnswer | null;
-  /** The server knows it no more: it was started anew, or it is long ago. */
+  /** The server no longer has the turn: it restarted, or the turn is long ago. */
   isForgotten: boolean;
   readAgain: () => void;
 }
@@ -58,7 +58,8 @@ function useFeed(requestId: string): Fed & { readAgain: () => void } {
   const { state } = useConnection();
   const isOpen = state === "open";
   useLiveEvents(null, (event) => feed.hear(event));
-  // What is heard begins when the connection is open: only then what was before can be read whole.
+  // Live events begin when the connection is open. Only then can the earlier ones be read
+  // completely.
   useEffect(() => {
     if (isOpen && feed.shown.state === "loading") void feed.start();
   }, [feed, isOpen]);

@@ -1,10 +1,10 @@
-// How the steps of a turn are told in a line.
+// One-line descriptions of the steps of a turn.
 import { pageId } from "../../mirror/pageId";
 import type { Call, Session, Turn } from "./turn";
 
 const AGENT_CALL = /^call_(.+)$/u;
 
-/** What a call is called: another agent by its name, a tool by its own. */
+/** The title of a call: the name of the agent, or of the tool. */
 export function callTitle(call: Call): string {
   const agent = AGENT_CALL.exec(call.name)?.[1];
   return agent ? `${agent} agent` : call.name;
@@ -14,7 +14,7 @@ export function isAgentCall(call: Call): boolean {
   return AGENT_CALL.test(call.name);
 }
 
-/** The arguments in short: the task of an agent, else the JSON without its braces. */
+/** Short arguments: the task of an agent, otherwise the JSON without its braces. */
 export function argumentsInShort(call: Call): string {
   const value = parsed(call.arguments);
   if (isAgentCall(call) && isRecord(value) && typeof value.task === "string") {
@@ -26,7 +26,7 @@ export function argumentsInShort(call: Call): string {
     .join(", ");
 }
 
-/** The JSON of a text; the text itself where it is none. */
+/** The JSON of a text; the text itself if it is not JSON. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -39,13 +39,13 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** On which page a call acted; null where it asked none. */
+/** The page on which a call acted; null if it asked none. */
 export function actedOn(call: Call): "this page" | "another page" | null {
   if (call.pages.length === 0) return null;
   return call.pages.includes(pageId()) ? "this page" : "another page";
 }
 
-/** Tokens and cost of all agents of a turn; null where one of them is unknown. */
+/** Tokens and cost of all agents of a turn; null if one of them is unknown. */
 export function spentIn(turn: Turn) {
   const sessions = Object.values(turn.sessions);
   return {
@@ -73,12 +73,12 @@ const STOPPED: Record<string, string> = {
   token_limit: "It ended at the limit of tokens.",
   cost_limit: "It ended at the limit of cost.",
   time_limit: "It ended at the limit of time.",
-  repeated_calls: "It ended because the same call was made again and again.",
-  unknown_tools: "It ended because tools were called that do not exist.",
-  invalid_calls: "It ended because tools were called wrongly again and again.",
+  repeated_calls: "It ended because the model repeated the same call.",
+  unknown_tools: "It ended because the model called tools that do not exist.",
+  invalid_calls: "It ended because the model repeated invalid calls.",
 };
 
-/** Why a turn ended that did not end by itself; null for one that did. */
+/** Why a turn ended early; null if it completed. */
 export function stoppedBecause(reason: string | null): string | null {
   return reason === null ? null : (STOPPED[reason] ?? null);
 }

@@ -24,8 +24,8 @@ export function AddDialog({ isOpen, onClose }: Props) {
 }
 
 const EXPIRY = [
-  { id: "as set", name: "as the settings say" },
-  { id: "continue", name: "it goes on" },
+  { id: "as set", name: "as configured" },
+  { id: "continue", name: "it continues" },
   { id: "refuse", name: "it is refused" },
 ] as const;
 const MOST_SECONDS = 86_400;
@@ -55,36 +55,39 @@ function AddForm({ onDone }: { onDone: () => void }) {
         add.mutate(given, { onSuccess: onDone });
       }}
     >
-      <p>It holds the calls that fit all that you say here; with nothing said, all of them.</p>
+      <p>
+        The breakpoint holds the calls that match all of these fields. Without any, it holds every
+        call.
+      </p>
       <TextField
         label="Model"
         value={model}
         onChange={setModel}
-        hint="As the client names it, with * and ?"
+        hint="The name that the client sends; * and ? are wildcards"
         autoFocus
       />
       <TextField
         label="Labels"
         value={labels}
         onChange={setLabels}
-        hint="With commas; a call needs one of them. * and ? stand for anything."
+        hint="Separated by commas; a call needs one of them. * and ? are wildcards."
       />
-      <TextField label="Thread" value={thread} onChange={setThread} hint="Its whole id" />
+      <TextField label="Thread" value={thread} onChange={setThread} hint="The complete id" />
       <NumberField
-        label="Seconds that a call is held"
+        label="Seconds to hold a call"
         value={timeout}
         onChange={setTimeout}
         least={0.1}
         most={MOST_SECONDS}
-        hint="Empty: as the settings say"
+        hint="Empty: as configured"
       />
-      <Select label="When they are over" value={expiry} options={EXPIRY} onChange={setExpiry} />
+      <Select label="When the time is over" value={expiry} options={EXPIRY} onChange={setExpiry} />
       <p>
         <Button kind="primary" type="submit" isDisabled={add.isPending}>
           Hold these calls
         </Button>
       </p>
-      {add.error && <ErrorNotice what="The breakpoint was not made" error={add.error} />}
+      {add.error && <ErrorNotice what="The breakpoint could not be created" error={add.error} />}
     </form>
   );
 }

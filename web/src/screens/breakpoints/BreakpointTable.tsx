@@ -1,4 +1,4 @@
-// The breakpoints: which calls each holds, for how long, and whether it does now.
+// The breakpoints: which calls each holds, for how long, and whether it is active.
 import type { Breakpoint, BreakpointList } from "../../api/schema";
 import { Button } from "../../components/Button";
 import { Checkbox } from "../../components/Checkbox";
@@ -17,14 +17,14 @@ export function BreakpointTable({ list, onAdd }: Props) {
   const change = useChange();
   const remove = useRemove();
   const broken = list.broken && (
-    <ErrorNotice what="The breakpoints are not kept over a restart" error={list.broken} />
+    <ErrorNotice what="The breakpoints are lost when the server restarts" error={list.broken} />
   );
   if (list.data.length === 0) {
     return (
       <>
         {broken}
         <EmptyState
-          title="No breakpoint holds anything."
+          title="No breakpoints yet."
           action={<Button onPress={onAdd}>New breakpoint…</Button>}
         />
       </>
@@ -64,7 +64,7 @@ function columns(
     {
       id: "time",
       name: "For",
-      cell: (each) => (each.timeout == null ? "as set" : duration(each.timeout * 1e6)),
+      cell: (each) => (each.timeout == null ? "as configured" : duration(each.timeout * 1e6)),
     },
     { id: "then", name: "Then", cell: (each) => ON_EXPIRY[each.on_expiry ?? "as set"] },
     {
@@ -95,9 +95,13 @@ function columns(
   ];
 }
 
-const ON_EXPIRY = { continue: "goes on", refuse: "is refused", "as set": "as set" } as const;
+const ON_EXPIRY = {
+  continue: "continues",
+  refuse: "is refused",
+  "as set": "as configured",
+} as const;
 
-/** Which calls it holds: "calls of gpt-* with the label nightly". */
+/** The held calls in words: "calls of gpt-* with the label nightly". */
 export function wordsOf({ model, thread_id, labels = [] }: Breakpoint): string {
   const parts = [
     model ? `calls of ${model}` : "calls of any model",

@@ -1,4 +1,4 @@
-// Breakpoints of the gateway, and the calls that are or were held at them.
+// Breakpoints of the gateway, and the calls that they hold or held.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { Button } from "../../components/Button";
@@ -59,9 +59,9 @@ export function BreakpointsScreen() {
             onRetry={() => void held.refetch()}
           />
         ) : calls.length === 0 ? (
-          <EmptyState title="No call was held." snippet={gatewayLine(location.origin)}>
-            A call that a program sends through the gateway, and that a breakpoint fits, waits here
-            until you let it go on, change it, or refuse it.
+          <EmptyState title="No calls are held." snippet={gatewayLine(location.origin)}>
+            When a call through the gateway matches a breakpoint, it waits here until you continue,
+            change or refuse it.
           </EmptyState>
         ) : (
           <HeldTable calls={calls} chosen={search.held} />

@@ -1,4 +1,4 @@
-// The time that a held call has left.
+// The time left for a held call.
 import { useEffect, useState } from "react";
 import type { HeldSummary } from "../../api/schema";
 import { duration } from "../../format/numbers";
@@ -10,7 +10,7 @@ export function Countdown({ held }: { held: Pick<HeldSummary, "expires_us" | "on
     return () => clearInterval(timer);
   }, []);
   const seconds = Math.max(0, Math.ceil(held.expires_us / 1e6 - now / 1e3));
-  const then = held.on_expiry === "continue" ? "goes on" : "is refused";
+  const then = held.on_expiry === "continue" ? "continues" : "is refused";
   return (
     <span title={`Then it ${then}.`}>
       {seconds < 60 ? `${seconds} s` : duration(seconds * 1e6)}, then {then}

@@ -1,4 +1,4 @@
-// Lets a held call go on, as it is or changed, or refuses it with words for its client.
+// Continues a held call, unchanged or changed, or refuses it with a reason for its client.
 import { useState } from "react";
 import { Button } from "../../components/Button";
 import { useNotices } from "../../components/Notices";
@@ -10,9 +10,9 @@ import { type Decided, useDecide } from "./queries";
 
 interface Props {
   id: string;
-  /** What is sent in the place of its own request; null: its own. */
+  /** The request to send instead; null: the original one. */
   body: string | null;
-  /** What is wrong with that. */
+  /** The error in that request. */
   problem: string | null;
 }
 
@@ -26,15 +26,15 @@ export function DecideBar({ id, body, problem }: Props) {
   const run = (decided: Decided, told: string) =>
     decide.mutate(decided, { onSuccess: () => tell({ kind: "good", text: told }) });
   const goOn = () =>
-    run({ act: "continue", body }, body ? "The changed call goes on." : "The call goes on.");
+    run({ act: "continue", body }, body ? "The changed call continues." : "The call continues.");
   const canGoOn = !decide.isPending && (body === null || problem === null);
-  useShortcut({ keys: "c", does: "Let it go on", where: HERE }, goOn, canGoOn);
+  useShortcut({ keys: "c", does: "Continue the call", where: HERE }, goOn, canGoOn);
   useShortcut({ keys: "x", does: "Refuse it", where: HERE }, () => refuse(true));
   return (
     <>
       <div className={styles.bar}>
         <Button kind="primary" keys="c" isDisabled={!canGoOn} onPress={goOn}>
-          {body === null ? "Go on" : "Go on with my changes"}
+          {body === null ? "Continue" : "Continue with my changes"}
         </Button>
         <Button kind="danger" keys="x" aria-expanded={refusing} onPress={() => refuse(!refusing)}>
           Refuse…
@@ -49,7 +49,7 @@ export function DecideBar({ id, body, problem }: Props) {
           }}
         >
           <TextField
-            label="Why? Its client is told."
+            label="Why? The client receives the reason."
             value={reason}
             onChange={setReason}
             autoFocus
@@ -61,7 +61,7 @@ export function DecideBar({ id, body, problem }: Props) {
           </p>
         </form>
       )}
-      {decide.error && <ErrorNotice what="It was not decided" error={decide.error} />}
+      {decide.error && <ErrorNotice what="The decision could not be sent" error={decide.error} />}
     </>
   );
 }

@@ -1,4 +1,4 @@
-// What became of a held call, and what its client was answered.
+// The decision about a held call, and the answer to its client.
 import { Link } from "@tanstack/react-router";
 import type { HeldCall, HeldState } from "../../api/schema";
 import { StatusBadge } from "../../components/Badge";
@@ -10,12 +10,12 @@ import { useAnswer } from "./queries";
 
 const WORDS: Record<HeldState, string> = {
   waiting: "It waits.",
-  continued: "It went on as it was.",
-  edited: "It went on changed.",
+  continued: "It continued unchanged.",
+  edited: "It continued with changes.",
   refused: "It was refused.",
-  cancelled: "Its client left before anybody decided.",
-  expired: "Its time was up.",
-  lost: "The server ended while it waited.",
+  cancelled: "The client disconnected before a decision.",
+  expired: "Its time was over.",
+  lost: "The server stopped while it waited.",
 };
 
 export function HeldAnswer({ call }: { call: HeldCall }) {
@@ -29,7 +29,7 @@ export function HeldAnswer({ call }: { call: HeldCall }) {
       <p>
         {WORDS[call.state]}{" "}
         {call.state === "expired" &&
-          (call.on_expiry === "refuse" ? "It was refused." : "It went on.")}{" "}
+          (call.on_expiry === "refuse" ? "It was refused." : "It continued.")}{" "}
         {call.reason && <>“{visible(call.reason)}” </>}
         <span className={styles.quiet}>{moment(call.decided_us)}</span>{" "}
         <Link to="/traces/$traceId" params={{ traceId: call.trace_id }}>
@@ -39,7 +39,7 @@ export function HeldAnswer({ call }: { call: HeldCall }) {
       {answer && (
         <>
           <p className={styles.about}>
-            Its client was answered: <StatusBadge status={answer.status} />
+            The answer to its client: <StatusBadge status={answer.status} />
           </p>
           <LongText text={answer.error ?? answer.output_preview ?? ""} first={2_000} />
         </>

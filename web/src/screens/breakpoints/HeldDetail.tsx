@@ -1,4 +1,4 @@
-// A held call: its request as messages or as text to change, and what is decided about it.
+// A held call: its request as messages or editable text, and the decision.
 import { useEffect, useMemo, useState } from "react";
 import type { HeldCall, HeldSummary } from "../../api/schema";
 import { Button } from "../../components/Button";
@@ -21,7 +21,7 @@ import { isWaiting, useHeldCall } from "./queries";
 
 interface Props {
   id: string;
-  /** As it is in the list, which is looked at again and again. */
+  /** The row of the list, which is refreshed regularly. */
   listed: HeldSummary | undefined;
   onClose: () => void;
 }
@@ -71,7 +71,7 @@ function Call({ call }: { call: HeldCall }) {
   const [typed, setTyped] = useKeptText(`held ${call.id}`);
   const waits = isWaiting(call);
   useEffect(() => {
-    if (!waits) setTyped(null); // it can be sent no more
+    if (!waits) setTyped(null); // it can no longer be sent
   }, [waits, setTyped]);
   const text = typed ?? original;
   const isEdited = typed !== null && typed !== original;
@@ -104,7 +104,7 @@ function Call({ call }: { call: HeldCall }) {
                 />
                 {isEdited && (
                   <Button small onPress={() => setTyped(null)}>
-                    Drop my changes
+                    Discard my changes
                   </Button>
                 )}
               </div>
@@ -118,7 +118,7 @@ function Call({ call }: { call: HeldCall }) {
   );
 }
 
-/** JSON with its lines; any other text as it is. */
+/** JSON with line breaks; other text unchanged. */
 function pretty(text: string): string {
   return parsed(text) === undefined ? text : indented(text);
 }
@@ -127,6 +127,6 @@ function problemOf(text: string): string | null {
   try {
     return isObject(JSON.parse(text)) ? null : "A request is a JSON object.";
   } catch (error) {
-    return `This is no JSON: ${error instanceof Error ? error.message : String(error)}`;
+    return `This is not JSON: ${error instanceof Error ? error.message : String(error)}`;
   }
 }

@@ -1,4 +1,4 @@
-// The request of a held call, as messages with all else that it holds; or as text, where it is none.
+// The request of a held call, as messages and other fields; as text if it is not a request.
 import { useMemo } from "react";
 import { Code } from "../../components/Code";
 import { JsonView } from "../../components/JsonView";
@@ -14,7 +14,7 @@ export function HeldRequest({ text }: { text: string }) {
   if (request === null) {
     return (
       <div className={styles.request}>
-        <p className={styles.quiet}>This is no JSON object: it is shown as text only.</p>
+        <p className={styles.quiet}>This is not a JSON object, so it is shown as text only.</p>
         <Code text={text} label="Request" />
       </div>
     );
@@ -27,7 +27,7 @@ export function HeldRequest({ text }: { text: string }) {
   );
 }
 
-/** The messages in the order in which a model reads them, and the fields that hold none. */
+/** The messages in the order in which a model reads them, and the other fields. */
 function partsOf(request: Readonly<Record<string, unknown>>) {
   const { instructions, messages, input } = request;
   const told = new Set<string>();

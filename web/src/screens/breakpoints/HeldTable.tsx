@@ -1,4 +1,4 @@
-// The calls that wait, each with the time that is left, and those that waited.
+// The waiting calls with the time left, and the earlier ones.
 
 import { Link } from "@tanstack/react-router";
 import type { HeldState, HeldSummary } from "../../api/schema";
@@ -45,7 +45,7 @@ export function HeldBadge({ state }: { state: HeldState }) {
   );
 }
 
-/** Names that programs gave: the table stays one where they are long. */
+/** Programs choose these names: the table must survive long ones. */
 function Shortened({ text }: { text: string }) {
   const { shown, left } = cut(text, 40);
   if (left === 0) return visible(shown);

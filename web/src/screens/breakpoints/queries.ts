@@ -1,5 +1,5 @@
-// What the screen of breakpoints reads and changes. A `Notice` tells of each call that begins to
-// wait; what becomes of one is told by nothing but the end of its span.
+// The data and actions of the breakpoints screen. A `Notice` reports each call that begins to
+// wait. Only the end of its span reports the result.
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { client, ok } from "../../api/client";
 import type { Breakpoint, Given, HeldSummary } from "../../api/schema";
@@ -21,7 +21,7 @@ export function useHeld() {
   const held = useQuery({
     queryKey: HELD,
     queryFn: ({ signal }) => ok(client.GET("/api/v1/breakpoints/held", { signal })),
-    // A client that leaves, and a person at another place who decides, make no event.
+    // A client that disconnects, and a decision elsewhere, cause no event.
     refetchInterval: (query) => (query.state.data?.data.some(isWaiting) ? LOOK_MS : false),
   });
   useLiveRefresh(["Notice", "SpanEnded"], () => queries.invalidateQueries({ queryKey: HELD }));
@@ -32,7 +32,7 @@ export function isWaiting(held: Pick<HeldSummary, "state">): boolean {
   return held.state === "waiting";
 }
 
-/** A held call with its body. `state`, as it is listed, makes it be read again when that changes. */
+/** A held call with its body. A new `state` in the list causes another read. */
 export function useHeldCall(id: string, state: string | undefined) {
   return useQuery({
     queryKey: [...HELD, id, state],
@@ -47,7 +47,7 @@ export function useHeldCall(id: string, state: string | undefined) {
   });
 }
 
-/** The spans of the trace that a held call is recorded in: what its client was answered. */
+/** The spans of the trace of a held call: they have the answer to its client. */
 export function useAnswer(traceId: string, enabled: boolean) {
   const queries = useQueryClient();
   const queryKey = ["held-answer", traceId];

@@ -7,7 +7,7 @@ import { visible } from "../../text/visible";
 import { useDelete } from "./queries";
 
 interface Props {
-  /** Null: it is not asked. */
+  /** Null: the dialog is closed. */
   experiment: { id: string; name: string } | null;
   onClose: () => void;
   onDeleted?: () => void;
@@ -47,10 +47,10 @@ export function DeleteDialog({ experiment, onClose, onDeleted }: Props) {
       }
     >
       <p>
-        <strong>{visible(experiment?.name ?? "")}</strong> with its versions, runs and judgements.
-        The recorded spans stay. This cannot be taken back.
+        <strong>{visible(experiment?.name ?? "")}</strong> with its versions, runs and evaluations.
+        The recorded spans stay. This cannot be undone.
       </p>
-      {deleting.isError && <ErrorNotice what="It was not deleted" error={deleting.error} />}
+      {deleting.isError && <ErrorNotice what="It could not be deleted" error={deleting.error} />}
     </Dialog>
   );
 }

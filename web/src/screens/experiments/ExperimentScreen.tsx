@@ -1,4 +1,4 @@
-// One experiment: its request beside the original, what running it gave, and its versions.
+// One experiment: its request next to the original, its results, and its versions.
 import { Navigate, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { Badge } from "../../components/Badge";
@@ -52,7 +52,7 @@ export function ExperimentScreen() {
     );
   }
   if (found.data.id !== experimentId) {
-    // The beginning of an id, or LAST: what is shown gets an address that stays.
+    // A prefix of an id, or LAST: the address changes to the complete id.
     return <Navigate to="." params={{ experimentId: found.data.id }} search={true} replace />;
   }
   return <Opened key={found.data.id} experiment={found.data} />;
@@ -148,14 +148,14 @@ function About({ experiment, changed }: { experiment: Experiment; changed: boole
   const { version, items } = experiment;
   return (
     <>
-      <span>{version ? `v${version}` : "not changed yet"}</span>
+      <span>{version ? `v${version}` : "unchanged"}</span>
       <span>{items.length === 1 ? "1 call" : `${count(items.length)} calls`}</span>
       {changed && <Badge tone="accent">● unsaved</Badge>}
     </>
   );
 }
 
-/** Save what is unsaved, begin the batch, and show it. */
+/** Saves unsaved changes, starts the batch, and shows it. */
 function useBegin(
   experiment: Experiment,
   editing: Editing,
@@ -164,7 +164,7 @@ function useBegin(
   const starting = useStartBatch(experiment.id);
   return async (batch: NewBatch): Promise<void> => {
     if (editing.changed && (await editing.save("")) === null) {
-      throw new Error("The unsaved changes could not be saved first.");
+      throw new Error("The unsaved changes could not be saved.");
     }
     await starting.mutateAsync(batch);
     onSearch({ tab: "results", batch: undefined, base: undefined, repeat: undefined });

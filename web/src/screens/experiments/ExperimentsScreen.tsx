@@ -1,4 +1,4 @@
-// All experiments, the one that was changed last first.
+// All experiments, last changed first.
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { Button } from "../../components/Button";
@@ -43,9 +43,9 @@ export function ExperimentsScreen() {
         />
       ) : rows.length === 0 ? (
         <EmptyState title="No experiments yet" snippet="treadle experiment new LAST">
-          An experiment takes a recorded model call, changes it, and runs both: then you see what
-          the change does to cost, tokens, time and output. Open any model call in a trace and press{" "}
-          <kbd>x</kbd>, or make one of the newest call from the terminal:
+          An experiment changes a recorded model call and runs both versions, so that you see the
+          effect on cost, tokens, time and output. Open any model call in a trace and press{" "}
+          <kbd>x</kbd>, or create one from the newest call in the terminal:
         </EmptyState>
       ) : (
         <>

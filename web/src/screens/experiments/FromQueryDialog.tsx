@@ -1,4 +1,4 @@
-// Makes an experiment of the newest calls that a query finds: a data set.
+// Creates an experiment from the newest calls of a query: a data set.
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { client, ok } from "../../api/client";
@@ -55,10 +55,10 @@ function Form({ onOpenChange, onMade }: Omit<Props, "isOpen">) {
         autoFocus
         value={query}
         onChange={setQuery}
-        hint="As in the search bar. Its calls of models become a data set: a change is tried on all of them."
+        hint="The same language as in the search bar. The model calls become a data set, and each change runs on all of them."
       />
       <NumberField
-        label="At most so many calls, the newest"
+        label="Number of calls at most, newest first"
         value={limit}
         onChange={setLimit}
         least={1}
@@ -66,7 +66,7 @@ function Form({ onOpenChange, onMade }: Omit<Props, "isOpen">) {
         whole
       />
       <TextField label="Name" value={name} onChange={setName} placeholder="as the first call" />
-      {making.isError && <ErrorNotice what="It was not made" error={making.error} />}
+      {making.isError && <ErrorNotice what="It could not be created" error={making.error} />}
       <div className={styles.end}>
         <Button onPress={() => onOpenChange(false)}>Cancel</Button>
         <Button kind="primary" type="submit" isDisabled={making.isPending || !query.trim()}>

@@ -1,4 +1,4 @@
-// The versions of the request: what each changed, and the way back to it.
+// The versions of the request: the changes of each, and a way to restore it.
 import { useMemo } from "react";
 import { Badge } from "../../components/Badge";
 import { Button } from "../../components/Button";
@@ -28,9 +28,9 @@ export function HistoryPanel({ experiment, item, editing, onCompare }: Props) {
   const { tell } = useNotices();
   if (experiment.versions.length === 0) {
     return (
-      <EmptyState title="Nothing was changed yet">
-        Change the request and save it: each save is a version that you can compare, run and come
-        back to.
+      <EmptyState title="No changes yet">
+        Change the request and save it. Each save is a version that you can compare, run and
+        restore.
       </EmptyState>
     );
   }
@@ -72,7 +72,7 @@ export function HistoryPanel({ experiment, item, editing, onCompare }: Props) {
       <li className={styles.version}>
         <header className={styles.head}>
           <strong>original</strong>
-          <span className={styles.time}>as it was recorded</span>
+          <span className={styles.time}>as recorded</span>
           <span className={styles.actions}>
             <Button small onPress={() => onCompare(0)}>
               Compare with it
@@ -103,12 +103,11 @@ function Restore({ experiment, version, changed, onRestore }: RestoreProps) {
   if (patch === null) {
     return (
       <span className={styles.time}>
-        Each call would need a change of its own: run {version ? `v${version}` : "the original"}{" "}
-        instead.
+        Each call would need its own change: run {version ? `v${version}` : "the original"} instead.
       </span>
     );
   }
-  if (Object.keys(patch).length === 0) return <span className={styles.time}>as it is now</span>;
+  if (Object.keys(patch).length === 0) return <span className={styles.time}>as it is</span>;
   if (changed) {
     return <span className={styles.time}>To restore it, save or discard your changes first.</span>;
   }
@@ -166,7 +165,7 @@ function OneChange({ difference }: { difference: Difference }) {
   return <span className={styles.values}>{values.join(" → ")}</span>;
 }
 
-/** Of a name, such as a model's, what differs says less than the two names do. */
+/** For a name, such as a model's, the two names say more than their difference. */
 function isProse(value: Json | undefined): boolean {
   return typeof value === "string" && /\s/.test(value.trim());
 }

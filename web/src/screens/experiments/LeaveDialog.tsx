@@ -1,4 +1,4 @@
-// Asks before unsaved changes of a request are left behind.
+// Asks before unsaved changes of a request are lost.
 import { useBlocker } from "@tanstack/react-router";
 import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
@@ -23,7 +23,7 @@ export function LeaveDialog({ editing }: { editing: Editing }) {
         <>
           <Button onPress={stay}>Stay</Button>
           <Button kind="danger" onPress={() => blocker.proceed?.()}>
-            Leave without them
+            Discard and leave
           </Button>
           {isSaveable && (
             <Button
@@ -39,7 +39,7 @@ export function LeaveDialog({ editing }: { editing: Editing }) {
         </>
       }
     >
-      <p>What you changed in this request was not saved as a version.</p>
+      <p>Your changes of this request are not saved as a version.</p>
     </Dialog>
   );
 }

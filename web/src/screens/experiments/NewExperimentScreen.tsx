@@ -1,4 +1,4 @@
-// What an experiment with a recorded call would be, and the way to make it.
+// A preview of an experiment with a recorded call, and the button that creates it.
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
@@ -19,9 +19,9 @@ export function NewExperimentScreen() {
   if (!trace) {
     return (
       <Screen title={TITLE}>
-        <EmptyState title="No call is named" snippet="treadle experiment new LAST">
-          Open a model call in a trace and press <kbd>x</kbd>; or make an experiment of the newest
-          call from the terminal.
+        <EmptyState title="No call was given" snippet="treadle experiment new LAST">
+          Open a model call in a trace and press <kbd>x</kbd>; or create an experiment from the
+          newest call in the terminal.
         </EmptyState>
       </Screen>
     );
@@ -59,7 +59,7 @@ function Asked({
         <Loading what="the call" lines={3} />
       ) : found.isError ? (
         <ErrorNotice
-          what="The call could not be looked at"
+          what="The call could not be read"
           error={found.error}
           onRetry={() => void found.refetch()}
         />
@@ -95,7 +95,7 @@ function Form({ reference, what, about }: { reference: string; what: string; abo
     if (!making.isPending) making.mutate();
   };
   useShortcut(
-    { keys: "Mod+Enter", does: "Make the experiment", where: TITLE, inFields: true },
+    { keys: "Mod+Enter", does: "Create the experiment", where: TITLE, inFields: true },
     make,
   );
   return (
@@ -111,20 +111,20 @@ function Form({ reference, what, about }: { reference: string; what: string; abo
       </h2>
       <p className={styles.about}>{visible(about)}</p>
       <p className={styles.about}>
-        The call is copied, so the experiment outlives its record. Then you change its messages,
-        model, tools or parameters, and run both.
+        The experiment keeps a copy of the call. Change its messages, model, tools or parameters,
+        then run both versions.
       </p>
       <TextField
         label="Name"
         value={name}
         onChange={setName}
         autoFocus
-        placeholder="the model and what was asked"
+        placeholder="the model and the question"
       />
-      {making.isError && <ErrorNotice what="It was not made" error={making.error} />}
+      {making.isError && <ErrorNotice what="It could not be created" error={making.error} />}
       <div>
         <Button kind="primary" type="submit" keys="Mod+Enter" isDisabled={making.isPending}>
-          {making.isPending ? "Making…" : "Make the experiment"}
+          {making.isPending ? "Making…" : "Create the experiment"}
         </Button>
       </div>
     </form>

@@ -1,4 +1,4 @@
-// The request: what it is compared with on the left, what is edited on the right, as a form or JSON.
+// The request: the compared version on the left, the edited one on the right, as a form or JSON.
 import { useCallback, useMemo, useState } from "react";
 import { Badge } from "../../components/Badge";
 import { Button } from "../../components/Button";
@@ -42,8 +42,10 @@ export function RequestPanel({ experiment, item, editing, search, onSearch }: Pr
     onSearch({ version: next === 0 ? undefined : String(next) });
   };
   useShortcut({ keys: "e", does: "Edit as a form or as JSON", where: HERE }, toggleJson);
-  useShortcut({ keys: "[", does: "Compare with the version before", where: HERE }, () => step(-1));
-  useShortcut({ keys: "]", does: "Compare with the version after", where: HERE }, () => step(1));
+  useShortcut({ keys: "[", does: "Compare with the previous version", where: HERE }, () =>
+    step(-1),
+  );
+  useShortcut({ keys: "]", does: "Compare with the next version", where: HERE }, () => step(1));
   const report = useCallback(
     (field: string, why: string | null) => dispatch({ type: "unread", field, why }),
     [dispatch],
@@ -74,7 +76,7 @@ export function RequestPanel({ experiment, item, editing, search, onSearch }: Pr
         )}
         <span className={styles.switch}>
           <Button small onPress={() => show(side === "before" ? "after" : "before")}>
-            {side === "before" ? "Show what is edited" : "Show what it is compared with"}
+            {side === "before" ? "Show the edited version" : "Show the compared version"}
           </Button>
         </span>
         <span className={styles.end}>
@@ -103,10 +105,10 @@ export function RequestPanel({ experiment, item, editing, search, onSearch }: Pr
           <>
             {draft.text !== null && Object.hasOwn(draft.unread, WHOLE) && (
               <p className={styles.note}>
-                <Badge tone="bad">✕ not read</Badge> The JSON that you typed cannot be read; the
-                form shows what could be read last.{" "}
+                <Badge tone="bad">✕ not valid</Badge> The JSON text is not valid. The form shows the
+                last valid state.{" "}
                 <Button small onPress={() => dispatch({ type: "edit", request: draft.request })}>
-                  Drop that text
+                  Discard that text
                 </Button>
               </p>
             )}
@@ -145,7 +147,7 @@ function AsJson({
           mono
           rows={20}
           value={draft.text ?? JSON.stringify(draft.request, null, 2)}
-          problem={problem ? `This is no JSON: ${problem}` : null}
+          problem={problem ? `This is not JSON: ${problem}` : null}
           onChange={(text) => editing.dispatch({ type: "type", text })}
         />
       </div>

@@ -1,4 +1,4 @@
-// What to run: which variants, how often, with which models, and what it may use up.
+// What to run: which variants, how often, with which models, and within which limits.
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { getJson } from "../../api/client";
@@ -24,7 +24,7 @@ interface Props {
   editing: Editing;
   isOpen: boolean;
   onOpenChange: (open: boolean) => void;
-  /** Begin; throws what the server says against it. */
+  /** Starts the batch; throws the server's error. */
   onRun: (batch: NewBatch) => Promise<void>;
 }
 
@@ -76,7 +76,7 @@ function Choices({ experiment, editing, onOpenChange, onRun }: Props) {
     }
   };
   useShortcut(
-    { keys: "Mod+Enter", does: "Begin to run", where: "Run", inFields: true },
+    { keys: "Mod+Enter", does: "Start the runs", where: "Run", inFields: true },
     () => void run(),
   );
   return (
@@ -84,8 +84,8 @@ function Choices({ experiment, editing, onOpenChange, onRun }: Props) {
       {saves && (
         <p className={styles.about}>
           {wrong
-            ? "The unsaved changes cannot be saved as they are: see what is wrong with them."
-            : `Your changes are saved as v${newest} first.`}
+            ? "The unsaved changes are not valid: correct the marked fields."
+            : `Running saves your changes as v${newest} first.`}
         </p>
       )}
       <fieldset className={styles.group}>
@@ -109,7 +109,7 @@ function Choices({ experiment, editing, onOpenChange, onRun }: Props) {
           least={1}
           most={MOST_REPEATS}
           whole
-          hint={(repeats ?? 0) < 5 && calls < 5 ? "A verdict takes 5 pairs." : ""}
+          hint={(repeats ?? 0) < 5 && calls < 5 ? "A verdict needs 5 pairs." : ""}
         />
         <NumberField
           label="At once"
@@ -120,7 +120,7 @@ function Choices({ experiment, editing, onOpenChange, onRun }: Props) {
           whole
         />
         <NumberField
-          label="Seconds for each"
+          label="Seconds per call"
           value={seconds}
           onChange={setSeconds}
           least={1}
@@ -142,10 +142,10 @@ function Choices({ experiment, editing, onOpenChange, onRun }: Props) {
           placeholder="no limit"
         />
       </div>
-      {failed !== null && <ErrorNotice what="It was not run" error={failed} />}
+      {failed !== null && <ErrorNotice what="The runs could not be started" error={failed} />}
       <div className={styles.end}>
         <span className={styles.about}>
-          {count(total)} {total === 1 ? "run" : "runs"}: real calls, at what they cost.
+          {count(total)} {total === 1 ? "run" : "runs"}: real calls, with real costs.
         </span>
         <Button onPress={() => onOpenChange(false)}>Cancel</Button>
         <Button kind="primary" keys="Mod+Enter" isDisabled={!isReady} onPress={() => void run()}>
@@ -181,12 +181,12 @@ function ModelsField({ value, onChange }: { value: string; onChange: (value: str
   return (
     <div className={styles.models}>
       <TextField
-        label="Models in the place of the recorded one"
+        label="Models instead of the recorded one"
         mono
         value={value}
         onChange={onChange}
         placeholder="as recorded"
-        hint="PROVIDER/MODEL, several with commas: each variant is run with each."
+        hint="PROVIDER/MODEL, separated by commas. Each variant runs with each model."
       />
       {free.length > 0 && (
         <Menu
@@ -204,7 +204,7 @@ function ModelsField({ value, onChange }: { value: string; onChange: (value: str
 
 const MOST_MODELS = 200;
 
-/** The models that the gateway lists; none where it cannot tell. */
+/** The models of the gateway; empty if they are unknown. */
 export function useKnownModels(): readonly string[] {
   const found = useQuery({
     queryKey: ["gateway", "models"],

@@ -1,4 +1,4 @@
-// What is not saved yet: what it changes, what is wrong with it, and what to do with it.
+// Unsaved changes: what they change, their errors, and the actions on them.
 import { useState } from "react";
 import { Badge } from "../../components/Badge";
 import { Button } from "../../components/Button";
@@ -42,13 +42,13 @@ export function SaveBar({ experiment, editing }: { experiment: Experiment; editi
         <Paths paths={paths} />
       </div>
       <Problems problems={problems} />
-      {editing.error != null && <ErrorNotice what="It was not saved" error={editing.error} />}
+      {editing.error != null && <ErrorNotice what="It could not be saved" error={editing.error} />}
       <div className={styles.line}>
         <div className={styles.note}>
           <TextField
             label="Note"
             hideLabel
-            placeholder="What you try, in a few words (optional)"
+            placeholder="What this change tries (optional)"
             value={note}
             onChange={setNote}
           />
@@ -111,17 +111,17 @@ function ClashNotice({ clash, dispatch }: ClashProps) {
       <div className={styles.line}>
         <Badge tone="warn">⚠ changed elsewhere</Badge>
         <span>
-          Version {clash.version} was saved meanwhile, and changes what you are changing. Your
+          Version {clash.version} was saved in the meantime and changes the same fields. Your
           changes are still here.
         </span>
       </div>
       <Paths paths={clash.paths} />
       <div className={styles.line}>
         <Button small onPress={() => dispatch({ type: "keep", whose: "mine" })}>
-          Go on with mine, over version {clash.version}
+          Keep mine, over version {clash.version}
         </Button>
         <Button small onPress={() => dispatch({ type: "keep", whose: "theirs" })}>
-          Drop mine, take version {clash.version}
+          Discard mine, take version {clash.version}
         </Button>
       </div>
     </section>

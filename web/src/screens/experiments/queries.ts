@@ -1,4 +1,4 @@
-// What the experiment screens read from the server and how they keep it fresh.
+// The data of the experiment screens, and how it stays fresh.
 import {
   keepPreviousData,
   type QueryClient,
@@ -25,13 +25,13 @@ export type VariantComparison = Schemas["VariantComparison"];
 export type Difference = Schemas["Difference"];
 export type NewBatch = Schemas["NewBatch"];
 
-/** What is different in the address; undefined takes a part away. */
+/** Changed parameters of the address; undefined removes one. */
 export type SearchChange = {
   [name in keyof ExperimentSearch]?: ExperimentSearch[name] | undefined;
 };
 
 const PAGE = 50;
-const LOOK_MS = 2_000; // events about progress may be left out when there are many
+const LOOK_MS = 2_000; // many progress events may be dropped
 
 export const keys = {
   list: ["experiments"] as const,
@@ -70,7 +70,7 @@ export function useExperiment(reference: string) {
   });
 }
 
-/** The batches, the oldest first; see `useFollowing`. */
+/** The batches, oldest first; see `useFollowing`. */
 export function useBatches(experiment: Experiment) {
   const { id, batches } = experiment;
   return useQuery({
@@ -91,7 +91,7 @@ function isRunning(batch: Batch): boolean {
   return batch.state === "running";
 }
 
-/** A batch with its runs, read again whenever more of them are done. */
+/** A batch with its runs, read again when more of them are done. */
 export function useRuns(experimentId: string, batch: Batch) {
   const path = { reference: experimentId, batch_reference: batch.id };
   const queryKey = [...keys.batch(experimentId, batch.id), "runs"];
@@ -128,7 +128,7 @@ export function useComparison(experimentId: string, batch: Batch, base: string |
   });
 }
 
-/** Whenever the batch has other runs than it had. */
+/** Changes when the batch has other runs. */
 function useReadingAgain(queryKey: readonly string[], { id, state, progress }: Batch): void {
   const queries = useQueryClient();
   const stamp = `${id} ${state} ${progress.done} ${progress.failed} ${progress.tokens}`;
@@ -141,7 +141,7 @@ function useReadingAgain(queryKey: readonly string[], { id, state, progress }: B
   }, [queries, queryKey, stamp]);
 }
 
-/** What would be wrong after a change, without changing anything. */
+/** The errors after a change, without making it. */
 export function useProblems(id: string, version: number, patch: object, enabled: boolean) {
   return useQuery({
     queryKey: [...keys.one(id), "check", version, JSON.stringify(patch)],
@@ -231,7 +231,7 @@ export function useDelete() {
   });
 }
 
-/** Read an experiment and its batches again, and wait for both. */
+/** Reads an experiment and its batches again, and waits for both. */
 export async function refreshed(queries: QueryClient, id: string): Promise<void> {
   await Promise.all([
     queries.invalidateQueries({ queryKey: keys.one(id), exact: true }),

@@ -1,4 +1,4 @@
-// The request as a person edits it: kept, checked as one types, saved as a new version.
+// The edited request: kept in the tab, checked while typing, saved as a new version.
 import { useCallback, useEffect, useReducer, useRef, useState } from "react";
 import { ApiError } from "../../api/client";
 import { type Experiment, useProblems, useSave } from "./queries";
@@ -22,18 +22,20 @@ export interface Editing {
   draft: Draft;
   dispatch: (action: DraftAction) => void;
   changed: boolean;
-  /** What saving would send. */
+  /** The patch to send when saving. */
   patch: JsonObject;
-  /** All that is wrong, as far as it is known. */
+  /** All known errors. */
   problems: readonly Problem[];
-  /** Why it could not be checked or saved. */
+  /** Why the check or the save failed. */
   error: unknown;
   saving: boolean;
-  /** Save as a new version; its number, or null where it cannot be saved. */
+  /** Saves a new version; returns its number, or null if that is not possible. */
   save: (note: string) => Promise<number | null>;
-  /** The state after the last action, for those who act outside of a rendering. */
+  /** The state after the last action, for code outside of a render. */
   newest: () => Draft;
-  /** Take over what the server has now; whether that clashes with unsaved changes is in the state. */
+  /**
+   * Takes over the server's state. Whether it conflicts with unsaved changes is part of the state.
+   */
   receive: (experiment: Experiment) => Draft;
 }
 
@@ -63,7 +65,7 @@ export function useDraft(experiment: Experiment, item: number): Editing {
   useEffect(() => {
     latest.current = receive;
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another item is another request
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another item has another request
   useEffect(() => {
     latest.current(experiment);
   }, [experiment, item]);
@@ -100,7 +102,7 @@ export function useDraft(experiment: Experiment, item: number): Editing {
   };
 }
 
-/** The recorded and current requests are JSON, which the API document only calls objects. */
+/** The recorded and current requests are JSON, which the OpenAPI document only calls objects. */
 export function asVersioned(experiment: Experiment): Versioned {
   return experiment as unknown as Versioned;
 }
@@ -111,7 +113,7 @@ function problemsIn(error: unknown): Problem[] | null {
   return told ?? null;
 }
 
-/** A value once it has not changed for a while. */
+/** A value after it has not changed for a while. */
 function useCalm<T extends object>(value: T, wait: number): T {
   const [calm, become] = useState(value);
   const text = JSON.stringify(value);

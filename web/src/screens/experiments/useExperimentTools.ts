@@ -1,4 +1,4 @@
-// What the analyst's tools do on an open experiment: they read it, change it, and let it run.
+// What the analyst's tools do on an open experiment: read it, change it, and run it.
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { client, ok } from "../../api/client";
@@ -27,7 +27,7 @@ export function useExperimentTools(opened: Opened): void {
   const { id } = experiment;
   useSaidExperiment(id);
 
-  /** As they are now: the page hears of a change a moment later than whoever made it. */
+  /** The current values: the page learns of a change later than its author. */
   const newest = async (): Promise<{ experiment: Experiment; batches: Batch[] }> => {
     await refreshed(queries, id);
     const read = queries.getQueryData<Experiment>(keys.one(id));
@@ -66,13 +66,13 @@ export function useExperimentTools(opened: Opened): void {
     const now = (await newest()).experiment;
     const last = now.versions.at(-1);
     const applied = last && same(last.patch as JsonObject, request.data as unknown as Json);
-    if (!applied) throw new Error("Another experiment than the one that is open here was changed.");
+    if (!applied) throw new Error("A different experiment was changed, not the open one.");
     const draft = editing.receive(now);
     onSearch({ tab: undefined });
     if (!draft.clash) return { success: true };
     throw new Error(
       `Version ${draft.clash.version} is saved, but the person here has unsaved changes of ` +
-        `${draft.clash.paths.slice(0, 5).join(", ")}, which were kept: they choose what is shown.`,
+        `${draft.clash.paths.slice(0, 5).join(", ")}. Those were kept.`,
     );
   });
 
@@ -80,7 +80,7 @@ export function useExperimentTools(opened: Opened): void {
     const now = await newest();
     const batch = now.batches.at(-1);
     if (!batch || batch.created_us < Date.now() * 1_000 - JUST_NOW_US) {
-      throw new Error("Another experiment than the one that is open here was begun to run.");
+      throw new Error("A different experiment was started, not the open one.");
     }
     onSearch({ tab: "results", batch: undefined, base: undefined, repeat: undefined });
     const { state, progress, variants } = batch;
@@ -96,7 +96,7 @@ function runsOf(id: string, batch: Batch) {
   );
 }
 
-/** Say which experiment is open, as long as it is. */
+/** Reports which experiment is open, as long as it is. */
 function useSaidExperiment(id: string): void {
   const change = useUiChange();
   const said = useRef(change);

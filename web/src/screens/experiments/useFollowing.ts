@@ -1,4 +1,4 @@
-// Keeps what is shown of an experiment as it is, whichever page or program changes it.
+// Keeps the shown experiment up to date, whichever page or program changes it.
 import { type InvalidateQueryFilters, useQueryClient } from "@tanstack/react-query";
 import { useRef } from "react";
 import { useLiveEvents } from "../../live/LiveProvider";
@@ -7,11 +7,11 @@ import { keys } from "./queries";
 
 const CHANGES = ["ExperimentChanged"];
 
-/** Read an experiment again when it changes, and its batches when they go on. */
+/** Reads an experiment again when it changes, and its batches when they progress. */
 export function useFollowing(id: string): void {
   const queries = useQueryClient();
   const wanted = useRef({ experiment: false, batches: new Set<string>() });
-  // Heard before the refreshing below, which looks at what is wanted.
+  // Subscribed before the refresh below, which looks at the requested parts.
   useLiveEvents(CHANGES, (event) => {
     if (event.experiment_id !== id) return;
     if (typeof event.batch_id === "string") wanted.current.batches.add(event.batch_id);
@@ -23,14 +23,14 @@ export function useFollowing(id: string): void {
     const stale: InvalidateQueryFilters[] = [
       ...(experiment ? [{ queryKey: keys.one(id), exact: true }] : []),
       ...(batches.size ? [{ queryKey: keys.batches(id), exact: true }] : []),
-      // Judgements change a comparison, and nothing else of its batch.
+      // Evaluations change a comparison, and nothing else of its batch.
       ...[...batches].map((batch) => ({ queryKey: [...keys.batch(id, batch), "comparison"] })),
     ];
     await Promise.all(stale.map((each) => queries.invalidateQueries(each)));
   });
 }
 
-/** Read the list again when any experiment changes. */
+/** Reads the list again when any experiment changes. */
 export function useFollowingAll(): void {
   const queries = useQueryClient();
   useLiveRefresh(CHANGES, () => queries.invalidateQueries({ queryKey: keys.list }));

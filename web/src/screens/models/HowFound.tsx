@@ -1,4 +1,4 @@
-// How the price of a model is found, or why there is none.
+// Where the price of a model comes from, or why there is none.
 import { Facts } from "../../components/Section";
 import { ErrorNotice, Loading } from "../../components/States";
 import { cost, count } from "../../format/numbers";
@@ -8,7 +8,7 @@ import { usePrice } from "./queries";
 const FOUND_BY = {
   address: "the address of the provider",
   provider: "the name of the provider",
-  model: "the name of the model alone",
+  model: "the name of the model only",
 } as const;
 
 export function HowFound({ model, provider }: { model: string; provider: string }) {

@@ -1,4 +1,4 @@
-// Takes a key: it goes to the server at once and stands nowhere in the page afterwards.
+// Accepts an API key. It goes to the server at once and is not kept in the page.
 import { useState } from "react";
 import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
@@ -37,7 +37,7 @@ function KeyForm({ keys, onDone }: { keys: Props["keys"]; onDone: () => void }) 
       { take },
       {
         onSuccess: () => {
-          tell({ kind: "good", text: "The key is kept, and used from the next call on." });
+          tell({ kind: "good", text: "The API key is saved and used from the next call on." });
           onDone();
         },
       },
@@ -55,7 +55,7 @@ function KeyForm({ keys, onDone }: { keys: Props["keys"]; onDone: () => void }) 
         type="password"
         value={key}
         onChange={setKey}
-        hint="It is kept on this machine, in the keyring where there is one, and never shown again."
+        hint="The API key is saved on this machine, in the keyring if available, and never shown again."
         autoFocus
       />
       <p>
@@ -63,7 +63,7 @@ function KeyForm({ keys, onDone }: { keys: Props["keys"]; onDone: () => void }) 
           Keep it
         </Button>
       </p>
-      {keys.error && <ErrorNotice what="The key was not kept" error={keys.error} />}
+      {keys.error && <ErrorNotice what="The API key could not be saved" error={keys.error} />}
     </form>
   );
 }

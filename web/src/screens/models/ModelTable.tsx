@@ -1,4 +1,4 @@
-// The models of all providers with their prices, narrowed to what is searched for.
+// The models of all providers with their prices, filtered by the search text.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import type { ListedModel } from "../../api/schema";

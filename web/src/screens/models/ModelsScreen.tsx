@@ -1,4 +1,4 @@
-// Who can be asked, whether they answer, and what their models cost.
+// The providers, whether they answer, and the prices of their models.
 
 import { Section } from "../../components/Section";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
@@ -27,12 +27,12 @@ function Providers() {
       about={
         list?.default_model && (
           <>
-            Asked by default: <code>{visible(list.default_model)}</code>
+            Default model: <code>{visible(list.default_model)}</code>
           </>
         )
       }
     >
-      {list?.error && <ErrorNotice what="No model is asked by default" error={list.error} />}
+      {list?.error && <ErrorNotice what="There is no default model" error={list.error} />}
       {found.isPending ? (
         <Loading what="the providers" />
       ) : !list ? (
@@ -66,7 +66,7 @@ function Models() {
       flush
     >
       {found.isPending ? (
-        <Loading what="the models: every provider is asked" />
+        <Loading what="the models of all providers" />
       ) : !found.data ? (
         <ErrorNotice
           what="The models could not be read"
@@ -75,8 +75,8 @@ function Models() {
         />
       ) : rows.length === 0 ? (
         <EmptyState title="No provider lists a model." snippet={`export OPENAI_API_KEY="…"`}>
-          Enter a key above, or give it to the server by the environment variable of its provider,
-          and start the server again.
+          Enter an API key above, or set the environment variable of the provider and restart the
+          server.
         </EmptyState>
       ) : (
         <ModelTable rows={rows} />

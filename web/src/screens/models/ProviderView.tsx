@@ -1,4 +1,4 @@
-// One provider: where it is configured, how its key is, and a test whether it answers.
+// One provider: its configuration, its API key, and a test of whether it answers.
 import { useState } from "react";
 import type { ProviderInfo } from "../../api/schema";
 import { Badge } from "../../components/Badge";
@@ -52,13 +52,13 @@ export function ProviderView({ provider }: { provider: ProviderInfo }) {
           [
             "Configured",
             provider.origin.layer === "default"
-              ? "known by its name"
+              ? "detected by its name"
               : originWords(provider.origin),
           ],
           ["Models named", visible(provider.models.join(", "))],
           [
             "Kept key",
-            key.kept_for && `for ${visible(key.kept_for)}, and so not used for this address`,
+            key.kept_for && `for ${visible(key.kept_for)}, so it is not used for this address`,
           ],
         ]}
       />
@@ -73,7 +73,7 @@ export function ProviderView({ provider }: { provider: ProviderInfo }) {
         isBusy={keys.isPending}
         error={keys.error}
       >
-        <p>It has to be entered again to be used. A key of the environment stays.</p>
+        <p>To use the provider again, enter its API key again. A key in the environment stays.</p>
       </ConfirmDialog>
     </section>
   );
@@ -97,12 +97,12 @@ function KeyBadge({ provider: { key } }: { provider: ProviderInfo }) {
 }
 
 function Outcome({ test }: { test: ReturnType<typeof useTest> }) {
-  if (test.error) return <ErrorNotice what="It could not be tested" error={test.error} />;
+  if (test.error) return <ErrorNotice what="The provider could not be tested" error={test.error} />;
   const outcome = test.data;
   if (!outcome) return null;
   if (outcome.error) {
     return (
-      <ErrorNotice what={`${outcome.provider} did not answer as it should`} error={outcome.error} />
+      <ErrorNotice what={`${outcome.provider} did not answer correctly`} error={outcome.error} />
     );
   }
   return (
@@ -112,7 +112,9 @@ function Outcome({ test }: { test: ReturnType<typeof useTest> }) {
       </Badge>
       {outcome.latency !== null && <span>in {milliseconds(outcome.latency * 1_000)}</span>}
       {outcome.model && <code>{visible(outcome.model)}</code>}
-      <span>{outcome.tool_call ? "calls tools" : "called no tool when it was asked to"}</span>
+      <span>
+        {outcome.tool_call ? "calls tools" : "did not call the tool that it was asked to call"}
+      </span>
     </p>
   );
 }

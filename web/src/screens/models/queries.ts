@@ -1,4 +1,4 @@
-// Providers and models as the server has them; keys go one way only.
+// Providers and models of the server. API keys are only sent, never read.
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { client, ok } from "../../api/client";
 
@@ -45,7 +45,7 @@ export function useKey(name: string) {
   const queries = useQueryClient();
   const params = { path: { name } };
   return useMutation({
-    // The key is no variable of the mutation: those are kept for a while.
+    // The key is not a variable of the mutation: those are kept for a while.
     mutationFn: async (how: { take: () => string } | "delete") => {
       if (how === "delete") {
         await ok(client.DELETE("/api/v1/providers/{name}/key", { params }));

@@ -1,4 +1,4 @@
-// What can be done with a proposal, for all of it or for the hunks that are chosen.
+// The actions on a proposal, for all of it or for the selected hunks.
 import { useState } from "react";
 import { ApiError } from "../../api/client";
 import type { ShownProposal } from "../../api/schema";
@@ -25,7 +25,7 @@ export function DecisionBar({ proposal, hunks }: Props) {
   const { tell } = useNotices();
   const [denying, setDenying] = useState(false);
   const deny = (isAsked: boolean) => {
-    if (isAsked) act.reset(); // what went wrong before is not about this
+    if (isAsked) act.reset(); // an earlier error does not belong to this action
     setDenying(isAsked);
   };
   const open = isOpen(state);
@@ -39,11 +39,12 @@ export function DecisionBar({ proposal, hunks }: Props) {
     });
   const chosen = [...hunks.selected];
   const some = chosen.length > 0 && chosen.length < hunks.undecided.length ? chosen : null;
-  const approve = () => run({ act: "approve", decision: { hunks: some } }, "It is written.");
+  const approve = () =>
+    run({ act: "approve", decision: { hunks: some } }, "The changes are written.");
   const can = open && !act.isPending;
-  useShortcut({ keys: "a", does: "Approve what is chosen, or all", where: HERE }, approve, can);
+  useShortcut({ keys: "a", does: "Approve the selected hunks, or all", where: HERE }, approve, can);
   useShortcut(
-    { keys: "d", does: "Deny what is chosen, or all, with words", where: HERE },
+    { keys: "d", does: "Deny the selected hunks, or all, with a reason", where: HERE },
     () => deny(true),
     can,
   );
@@ -64,8 +65,8 @@ export function DecisionBar({ proposal, hunks }: Props) {
         {open && (moved || state === "conflicted") && (
           <Button
             isDisabled={!can}
-            onPress={() => run({ act: "restage" }, "It is placed on the files as they are now.")}
-            tip="Place the hunks on the files as they are now"
+            onPress={() => run({ act: "restage" }, "The hunks now apply to the current files.")}
+            tip="Apply the hunks to the current files"
           >
             Restage
           </Button>
@@ -78,7 +79,7 @@ export function DecisionBar({ proposal, hunks }: Props) {
         />
         {open && (
           <span className={styles.hint}>
-            {some ? "Approving denies the hunks that are not chosen." : hintOf(hunks)}
+            {some ? "Approving denies the hunks that are not selected." : hintOf(hunks)}
           </span>
         )}
       </div>
@@ -90,7 +91,10 @@ export function DecisionBar({ proposal, hunks }: Props) {
         error={act.error}
         onClose={() => deny(false)}
         onDeny={(words) =>
-          run({ act: "deny", decision: { hunks: some, words: words || null } }, "It is denied.")
+          run(
+            { act: "deny", decision: { hunks: some, words: words || null } },
+            "The proposal is denied.",
+          )
         }
       />
     </>
@@ -98,26 +102,26 @@ export function DecisionBar({ proposal, hunks }: Props) {
 }
 
 function hintOf(hunks: Hunks): string {
-  return hunks.undecided.length > 1 ? "j and k go through the hunks, Space chooses one." : "";
+  return hunks.undecided.length > 1 ? "j and k move between hunks, Space selects one." : "";
 }
 
 interface UndoingProps {
   state: ShownProposal["state"];
   isBusy: boolean;
-  /** Undoing failed since some of the files were changed. */
+  /** Undoing failed because some of the files have changed. */
   hasConflict: boolean;
   run: (wanted: Act, told: string) => void;
 }
 
 function Undoing({ state, isBusy, hasConflict, run }: UndoingProps) {
-  const undo = () => run({ act: "undo" }, "The change is taken back.");
-  const redo = () => run({ act: "redo" }, "The change is made again.");
+  const undo = () => run({ act: "undo" }, "The change is undone.");
+  const redo = () => run({ act: "redo" }, "The change is applied again.");
   const canUndo = state === "applied" || state === "partly undone";
   const canRedo = state === "undone" || state === "partly undone";
   useShortcut({ keys: "u", does: "Undo", where: HERE }, undo, canUndo && !isBusy);
   useShortcut({ keys: "r", does: "Redo", where: HERE }, redo, canRedo && !isBusy);
   const undoOthers = () =>
-    run({ act: "undo", keepChanged: true }, "The files that fit are taken back.");
+    run({ act: "undo", keepChanged: true }, "The unchanged files are restored.");
   return (
     <>
       {canUndo && (
@@ -144,11 +148,11 @@ function isConflict(error: unknown): boolean {
 }
 
 function Failed({ error, wasDenying }: { error: unknown; wasDenying: boolean }) {
-  if (wasDenying) return null; // the dialog says it
+  if (wasDenying) return null; // the dialog shows it
   const conflict = isConflict(error);
   return (
     <ErrorNotice
-      what={conflict ? "Nothing was written: it does not fit any more" : "It was not done"}
+      what={conflict ? "Nothing was written: the files have changed" : "The action failed"}
       error={error}
     />
   );

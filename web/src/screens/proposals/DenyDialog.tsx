@@ -1,4 +1,4 @@
-// Asks for the words with which something is denied: the model is told them.
+// Asks for the reason of a denial, which the model receives.
 import { useState } from "react";
 import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
@@ -32,7 +32,7 @@ export function DenyDialog({ isOpen, what, isBusy, error, onClose, onDeny }: Pro
       }
     >
       <TextField
-        label="Why not? The model is told, if it still asks."
+        label="Why not? The model receives the reason, if it still runs."
         value={words}
         onChange={setWords}
         autoFocus

@@ -1,4 +1,4 @@
-// A file of a proposal: what becomes of it, whether it is still as it was, and its hunks.
+// A file of a proposal: its change, whether it is still unchanged, and its hunks.
 import type { ShownFile } from "../../api/schema";
 import { Badge } from "../../components/Badge";
 import { Button } from "../../components/Button";
@@ -17,8 +17,8 @@ interface Props {
 const WORDS: Record<string, string> = { create: "new file", delete: "deleted", rename: "renamed" };
 const STALE: Record<string, string> = {
   changed: "changed since",
-  gone: "not there any more",
-  "in the way": "something is in its place already",
+  gone: "no longer exists",
+  "in the way": "another file exists at this path",
 };
 
 export function FileView({ file, isOpen, hunks }: Props) {
@@ -41,7 +41,9 @@ export function FileView({ file, isOpen, hunks }: Props) {
         {file.undone && <Badge>undone</Badge>}
         <Lines added={file.added} removed={file.removed} />
         {isOpen && open.length > 1 && (
-          <Button onPress={chooseAll}>{isChosen ? "Leave this file" : "Choose this file"}</Button>
+          <Button onPress={chooseAll}>
+            {isChosen ? "Deselect this file" : "Select this file"}
+          </Button>
         )}
       </header>
       {own.map((hunk) => (

@@ -1,4 +1,4 @@
-// One hunk: old and new beside each other, or below each other where it is narrow, in colours.
+// One hunk in colour: old and new side by side, or one below the other on a narrow page.
 import { memo, type Ref, useMemo, useState } from "react";
 import { Badge } from "../../components/Badge";
 import { Button } from "../../components/Button";
@@ -16,11 +16,11 @@ const NARROW = "(max-width: 900px)";
 
 interface Props {
   hunk: Hunk;
-  /** The name of its file, which says its language. */
+  /** The name of its file, which determines the language. */
   path: string;
   isSelected: boolean;
   isCurrent: boolean;
-  /** Null: it cannot be decided any more. */
+  /** Null: it can no longer be decided. */
   onSelect: ((number: number, isSelected: boolean) => void) | null;
   ref: Ref<HTMLElement>;
 }
@@ -63,10 +63,10 @@ function Rows({ rows, path }: { rows: readonly Row[]; path: string }) {
       <div className={styles.rows} data-one={isNarrow} dir="ltr">
         {shown.slice(0, most).map((row, at) =>
           isNarrow ? (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place
+            // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a row
             <One key={at} row={row} before={before} after={after} />
           ) : (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place
+            // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a row
             <Both key={at} row={row} before={before} after={after} />
           ),
         )}
@@ -84,7 +84,7 @@ function Rows({ rows, path }: { rows: readonly Row[]; path: string }) {
 
 type Colours = ReadonlyMap<Line, readonly Piece[]>;
 
-/** The lines of one side in the colours of its language, as far as these are there. */
+/** The lines of one side in colour, as soon as that is available. */
 function useSide(rows: readonly Row[], side: "before" | "after", path: string): Colours {
   const lines = useMemo(() => rows.flatMap((row) => row[side] ?? []), [rows, side]);
   const text = useMemo(() => lines.map((line) => visible(line.text)).join("\n"), [lines]);
@@ -134,7 +134,9 @@ function Side({ line, kind, colours }: SideProps) {
           <>
             <span className={styles.mark}>{kind}</span>
             <Pieces pieces={colours.get(line) ?? []} />
-            {line.unended && <span className={styles.unended}> (no line end)</span>}
+            {line.unended && (
+              <span className={styles.unended}> (no newline at the end of the file)</span>
+            )}
           </>
         )}
       </span>

@@ -1,4 +1,4 @@
-// A proposed change: its files and hunks, and what a person decides about them.
+// A proposed change: its files and hunks, and a person's decisions.
 import { Link, useParams } from "@tanstack/react-router";
 import type { ShownProposal } from "../../api/schema";
 import { ErrorNotice, Loading } from "../../components/States";

@@ -1,4 +1,4 @@
-// What was proposed for the repository, the newest first.
+// The proposals for the repository, newest first.
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import type { ListedProposal, ProposalState } from "../../api/schema";
@@ -78,9 +78,9 @@ function Empty({ state, onAll }: { state: ProposalState | undefined; onAll: () =
     );
   }
   return (
-    <EmptyState title="Nothing is proposed." snippet={`treadle ask "Add a docstring to main"`}>
-      A model that changes files proposes it first: you see each change here and in the terminal,
-      and only what you approve is written. Ask for a change in a{" "}
+    <EmptyState title="No proposals yet." snippet={`treadle ask "Add a docstring to main"`}>
+      When a model changes files, it proposes the change first. You see it here and in the terminal,
+      and Treadle writes only approved changes. Ask for a change in a{" "}
       <Link to="/sessions">session</Link>, or from the terminal:
     </EmptyState>
   );

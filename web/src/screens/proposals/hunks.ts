@@ -1,14 +1,14 @@
-// The hunks of a proposal as rows: old and new lines beside each other, with their numbers.
+// The hunks of a proposal as rows: old and new lines side by side, with their numbers.
 import type { ShownFile } from "../../api/schema";
 
 export interface Line {
   number: number;
   text: string;
-  /** It has no line end: it is the last of a file. */
+  /** The line has no line end: it is the last of a file. */
   unended: boolean;
 }
 
-/** One row beside each other; "|" is a line that was changed into the other. */
+/** One row; "|" marks a changed line. */
 export interface Row {
   mark: " " | "-" | "+" | "|";
   before: Line | null;
@@ -16,7 +16,7 @@ export interface Row {
 }
 
 export interface Hunk {
-  /** Of all hunks of the proposal, from 1: as `treadle edits` counts them. */
+  /** The number among all hunks of the proposal, from 1, as `treadle edits` counts them. */
   number: number;
   rows: readonly Row[];
   added: number;
@@ -24,7 +24,10 @@ export interface Hunk {
   isDenied: boolean;
 }
 
-/** The hunks of a file. Each is told by itself, as if the others were not: numbers are put right. */
+/**
+ * The hunks of a file. The server describes each as if the others did not exist, so numbers are
+ * adjusted.
+ */
 export function hunksOf(file: ShownFile): Hunk[] {
   let shift = 0;
   return file.hunk_diffs.map((diff, at) => {
@@ -79,7 +82,7 @@ export function rowsOf(diff: string, shift = 0): Row[] {
   return rows;
 }
 
-/** Removed lines and the added ones that stand for them, beside each other. */
+/** Removed lines next to the added lines that replace them. */
 function put(rows: Row[], reading: { removed: Line[]; added: Line[] }): void {
   const { removed, added } = reading;
   for (let at = 0; at < Math.max(removed.length, added.length); at += 1) {
@@ -96,7 +99,7 @@ function linesOf(text: string): string[] {
   return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
 }
 
-/** The rows as one column: what is removed before what is added, as `diff -u` has it. */
+/** The rows as one column: removed lines before added ones, as in `diff -u`. */
 export function inOneColumn(rows: readonly Row[]): Row[] {
   const found: Row[] = [];
   let added: Row[] = [];

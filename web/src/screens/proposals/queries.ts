@@ -1,4 +1,4 @@
-// What the screens of proposals read and change; events tell when another front end did.
+// The data and actions of the proposal screens. Events report changes by other front ends.
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { client, ok } from "../../api/client";
 import type { Decision, ProposalState } from "../../api/schema";
@@ -35,7 +35,7 @@ export function useProposal(reference: string) {
       const params = { path: { reference } };
       return ok(client.GET("/api/v1/proposals/{reference}", { params, signal }));
     },
-    // A file can change without an event: whoever comes back sees how fresh it is.
+    // A file can change without an event: a return to the page refreshes the state.
     refetchOnWindowFocus: true,
   });
 }
@@ -69,7 +69,7 @@ export function useAct(reference: string) {
           return ok(client.POST(`/api/v1/proposals/{reference}/${wanted.act}`, { params }));
       }
     },
-    // Also what failed may have changed it: a proposal that does not fit is conflicted.
+    // A failure may have changed it too: a proposal that no longer applies is conflicted.
     onSettled: () =>
       Promise.all([
         queries.invalidateQueries({ queryKey: one(reference) }),

@@ -1,4 +1,4 @@
-// How a proposal is, as a badge; and which of them are still open.
+// The state of a proposal as a badge, and which proposals are open.
 import type { ProposalState } from "../../api/schema";
 import { Badge, type Tone } from "../../components/Badge";
 
@@ -13,16 +13,16 @@ export const STATES: readonly ProposalState[] = [
 ];
 
 const LOOKS: Record<ProposalState, { sign: string; tone: Tone; means: string }> = {
-  staged: { sign: "…", tone: "accent", means: "It waits for you; nothing is written." },
-  applied: { sign: "✓", tone: "good", means: "It is written." },
-  denied: { sign: "⊘", tone: "warn", means: "It was refused." },
-  conflicted: { sign: "⚠", tone: "bad", means: "Its files have changed; nothing was written." },
-  failed: { sign: "✕", tone: "bad", means: "It could not be written; every file is as it was." },
-  undone: { sign: "↶", tone: "plain", means: "It was written, and taken back." },
+  staged: { sign: "…", tone: "accent", means: "It waits for your decision. Nothing is written." },
+  applied: { sign: "✓", tone: "good", means: "The changes are written." },
+  denied: { sign: "⊘", tone: "warn", means: "It was denied." },
+  conflicted: { sign: "⚠", tone: "bad", means: "Its files have changed. Nothing was written." },
+  failed: { sign: "✕", tone: "bad", means: "Writing failed. Every file is unchanged." },
+  undone: { sign: "↶", tone: "plain", means: "It was written and then undone." },
   "partly undone": {
     sign: "↶",
     tone: "warn",
-    means: "Some files are taken back; the others were changed since and are kept.",
+    means: "Some files are restored. The others were changed later and are kept.",
   },
 };
 

@@ -1,4 +1,4 @@
-// The hunks of a proposal by keyboard and pointer: which one a person is at, and which are chosen.
+// The current and the selected hunks of a proposal, by keyboard and pointer.
 import { type RefObject, useCallback, useMemo, useRef, useState } from "react";
 import type { ShownProposal } from "../../api/schema";
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
@@ -6,13 +6,13 @@ import { type Hunk, hunksOf } from "./hunks";
 
 export interface Hunks {
   byFile: ReadonlyMap<string, readonly Hunk[]>;
-  /** The numbers of those that can still be decided. */
+  /** The numbers of the undecided hunks. */
   undecided: readonly number[];
   selected: ReadonlySet<number>;
   current: number | null;
   select: (number: number, isSelected: boolean) => void;
   clear: () => void;
-  /** Note where a hunk stands on the page. */
+  /** Registers the element of a hunk. */
   place: (number: number) => (element: HTMLElement | null) => void;
 }
 
@@ -31,7 +31,7 @@ export function useHunks(proposal: ShownProposal, canDecide: boolean): Hunks {
   const [chosen, choose] = useState<ReadonlySet<number>>(new Set());
   const [current, setCurrent] = useState<number | null>(null);
   const elements = useRef(new Map<number, HTMLElement>());
-  // What was denied meanwhile is chosen no more.
+  // A hunk that was denied in the meantime is no longer selected.
   const selected = useMemo(
     () => new Set(undecided.filter((number) => canDecide && chosen.has(number))),
     [undecided, chosen, canDecide],
@@ -61,8 +61,8 @@ export function useHunks(proposal: ShownProposal, canDecide: boolean): Hunks {
     select(number, !selected.has(number));
   };
   useShortcut({ keys: "j", does: "Next hunk", where: HERE }, () => step(1));
-  useShortcut({ keys: "k", does: "Hunk before", where: HERE }, () => step(-1));
-  useShortcut({ keys: "Space", does: "Choose this hunk", where: HERE }, toggle, canDecide);
+  useShortcut({ keys: "k", does: "Previous hunk", where: HERE }, () => step(-1));
+  useShortcut({ keys: "Space", does: "Select this hunk", where: HERE }, toggle, canDecide);
   const place = useCallback(
     (number: number) => (element: HTMLElement | null) => {
       if (element) elements.current.set(number, element);

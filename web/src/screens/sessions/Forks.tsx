@@ -1,4 +1,4 @@
-// Other branches at a place of a conversation, of which one can be chosen.
+// Other branches at a point of a conversation, to choose one.
 import { Menu } from "../../components/Menu";
 import { ago } from "../../format/times";
 import { cut, visible } from "../../text/visible";

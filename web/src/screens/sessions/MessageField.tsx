@@ -1,19 +1,19 @@
-// Where a message is written: Enter sends it, Shift+Enter begins a line.
+// The field for a message: Enter sends it, Shift+Enter starts a new line.
 import type { KeyboardEvent, ReactNode, Ref } from "react";
 import { Button } from "../../components/Button";
 import { useKeptText } from "../../components/useKeptText";
 import styles from "./Sessions.module.css";
 
 interface Props {
-  /** What it is about: what is written is kept under that until it is sent. */
+  /** The draft is kept under this name until it is sent. */
   of: string;
   label: string;
   placeholder: string;
-  /** What the button says that Enter presses. */
+  /** The label of the button that Enter presses. */
   act: string;
   isBusy: boolean;
   onSend: (text: string) => void;
-  /** A second way to send what is written. */
+  /** A second way to send the message. */
   other?: { act: string; tip: string; onSend: (text: string) => void };
   below?: ReactNode;
   ref?: Ref<HTMLTextAreaElement>;
@@ -64,7 +64,7 @@ export function MessageField(props: Props) {
       </div>
       <div className={styles.below}>
         {below}
-        <span>Enter sends, Shift+Enter begins a line</span>
+        <span>Enter sends, Shift+Enter starts a new line</span>
       </div>
     </form>
   );

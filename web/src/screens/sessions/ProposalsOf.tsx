@@ -1,4 +1,4 @@
-// What was proposed in a session, as links: first what waits.
+// The proposals of a session as links, waiting ones first.
 import { useNavigate } from "@tanstack/react-router";
 import { Menu } from "../../components/Menu";
 import { visible } from "../../text/visible";

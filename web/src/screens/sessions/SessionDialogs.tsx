@@ -1,4 +1,4 @@
-// Another title for a session, and its deletion.
+// Renaming and deleting a session.
 import { useState } from "react";
 import type { Session } from "../../api/schema";
 import { Button } from "../../components/Button";
@@ -18,7 +18,7 @@ interface Props {
 
 export function RenameSession({ session, isOpen, onClose }: Props) {
   return (
-    <Dialog title="Another title" isOpen={isOpen} onOpenChange={(open) => !open && onClose()}>
+    <Dialog title="New title" isOpen={isOpen} onOpenChange={(open) => !open && onClose()}>
       <Renaming session={session} onClose={onClose} />
     </Dialog>
   );
@@ -39,7 +39,7 @@ function Renaming({ session, onClose }: Omit<Props, "isOpen">) {
         label="Title"
         value={title}
         onChange={setTitle}
-        problem={isUsable ? null : "Give it a title."}
+        problem={isUsable ? null : "Enter a title."}
         autoFocus
       />
       <p>
@@ -47,7 +47,9 @@ function Renaming({ session, onClose }: Omit<Props, "isOpen">) {
           Rename
         </Button>
       </p>
-      {change.error && <ErrorNotice what="It was not renamed" error={change.error} />}
+      {change.error && (
+        <ErrorNotice what="The conversation could not be renamed" error={change.error} />
+      )}
     </form>
   );
 }
@@ -75,7 +77,7 @@ export function DeleteSession({
     >
       <p>
         <strong>{visible(session.title)}</strong> with all its branches. Its traces and proposals
-        stay. This cannot be taken back.
+        stay. This cannot be undone.
       </p>
     </ConfirmDialog>
   );

@@ -1,4 +1,4 @@
-// A conversation: what was said on the branch in use, what runs now, and the place to go on.
+// A session: its conversation on the current branch, running turns, and the message field.
 import { useNavigate, useParams } from "@tanstack/react-router";
 import { useCallback, useState } from "react";
 import { Menu } from "../../components/Menu";
@@ -17,13 +17,13 @@ const HERE = "Session";
 
 export function SessionScreen() {
   const { sessionId = "" } = useParams({ strict: false });
-  // Another conversation is another screen: nothing of this one is to stand there.
+  // Another session is another screen: no state of this one may stay.
   return <Shown key={sessionId} id={sessionId} />;
 }
 
 function Shown({ id }: { id: string }) {
   const navigate = useNavigate();
-  // A new one is saved with its first turn.
+  // A new session is saved with its first turn.
   const isBegunHere = useIsBegunHere(id);
   const [isSaved, setSaved] = useState(!isBegunHere);
   const noteSaved = useCallback(() => setSaved(true), []);
@@ -32,12 +32,12 @@ function Shown({ id }: { id: string }) {
   const live = useLiveTurns(id, session);
   const [asking, ask] = useState<"rename" | "delete" | null>(null);
   useShortcut(
-    { keys: "e", does: "Give it another title", where: HERE },
+    { keys: "e", does: "Rename the session", where: HERE },
     () => ask("rename"),
     session !== undefined,
   );
   const isBegun = session !== undefined || live.turns.length > 0;
-  // One that was read before was deleted; of any other the first turn may still run.
+  // A session that was read before was deleted. Otherwise its first turn may still run.
   const isGone = found.isGone && (found.data !== undefined || !isBegun);
   const title = session ? visible(session.title) : (live.turns[0]?.question ?? "Session");
   return (
@@ -67,7 +67,7 @@ function Shown({ id }: { id: string }) {
     >
       {isGone ? (
         <EmptyState title="There is no such session.">
-          It was deleted, or is about another repository.
+          It was deleted, or it belongs to another repository.
         </EmptyState>
       ) : isBegun ? (
         <SessionConversation id={id} session={session} live={live} onSaved={noteSaved} />

@@ -1,4 +1,5 @@
-// Treadle's own conversations about the repository, changed last first; and the way to a new one.
+// Treadle's own conversations about the repository, last changed first, and the field for a new
+// one.
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import type { ConversationSummary } from "../../api/schema";
@@ -74,7 +75,7 @@ function Begin({ field }: { field: React.RefObject<HTMLTextAreaElement | null> }
         ref={field}
         of="new"
         label="First message of a new session"
-        placeholder="Ask about the code, or for a change"
+        placeholder="Ask about the code, or ask for a change"
         act="Begin"
         isBusy={sending.isPending}
         onSend={send}
@@ -84,13 +85,13 @@ function Begin({ field }: { field: React.RefObject<HTMLTextAreaElement | null> }
             hideLabel
             value={model}
             onChange={setModel}
-            placeholder="PROVIDER/MODEL, else that of the settings"
+            placeholder="PROVIDER/MODEL; empty: the configured model"
           />
         }
       />
       {sending.error && (
         <ErrorNotice
-          what="The session was not begun"
+          what="The session could not be started"
           error={sending.error}
           onRetry={() => sending.variables && sending.mutate(sending.variables)}
         />

@@ -1,32 +1,32 @@
-// A conversation as a tree: the turns of the branch in use, and where others begin.
+// A conversation as a tree: the turns of the current branch, and where others begin.
 import type { Session } from "../../api/schema";
 
 export type Saved = Session["messages"][number];
 type SavedUser = Extract<Saved, { role: "user" }>;
 
 export interface Fork {
-  /** The message at its end, from which it is gone on with. */
+  /** The last message of the branch, after which it continues. */
   end: number;
-  /** What was said first in it. */
+  /** Its first text. */
   text: string;
   at_us: number;
 }
 
 export interface BranchTurn {
-  /** What the person said; null for messages that stand before any. */
+  /** The person's message; null for messages before the first one. */
   question: SavedUser | null;
   messages: readonly Saved[];
   /** The number of its last message. */
   end: number;
-  /** The message before it; null at the beginning. */
+  /** The message before it; null at the start. */
   before: number | null;
-  /** Branches that begin where it does. */
+  /** Branches that begin at the same point. */
   others: readonly Fork[];
 }
 
 export interface Tree {
   turns: readonly BranchTurn[];
-  /** Branches that go on behind the end of the one in use. */
+  /** Branches that continue after the end of the current one. */
   further: readonly Fork[];
 }
 
@@ -62,12 +62,12 @@ export function treeOf(session: Session): Tree {
   return { turns, further: head === undefined ? [] : forks(head) };
 }
 
-/** A message of a person that does not only steer what runs. */
+/** A message of a person that does not only steer a running turn. */
 function begins(message: Saved): boolean {
   return message.role === "user" && !message.steers;
 }
 
-/** The end of the branch that was gone on with last. */
+/** The end of the branch that continued last. */
 function endOf(from: Saved, children: ReadonlyMap<number | null, readonly Saved[]>): number {
   let at = from;
   for (;;) {
@@ -82,7 +82,7 @@ function wordsOf(message: Saved): string {
   return text?.trim() || "(no words)";
 }
 
-/** The place in the branch of the turn that is not ended, if the last one is not. */
+/** The index in the branch of the unfinished last turn; null if the last turn has ended. */
 export function openFrom(session: Session): number | null {
   const { turns } = treeOf(session);
   const last = turns.at(-1);

@@ -1,4 +1,4 @@
-// The turns of a conversation that are followed: begun here or elsewhere, each with its question.
+// The live turns of a conversation, started here or elsewhere, each with its question.
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect } from "react";
 import { client, ok } from "../../api/client";
@@ -13,13 +13,13 @@ const liveKey = (id: string) => ["session-live", id] as const;
 
 export interface Followed {
   turns: readonly LiveTurn[];
-  /** The saved messages from this place of the branch on are those of the turns. */
+  /** The saved messages from this index of the branch on belong to the live turns. */
   from: number;
 }
 
 const NONE: Followed = { turns: [], from: Number.POSITIVE_INFINITY };
 
-/** Whether a conversation was begun on this page, and so may not be saved yet. */
+/** Whether a conversation was started on this page, and so may not be saved yet. */
 export function useIsBegunHere(id: string): boolean {
   return (useQueryClient().getQueryData<Followed>(liveKey(id))?.turns.length ?? 0) > 0;
 }
@@ -63,7 +63,7 @@ function useFollow(): Follow {
   );
 }
 
-/** What ran already when the conversation was opened. */
+/** Turns that were running when the conversation was opened. */
 function useRunning(id: string, session: Session | undefined, follow: Follow): void {
   const from = session ? openFrom(session) : null;
   const running = useQuery({
@@ -83,13 +83,13 @@ function useRunning(id: string, session: Session | undefined, follow: Follow): v
 
 interface Sent {
   text: string;
-  /** Null begins a new conversation. */
+  /** Null starts a new conversation. */
   session: string | null;
-  /** PROVIDER/MODEL; null: that of the settings. */
+  /** PROVIDER/MODEL; null: the configured model. */
   model: string | null;
 }
 
-/** Send a message; `onBegun` is told the conversation, which may be a new one. */
+/** Sends a message; `onBegun` receives the conversation, which may be new. */
 export function useSend(onBegun?: (session: string) => void) {
   const follow = useFollow();
   return useMutation({

@@ -1,4 +1,4 @@
-// What the screens of sessions read and change.
+// The data and actions of the session screens.
 import {
   keepPreviousData,
   useInfiniteQuery,
@@ -14,7 +14,7 @@ import { useLiveRefresh } from "../../live/useLiveRefresh";
 const PAGE = 50;
 const LIST = ["sessions"] as const;
 const MOST_RUNS = 200;
-const RECORDED_MS = 2_000; // so far apart are readings of what is recorded
+const RECORDED_MS = 2_000; // minimum time between two reads of the traces
 const MOST_PROPOSALS = 1_000;
 
 export const sessionKey = (id: string) => ["session", id] as const;
@@ -34,7 +34,7 @@ export function useSessions() {
   });
 }
 
-/** What conversations cost, by their ids: each is recorded as the thread of its id. */
+/** The cost of conversations by their ids: each is recorded as the thread of its id. */
 export function useCosts(ids: readonly string[]) {
   const queries = useQueryClient();
   const queryKey = [...LIST, "costs", ids];
@@ -57,19 +57,19 @@ export function useCosts(ids: readonly string[]) {
   });
 }
 
-/** A conversation; with `isSaved` false it is so new that it cannot be read yet. */
+/** A conversation; with `isSaved` false it is too new to be read. */
 export function useSession(id: string, isSaved: boolean) {
   const found = useQuery({
     queryKey: sessionKey(id),
     queryFn: ({ signal }) =>
       ok(client.GET("/api/v1/sessions/{session}", { params: { path: { session: id } }, signal })),
     enabled: isSaved,
-    staleTime: Number.POSITIVE_INFINITY, // what happens in it is followed by its events
+    staleTime: Number.POSITIVE_INFINITY, // events report every change
   });
   return { ...found, isGone: isNotFound(found.error) };
 }
 
-/** The runs of a conversation, the newest first, each of which is a trace. */
+/** The runs of a conversation, newest first. Each is a trace. */
 export function useRuns(id: string) {
   const queries = useQueryClient();
   const queryKey = ["session-runs", id];
@@ -115,7 +115,7 @@ export function useChange(id: string) {
   });
 }
 
-/** `leave` what shows it: until then nothing of it is read again. */
+/** `leave` closes the screen that shows it. Until then nothing of it is read again. */
 export function useDelete(id: string, leave: () => Promise<void>) {
   const queries = useQueryClient();
   return useMutation({

@@ -1,4 +1,4 @@
-// What serves this page, how it is, and the addresses for other programs; and how the page looks.
+// The server of this page: its state, the addresses for other programs, and the theme.
 import type { ReactNode } from "react";
 import type { Health } from "../../api/schema";
 import { CopyButton } from "../../components/CopyButton";
@@ -21,10 +21,10 @@ export function AboutPart() {
       </Section>
       <Section title="This server">
         {found.isPending ? (
-          <Loading what="how the server is" />
+          <Loading what="the state of the server" />
         ) : !found.data ? (
           <ErrorNotice
-            what="How the server is could not be read"
+            what="The state of the server could not be read"
             error={found.error}
             onRetry={() => void found.refetch()}
           />
@@ -46,20 +46,17 @@ function Server({ health }: { health: Health }) {
         ["Repository", <code key="root">{visible(health.root)}</code>],
         [
           "Index",
-          `${count(index.files)} files, ${count(index.items)} items, ${index.fresh ? "up to date" : "brought up to date with the next question"}`,
+          `${count(index.files)} files, ${count(index.items)} items, ${index.fresh ? "up to date" : "updated with the next question"}`,
         ],
-        [
-          "Asked by default",
-          model.model ? visible(`${model.provider}/${model.model}`) : model.error,
-        ],
+        ["Default model", model.model ? visible(`${model.provider}/${model.model}`) : model.error],
         [
           "Traces",
           traces.recorder === "on"
             ? `${bytes(traces.size_bytes)}, ${bytes(traces.pending_bytes)} not written yet`
-            : "are not recorded",
+            : "not recorded",
         ],
         ["Lost spans", traces.lost > 0 && count(traces.lost)],
-        ["Missing from the record", health.recording],
+        ["Not recorded", health.recording],
         [
           "Gateway",
           `${gateway.calls === 1 ? "1 call" : `${count(gateway.calls)} calls`} since the start${gateway.unrecorded > 0 ? `, ${count(gateway.unrecorded)} not recorded: ${gateway.reason}` : ""}`,
@@ -85,7 +82,7 @@ function Addresses({ health }: { health: Health }) {
             <Address key="t" text={`${origin}${health.traces.otlp_path}`} below={grpc} />,
           ],
           ["MCP", <Address key="m" text={`${origin}/mcp`} />],
-          ["The API's document", <Address key="a" text={`${origin}/api/openapi.json`} />],
+          ["OpenAPI document", <Address key="a" text={`${origin}/api/openapi.json`} />],
         ]}
       />
     </Section>

@@ -1,4 +1,4 @@
-// What was taken out before it was stored, and what an own pattern would take out.
+// What redaction has removed, and a preview of a new pattern.
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { RedactionPreview } from "../../api/schema";
@@ -19,7 +19,7 @@ export function RedactionPart() {
   const kinds = Object.entries(health.data?.traces.redactions ?? {});
   return (
     <>
-      <Section title="Taken out before it was stored">
+      <Section title="Redacted before storing">
         {health.isPending ? (
           <Loading what="the counts" lines={3} />
         ) : !health.data ? (
@@ -29,7 +29,7 @@ export function RedactionPart() {
             onRetry={() => void health.refetch()}
           />
         ) : kinds.length === 0 ? (
-          <p>No secret was found in what was recorded since the server started.</p>
+          <p>No secrets were found since the server started.</p>
         ) : (
           <Facts facts={kinds.map(([kind, times]) => [kind, count(times)])} />
         )}
@@ -44,7 +44,7 @@ function Preview() {
   const [tried, tryOut] = useState<Tried | null>(null);
   const found = useRedactionPreview(tried);
   return (
-    <Section title="What a pattern of your own would take out">
+    <Section title="Preview of your own pattern">
       <form
         className={styles.form}
         onSubmit={(event) => {
@@ -58,13 +58,13 @@ function Preview() {
           onChange={setPattern}
           mono
           placeholder="CUST-[0-9]{6}"
-          hint={`A regular expression in RE2 syntax, tried on the newest ${count(LIMIT)} spans`}
+          hint={`A regular expression in RE2 syntax, run on the newest ${count(LIMIT)} spans`}
         />
         <Button type="submit" isDisabled={!pattern || found.isFetching}>
           Try
         </Button>
       </form>
-      {found.error && <ErrorNotice what="The pattern was not tried" error={found.error} />}
+      {found.error && <ErrorNotice what="The pattern could not be run" error={found.error} />}
       {found.data && tried && <Found preview={found.data} pattern={tried.pattern} />}
     </Section>
   );
@@ -80,7 +80,7 @@ function Found({ preview, pattern }: { preview: RedactionPreview; pattern: strin
       {preview.examples.length > 0 && (
         <ul className={styles.examples} aria-label="Examples">
           {preview.examples.map((each, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: an example is its place
+            // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies an example
             <li key={at}>
               <span className={styles.quiet}>{visible(each.field)}</span>
               <code>
@@ -99,7 +99,7 @@ function Found({ preview, pattern }: { preview: RedactionPreview; pattern: strin
           ))}
         </ul>
       )}
-      <p>To take it out of what is recorded from now on, write it into your configuration:</p>
+      <p>To redact it in new spans, add this to your configuration:</p>
       <Snippet text={`[traces.redaction.rules.mine]\npattern = ${JSON.stringify(pattern)}`} />
     </>
   );

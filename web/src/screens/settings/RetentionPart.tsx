@@ -1,4 +1,4 @@
-// What of the traces is kept, how much there is, and what other limits would delete.
+// The retention of traces: the limits, the current size, and a preview of other limits.
 import { type ReactNode, useState } from "react";
 import type { HeldTraces } from "../../api/schema";
 import { Button } from "../../components/Button";
@@ -15,22 +15,22 @@ export function RetentionPart() {
   const found = useRetention();
   return (
     <>
-      <Section title="What is kept">
+      <Section title="Retention">
         {found.isPending ? (
-          <Loading what="what is kept" lines={4} />
+          <Loading what="the retention settings" lines={4} />
         ) : !found.data ? (
           <ErrorNotice
-            what="What is kept could not be read"
+            what="The retention settings could not be read"
             error={found.error}
             onRetry={() => void found.refetch()}
           />
         ) : (
           <Facts
             facts={[
-              ["Kept for", found.data.keep ?? "without a limit of time"],
-              ["Kept below", found.data.max_size ?? "without a limit of size"],
-              ["There is now", <Amount key="now" held={found.data.held} />],
-              ["Goes at the next pruning", <Amount key="due" held={found.data.due} />],
+              ["Kept for", found.data.keep ?? "no time limit"],
+              ["Kept below", found.data.max_size ?? "no size limit"],
+              ["Stored now", <Amount key="now" held={found.data.held} />],
+              ["Deleted at the next pruning", <Amount key="due" held={found.data.due} />],
             ]}
           />
         )}
@@ -47,7 +47,7 @@ function Preview() {
   const found = useRetentionPreview(asked);
   const limits = limitsOf(keep, size);
   return (
-    <Section title="What other limits would delete">
+    <Section title="Preview of other limits">
       <form
         className={styles.form}
         onSubmit={(event) => {
@@ -73,13 +73,13 @@ function Preview() {
           Look
         </Button>
       </form>
-      {found.error && <ErrorNotice what="It could not be reckoned" error={found.error} />}
+      {found.error && <ErrorNotice what="The preview failed" error={found.error} />}
       {found.data && !found.error && (
         <>
           <p role="status">
             It would delete <Amount held={found.data.deleted} />. Nothing was changed.
           </p>
-          <p>To set it, write this into your configuration and start the server again:</p>
+          <p>To set it, add this to your configuration and restart the server:</p>
           <Snippet text={snippetOf(found.data.keep, found.data.max_size)} />
         </>
       )}

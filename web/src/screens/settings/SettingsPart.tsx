@@ -1,7 +1,7 @@
-// Every setting with its value, where that is from, and where to change it; searched and in groups.
+// Every setting with its value, its source, and where to change it; searchable and in groups.
 import { useNavigate } from "@tanstack/react-router";
 import { useRef } from "react";
-import type { SettingsAnswer, EffectiveSetting } from "../../api/schema";
+import type { EffectiveSetting, SettingsAnswer } from "../../api/schema";
 import { Section } from "../../components/Section";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
 import { TextField } from "../../components/TextField";
@@ -61,18 +61,18 @@ function Shown({ answer, find }: { answer: SettingsAnswer; find: string }) {
           </p>
         ))}
         <p>
-          They are changed in files, and read when the server starts:{" "}
+          Settings are changed in these files, which the server reads at start:{" "}
           {answer.files.map((file, at) => (
             <span key={file.path}>
               {at > 0 && ", "}
               <code>{visible(file.path)}</code>
-              {!file.exists && " (not there yet)"}
+              {!file.exists && " (does not exist yet)"}
             </span>
           ))}
           .
         </p>
       </div>
-      {groups.length === 0 && <EmptyState title="No setting fits." />}
+      {groups.length === 0 && <EmptyState title="No setting matches." />}
       {groups.map((group) => (
         <Section key={group.name} title={group.title} flush>
           <ul className={styles.list}>
@@ -101,7 +101,7 @@ function Setting({ setting }: { setting: EffectiveSetting }) {
       <p className={styles.quiet}>
         {visible(setting.description)} {setting.type && `Takes ${setting.type}.`}
         {isSet && ` Default: ${visible(shownValue(setting.default))}.`}
-        {setting.needs_consent && " A repository may set it only if you trust it."}
+        {setting.needs_consent && " A repository may set it only if you trust the repository."}
         {setting.variable && (
           <>
             {" "}

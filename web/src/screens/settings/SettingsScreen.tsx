@@ -1,4 +1,4 @@
-// The settings in force, what is kept and taken out of what is recorded, and what serves this page.
+// The current settings, retention, redaction, and the server of this page.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Tabs } from "../../components/Tabs";
 import { choice } from "../../search";

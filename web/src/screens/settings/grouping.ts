@@ -7,7 +7,7 @@ export interface Group {
   settings: readonly EffectiveSetting[];
 }
 
-/** Those that fit what is searched for, in the order of the reference. */
+/** The settings that match the search, in the order of the reference. */
 export function groupsOf(settings: readonly EffectiveSetting[], find: string): Group[] {
   const words = find.toLowerCase().split(/\s+/).filter(Boolean);
   const fitting = settings.filter((each) => {

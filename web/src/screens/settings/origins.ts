@@ -1,4 +1,4 @@
-// Where a value of the settings is from, in words.
+// The source of a setting's value, in words.
 import type { ValueOrigin } from "../../api/schema";
 
 export function originWords({ layer, source, line }: ValueOrigin): string {

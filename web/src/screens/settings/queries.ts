@@ -1,4 +1,4 @@
-// What the settings screen reads; nothing here changes anything.
+// The data of the settings screen, which changes nothing.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { client, ok } from "../../api/client";
 
@@ -6,7 +6,7 @@ export function useSettings() {
   return useQuery({
     queryKey: ["settings"],
     queryFn: ({ signal }) => ok(client.GET("/api/v1/settings", { signal })),
-    staleTime: 60_000, // they are read at the server's start
+    staleTime: 60_000, // read at the start of the server
   });
 }
 

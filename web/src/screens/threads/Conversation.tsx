@@ -1,4 +1,4 @@
-// What was said in a thread, run by run, the newest at the bottom; earlier runs on demand.
+// The messages of a thread, run by run, newest at the bottom; earlier runs on request.
 import { Link, useSearch } from "@tanstack/react-router";
 import { useEffect, useLayoutEffect, useRef } from "react";
 import type { RunSummary } from "../../api/schema";
@@ -64,9 +64,9 @@ function TurnView({ turn, isChosen }: { turn: Turn; isChosen: boolean }) {
       {messages ? (
         <Messages messages={messages} label={`Messages of the run of ${when}`} />
       ) : error ? (
-        <ErrorNotice what="What was said could not be read" error={error} onRetry={retry} />
+        <ErrorNotice what="The messages could not be read" error={error} onRetry={retry} />
       ) : (
-        <Loading what="what was said" lines={3} />
+        <Loading what="the messages" lines={3} />
       )}
       {said?.error && (
         <p className={styles.failure}>
@@ -81,7 +81,7 @@ function TurnView({ turn, isChosen }: { turn: Turn; isChosen: boolean }) {
 
 const NEAR_PX = 40;
 
-/** Begin at the newest message, and stay there unless a person looks at something else. */
+/** Starts at the newest message, and stays there unless a person scrolls away. */
 function useStayAtEnd(
   scroller: React.RefObject<HTMLElement | null>,
   turns: readonly Turn[],
@@ -98,7 +98,7 @@ function useStayAtEnd(
     element.addEventListener("scroll", look, { passive: true });
     return () => element.removeEventListener("scroll", look);
   }, [scroller]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is shown is higher with each turn
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each turn makes the content higher
   useLayoutEffect(() => {
     const element = scroller.current;
     if (!element || chosen || !isAtEnd.current || element.matches(":hover")) return;

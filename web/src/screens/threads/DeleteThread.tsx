@@ -1,4 +1,4 @@
-// Deletes a thread, after it was said what is lost.
+// Deletes a thread after a confirmation that states what is lost.
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -30,7 +30,8 @@ export function DeleteThread({ threadId, thread }: Props) {
         kind: "good",
         text: `Deleted ${counted(gone.spans, "span")}.`,
       });
-      // Not read at once: what still shows the thread would ask for it, and be told that it is gone.
+      // Not refreshed at once: the screen that still shows the thread would request it and get a
+      // 404.
       await queries.invalidateQueries({ refetchType: "none" });
       await navigate({ to: "/threads" });
     },
@@ -49,16 +50,15 @@ export function DeleteThread({ threadId, thread }: Props) {
           <>
             <Button onPress={() => open(false)}>Keep it</Button>
             <Button kind="danger" isPending={deletion.isPending} onPress={() => deletion.mutate()}>
-              Delete for good
+              Delete permanently
             </Button>
           </>
         }
       >
         {thread && (
           <p>
-            {counted(thread.runs, "run")} with {counted(thread.sums.spans, "span")} will be lost for
-            good, with all that was asked, answered and attached in them. Experiments made from them
-            keep their own copies.
+            {counted(thread.runs, "run")} with {counted(thread.sums.spans, "span")} will be deleted
+            permanently, with their messages and attachments. Experiments keep their own copies.
           </p>
         )}
         {deletion.error && (

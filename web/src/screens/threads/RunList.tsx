@@ -1,4 +1,4 @@
-// The runs of a thread: choosing one marks what it added to the conversation.
+// The runs of a thread. Selecting one marks its part of the conversation.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { RunSummary } from "../../api/schema";
 import { StatusBadge } from "../../components/Badge";
@@ -68,7 +68,7 @@ export function RunList({ threadId, runs }: { threadId: string; runs: RowList<Ru
   const navigate = useNavigate({ from: "/threads/$threadId" });
   const mark = (run: string | undefined) =>
     void navigate({ search: (now) => ({ ...now, run }) as never, replace: true });
-  // More runs come with their messages only: what was said is dear to read.
+  // More runs load together with their messages, which are expensive to read.
   const list = { ...runs, loadMore: () => {} };
   return (
     <aside className={styles.runs} aria-label="Runs">

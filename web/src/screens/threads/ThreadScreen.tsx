@@ -1,4 +1,4 @@
-// One conversation: its messages, beside the runs that they come from.
+// One thread: its messages, next to its runs.
 
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
@@ -20,7 +20,7 @@ import { RunList } from "./RunList";
 import { titleOf, tokensOf } from "./rows";
 import styles from "./ThreadScreen.module.css";
 
-const RUNS = 10; // each is read with what was said in it
+const RUNS = 10; // each is read with its messages
 const runId = (run: RunSummary) => run.run_id;
 
 export function ThreadScreen() {
@@ -79,7 +79,7 @@ export function ThreadScreen() {
   );
 }
 
-/** A word that a shell takes as it is. */
+/** A word quoted for a shell. */
 function inShell(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`;
 }

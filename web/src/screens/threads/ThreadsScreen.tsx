@@ -1,4 +1,4 @@
-// All conversations that were recorded.
+// All recorded threads.
 
 import { client, ok } from "../../api/client";
 import { ListSearch } from "../../components/query/ListSearch";

@@ -4,7 +4,7 @@ import { addedBy, addedByEach, type Call, merged } from "./merging";
 
 const ROLES: Record<string, string> = { s: "system", u: "user", a: "assistant", t: "tool" };
 
-/** "u:hello a:hi": a message each. */
+/** "u:hello a:hi": one message each. */
 function said(text: string): Message[] {
   return text
     .split(" ")
@@ -17,7 +17,7 @@ const shown = (messages: readonly Message[]) =>
     .map(({ role, parts: [part] }) => `${role.charAt(0)}:${part?.kind === "text" ? part.text : ""}`)
     .join(" ");
 
-/** A call whose reply is what its last message says, if that is of the model. */
+/** A call whose reply is its last message, if that is the model's. */
 function call(text: string): Call {
   const messages = said(text);
   const ends = messages.at(-1)?.role === "assistant" ? messages.length - 1 : messages.length;

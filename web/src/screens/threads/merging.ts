@@ -1,4 +1,4 @@
-// What each run of a thread added to the conversation: requests repeat what was said before.
+// What each run of a thread added to the conversation: requests repeat earlier messages.
 import type { Message, Part } from "../../components/messages/message";
 
 export interface Call {
@@ -7,9 +7,10 @@ export interface Call {
 }
 
 /**
- * The messages of a call that go on from the conversation `before`. Where they begin is told by the
- * last message of the conversation that the request repeats; one that repeats no answer of a model
- * (and not the very last message either) begins anew, but for instructions that stand above already.
+ * The new messages of a call that continues the conversation `before`. They begin after the last
+ * message of the conversation that the request repeats. A request that repeats no answer of a
+ * model (and not the very last message either) starts a new conversation, except for instructions
+ * that are already shown.
  */
 export function addedBy(before: readonly Message[], { request, reply }: Call): Message[] {
   const texts = request.map(signature);
@@ -26,7 +27,7 @@ export function addedBy(before: readonly Message[], { request, reply }: Call): M
   return [...request.filter(isNew), ...reply];
 }
 
-/** Calls one after the other as one, in which each message stands once. */
+/** Consecutive calls as one, in which each message occurs once. */
 export function merged(calls: readonly Call[]): Call {
   return calls.reduce(
     (all, { request, reply }) => {
@@ -37,7 +38,7 @@ export function merged(calls: readonly Call[]): Call {
   );
 }
 
-/** What each of several calls or runs added, in their order. */
+/** What each of several calls or runs added, in order. */
 export function addedByEach(calls: readonly Call[]): Message[][] {
   const before: Message[] = [];
   return calls.map((call) => {
@@ -47,7 +48,7 @@ export function addedByEach(calls: readonly Call[]): Message[][] {
   });
 }
 
-/** Whether a request repeats what a model said before: then it holds all that came before it. */
+/** Whether a request repeats an earlier reply of a model: then it contains all earlier messages. */
 export function repeatsAnswers(request: readonly Message[]): boolean {
   return request.some(isOfModel);
 }
@@ -60,7 +61,7 @@ function isInstruction(message: Message): boolean {
   return message.role === "system" || message.role === "developer";
 }
 
-/** What makes two messages the same, in whatever form a client sent them back. */
+/** The identity of a message, in whatever form a client sent it back. */
 function signature(message: Message): string {
   return JSON.stringify([message.role, ...message.parts.flatMap(partSignature)]);
 }

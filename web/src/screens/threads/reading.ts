@@ -1,4 +1,4 @@
-// What was said in a run, out of the requests and replies of its model calls.
+// The messages of a run, from the requests and replies of its model calls.
 import { type QueryClient, queryOptions } from "@tanstack/react-query";
 import { client, getJson, ok } from "../../api/client";
 import type { ListedSpan, RunSummary, SpanContent } from "../../api/schema";
@@ -17,7 +17,7 @@ export interface Said extends Call {
 const MOST_CALLS = 20;
 const MOST_BYTES = 2_000_000;
 
-/** What was said in a run. It is read again when the run has gone on. */
+/** The messages of a run. They are read again when the run has progressed. */
 export function saidIn(run: RunSummary, queries: QueryClient) {
   return queryOptions({
     queryKey: ["said", run.run_id, run.last_us, run.sums.spans, run.status],
@@ -36,7 +36,7 @@ async function readRun(run: RunSummary, queries: QueryClient, signal: AbortSigna
   if (earlier.length === 0 || newest.left || repeatsAnswers(newest.request)) {
     return { ...newest, error: last.error };
   }
-  // Requests that hold only what is new, as those that name the reply before do.
+  // Requests that contain only new messages, such as those that name the previous reply.
   const others = await Promise.all(earlier.map((call) => readCall(call, queries, signal)));
   const inOrder = [newest, ...others].toReversed();
   const left = page.pagination.next_cursor
@@ -45,7 +45,7 @@ async function readRun(run: RunSummary, queries: QueryClient, signal: AbortSigna
   return { ...merged(inOrder), error: last.error, left };
 }
 
-/** A run without a model call says what went in and came out at its root. */
+/** A run without a model call has the input and output of its root. */
 function withoutCalls(run: RunSummary): Said {
   const request = run.question ? [textMessage("input", run.question)] : [];
   const reply = run.answer ? [textMessage("output", run.answer)] : [];
@@ -65,11 +65,11 @@ async function readCall(
   return {
     request: input && input !== "too large" ? messagesInText(input, "user") : [],
     reply: output && output !== "too large" ? replyIn(output, call) : [],
-    left: isLeft ? "A part of it is too large to show here; it is in its trace." : null,
+    left: isLeft ? "A part is too large to show here. Its trace has it." : null,
   };
 }
 
-/** What a provider says of a failure is told as such, not as words of the model. */
+/** A provider's error is shown as such, not as the model's words. */
 function replyIn(output: MarkedText, call: ListedSpan) {
   const failure = call.status === "error" ? parsed(output.text) : undefined;
   return isObject(failure) && "error" in failure ? [] : messagesInText(output, "assistant");

@@ -8,7 +8,7 @@ import { type Said, saidIn } from "./reading";
 
 export interface Turn {
   run: RunSummary;
-  /** What it added; null while it is being read. */
+  /** What it added; null while it is loading. */
   messages: readonly Message[] | null;
   said: Said | null;
   error: unknown;
@@ -16,8 +16,8 @@ export interface Turn {
 }
 
 /**
- * The turns of runs that are given newest first, as they are listed; the oldest first. Of the
- * oldest run nobody knows what was said before it while there are earlier ones: it is left out.
+ * The turns of runs, which are listed newest first; returned oldest first. While there are earlier
+ * runs, the oldest one is left out, since the messages before it are unknown.
  */
 export function useConversation(runs: readonly RunSummary[], hasEarlier: boolean): readonly Turn[] {
   const queries = useQueryClient();
@@ -36,7 +36,7 @@ function combine(read: UseQueryResult<Said>[]): Omit<Turn, "run">[] {
   const added = addedByEach(read.map((each) => each.data ?? { request: [], reply: [] }));
   const firstUnread = read.findIndex((each) => each.isPending);
   return read.map((each, at) => ({
-    // What a run added is known when all before it are.
+    // A run's part is known when all runs before it are.
     messages: each.data && (firstUnread < 0 || at < firstUnread) ? (added[at] ?? []) : null,
     said: each.data ?? null,
     error: each.error,

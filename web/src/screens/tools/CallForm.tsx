@@ -1,4 +1,4 @@
-// The form to call a tool, or its arguments as JSON; then what came of the call.
+// The form to call a tool, or its arguments as JSON, and the result of the call.
 import { useMemo, useState } from "react";
 import { ApiError } from "../../api/client";
 import type { ListedTool } from "../../api/schema";
@@ -54,7 +54,7 @@ export function CallForm({ tool }: { tool: ListedTool }) {
       )}
       <div className={styles.actions}>
         <Button kind="primary" keys="Mod+Enter" isDisabled={call.isPending} onPress={wanted}>
-          {call.isPending ? "It runs…" : tool.effect === "write" ? "Call…" : "Call"}
+          {call.isPending ? "Running…" : tool.effect === "write" ? "Call…" : "Call"}
         </Button>
         <Switch
           field={field}
@@ -75,16 +75,16 @@ export function CallForm({ tool }: { tool: ListedTool }) {
   );
 }
 
-/** The arguments that are entered, in whichever way. */
+/** The entered arguments, in either form. */
 function useGiven(field: Field, draft: Drafts, typed: string | null) {
   return useMemo((): { value: Json; problems: Problems } => {
     if (typed === null) return argumentsOf(field, draft);
     try {
       const value = JSON.parse(typed) as Json;
-      return { value, problems: isObject(value) ? {} : { "": "Arguments are a JSON object." } };
+      return { value, problems: isObject(value) ? {} : { "": "Arguments must be a JSON object." } };
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      return { value: {}, problems: { "": `This is no JSON: ${why}` } };
+      return { value: {}, problems: { "": `This is not JSON: ${why}` } };
     }
   }, [field, draft, typed]);
 }
@@ -97,7 +97,7 @@ interface SwitchProps {
   onDraft: (draft: Drafts) => void;
 }
 
-/** From the form to JSON and back, as far as the form can hold it. */
+/** Converts between form and JSON, as far as the form can represent it. */
 function Switch({ field, typed, value, onTyped, onDraft }: SwitchProps) {
   if (typed === null) {
     return (
@@ -121,14 +121,14 @@ function Switch({ field, typed, value, onTyped, onDraft }: SwitchProps) {
   );
 }
 
-/** What the server says is wrong with an argument, at its place. */
+/** The server's error about an argument, at its field. */
 function toldBy(error: unknown): Problems {
   if (!(error instanceof ApiError) || !isObject(error.body)) return {};
   const { field } = error.body;
   return typeof field === "string" ? { [field]: error.message } : {};
 }
 
-/** What would change something waits for a person, who is asked here. */
+/** A call that changes something waits for a person, who is asked here. */
 function Asked({ name }: { name: string }) {
   const waiting = useWaiting().filter((question) => question.name === name);
   return waiting.map((question) => (

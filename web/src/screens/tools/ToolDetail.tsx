@@ -1,4 +1,4 @@
-// One tool: what it is, how its calls went, what it takes, and the form to call it.
+// One tool: its description, its statistics, its arguments, and the form to call it.
 import { useState } from "react";
 import type { ListedTool, ToolCalls } from "../../api/schema";
 import { Badge } from "../../components/Badge";
@@ -64,7 +64,7 @@ export function ToolDetail({ tool, calls }: Props) {
 }
 
 function Statistics({ calls }: { calls: ToolCalls | undefined }) {
-  if (!calls) return <p className={styles.quiet}>It was not called yet.</p>;
+  if (!calls) return <p className={styles.quiet}>No calls yet.</p>;
   const failures = Object.entries(calls.failures);
   return (
     <Facts

@@ -1,4 +1,4 @@
-// The tools that models have: what each takes, how its calls went, and a form to call it.
+// The tools of models: arguments, statistics, and a form to call each.
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import type { ListedTool, ToolCalls, ToolEffect } from "../../api/schema";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
@@ -66,7 +66,7 @@ export function ToolsScreen() {
 function Nothing({ name }: { name: string | undefined }) {
   return (
     <EmptyState
-      title={name ? `There is no tool ${visible(name)}.` : "Choose a tool."}
+      title={name ? `There is no tool named ${visible(name)}.` : "Choose a tool."}
       snippet="treadle tools list"
     >
       Each tool can be called here, over HTTP, over MCP, and from the terminal:
@@ -108,7 +108,7 @@ function List({ tools, search, statistics }: ListProps) {
         value={search.find ?? ""}
         onChange={find}
       />
-      {tools.length === 0 && <p className={styles.quiet}>No tool fits.</p>}
+      {tools.length === 0 && <p className={styles.quiet}>No tool matches.</p>}
       {GROUPS.map(({ effect, title }) => {
         const group = tools.filter((tool) => tool.effect === effect);
         return (
@@ -159,7 +159,7 @@ function Calls({ calls }: { calls: ToolCalls | undefined }) {
   );
 }
 
-/** j and k go through the tools that are listed. */
+/** j and k move through the listed tools. */
 function useSteps(listed: readonly ListedTool[], search: Search): void {
   const navigate = useNavigate();
   const inOrder = GROUPS.flatMap(({ effect }) => listed.filter((tool) => tool.effect === effect));
@@ -170,5 +170,5 @@ function useSteps(listed: readonly ListedTool[], search: Search): void {
     void navigate({ to: "/tools", search: { ...search, tool: next.name }, replace: true });
   };
   useShortcut({ keys: "j", does: "Next tool", where: HERE }, () => step(1));
-  useShortcut({ keys: "k", does: "Tool before", where: HERE }, () => step(-1));
+  useShortcut({ keys: "k", does: "Previous tool", where: HERE }, () => step(-1));
 }

@@ -1,4 +1,4 @@
-// The same call for a terminal.
+// The same call as a terminal command.
 import type { Json } from "./form/fields";
 
 export function asCurl(origin: string, name: string, given: Json): string {
@@ -13,7 +13,7 @@ export function asCommand(name: string, given: Json): string {
   return `treadle tools call ${quoted(name)} --args ${quoted(JSON.stringify(given))}`;
 }
 
-/** For a shell: as it is where that is safe, else in single quotes. */
+/** Quoted for a shell: unchanged if that is safe, otherwise in single quotes. */
 function quoted(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

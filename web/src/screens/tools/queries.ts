@@ -1,4 +1,4 @@
-// The tools, how their calls went, and the way to call one.
+// The tools, their statistics, and the request that calls one.
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { client, ok } from "../../api/client";
 import { RECORDED } from "../../live/events";

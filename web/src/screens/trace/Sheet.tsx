@@ -1,4 +1,4 @@
-// The detail where there is no room beside the tree: over it, from below.
+// The detail of a span if there is no room next to the tree: it covers the tree from below.
 import type { ReactNode } from "react";
 import { Dialog, Modal, ModalOverlay } from "react-aria-components";
 import { Button } from "../../components/Button";

@@ -1,4 +1,4 @@
-// Two parts beside each other with a line between them that can be moved, also by keyboard.
+// Two panels with a movable divider, also by keyboard.
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useRef, useState } from "react";
 import styles from "./Split.module.css";
 
@@ -7,12 +7,12 @@ const MOST = 80;
 const STEP = 2;
 
 interface Props {
-  /** Under which the browser keeps where the line is. */
+  /** The browser stores the position under this name. */
   name: string;
   label: string;
   first: ReactNode;
   second: ReactNode;
-  /** The share of the first part in percent, at first. */
+  /** The initial width of the first panel in percent. */
   share?: number;
 }
 
@@ -44,7 +44,7 @@ export function Split({ name, label, first, second, share: initial = 62 }: Props
   return (
     <div className={styles.split} ref={whole} style={{ gridTemplateColumns: columns(share) }}>
       <div className={styles.part}>{first}</div>
-      {/* biome-ignore lint/a11y/useSemanticElements: a line that can be moved is no hr */}
+      {/* biome-ignore lint/a11y/useSemanticElements: a movable divider is not an hr */}
       <div
         className={styles.line}
         role="separator"

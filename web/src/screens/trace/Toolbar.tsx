@@ -1,4 +1,4 @@
-// What can be done with the tree and its time axis.
+// The actions on the tree and its time axis.
 import { Button } from "../../components/Button";
 import { Menu } from "../../components/Menu";
 import { TextField } from "../../components/TextField";
@@ -11,7 +11,7 @@ interface Props {
   find: string;
   onFind: (text: string) => void;
   found: Found;
-  /** Which of the found spans is chosen, from 1; 0 for none. */
+  /** The number of the selected match, from 1; 0 for none. */
   at: number;
   failed: number;
   isCritical: boolean;
@@ -75,7 +75,7 @@ export function Toolbar({ find, onFind, found, at, failed, isCritical, isZoomed,
         <Button
           small
           aria-pressed={isCritical}
-          tip="Mark the spans that the time was spent on"
+          tip="Mark the spans on the critical path"
           keys="p"
           onPress={actions.toggleCritical}
         >

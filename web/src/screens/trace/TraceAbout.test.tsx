@@ -1,4 +1,4 @@
-// The figures at the head of a trace: none is made up.
+// The figures of a trace's header: unknown ones are not invented.
 import { render, screen } from "@testing-library/react";
 import { expect, test, vi } from "vitest";
 import type { Skeleton } from "../../api/schema";

@@ -1,4 +1,4 @@
-// A trace in a few figures, with the ways to what it is part of.
+// The main figures of a trace, with links to its run and thread.
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import type { Skeleton } from "../../api/schema";
@@ -10,7 +10,7 @@ import { type Tree, textAt } from "./model/tree";
 import type { TraceRead } from "./useSkeleton";
 
 interface Props extends Pick<TraceRead, "tree" | "skeleton"> {
-  /** It is shown as one of its run. */
+  /** It is shown as one trace of its run. */
   ofRun?: boolean;
 }
 
@@ -52,7 +52,10 @@ export function TraceAbout({ tree, skeleton, ofRun = false }: Props) {
   );
 }
 
-/** Of a trace whose clock stood still or went back it is what its root says, which may be unknown. */
+/**
+ * If the clock of a trace stood still or went backwards, the root's duration is used, which may be
+ * unknown.
+ */
 function wholeTime(tree: Tree, { start_us, last_us, root }: Skeleton): number | null {
   const whole = last_us - start_us;
   return whole > 0 ? whole : root === null ? null : (tree.durations[root] ?? null);

@@ -1,4 +1,4 @@
-// A trace: its tree and timeline, and what the chosen span holds beside it.
+// A trace: its tree and timeline, next to the selected span.
 import { useRef } from "react";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
 import { useIsNarrow } from "../../components/table/useIsNarrow";
@@ -22,14 +22,14 @@ interface Props extends TraceRead {
   onSearch: (change: TraceChange) => void;
 }
 
-/** What `useSkeleton` read, shown. */
+/** The skeleton from `useSkeleton`. */
 export function TraceView(props: Props) {
   const { tree, error, retry } = props;
   if (error && !tree) {
     return <ErrorNotice what="The trace could not be read" error={error} onRetry={retry} />;
   }
   if (!tree) return <Loading what="the trace" lines={12} />;
-  if (tree.count === 0) return <EmptyState title="This trace has no spans any more." />;
+  if (tree.count === 0) return <EmptyState title="This trace has no spans." />;
   return <Open {...props} tree={tree} />;
 }
 

@@ -1,5 +1,5 @@
-// Reads the skeleton of a trace, begun as soon as its address is known: while the screen's own
-// script still loads.
+// Reads the skeleton of a trace as soon as its address is known, while the screen's own script
+// still loads.
 import { getJson } from "../../api/client";
 import type { Skeleton } from "../../api/schema";
 

@@ -1,4 +1,4 @@
-// What a person can do with a trace as a whole, by button and by key.
+// The actions on a trace as a whole, by button and by key.
 import { type RefObject, useMemo, useRef } from "react";
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
 import { hasChildren, type Tree } from "./model/tree";
@@ -28,7 +28,7 @@ interface Given
 }
 
 export interface Actions {
-  /** Around the field for what is searched for. */
+  /** The element around the search field. */
   findRef: RefObject<HTMLDivElement | null>;
   focusFind: () => void;
   step: (back: boolean) => void;
@@ -84,14 +84,14 @@ function useKeys(actions: Actions, given: Given, span: Zoom | null): void {
   useShortcut(key("+", "Zoom in"), actions.zoomIn);
   useShortcut(key("-", "Zoom out"), actions.zoomOut);
   useShortcut(key("0", "Show the whole time"), actions.zoomFit);
-  useShortcut(key("z", "Zoom to the chosen span"), () => {
+  useShortcut(key("z", "Zoom to the selected span"), () => {
     if (span) onZoom(around(span.from, span.to));
   });
   useShortcut(key("Shift+ArrowLeft", "Earlier"), () => onZoom(moved(zoom, -PAN)));
   useShortcut(key("Shift+ArrowRight", "Later"), () => onZoom(moved(zoom, PAN)));
 }
 
-/** The time of the chosen span as shares of the whole. */
+/** The time of the selected span as fractions of the complete time. */
 function chosenSpan(tree: Tree, place: number): Zoom | null {
   if (place < 0) return null;
   return {
@@ -100,7 +100,7 @@ function chosenSpan(tree: Tree, place: number): Zoom | null {
   };
 }
 
-/** The middle of the chosen span, if it is in view. */
+/** The middle of the selected span, if it is in view. */
 function within(zoom: Zoom, span: Zoom | null): number | undefined {
   if (!span) return undefined;
   const middle = (span.from + span.to) / 2;

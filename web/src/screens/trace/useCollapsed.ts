@@ -1,5 +1,5 @@
-// Which spans of a trace are collapsed. The server keeps it for all pages and the analyst, and is
-// told of what a person changes in one go, a moment after the last change.
+// The collapsed spans of a trace. The server keeps them for all pages and the analyst. The page
+// sends changes together, a moment after the last one.
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useNotices } from "../../components/Notices";
 import { useUiChange, useUiHandler, useUiState } from "../../mirror/MirrorProvider";
@@ -10,9 +10,9 @@ const PAUSE_MS = 300;
 const MOST = 50_000; // the server keeps no more
 
 export interface Collapsed {
-  /** Whether the server has said what is collapsed. */
+  /** Whether the server's state is known. */
   isKnown: boolean;
-  /** 1 for each place that is collapsed. */
+  /** 1 for each collapsed index. */
   at: Uint8Array;
   set: (places: readonly number[], collapsed: boolean) => void;
 }
@@ -47,7 +47,7 @@ function withChanges(kept: readonly string[], changed: ReadonlyMap<string, boole
   return ids;
 }
 
-/** What was changed here and the server does not know yet. */
+/** Local changes that the server does not have yet. */
 function useUnsaved() {
   const [changed, setChanged] = useState<ReadonlyMap<string, boolean>>(new Map());
   const waiting = useRef(new Map<string, boolean>());
@@ -62,7 +62,7 @@ function useUnsaved() {
     try {
       await change({ collapse: chosen(sent, true), expand: chosen(sent, false) });
     } catch {
-      tell({ kind: "bad", text: "What you collapsed could not be kept for other pages." });
+      tell({ kind: "bad", text: "The collapsed spans could not be saved for other pages." });
     }
     setChanged((now) => without(now, sent, waiting.current));
   }, [change, tell]);
@@ -84,7 +84,7 @@ function chosen(changes: ReadonlyMap<string, boolean>, collapsed: boolean): stri
   return ids.slice(0, MOST);
 }
 
-/** The changes but for those that were sent and not changed again meanwhile. */
+/** The changes without those that were sent and not changed again. */
 function without(
   changed: ReadonlyMap<string, boolean>,
   sent: ReadonlyMap<string, boolean>,

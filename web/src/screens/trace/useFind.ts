@@ -1,4 +1,4 @@
-// What a text is found in: in the names here, in the contents by the server's search.
+// Text search in a trace: in names here, in contents on the server.
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { client, ok } from "../../api/client";
@@ -8,12 +8,12 @@ import { placeOf, type Tree } from "./model/tree";
 const MOST = 1_000;
 
 export interface Found {
-  /** The places of the spans that fit, in order. */
+  /** The indexes of the matching spans, in order. */
   places: readonly number[];
   isFound: ReadonlySet<number>;
-  /** What the server says of the contents. */
+  /** The state of the search in contents. */
   contents: "none" | "searching" | "searched" | "failed";
-  /** There are more hits in contents than were read. */
+  /** There are more matches in contents than were read. */
   more: boolean;
 }
 
@@ -46,7 +46,7 @@ export function useFind(tree: Tree, text: string): Found {
   }, [tree, words, hits.data, hits.isError]);
 }
 
-/** Those whose name, model, kind or id holds the text, whatever its case. */
+/** Those whose name, model, kind or id contains the text, ignoring case. */
 export function inNames(tree: Tree, words: string): number[] {
   const wanted = words.toLowerCase();
   const fits = tree.texts.map((text) => text.toLowerCase().includes(wanted));
@@ -60,7 +60,7 @@ export function inNames(tree: Tree, words: string): number[] {
   return places;
 }
 
-/** The next of some places behind another one, or before it; around the end to the other side. */
+/** The next of some indexes after or before another one, wrapping around. */
 export function nextOf(places: readonly number[], from: number, back: boolean): number | undefined {
   if (back) return places.findLast((place) => place < from) ?? places.at(-1);
   return places.find((place) => place > from) ?? places[0];

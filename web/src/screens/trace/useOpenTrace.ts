@@ -1,4 +1,5 @@
-// What a trace shows now, out of its tree, the address and what is folded, and what changes it.
+// The state of an open trace, from its tree, the address and the folding, and the functions that
+// change it.
 import { useCallback, useEffect, useMemo, useRef } from "react";
 import type { TraceSearch } from "../searches";
 import { criticalPath } from "./model/criticalPath";
@@ -10,25 +11,25 @@ import { useCollapsed } from "./useCollapsed";
 import { type Found, useFind } from "./useFind";
 import { useSelection } from "./useSelection";
 
-/** What is to be different in the address; undefined takes it out. */
+/** Changed parameters of the address; undefined removes one. */
 export type TraceChange = { [name in keyof TraceSearch]?: TraceSearch[name] | undefined };
 
 export interface OpenTrace {
   rows: Rows;
-  /** 1 for each place that is collapsed. */
+  /** 1 for each collapsed index. */
   collapsed: Uint8Array;
   found: Found;
   zoom: Zoom;
   sums: Sums;
   slowest: ReadonlyMap<number, number>;
-  /** 1 for each place on the critical path; null where it is not marked. */
+  /** 1 for each index on the critical path; null if it is not marked. */
   critical: Uint8Array | null;
-  /** The place that is chosen, and the one whose content is shown; -1 for none. */
+  /** The selected index, and the one whose content is shown; -1 for none. */
   active: number;
   rested: number;
   onChoose: (place: number) => void;
   onClose: () => void;
-  /** Choose a span and bring it into view, whatever hides it. */
+  /** Selects a span and scrolls to it, whatever hides it. */
   onReveal: (place: number) => void;
   onCollapse: (places: readonly number[], collapsed: boolean) => void;
   onZoom: (zoom: Zoom) => void;
@@ -62,7 +63,7 @@ export function useOpenTrace(
   const onCollapse = useCallback(
     (places: readonly number[], isCollapsed: boolean) => {
       setCollapsed(places, isCollapsed);
-      // What would be hidden cannot stay chosen: the highest that hides it is.
+      // A selected span that would be hidden is replaced by the ancestor that hides it.
       const hides = isCollapsed ? hider(tree, places, active) : -1;
       if (hides >= 0) onChoose(hides);
     },
@@ -75,9 +76,10 @@ export function useOpenTrace(
   return { ...shown, onChoose, onClose, onReveal, onCollapse, onZoom };
 }
 
-/** What the address names is shown, whatever hides it when it comes; later it may be hidden again.
- *
- * The span is undefined until it is known what is collapsed: what is told later would hide it. */
+/**
+ * The span in the address is shown, whatever hides it at first; later it may be hidden again. It
+ * is undefined until the collapsed spans are known, since they would hide it later.
+ */
 function useRevealed(
   span: string | undefined,
   active: number,

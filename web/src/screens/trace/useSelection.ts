@@ -1,12 +1,12 @@
-// Which span is chosen: at once on the screen, and in the address when the choice has come to rest.
+// The selected span: at once on the screen, and in the address when the selection has settled.
 import { useCallback, useEffect, useRef, useState } from "react";
 
 const REST_MS = 150;
 
 export interface Selection {
-  /** Its id; undefined while none is chosen. */
+  /** Its id; undefined without a selection. */
   id: string | undefined;
-  /** The same when it has come to rest: what is read from the server follows this one. */
+  /** The settled selection: requests to the server follow this one. */
   restedId: string | undefined;
   choose: (id: string | undefined) => void;
 }
@@ -32,7 +32,7 @@ export function useSelection(
     }, REST_MS);
   }, []);
   useEffect(() => {
-    // Somebody else changed the address: a link, the way back, a tool.
+    // The address was changed from outside: a link, the back button, a tool.
     if (given === said.current) return;
     said.current = given;
     clearTimeout(timer.current);

@@ -1,4 +1,4 @@
-// The skeleton of a trace, which follows what is recorded as long as it is shown.
+// The skeleton of a trace, which is updated live while it is shown.
 import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { isNotFound } from "../../api/client";
@@ -9,7 +9,7 @@ import { useLiveRefresh } from "../../live/useLiveRefresh";
 import { type Tree, treeOf } from "./model/tree";
 import { readSkeleton } from "./reading";
 
-const REST = 4; // a large trace is read again after so many times what reading it took
+const REST = 4; // a large trace is read again after a multiple of its own duration
 
 function skeletonOptions(traceId: string) {
   return queryOptions({
@@ -17,11 +17,11 @@ function skeletonOptions(traceId: string) {
     queryFn: async ({ signal, client }) => {
       const found = await readSkeleton(traceId, signal);
       const known = client.getQueryData<Skeleton>(["skeleton", traceId]);
-      // The same object where nothing was written: the tree need not be made again.
+      // The same object if nothing was written, so that the tree is not built again.
       return known && isSame(known, found) ? known : found;
     },
-    staleTime: 0, // while it was not shown, nobody heard the events that say when it is another
-    structuralSharing: false, // to compare 50,000 spans would hold up the page
+    staleTime: 0, // while it was hidden, no events reported changes
+    structuralSharing: false, // comparing 50,000 spans would take too long
   });
 }
 
@@ -51,7 +51,7 @@ export function useSkeleton(traceId: string): TraceRead {
     true,
     (event) => event.type === GAP || event.type === "SpansLeftOut" || event.trace_id === traceId,
   );
-  // A trace that was deleted is gone, whatever was known of it.
+  // A deleted trace is gone, whatever was known about it.
   const skeleton = isNotFound(read.error) ? undefined : read.data;
   const tree = useMemo(() => (skeleton ? treeOf(skeleton) : null), [skeleton]);
   return { skeleton, tree, error: read.error, retry: () => void read.refetch() };

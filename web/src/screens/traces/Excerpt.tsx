@@ -1,4 +1,4 @@
-// A piece of a span in which what was searched for is marked.
+// An excerpt of a span with marked matches.
 import { visible } from "../../text/visible";
 import { pieces } from "./pieces";
 import styles from "./Spans.module.css";

@@ -1,4 +1,4 @@
-// One of the sums over time, as bars over the groups.
+// One of the totals over time, as bars over the groups.
 import { useMemo, useState } from "react";
 import type { Group } from "../../api/schema";
 import { Select } from "../../components/Select";

@@ -1,4 +1,5 @@
-// What fits, summed up by time, model, thread and so on; a group that is chosen narrows the query.
+// The totals of matching spans by time, model, thread and so on. Selecting a group narrows the
+// query.
 
 import { type LinkProps, useNavigate } from "@tanstack/react-router";
 import { NoRows } from "../../components/query/NoRows";

@@ -1,4 +1,4 @@
-// What can be chosen for the lists of runs and spans beside the query: groups, and to follow.
+// The options of the lists of runs and spans in addition to the query: groups, and live updates.
 import { useSearch } from "@tanstack/react-router";
 import { Select } from "../../components/Select";
 import { LiveToggle } from "../../components/table/LiveToggle";

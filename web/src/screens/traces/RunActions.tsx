@@ -1,4 +1,4 @@
-// What can be done with a run.
+// The actions on a run.
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { client, ok } from "../../api/client";
@@ -16,7 +16,7 @@ import { useAskAnalyst } from "./useAskAnalyst";
 
 interface Props {
   run: RunSummary;
-  /** After it was deleted, and everything that was read is held to be old: leave it. */
+  /** Called after the deletion, when all data counts as outdated: it leaves the run. */
   onGone: () => Promise<void> | void;
 }
 
@@ -39,8 +39,8 @@ export function RunActions({ run, onGone }: Props) {
       />
       <Dialog title="Export this run" isOpen={shown === "export"} onOpenChange={() => show(null)}>
         <p className={styles.words}>
-          This writes all its spans with all that they hold, one a line; the second is what tools of
-          OpenTelemetry read. <code>treadle traces import</code> takes both in again.
+          The first command writes all spans with their content, one per line. The second writes a
+          file for OpenTelemetry tools. <code>treadle traces import</code> imports both.
         </p>
         <Snippet text={exportCommand(run.run_id)} />
       </Dialog>
@@ -68,7 +68,7 @@ function DeleteRun({ run, onGone, onClose }: DeleteProps) {
         kind: "good",
         text: `Deleted: ${counted(gone.spans, "span")}, ${bytes(gone.bytes)}.`,
       });
-      // Not read at once: what still shows the run would ask for it, and be told that it is gone.
+      // Not refreshed at once: the screen that still shows the run would request it and get a 404.
       await queries.invalidateQueries({ refetchType: "none" });
       onClose();
       await onGone();
@@ -79,15 +79,14 @@ function DeleteRun({ run, onGone, onClose }: DeleteProps) {
       title="Delete this run?"
       isOpen
       onClose={onClose}
-      act="Delete for good"
+      act="Delete permanently"
       onAct={() => deletion.mutate()}
       isBusy={deletion.isPending}
       error={deletion.error}
     >
       <p>
-        {counted(run.sums.spans, "span")} {run.sums.spans === 1 ? "is" : "are"} lost for good, with
-        all that was asked, answered and attached in them. Experiments made from them keep their own
-        copies.
+        {counted(run.sums.spans, "span")} {run.sums.spans === 1 ? "is" : "are"} deleted permanently,
+        with their messages and attachments. Experiments keep their own copies.
       </p>
     </ConfirmDialog>
   );

@@ -1,4 +1,4 @@
-// A run: its trace, or one of several that it has.
+// A run: its trace, or one of its several traces.
 
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
@@ -41,7 +41,7 @@ export function RunScreen() {
     undefined,
     APART_MS,
   );
-  // A run that was deleted is gone, whatever was known of it.
+  // A deleted run is gone, whatever was known about it.
   if (isNotFound(read.error)) return <NoRun id={runId} />;
   if (read.data) return <OpenRun key={runId} run={read.data} />;
   const retry = () => void read.refetch();
@@ -61,7 +61,7 @@ function NoRun({ id }: { id: string }) {
     <Screen title="Run" fill>
       <EmptyState title="There is no such run." action={<Link to="/runs">Show all runs</Link>}>
         Nothing is recorded under <code>{visible(id.slice(0, 200))}</code>: it was deleted, or its
-        first span has not arrived yet, which is then shown here.
+        first span has not arrived yet.
       </EmptyState>
     </Screen>
   );

@@ -1,4 +1,4 @@
-// All runs that were recorded, or what they add up to in groups.
+// All recorded runs, or their totals in groups.
 
 import { useSearch } from "@tanstack/react-router";
 import { client, ok } from "../../api/client";
@@ -68,7 +68,7 @@ function RunTable({ query }: { query: string }) {
     idOf: runId,
     events: isLive ? WRITTEN : [],
   });
-  // The rows can be walked fast: the address follows when the choice has come to rest.
+  // Moving through rows is fast: the address follows when the selection has settled.
   const selection = useSelection(peeked, onPeek);
   const close = () => selection.choose(undefined);
   const leave = () => {

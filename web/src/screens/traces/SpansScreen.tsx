@@ -1,4 +1,4 @@
-// All spans that were recorded; with words in the query, where they were found.
+// All recorded spans. With words in the query, also where they were found.
 
 import { useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
@@ -60,7 +60,7 @@ export function SpansScreen() {
   );
 }
 
-/** Whether words are searched for, so that there is a place where they were found. */
+/** Whether the query has words, so that matches have a location. */
 function useSearchesText(query: string): boolean {
   const terms = useParsed(query)?.terms ?? [];
   return terms.some((term) => term.field === "text" && !term.negated);
@@ -85,7 +85,7 @@ function SpanTable({ query }: { query: string }) {
     idOf: spanKey,
     events: isLive ? WRITTEN : [],
   });
-  // The rows can be walked fast: the address follows when the choice has come to rest.
+  // Moving through rows is fast: the address follows when the selection has settled.
   const selection = useSelection(peeked, onPeek);
   return (
     <PeekBeside

@@ -1,5 +1,5 @@
-// All that fits in one line of figures. It is asked for when the query has come to rest, since to
-// sum up is dear, and seldom while it is followed.
+// The totals of all matching spans in one line. They are requested when the query has settled,
+// since they are expensive, and seldom while they are updated live.
 import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { client, ok } from "../../api/client";
@@ -15,7 +15,7 @@ import styles from "./SummaryLine.module.css";
 const PAUSE_MS = 400;
 const APART_MS = 5_000;
 const AFTER_MS = 1_000; // the rows come first
-const REST = 10; // sums that take long are made again after so many times what they took
+const REST = 10; // slow totals are requested again after a multiple of their own duration
 
 export function SummaryLine({ query, isLive }: { query: string; isLive: boolean }) {
   const asked = useRested(query);
@@ -45,7 +45,7 @@ export function SummaryLine({ query, isLive }: { query: string; isLive: boolean 
   if (read.error) {
     return (
       <p className={styles.line} role="status">
-        The sums could not be read.{" "}
+        The totals could not be read.{" "}
         <Button small kind="quiet" onPress={() => void read.refetch()}>
           Try again
         </Button>
@@ -54,7 +54,7 @@ export function SummaryLine({ query, isLive }: { query: string; isLive: boolean 
   }
   const isOld = read.isPlaceholderData || asked !== query;
   return (
-    <dl className={styles.line} aria-label="Sums of all that fits" data-old={isOld}>
+    <dl className={styles.line} aria-label="Totals of all matching spans" data-old={isOld}>
       {read.data && figuresOf(read.data).map((figure) => <Shown key={figure.name} {...figure} />)}
     </dl>
   );
@@ -65,7 +65,7 @@ interface Figure {
   value: string;
   title?: string;
   isBad?: boolean;
-  /** Left out where there is little room. */
+  /** Left out if there is little room. */
   isMinor?: boolean;
 }
 
@@ -86,9 +86,13 @@ function figuresOf({ summary, latency, ttft }: Summary): Figure[] {
   const errors = summary.by_status.error ?? 0;
   const missing = summary.unpriced > 0 && summary.total_cost !== null;
   return [
-    { name: "Spans", value: count(summary.total_spans), title: "All spans that fit the query" },
+    { name: "Spans", value: count(summary.total_spans), title: "All spans that match the query" },
     { name: "Errors", value: count(errors), isBad: errors > 0 },
-    { name: "Tokens", value: inAndOut(tokens), title: "In and out, of all model calls" },
+    {
+      name: "Tokens",
+      value: inAndOut(tokens),
+      title: "Input and output tokens of all model calls",
+    },
     {
       name: "Cost",
       value: `${cost(summary.total_cost)}${missing ? "+" : ""}`,
@@ -96,7 +100,7 @@ function figuresOf({ summary, latency, ttft }: Summary): Figure[] {
         ? { title: `Without ${count(summary.unpriced)} calls of unknown price` }
         : {}),
     },
-    { name: "p50", value: milliseconds(latency.p50), title: "Of all durations" },
+    { name: "p50", value: milliseconds(latency.p50), title: "Of all spans" },
     { name: "p95", value: milliseconds(latency.p95) },
     { name: "p99", value: milliseconds(latency.p99), isMinor: true },
     { name: "max", value: milliseconds(latency.max), isMinor: true },
@@ -113,7 +117,7 @@ function figuresOf({ summary, latency, ttft }: Summary): Figure[] {
   ];
 }
 
-/** The query when it has not changed for a moment; null before the first rest. */
+/** The query after a moment without changes; null before the first one. */
 function useRested(query: string): string | null {
   const [rested, rest] = useState<string | null>(null);
   useEffect(() => {

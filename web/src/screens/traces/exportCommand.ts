@@ -1,4 +1,4 @@
-// The commands that write a run into a file: the server offers none over HTTP.
+// The commands that write a run into a file: the server has no HTTP export.
 import { written } from "../../components/query/editing";
 
 /** For a POSIX shell; an id may be any text. */

@@ -1,4 +1,4 @@
-// Figures of runs and spans as their lists show them.
+// Figures of runs and spans in their lists.
 import type { Usage } from "../../api/schema";
 import { shortCount, UNKNOWN } from "../../format/numbers";
 

@@ -1,4 +1,4 @@
-// The columns of groups: what each is, and its sums.
+// The columns of groups: the group and its totals.
 import { Errors } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
 import type { Grouping } from "../../components/table/listSearch";
@@ -104,7 +104,7 @@ function columnsOf(by: Grouping): readonly Column<GroupRow>[] {
         </span>
       ),
   };
-  // What was asked needs the room.
+  // The question needs the room.
   return [first, ...SUMS.filter(({ id }) => !isNamed || (id !== "calls" && id !== "tools"))];
 }
 
@@ -117,7 +117,7 @@ export const GROUP_COLUMNS: Record<Grouping, readonly Column<GroupRow>[]> = {
   operation: columnsOf("operation"),
 };
 
-/** What is known; of calls without a known price it is said that they are left out. */
+/** The known cost. It states how many calls without a known price are left out. */
 function Cost({ group }: { group: GroupRow }) {
   const more = group.cost !== null && group.unpriced > 0;
   return (

@@ -1,10 +1,10 @@
-// A group that is chosen: the query that shows exactly what it summed up.
+// Selecting a group: the resulting query matches exactly the spans of the group.
 import { expect, test } from "vitest";
 import type { QueryTerm } from "../../api/schema";
 import type { Grouping } from "../../components/table/listSearch";
 import { bucketOf, groupName, narrowed } from "./grouping";
 
-/** Terms as the server would read them; none of these has blanks in it. */
+/** Terms as the server would parse them. None of these contains spaces. */
 function read(text: string): QueryTerm[] {
   return [...text.matchAll(/\S+/g)].map((found) => {
     const [, sign = "", field = "text", rest = ""] =

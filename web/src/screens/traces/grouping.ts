@@ -1,4 +1,4 @@
-// Groups and the query: what a group is called, and the query that is narrowed to it.
+// Groups and the query: the title of a group, and the query narrowed to it.
 import type { Group, QueryTerm } from "../../api/schema";
 import { appended, replaced, written } from "../../components/query/editing";
 import type { Grouping } from "../../components/table/listSearch";
@@ -14,7 +14,7 @@ export const BUCKETS = [
 const USUAL_BUCKET = 3_600;
 const MOST_BUCKET = 366 * 86_400;
 
-/** The length of a group by time in seconds, out of the address. */
+/** The length of a group by time in seconds, from the address. */
 export function bucketOf(text: string | undefined): number {
   const seconds = Number(text);
   return Number.isInteger(seconds) && seconds >= 1 && seconds <= MOST_BUCKET
@@ -39,7 +39,7 @@ interface Named extends Pick<Group, "value"> {
 
 export interface Narrowing {
   text: string;
-  /** What the server reads in the text. */
+  /** The parsed form of the text. */
   terms: readonly QueryTerm[];
   by: Grouping;
   bucketSeconds: number;
@@ -55,17 +55,17 @@ export function narrowed({ value }: Pick<Group, "value">, asked: Narrowing): str
   if (name === "") return appended(text, `-${by}:*`);
   const others = terms.filter((term) => term.field === by && !term.negated);
   if (by === "label") {
-    // A span may have several: those that were asked for before have to be there as well.
+    // A span may have several: labels that the query already required must stay.
     const isThere = others.some(
       (term) => term.values.length === 1 && term.values[0]?.text === name,
     );
     return isThere ? text : appended(text, `label:${written(name)}`);
   }
-  // The others were met by this group too, so that it alone says as much.
+  // This group met the other terms too, so this term alone is equivalent.
   return replaced(text, terms, [by], `${by}:${written(name)}`);
 }
 
-/** Times that stand in the text are kept where they cut something off the group. */
+/** Times in the text are kept if they cut off a part of the group. */
 function inTime(startMs: number, { text, terms, bucketSeconds, now }: Narrowing): string {
   let since = startMs;
   let until = startMs + bucketSeconds * 1_000;
@@ -99,7 +99,7 @@ const PERIODS: Record<string, number> = {
   last_month: 30 * 86_400_000,
 };
 
-/** The range that a term on time leaves; null for a term on anything else, or not understood here. */
+/** The range of a term about time; null for other terms. */
 function boundsOf(term: QueryTerm, now: number): { since: number; until: number } | null {
   const [only, ...others] = term.values;
   if (!only || others.length > 0 || term.negated || term.operator !== ":") return null;
@@ -116,7 +116,8 @@ function boundsOf(term: QueryTerm, now: number): { since: number; until: number 
 function momentOf(text: string, now: number): number | null {
   const [, amount, unit] = /^(\d+)(s|m|min|h|d|w)$/.exec(text) ?? [];
   if (amount && unit) return now - Number(amount) * (UNITS[unit] ?? 0);
-  // A time with its offset: others are read in UTC by the server, and as local time here.
+  // A time with its offset. The server reads other times in UTC, the page would read them as local
+  // time.
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/.test(text)) return null;
   const at = Date.parse(text);
   return Number.isNaN(at) ? null : at;

@@ -1,4 +1,4 @@
-// Cuts an excerpt where what was found begins and ends.
+// Divides an excerpt at the ends of its matches.
 
 export interface Piece {
   from: number;
@@ -6,7 +6,7 @@ export interface Piece {
   isFound: boolean;
 }
 
-/** `ranges` count characters (code points), as the server does; they are in order. */
+/** `ranges` count characters (code points), as on the server; they are in order. */
 export function pieces(excerpt: string, ranges: readonly (readonly number[])[]): Piece[] {
   const characters = [...excerpt];
   const cut: Piece[] = [];

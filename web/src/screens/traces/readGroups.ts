@@ -1,4 +1,4 @@
-// A page of groups; of threads and runs with what was asked in them, since an id says nothing.
+// A page of groups. Threads and runs get their question as a title, since an id is not readable.
 import { client, ok } from "../../api/client";
 import type { Group } from "../../api/schema";
 import type { Grouping } from "../../components/table/listSearch";
@@ -6,9 +6,9 @@ import { titleOf } from "../threads/rows";
 import { runTitle } from "./runTitle";
 
 const PAGE = 500;
-const NAMED_PAGE = 100; // the names are asked for by their ids, in an address
+const NAMED_PAGE = 100; // the titles are requested by id, in an address
 
-/** A group, with what its thread or run is called. */
+/** A group, with the title of its thread or run. */
 export type GroupRow = Group & { name?: string | undefined };
 
 export interface AskedGroups {
@@ -17,7 +17,7 @@ export interface AskedGroups {
   bucketSeconds: number;
 }
 
-/** The cursor is the place of the next one. */
+/** The cursor is the offset of the next page. */
 export async function readGroups(
   { query, by, bucketSeconds }: AskedGroups,
   cursor: string | null,

@@ -1,4 +1,4 @@
-// What the lists of runs and spans make of what the server tells.
+// What the lists of runs and spans show of the server's rows.
 import { expect, test } from "vitest";
 import type { ListedSpan } from "../../api/schema";
 import { shownColumns } from "../../components/table/columns";
@@ -12,7 +12,7 @@ const ids = (columns: readonly { id: string }[]) => columns.map((column) => colu
 test("where something was found stands behind the name, whatever columns are chosen", () => {
   expect(ids(hitColumns(shownColumns(SPAN_COLUMNS, "cost,model")))).toBe("name found model cost");
   expect(ids(hitColumns(shownColumns(SPAN_COLUMNS, undefined)))).toMatch(/^name found status/);
-  // A table shows columns of its own: they have to be the very same.
+  // A table shows its own columns: they must be identical.
   for (const column of hitColumns(SPAN_COLUMNS)) expect(HIT_COLUMNS).toContain(column);
 });
 

@@ -10,7 +10,7 @@ import { Excerpt } from "./Excerpt";
 import { inAndOut } from "./figures";
 import styles from "./Spans.module.css";
 
-/** A span of a list; with the place where a text was found, if one was searched for. */
+/** A span of a list, with the location of the match if a text was searched. */
 export type SpanRow = ListedSpan &
   Partial<Pick<Hit, "field" | "excerpt">> & { ranges?: readonly (readonly number[])[] };
 
@@ -62,7 +62,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
     narrow: (span) => span.duration_us !== null,
     cell: (span) =>
       span.end_us !== null && span.end_us < span.start_us ? (
-        <Badge tone="warn" title="it ended before it started: its clock went back">
+        <Badge tone="warn" title="it ended before it started: its clock went backwards">
           clock skew
         </Badge>
       ) : (
@@ -177,12 +177,12 @@ const FOUND: Column<SpanRow> = {
   cell: (span) => <Excerpt hit={span} />,
 };
 
-/** While a text is searched for: where it was found stands behind the name. */
+/** In a text search, the location of the match follows the name. */
 export const HIT_COLUMNS: readonly Column<SpanRow>[] = SPAN_COLUMNS.flatMap((column) =>
   column.isLink ? [column, FOUND] : [{ ...column, narrow: false }],
 );
 
-/** Those of the columns for hits that belong to the shown ones. */
+/** The hit columns that belong to the shown ones. */
 export function hitColumns(shown: readonly Column<SpanRow>[]): readonly Column<SpanRow>[] {
   const ids = new Set(shown.map((column) => column.id));
   return HIT_COLUMNS.filter((column) => column === FOUND || ids.has(column.id));

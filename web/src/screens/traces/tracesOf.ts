@@ -1,4 +1,4 @@
-// The traces of a run: a program that says its run's id with each of its calls makes several.
+// The traces of a run: a program that sends its run id with each of its calls creates several.
 import type { ListedSpan, RunWithSpans } from "../../api/schema";
 import { moment } from "../../format/times";
 import { visible } from "../../text/visible";
@@ -8,7 +8,7 @@ export interface TraceChoice {
   name: string;
 }
 
-/** In their order, as far as the spans that were read tell of them. */
+/** In order, as far as the loaded spans show them. */
 export function tracesOf(run: Pick<RunWithSpans, "trace_id" | "spans">): TraceChoice[] {
   const firsts = new Map<string, ListedSpan>();
   for (const span of run.spans.data) {

@@ -1,4 +1,4 @@
-// Opens the analyst beside what is looked at: the address tells it what that is.
+// Opens the analyst next to the current screen, whose address is its context.
 import { NEW, useAnalystDock } from "../../analyst/dock";
 
 export function useAskAnalyst(): () => void {

@@ -1,4 +1,4 @@
-// Rows of the request with what it is compared with on the left and what is edited on the right.
+// Rows of the request: the compared version on the left, the edited one on the right.
 import { type ReactNode, useState } from "react";
 import { Badge } from "../../../components/Badge";
 import { Button } from "../../../components/Button";

@@ -1,10 +1,10 @@
-// What every field of the request's form knows: what is wrong, and where to say that it is no JSON.
+// The context of every field of the form: errors, and where to report invalid JSON.
 import { createContext, useContext } from "react";
 import type { Problem } from "../request/draft";
 
 interface Edit {
   problems: readonly Problem[];
-  /** Say why the text of a field is no JSON; null: it is some. */
+  /** Reports why the text of a field is not JSON; null: it is. */
   report: (field: string, why: string | null) => void;
 }
 
@@ -14,14 +14,14 @@ export function useEdit(): Edit {
   return useContext(EditContext);
 }
 
-/** What is wrong with exactly this field, as the server names it. */
+/** The errors of exactly this field, by the server's name of it. */
 export function useProblem(field: string): string | null {
   const { problems } = useEdit();
   const found = problems.find((each) => withoutItem(each.field) === field);
   return found?.message ?? null;
 }
 
-/** Of a data set, where a field begins with its call: `items[3].model`. */
+/** In a data set a field begins with its call: `items[3].model`. */
 export function withoutItem(field: string): string {
   return field.replace(/^items\[\d+\]\./, "");
 }

@@ -1,4 +1,4 @@
-// A value as text: taken over as soon as the text can be read, and kept as it is typed.
+// A value as text. Valid text becomes the value at once, and stays as typed.
 import { useEffect, useState } from "react";
 import { TextField } from "../../../components/TextField";
 import { type Json, same } from "../request/json";
@@ -7,7 +7,7 @@ import { useEdit, useProblem } from "./EditContext";
 interface Props {
   label: string;
   hideLabel?: boolean;
-  /** As the server names it. */
+  /** The server's name of the field. */
   field: string;
   value: Json;
   onChange: (value: Json) => void;
@@ -20,7 +20,7 @@ export function JsonField(props: Props) {
   return <ReadField {...props} read={readJson} rows={2} />;
 }
 
-/** A number; whether it is one that can be sent is the server's to say. */
+/** A number. The server decides whether it can be sent. */
 export function NumberValueField(props: Props) {
   return <ReadField {...props} read={readNumber} rows={1} />;
 }
@@ -36,7 +36,7 @@ function ReadField(props: ReadProps) {
   const { report } = useEdit();
   const problem = useProblem(field);
   const now = typed === null ? null : read(typed);
-  // What is typed stands as long as it means the value; a value from elsewhere takes its place.
+  // The typed text stays while it means the value. A value from elsewhere replaces it.
   const stands = now !== null && ("why" in now || same(now.value, value));
   const why = now !== null && "why" in now ? now.why : null;
   useEffect(() => {
@@ -65,7 +65,7 @@ function readJson(text: string): Read {
   try {
     return { value: JSON.parse(text) as Json };
   } catch (error) {
-    return { why: `This is no JSON: ${error instanceof Error ? error.message : String(error)}` };
+    return { why: `This is not JSON: ${error instanceof Error ? error.message : String(error)}` };
   }
 }
 

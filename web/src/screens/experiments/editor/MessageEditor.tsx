@@ -1,5 +1,4 @@
-// One message as a form: its role, what it says, the calls that it makes; whatever else it holds
-// stays as it is.
+// One message as a form: role, text and calls. Other fields stay unchanged.
 import { Button } from "../../../components/Button";
 import { Select } from "../../../components/Select";
 import { TextField } from "../../../components/TextField";
@@ -15,7 +14,7 @@ interface Props {
   message: Json;
   place: number;
   last: number;
-  /** The instructions of several calls: only their text is theirs together. */
+  /** The instructions of several calls: only their text is shared. */
   onlyText: boolean;
   onChange: (message: Json) => void;
   onRemove: () => void;
@@ -101,7 +100,7 @@ function AnsweredCall({ field, message, set }: { field: string; message: JsonObj
   const value = message.tool_call_id;
   return (
     <TextField
-      label="Id of the call that it answers"
+      label="Id of the answered call"
       mono
       value={typeof value === "string" ? value : ""}
       problem={problem}
@@ -156,7 +155,7 @@ function Content({ field, number, message, set }: ContentProps) {
     <>
       {content.map((part, place) => (
         <PartEditor
-          // biome-ignore lint/suspicious/noArrayIndexKey: a part is its place
+          // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a part
           key={place}
           part={part}
           name={`Part ${place + 1} of message ${number}`}
@@ -208,7 +207,7 @@ function Calls({ field, calls, onChange }: CallsProps) {
   return (
     <>
       {calls.map((call, place) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a call is its place
+        // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a call
         <div key={place} className={styles.part}>
           <CallEditor
             call={call}
@@ -254,7 +253,7 @@ function CallEditor({ call, field, onChange }: CallProps) {
         onChange={(text) => set("name", text)}
       />
       <TextField
-        label="Arguments, as the model wrote them"
+        label="Arguments as the model wrote them"
         mono
         rows={2}
         value={called.arguments}

@@ -1,4 +1,4 @@
-// The messages of the request, each beside the one that it came from.
+// The messages of the request, each next to its original.
 import { Menu } from "../../../components/Menu";
 import { messagesOf } from "../../../components/messages/chat";
 import { Messages } from "../../../components/messages/Messages";
@@ -13,7 +13,7 @@ interface Props {
   before: readonly Json[];
   messages: readonly Json[];
   onChange: (messages: Json[]) => void;
-  /** How many calls the request stands for; of several, only the instructions are edited here. */
+  /** The number of calls in the request. For several, only the instructions can be edited here. */
   calls: number;
 }
 
@@ -29,7 +29,7 @@ export function MessagesEditor({ before, messages, onChange, calls }: Props) {
   return (
     <Section
       title="Messages"
-      about={calls > 1 ? "Those but the instructions differ from call to call." : undefined}
+      about={calls > 1 ? "Only the instructions are the same in all calls." : undefined}
       actions={
         calls === 1 ? (
           <Menu
@@ -47,7 +47,7 @@ export function MessagesEditor({ before, messages, onChange, calls }: Props) {
               actions={[
                 {
                   id: "system",
-                  name: "A system message, first in every call",
+                  name: "A system message at the start of every call",
                   run: () => onChange([newMessage("system"), ...messages]),
                 },
               ]}
@@ -107,7 +107,7 @@ export function Nothing() {
   return (
     <p className={styles.nothing}>
       <span aria-hidden="true">–</span>
-      <span className="visually-hidden">Not there</span>
+      <span className="visually-hidden">Missing</span>
     </p>
   );
 }

@@ -1,4 +1,4 @@
-// Names with texts: the variables of the messages, and the headers that are sent along.
+// Names with texts: the variables of the messages, and the extra headers.
 import { useState } from "react";
 import { Button } from "../../../components/Button";
 import { TextField } from "../../../components/TextField";
@@ -12,13 +12,13 @@ import { NewName, ShownValue } from "./ParametersEditor";
 
 interface Props {
   title: "Variables" | "Headers";
-  /** Of the part of the request: "variables". */
+  /** The name of this part of the request: "variables". */
   field: string;
   about: string;
   before: Json | undefined;
   values: Json | undefined;
   onChange: (values: JsonObject) => void;
-  /** Names that could be given a value. */
+  /** Names that could get a value. */
   wanted?: readonly string[];
 }
 
@@ -44,7 +44,7 @@ export function NamesEditor({ title, field, about, before, values, onChange, wan
       {problem && <p className={styles.problem}>{problem}</p>}
       {missing.length > 0 && (
         <p className={styles.about}>
-          Without a value, and sent as they stand:{" "}
+          Without a value, and sent unchanged:{" "}
           {missing.slice(0, 20).map((name) => (
             <Button key={name} small onPress={() => set(name, "")}>
               {`{{${name}}}`}

@@ -1,4 +1,4 @@
-// One parameter, with the field that fits its value.
+// One parameter, with a field that suits its value.
 import { Button } from "../../../components/Button";
 import { Select } from "../../../components/Select";
 import { TextField } from "../../../components/TextField";
@@ -13,7 +13,7 @@ interface Props {
   name: string;
   /** Undefined: it is not sent. */
   value: Json | undefined;
-  /** What it begins with where it is set. */
+  /** The first value when it is set. */
   initial: Json;
   onChange: (value: Json | undefined) => void;
 }

@@ -1,4 +1,4 @@
-// The model and the parameters of the request: the usual ones always, others where they are given.
+// The model and the parameters of the request: the common ones always, others if they are set.
 import { useState } from "react";
 import { Button } from "../../../components/Button";
 import { JsonView } from "../../../components/JsonView";
@@ -56,7 +56,7 @@ export function ParametersEditor({ before, parameters, onChange }: Props) {
               name,
               run: () => set(name, KNOWN[name] ?? null),
             })),
-            { id: "", name: "Another one…", run: () => setAdding("") },
+            { id: "", name: "Another parameter…", run: () => setAdding("") },
           ]}
         />
       }
@@ -97,7 +97,7 @@ export function ParametersEditor({ before, parameters, onChange }: Props) {
   );
 }
 
-/** The usual ones first, then whatever either side has. */
+/** The common ones first, then those of either side. */
 function shownNames(before: JsonObject, parameters: JsonObject): string[] {
   const given = [...Object.keys(before), ...Object.keys(parameters)];
   const newer = given.includes("max_completion_tokens") && !given.includes("max_tokens");
@@ -133,10 +133,10 @@ interface NewNameProps {
   onCancel: () => void;
 }
 
-/** Asks for a name that is not there yet. */
+/** Asks for a new name. */
 export function NewName({ label, taken, onName, onCancel }: NewNameProps) {
   const [name, setName] = useState("");
-  const wrong = taken.includes(name.trim()) ? "There is one of this name already." : null;
+  const wrong = taken.includes(name.trim()) ? "A parameter with this name exists." : null;
   const add = () => {
     if (name.trim() && !wrong) onName(name.trim());
   };

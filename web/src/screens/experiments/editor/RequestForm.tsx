@@ -1,4 +1,4 @@
-// The request of an experiment as a form, part by part beside what it is compared with.
+// The request of an experiment as a form, each part next to the compared version.
 import { TextField } from "../../../components/TextField";
 import { isObject, type Json, type JsonObject, withValue } from "../request/json";
 import { placeholders } from "../request/versions";
@@ -48,7 +48,7 @@ export function RequestForm({ before, request, calls, onChange }: Props) {
       <NamesEditor
         title="Variables"
         field="variables"
-        about="What {{name}} in messages stands for."
+        about="The values of {{name}} in messages."
         before={before.variables}
         values={request.variables}
         wanted={placeholders(request.messages)}
@@ -57,7 +57,7 @@ export function RequestForm({ before, request, calls, onChange }: Props) {
       <NamesEditor
         title="Headers"
         field="headers"
-        about="Sent along; none that carries a key."
+        about="Extra headers of the request, without API keys."
         before={before.headers}
         values={request.headers}
         onChange={(values) => set("headers", values)}

@@ -1,4 +1,4 @@
-// The tools that the model is offered: name, description and the schema of their arguments.
+// The tools that the model is offered: name, description and argument schema.
 import { Button } from "../../../components/Button";
 import { JsonView } from "../../../components/JsonView";
 import { LongText } from "../../../components/LongText";
@@ -39,7 +39,7 @@ export function ToolsEditor({ before, tools, onChange }: Props) {
       }
     >
       {problem && <p className={styles.problem}>{problem}</p>}
-      {before.length + tools.length === 0 && <p className={styles.about}>None is offered.</p>}
+      {before.length + tools.length === 0 && <p className={styles.about}>No tools are offered.</p>}
       {pairs(before, tools).map((pair) => {
         const old = pair.before === null ? undefined : before[pair.before];
         const now = pair.after === null ? undefined : tools[pair.after];

@@ -30,7 +30,7 @@ describe("a draft", () => {
     expect(broken.text).toBe("{");
     expect(ownProblems(broken).map((each) => each.field)).toEqual([WHOLE]);
     expect(nextDraft(broken, { type: "type", text: "[]" }).unread[WHOLE]).toBe(
-      "It should be an object.",
+      "The value must be an object.",
     );
     expect(ownProblems(nextDraft(broken, { type: "type", text: "{}" }))).toEqual([]);
   });

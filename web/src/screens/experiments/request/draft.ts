@@ -1,27 +1,27 @@
-// What a person changes of a request before it is saved, and how it lives with changes by others.
+// Unsaved changes of a request, and how they are merged with changes by others.
 import { isObject, type JsonObject, same } from "./json";
 import { unsettable } from "./mergePatch";
 import { merged } from "./merging";
 import { changeOf } from "./versions";
 
-/** A newer version and what clashes with one's own changes: the person has to choose. */
+/** A newer version that conflicts with the local changes: the person must choose. */
 export interface Clash {
   version: number;
-  /** The newest request, as the other one saved it. */
+  /** The newest saved request. */
   theirs: JsonObject;
-  /** It with one's own changes, which win where both changed the same. */
+  /** The newest request with the local changes, which win in a conflict. */
   mine: JsonObject;
   paths: string[];
 }
 
 export interface Draft {
-  /** The version that is changed. */
+  /** The base version of the changes. */
   version: number;
   base: JsonObject;
   request: JsonObject;
-  /** The request as it is being typed as JSON; null: as `request` is written. */
+  /** The request as typed JSON; null: the JSON of `request`. */
   text: string | null;
-  /** Fields whose text is no JSON, and why. */
+  /** Fields whose text is not JSON, with the reason. */
   unread: Readonly<Record<string, string>>;
   clash: Clash | null;
 }
@@ -36,7 +36,7 @@ export type DraftAction =
   | { type: "keep"; whose: "mine" | "theirs" }
   | { type: "show"; base: JsonObject; request: JsonObject };
 
-/** The field of the whole request as JSON. */
+/** The field for the complete request as JSON. */
 export const WHOLE = "";
 
 export function newDraft(version: number, request: JsonObject): Draft {
@@ -47,7 +47,7 @@ export function isChanged(draft: Draft): boolean {
   return !same(draft.base, draft.request) || Object.keys(draft.unread).length > 0;
 }
 
-/** The patch that saving it would send. */
+/** The patch to send when saving. */
 export function patchOf(draft: Draft): JsonObject {
   return changeOf(draft.base, draft.request);
 }
@@ -57,11 +57,11 @@ export interface Problem {
   message: string;
 }
 
-/** What the page itself sees to be wrong, before the server is asked. */
+/** Errors that the page finds before it asks the server. */
 export function ownProblems(draft: Draft): Problem[] {
   const nulls = unsettable(draft.base, draft.request).map((field) => ({
     field,
-    message: "null cannot be set here: in a change it takes a value away.",
+    message: "null cannot be set here: in a change it removes a value.",
   }));
   const unread = Object.entries(draft.unread).map(([field, message]) => ({ field, message }));
   return [...unread, ...nulls];
@@ -78,7 +78,7 @@ export function nextDraft(draft: Draft, action: DraftAction): Draft {
     case "received":
       return received(draft, action.version, action.request);
     case "saved":
-      // Whatever was typed while it was being saved is a change of what was saved.
+      // Text that was typed during a save is a change of the saved version.
       return rebased({ ...draft, base: action.sent }, action.version, action.request);
     case "discard":
       return newDraft(draft.clash?.version ?? draft.version, draft.clash?.theirs ?? draft.base);
@@ -96,11 +96,11 @@ function typed(draft: Draft, text: string): Draft {
   return { ...draft, text, request: read, unread: withReason(draft.unread, WHOLE, null) };
 }
 
-/** The object that a text is, or why it is none. */
+/** The object of a text, or why it is not an object. */
 export function parsed(text: string): JsonObject | string {
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : "It should be an object.";
+    return isObject(value) ? value : "The value must be an object.";
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

@@ -1,4 +1,4 @@
-// JSON values, and when two of them are the same.
+// JSON values, and their equality.
 
 export type Json = null | boolean | number | string | Json[] | JsonObject;
 export interface JsonObject {
@@ -9,7 +9,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether they are the same value; the order of an object's names says nothing. */
+/** Whether two values are equal. The order of an object's keys does not matter. */
 export function same(one: Json | undefined, other: Json | undefined): boolean {
   if (one === other) return true;
   if (Array.isArray(one) && Array.isArray(other)) {
@@ -28,7 +28,7 @@ export function own(object: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
-/** A copy with that name set, in its place; `undefined` takes the name away. */
+/** A copy with that name set, in its position; `undefined` removes it. */
 export function withValue(object: JsonObject, name: string, value: Json | undefined): JsonObject {
   const entries = Object.entries(object).filter(([each]) => each !== name || value !== undefined);
   if (value === undefined) return Object.fromEntries(entries);

@@ -1,13 +1,13 @@
-// Merge patches (RFC 7396) of requests: the one that makes one request of another, and its use.
+// Merge patches (RFC 7396) of requests: computing and applying them.
 import { isObject, type Json, type JsonObject, own, same, withValue } from "./json";
 
-/** In a patch: the text of the system message, which is put first where there is none. */
+/** In a patch: the text of the system message, which is inserted first if there is none. */
 export const SYSTEM = "system";
 
 const EMPTY: JsonObject = { parameters: {}, tools: [], headers: {}, variables: {} };
 const FIELDS = ["model", "messages", ...Object.keys(EMPTY)];
 
-/** A request with a patch applied, as the server does it. */
+/** A request with a patch applied, as on the server. */
 export function patched(request: JsonObject, patch: JsonObject): JsonObject {
   const { [SYSTEM]: system, ...given } = patch;
   const merged = inOrder({ ...EMPTY, ...(merge(request, given) as JsonObject) });
@@ -23,7 +23,7 @@ function inOrder(request: JsonObject): JsonObject {
   return { ...Object.fromEntries(known), ...request };
 }
 
-/** What a value becomes by a merge patch; a null takes a name away. */
+/** A value with a merge patch applied; null removes a name. */
 export function merge(target: Json | undefined, patch: Json): Json {
   if (!isObject(patch)) return patch;
   let result: JsonObject = isObject(target) ? target : {};
@@ -34,8 +34,8 @@ export function merge(target: Json | undefined, patch: Json): Json {
 }
 
 /**
- * The smallest merge patch that makes `after` of `before`: only what differs, and lists whole.
- * A patch cannot set null in an object, where it means "take away": see `unsettable`.
+ * The smallest merge patch from `before` to `after`: only differences, and complete lists. A patch
+ * cannot set null in an object, since null means "remove": see `unsettable`.
  */
 export function mergePatch(before: JsonObject, after: JsonObject): JsonObject {
   const patch: [string, Json][] = [];
@@ -50,7 +50,7 @@ export function mergePatch(before: JsonObject, after: JsonObject): JsonObject {
   return Object.fromEntries(patch);
 }
 
-/** The paths of nulls that `after` has and no merge patch could set. */
+/** The paths of nulls in `after` that no merge patch can set. */
 export function unsettable(before: Json | undefined, after: Json, path = ""): string[] {
   if (!isObject(after)) return [];
   return Object.entries(after).flatMap(([name, value]) => {
@@ -61,7 +61,7 @@ export function unsettable(before: Json | undefined, after: Json, path = ""): st
   });
 }
 
-/** The text of the system message that a request begins with, if it has one. */
+/** The text of a leading system message, if there is one. */
 export function systemText(request: JsonObject): Json | undefined {
   const first = Array.isArray(request.messages) ? request.messages[0] : undefined;
   return isSystem(first) ? first.content : undefined;

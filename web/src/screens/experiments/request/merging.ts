@@ -1,14 +1,14 @@
-// Two changes of the same request put together, where they do not touch the same things.
+// Merges two changes of the same request that do not touch the same parts.
 import { isObject, type Json, type JsonObject, own, same } from "./json";
 
 export interface Merged {
-  /** With both changes; where they clash, with one's own. */
+  /** The request with both changes; local changes win in a conflict. */
   request: JsonObject;
-  /** The paths that both changed, each in its own way. */
+  /** The paths that both changed differently. */
   clashes: string[];
 }
 
-/** What `mine` and `theirs`, both made of `base`, come to together. */
+/** The merge of `mine` and `theirs`, both based on `base`. */
 export function merged(base: JsonObject, mine: JsonObject, theirs: JsonObject): Merged {
   const clashes: string[] = [];
   const request = together(base, mine, theirs, "", clashes);
@@ -29,7 +29,7 @@ function together(base: Maybe, mine: Maybe, theirs: Maybe, path: string, clashes
     });
     return Object.fromEntries(entries);
   }
-  // Of lists that grew or shrank nobody can say which entry is which.
+  // If lists grew or shrank, their entries cannot be matched.
   const asLong = Array.isArray(base) && Array.isArray(mine) && Array.isArray(theirs);
   if (asLong && base.length === mine.length && base.length === theirs.length) {
     return mine.map(

@@ -1,14 +1,14 @@
-// Which entries of two lists stand beside each other: the same ones, and between them by their place.
+// Pairs the entries of two lists: equal ones first, then those between by position.
 import { diffArrays } from "diff";
 import { type Json, same } from "./json";
 
 export interface Pair {
-  /** Places in the two lists; null where the other one has something alone. */
+  /** Indexes in the two lists; null if only the other list has an entry. */
   before: number | null;
   after: number | null;
 }
 
-const MOST = 400; // beyond it the work, which grows with the product, would hold up the page
+const MOST = 400; // the product of the lengths: more would take too long
 
 export function pairs(before: readonly Json[], after: readonly Json[]): Pair[] {
   if (before.length + after.length > MOST) return byPlace(0, before.length, 0, after.length);

@@ -40,7 +40,7 @@ describe("versions", () => {
 
   it("can be gone back to where one change does it for all calls", () => {
     expect(wayBack(several, 2)).toEqual({ system: "Be short." });
-    expect(wayBack(several, 1)).toBe(null); // each call had a temperature of its own
+    expect(wayBack(several, 1)).toBe(null); // each call had its own temperature
     expect(wayBack(several, 3)).toEqual({});
   });
 });

@@ -1,8 +1,8 @@
-// The versions of an experiment's request: what each is, how it differs, the way back to it.
+// The versions of an experiment's request: their content, their differences, and restoring one.
 import { isObject, type Json, type JsonObject, own, same } from "./json";
 import { mergePatch, patched, SYSTEM, systemText } from "./mergePatch";
 
-/** What this needs to know of an experiment; the recorded requests never change. */
+/** The required fields of an experiment. The recorded requests never change. */
 export interface Versioned {
   version: number;
   items: readonly { original: JsonObject; current: JsonObject }[];
@@ -20,8 +20,8 @@ export function requestAt(experiment: Versioned, item: number, version: number):
 }
 
 /**
- * The patch that makes `after` of `before`. Where of the messages only the instructions differ it
- * says `system`, which fits the other calls of a data set as well.
+ * The patch from `before` to `after`. If only the instructions differ among the messages it uses
+ * `system`, which also fits the other calls of a data set.
  */
 export function changeOf(before: JsonObject, after: JsonObject): JsonObject {
   const patch = mergePatch(before, after);
@@ -33,7 +33,7 @@ export function changeOf(before: JsonObject, after: JsonObject): JsonObject {
   return { ...rest, [SYSTEM]: text };
 }
 
-/** The one patch that takes all calls back to a version; null where each would need another. */
+/** The one patch that restores a version in all calls; null if each needs its own. */
 export function wayBack(experiment: Versioned, version: number): JsonObject | null {
   const patches = experiment.items.map((item, number) =>
     changeOf(item.current, requestAt(experiment, number, version)),
@@ -43,14 +43,14 @@ export function wayBack(experiment: Versioned, version: number): JsonObject | nu
 }
 
 export interface Difference {
-  /** `messages[1].content`, as the server names fields. */
+  /** `messages[1].content`, the server's name of a field. */
   path: string;
-  /** Undefined: it was not there. */
+  /** Undefined: it was missing. */
   before: Json | undefined;
   after: Json | undefined;
 }
 
-/** Where two requests differ, in the order of the newer one. */
+/** The differences of two requests, in the order of the newer one. */
 export function differences(
   before: Json | undefined,
   after: Json | undefined,
@@ -74,7 +74,7 @@ export function differences(
 
 const VARIABLE = /\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}/g;
 
-/** The names that stand as `{{name}}` in messages, in their order. */
+/** The names of `{{name}}` in messages, in order. */
 export function placeholders(messages: Json | undefined): string[] {
   const found = new Set<string>();
   const look = (value: Json | undefined): void => {

@@ -1,4 +1,4 @@
-// Which batch is shown, how far it is, and what can be done with it.
+// The choice of a batch, its progress, and the actions on it.
 import { ProgressBar } from "react-aria-components";
 import { Badge, type Tone } from "../../../components/Badge";
 import { Button } from "../../../components/Button";
@@ -49,11 +49,11 @@ export function BatchBar({ batches, batch, onChoose }: Props) {
   const resume = (retryFailed: boolean) => {
     resuming
       .mutateAsync({ batch: batch.id, retryFailed })
-      .catch(told("It could not be gone on with"));
+      .catch(told("The runs could not be continued"));
   };
   useShortcut({ keys: "c", does: "Cancel the runs", where: "Experiment" }, cancel, runs);
   useShortcut(
-    { keys: "r", does: "Go on with the runs that are missing", where: "Experiment" },
+    { keys: "r", does: "Continue with the missing runs", where: "Experiment" },
     () => resume(false),
     !runs && !isWhole,
   );
@@ -86,7 +86,7 @@ export function BatchBar({ batches, batch, onChoose }: Props) {
           )}
           {!runs && !isWhole && (
             <Button small keys="r" isDisabled={resuming.isPending} onPress={() => resume(false)}>
-              Go on
+              Continue
             </Button>
           )}
           {!runs && progress.failed > 0 && (
@@ -98,7 +98,7 @@ export function BatchBar({ batches, batch, onChoose }: Props) {
       </div>
       {runs && (
         <ProgressBar
-          aria-label="Runs that are done"
+          aria-label="Finished runs"
           value={progress.done}
           maxValue={Math.max(1, progress.total)}
           className={styles.progress ?? ""}

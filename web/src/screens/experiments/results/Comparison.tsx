@@ -1,4 +1,4 @@
-// How the variants of a batch compare: the verdict of each, and its figures with their intervals.
+// The comparison of the variants of a batch: verdicts, and figures with intervals.
 import { Badge, type Tone } from "../../../components/Badge";
 import { Interval } from "../../../components/Interval";
 import { Select } from "../../../components/Select";
@@ -76,7 +76,7 @@ export function Comparison({ experiment, batch, runs, base, onBase }: Props) {
         </span>
       </header>
       {compared.variants.length === 0 && (
-        <p className={styles.about}>There is no other variant in this batch.</p>
+        <p className={styles.about}>This batch has no other variant.</p>
       )}
       {compared.variants.map((variant) => (
         <Variant
@@ -119,8 +119,8 @@ function Variant({ compared, variant, runs, experiment }: VariantProps) {
         {count(variant.runs)} runs
         {variant.failed > 0 && `, ${count(variant.failed)} failed`}
         {variant.model && `, model ${visible(variant.model)}`}; {count(variant.same_outputs)} of{" "}
-        {count(variant.pairs)} pairs of outputs the same; {count(variant.truncated)} cut off at the
-        limit of tokens (before: {count(variant.base_truncated)}).
+        {count(variant.pairs)} pairs of equal outputs; {count(variant.truncated)} cut at the token
+        limit (before: {count(variant.base_truncated)}).
       </p>
       {variant.error && <p className={styles.problem}>{visible(variant.error)}</p>}
       <Figures compared={compared} variant={variant} runs={runs} experiment={experiment} />
@@ -128,7 +128,7 @@ function Variant({ compared, variant, runs, experiment }: VariantProps) {
         <p key={`${judged.model} ${judged.criteria}`} className={styles.judged}>
           <strong>{visible(judged.model)}</strong> prefers this one in {judged.new} pairs,{" "}
           {visible(compared.base)} in {judged.base}, neither in {judged.ties}
-          {judged.swayed > 0 && ` (in ${judged.swayed} of them it was swayed by the order)`}
+          {judged.swayed > 0 && ` (the order of the outputs decided ${judged.swayed} of them)`}
           {judged.unreadable > 0 && `, did not answer in ${judged.unreadable}`}. By: “
           {visible(judged.criteria)}”
         </p>
@@ -199,7 +199,7 @@ function meanAndMedian(
   return middle === null ? format(mean) : `${format(mean)} (${format(middle)})`;
 }
 
-/** A value, and for one that is unknown the reason. */
+/** A value, or for an unknown one the reason. */
 function WithWhy({ text, why }: { text: string; why: string | null }) {
   if (why === null) return text;
   return (

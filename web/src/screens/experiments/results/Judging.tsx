@@ -1,4 +1,4 @@
-// Lets a model judge the outputs of a batch, by criteria that a person writes.
+// Lets a model evaluate the outputs of a batch, by criteria that a person writes.
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { client, ok } from "../../../api/client";
@@ -41,7 +41,7 @@ export function Judging({ experimentId, batch, base }: Props) {
     return (
       <div>
         <Button small onPress={() => show(true)}>
-          Let a model judge the outputs…
+          Let a model evaluate the outputs…
         </Button>
       </div>
     );
@@ -72,10 +72,12 @@ export function Judging({ experimentId, batch, base }: Props) {
         rows={2}
         value={criteria}
         onChange={setCriteria}
-        placeholder="Which answer helps the person more, and is right."
-        hint={`It is asked twice about each of up to ${count(pairs)} pairs, with their places swapped: real calls, at what they cost.`}
+        placeholder="The correct answer that helps the person more."
+        hint={`It is asked twice about each of up to ${count(pairs)} pairs, with their places swapped: real calls, with real costs.`}
       />
-      {judging.isError && <ErrorNotice what="It could not be judged" error={judging.error} />}
+      {judging.isError && (
+        <ErrorNotice what="The outputs could not be evaluated" error={judging.error} />
+      )}
       <div className={styles.line}>
         <Button
           small

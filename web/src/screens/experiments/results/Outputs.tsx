@@ -1,4 +1,4 @@
-// What each variant said of one call in one repeat, side by side, and how it differs from the base.
+// The outputs of all variants for one call in one repeat, side by side, compared with the base.
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { Badge } from "../../../components/Badge";
@@ -31,7 +31,7 @@ export function Outputs(props: Props) {
   const base = props.base ?? usualBase(batch);
   const step = (by: number) => onRepeat((repeat + by + batch.repeats) % batch.repeats);
   useShortcut({ keys: "n", does: "Next repeat", where: "Experiment" }, () => step(1));
-  useShortcut({ keys: "p", does: "Repeat before", where: "Experiment" }, () => step(-1));
+  useShortcut({ keys: "p", does: "Previous repeat", where: "Experiment" }, () => step(-1));
   useShortcut({ keys: "d", does: "Show or hide differences", where: "Experiment" }, () =>
     showDifference(!differing),
   );
@@ -84,7 +84,7 @@ export function Outputs(props: Props) {
   );
 }
 
-/** What the server compares with where nobody says. */
+/** The server's default base. */
 function usualBase({ variants }: Batch): string {
   if (variants.length < 2) return RECORDED;
   return variants.includes("original") ? "original" : (variants[0] ?? RECORDED);
@@ -93,7 +93,7 @@ function usualBase({ variants }: Batch): string {
 interface OutputProps {
   name: string;
   outcome: Outcome | undefined;
-  /** What it is shown against. */
+  /** The base of the comparison. */
   before?: Outcome;
 }
 
@@ -148,14 +148,14 @@ function Told({ outcome, before }: { outcome: Outcome; before: Outcome | undefin
     <>
       {outcome.content !== null && <LongText text={outcome.content} first={4_000} />}
       {outcome.tool_calls.map((call, place) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a call is its place
+        // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a call
         <div key={place}>
           <strong className={styles.mono}>→ {visible(call.name)}</strong>
           <Code text={call.arguments} language="json" label={`Arguments of ${call.name}`} />
         </div>
       ))}
       {outcome.content === null && outcome.tool_calls.length === 0 && (
-        <p className={styles.about}>It said nothing.</p>
+        <p className={styles.about}>The output is empty.</p>
       )}
     </>
   );

@@ -1,4 +1,4 @@
-// What running an experiment gave: one batch, its comparison and its outputs.
+// The results of an experiment: one batch, its comparison and its outputs.
 import { Button } from "../../../components/Button";
 import { EmptyState, ErrorNotice, Loading } from "../../../components/States";
 import type { ExperimentSearch } from "../../searches";
@@ -23,15 +23,15 @@ export function ResultsPanel(props: Props) {
   if (!batch) {
     return (
       <EmptyState
-        title="It was not run yet"
+        title="No runs yet"
         action={
           <Button kind="primary" keys="Mod+Enter" onPress={onRun}>
             Run…
           </Button>
         }
       >
-        Run the original and your versions several times, one beside the other: then the page tells
-        what the change does to cost, tokens, time and outputs, and how sure that is.
+        Run the original and your versions several times. The page then shows the effect on cost,
+        tokens, time and output, with confidence intervals.
       </EmptyState>
     );
   }
@@ -47,7 +47,7 @@ export function ResultsPanel(props: Props) {
   );
 }
 
-/** The one that is named in the address, else the newest. */
+/** The batch in the address, otherwise the newest. */
 export function chosenBatch(
   batches: readonly Batch[],
   wanted: string | undefined,

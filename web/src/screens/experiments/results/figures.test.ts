@@ -31,7 +31,7 @@ describe("figures", () => {
   });
 
   it("say why there is none", () => {
-    expect(whyUnknown(none)).toBe("Not known of any pair.");
+    expect(whyUnknown(none)).toBe("Unknown for every pair.");
     expect(whyUnknown({ ...none, n: 2, base: 0, new: 3, mean: 3 })).toContain("The base is 0");
     expect(whyUnknown({ ...none, n: 2, base: 1, new: 2, mean: 1, percent: 100 })).toBe(null);
     expect(whyNoInterval({ ...none, n: 3, mean: 1 })).toContain("5 pairs");

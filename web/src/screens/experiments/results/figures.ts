@@ -1,4 +1,4 @@
-// The figures of a comparison as the page tells them.
+// The figures of a comparison as text.
 import * as numbers from "../../../format/numbers";
 import type { Comparison, Difference, Item, Outcome, Run, VariantComparison } from "../queries";
 import type { Json } from "../request/json";
@@ -21,7 +21,7 @@ export const FIGURES: readonly {
   { id: "input_tokens", name: "Input tokens", format: rounded },
   { id: "output_tokens", name: "Output tokens", format: rounded },
   { id: "duration_us", name: "Duration", format: numbers.duration },
-  { id: "ttft_us", name: "First token after", format: numbers.duration },
+  { id: "ttft_us", name: "Time to first token", format: numbers.duration },
 ];
 
 function rounded(value: number | null): string {
@@ -42,22 +42,22 @@ export function percentage(value: number | null): string {
   return `${value > 0 ? "+" : ""}${numbers.percent(value / 100)}`;
 }
 
-/** A sentence of the server with the minus that figures have here: "Tokens −48.4 % (n = 5)." */
+/** A sentence of the server with the minus sign of the figures: "Tokens −48.4 % (n = 5)." */
 export function withMinus(sentence: string): string {
   return sentence.replace(/ -(?=[\d.]+ %)/g, " −");
 }
 
-/** Why there is no change in percent; null where there is one. */
+/** Why there is no percentage; null if there is one. */
 export function whyUnknown(found: Difference): string | null {
   if (found.percent !== null) return null;
-  if (found.n === 0) return "Not known of any pair.";
-  return found.base === 0 ? "The base is 0, so there is no share of it." : "The base is unknown.";
+  if (found.n === 0) return "Unknown for every pair.";
+  return found.base === 0 ? "The base is 0, so there is no percentage." : "The base is unknown.";
 }
 
-/** Why there is no interval; null where there is one. */
+/** Why there is no interval; null if there is one. */
 export function whyNoInterval(found: Difference): string | null {
   if (found.low !== null || found.n === 0) return null;
-  return "An interval takes at least 5 pairs.";
+  return "An interval needs at least 5 pairs.";
 }
 
 export function median(values: readonly (number | null)[]): number | null {
@@ -71,7 +71,7 @@ export function median(values: readonly (number | null)[]): number | null {
 
 export const RECORDED = "recorded";
 
-/** What a variant gave, or what was recorded; failed runs have no figures. */
+/** The figures of a variant, or of the recorded calls. Failed runs have none. */
 export function outcomesOf(
   variant: string,
   runs: readonly Run[],
@@ -84,7 +84,7 @@ export function outcomesOf(
   return found.filter((outcome) => outcome.error === null);
 }
 
-/** The half length of the axis on which all these differences have room. */
+/** Half the length of an axis on which all these differences fit. */
 export function reachOf(differences: readonly Difference[]): number {
   return Math.max(
     0,
@@ -92,7 +92,7 @@ export function reachOf(differences: readonly Difference[]): number {
   );
 }
 
-/** The comparison as the page answers it to who asks: the last variant against the base. */
+/** The page's answer to a tool that asks for the comparison: the last variant against the base. */
 export function toldResults(comparison: Comparison, runs: readonly Run[], items: readonly Item[]) {
   const compared = comparison.variants.at(-1);
   if (!compared) return { hasResults: false };

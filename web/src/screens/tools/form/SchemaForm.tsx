@@ -1,4 +1,4 @@
-// A form that a JSON schema makes: one field for each argument, with what is wrong at its place.
+// A form from a JSON schema: one field for each argument, with its error.
 import { Button } from "../../../components/Button";
 import { NumberField } from "../../../components/NumberField";
 import { Select } from "../../../components/Select";
@@ -13,12 +13,12 @@ interface Props {
   draft: { [name: string]: Draft };
   onChange: (draft: { [name: string]: Draft }) => void;
   problems: Problems;
-  /** The place of the object that it fills. */
+  /** The path of the object that it fills. */
   path?: string;
 }
 
 export function SchemaForm({ members, draft, onChange, problems, path = "" }: Props) {
-  if (members.length === 0) return <p className={styles.hint}>It takes no arguments.</p>;
+  if (members.length === 0) return <p className={styles.hint}>This tool has no arguments.</p>;
   return (
     <div className={styles.form}>
       {members.map((member) => (
@@ -49,7 +49,7 @@ function MemberField({ member, ...rest }: MemberProps) {
     <FieldView
       {...rest}
       field={field}
-      label={isRequired ? `${name} (needed)` : name}
+      label={isRequired ? `${name} (required)` : name}
       hint={description}
       byDefault={byDefault === undefined ? "" : shownChoice(byDefault)}
       isRequired={isRequired}
@@ -61,7 +61,7 @@ interface FieldProps {
   field: Field;
   label: string;
   hint: string;
-  /** What is taken where it is left out. */
+  /** The default value. */
   byDefault: string;
   isRequired: boolean;
   draft: Draft;
@@ -177,7 +177,7 @@ function ListField(props: FieldProps & { field: Extract<Field, { kind: "list" }>
       <legend>{label}</legend>
       {hint && <p className={styles.hint}>{visible(hint)}</p>}
       {drafts.map((each, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: an item is its place
+        // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies an item
         <div key={at} className={styles.item}>
           <div className={styles.value}>
             <FieldView

@@ -1,4 +1,4 @@
-// A schema as a table: each argument, what it takes, and what it is for.
+// A schema as a table: each argument, its type, and its description.
 import { Badge } from "../../../components/Badge";
 import { type PlainColumn, PlainTable } from "../../../components/PlainTable";
 import { visible } from "../../../text/visible";
@@ -10,7 +10,7 @@ interface Row {
 }
 
 export function SchemaTable({ members }: { members: readonly Member[] }) {
-  if (members.length === 0) return <p>It takes no arguments.</p>;
+  if (members.length === 0) return <p>This tool has no arguments.</p>;
   return (
     <PlainTable
       label="Arguments"
@@ -21,7 +21,7 @@ export function SchemaTable({ members }: { members: readonly Member[] }) {
   );
 }
 
-/** Members of objects, and of the objects in lists, each under its own. */
+/** Members of objects, and of objects in lists, below their parent. */
 function rowsOf(members: readonly Member[], before = ""): Row[] {
   return members.flatMap((member) => {
     const path = `${before}${member.name}`;
@@ -47,7 +47,7 @@ const COLUMNS: readonly PlainColumn<Row>[] = [
   { id: "takes", name: "Takes", cell: ({ member }) => inWords(member.field) },
   {
     id: "default",
-    name: "Left out",
+    name: "Default",
     cell: ({ member }) =>
       member.byDefault === undefined ? "" : <code>{shownChoice(member.byDefault)}</code>,
   },

@@ -32,7 +32,7 @@ test("what is not entered is left out, and what is needed is said", () => {
     value: { pattern: "x" },
     problems: {},
   });
-  expect(argumentsOf(field, entered({})).problems).toEqual({ pattern: "This is needed." });
+  expect(argumentsOf(field, entered({})).problems).toEqual({ pattern: "This field is required." });
   const place: Draft = { file: "a.py", line: null };
   const given = entered({ pattern: "x", literal: false, limit: 3, kind: 1, labels: ["a"], place });
   expect(argumentsOf(field, given).value).toEqual({
@@ -57,12 +57,12 @@ test("problems stand at the place that the server would name", () => {
     },
   });
   const draft: Draft = { edits: [{ at: 1 }, { at: null }] };
-  expect(argumentsOf(edits, draft).problems).toEqual({ "edits.1.at": "This is needed." });
+  expect(argumentsOf(edits, draft).problems).toEqual({ "edits.1.at": "This field is required." });
 });
 
 test("JSON that is none is told where it stands", () => {
   const { problems } = argumentsOf(field, entered({ pattern: "x", any: "{" }));
-  expect(problems.any).toMatch(/^This is no JSON/);
+  expect(problems.any).toMatch(/^This is not JSON/);
 });
 
 test("what a form cannot hold is not put into it", () => {
@@ -97,7 +97,7 @@ test("arguments that are put into a form come out of it as they were", () => {
   }
 });
 
-/** Makes schemas and values of them. What a form takes as left out is not among the values. */
+/** Generates schemas and values for them. Values that a form reads as missing are left out. */
 function maker(seed: number) {
   let state = seed;
   const pick = (most: number): number => {
@@ -153,7 +153,7 @@ function maker(seed: number) {
     const value: { [name: string]: Json } = {};
     for (const [name, each] of Object.entries(schema.properties as Record<string, Schema>)) {
       const isNeeded = required.includes(name);
-      // An object in which nothing is entered means none, unless it is needed.
+      // An object without entered values means missing, unless it is required.
       if (isNeeded || !isWhole || pick(2) === 0)
         value[name] = valueFor(each, !isWhole ? false : isNeeded);
     }

@@ -1,8 +1,8 @@
-// What a person has entered into a form, and the arguments that it means; and back.
+// The values that a person entered into a form, and the arguments that they mean.
 import { isObject } from "../../../components/messages/chat";
 import type { Field, Json } from "./fields";
 
-/** Text and JSON are what is typed, a choice its place; null is left out. */
+/** Text and JSON are as typed, a choice is its index, null is missing. */
 export type Draft = null | string | number | boolean | Draft[] | { [name: string]: Draft };
 
 export type Problems = Readonly<Record<string, string>>;
@@ -21,18 +21,18 @@ export function emptyDraft(field: Field): Draft {
   }
 }
 
-/** The place of a part of the arguments, as the server names it: "edits.0.file". */
+/** The path of a part of the arguments, as the server names it: "edits.0.file". */
 export function within(path: string, part: string | number): string {
   return path === "" ? String(part) : `${path}.${part}`;
 }
 
 interface Read {
-  /** Undefined: it is left out. */
+  /** Undefined: it is missing. */
   value: Json | undefined;
   problems: Record<string, string>;
 }
 
-/** The arguments that a draft means, with what is wrong at each place. */
+/** The arguments that a draft means, with the error at each path. */
 export function argumentsOf(field: Field, draft: Draft): { value: Json; problems: Problems } {
   const { value, problems } = read(field, draft, true, "");
   return { value: value ?? {}, problems };
@@ -68,7 +68,7 @@ function readJson(text: string, isRequired: boolean, path: string): Read {
     return known(JSON.parse(text) as Json);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return { value: undefined, problems: { [path]: `This is no JSON: ${why}` } };
+    return { value: undefined, problems: { [path]: `This is not JSON: ${why}` } };
   }
 }
 
@@ -108,7 +108,7 @@ function readObject(
   return { value, problems };
 }
 
-/** Whether nothing at all is entered. */
+/** Whether nothing is entered. */
 function isEmpty(field: Field, draft: Draft): boolean {
   switch (field.kind) {
     case "object": {
@@ -131,10 +131,10 @@ function left(): Read {
 }
 
 function missing(isRequired: boolean, path: string): Read {
-  return { value: undefined, problems: isRequired ? { [path]: "This is needed." } : {} };
+  return { value: undefined, problems: isRequired ? { [path]: "This field is required." } : {} };
 }
 
-/** The draft that means these arguments; undefined where the form cannot hold all of them. */
+/** The draft for these arguments; undefined if the form cannot represent all of them. */
 export function draftOf(field: Field, value: unknown): Draft | undefined {
   switch (field.kind) {
     case "text":

@@ -1,4 +1,4 @@
-// What a form can show of a JSON schema; whatever else a schema says is entered as JSON.
+// The part of JSON schema that a form can show. Everything else is entered as JSON.
 import { isObject } from "../../../components/messages/chat";
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
@@ -18,12 +18,12 @@ export interface Member {
   field: Field;
   isRequired: boolean;
   description: string;
-  /** What is taken where it is left out; undefined: nothing is said. */
+  /** The default value; undefined if the schema has none. */
   byDefault: Json | undefined;
 }
 
 const DEEPEST = 6;
-/** Arguments of which a person writes more than a line. */
+/** Arguments with more than one line of text. */
 const LONG = /^(code|content|diff|old|new|text|focus)$/;
 
 export function fieldOf(schema: unknown, name = "", depth = 0): Field {
@@ -74,7 +74,7 @@ function isAtom(value: unknown): boolean {
   return value === null || ["string", "number", "boolean"].includes(typeof value);
 }
 
-/** What a field takes, in words: "a whole number from 0 to 10". */
+/** The type of a field in words: "a whole number from 0 to 10". */
 export function inWords(field: Field): string {
   switch (field.kind) {
     case "text":

@@ -1,4 +1,4 @@
-// What can be done with a span: copied in several forms, opened as an experiment.
+// The actions on a span: copy in several forms, open as an experiment.
 import { useNavigate } from "@tanstack/react-router";
 import { getJson } from "../../../api/client";
 import type { RecordedRequest, Span } from "../../../api/schema";

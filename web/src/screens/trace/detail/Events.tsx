@@ -1,4 +1,4 @@
-// What happened at single moments of a span, in order of time.
+// The events of a span, in order of time.
 import type { SpanContent, SpanEvent } from "../../../api/schema";
 import { JsonView } from "../../../components/JsonView";
 import { duration } from "../../../format/numbers";
@@ -19,7 +19,7 @@ export function Events({ content: { span } }: { content: SpanContent }) {
   return (
     <ol className={styles.events}>
       {events.map((event, place) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: an event is its place
+        // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies an event
         <li key={place}>
           <div className={styles.moment}>
             <strong>{visible(event.name.slice(0, 300))}</strong>

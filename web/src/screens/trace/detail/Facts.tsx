@@ -1,4 +1,4 @@
-// What a span took: time, tokens and money, each with what it is made of.
+// The figures of a span: time, tokens and cost, each with its parts.
 import type { Span } from "../../../api/schema";
 import { isObject } from "../../../components/messages/chat";
 import { cost, count, duration, percent } from "../../../format/numbers";

@@ -1,4 +1,4 @@
-// Why a span failed: its error, and the exceptions that were recorded with their stacks.
+// Why a span failed: its error, and recorded exceptions with their stacks.
 import type { Span, SpanEvent } from "../../../api/schema";
 import { LongText } from "../../../components/LongText";
 import { visible } from "../../../text/visible";
@@ -23,7 +23,7 @@ export function Failures({ span }: { span: Span }) {
       )}
       {typeof hint === "string" && <p className={styles.about}>{visible(hint.slice(0, 2_000))}</p>}
       {exceptions.map((event, place) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: an event is its place
+        // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies an event
         <Exception key={place} event={event} />
       ))}
     </div>

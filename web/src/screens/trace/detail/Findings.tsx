@@ -1,4 +1,4 @@
-// What the detectors found wrong with a span, each with the words that show it.
+// The findings of the detectors about a span, each with its quote.
 import { useQuery } from "@tanstack/react-query";
 import { client, ok } from "../../../api/client";
 import type { ListedFinding } from "../../../api/schema";
@@ -18,7 +18,7 @@ export function Findings({ traceId, spanId }: { traceId: string; spanId: string 
       ok(client.GET("/api/v1/findings", { params: { query: { query, limit: MOST } }, signal })),
     retry: false,
   });
-  // Beside the content, which is shown anyway: a failure here is not worth its place.
+  // Next to the content, which is shown anyway: a failure here is not worth a notice.
   const findings = found.data?.data ?? [];
   if (findings.length === 0) return null;
   return (

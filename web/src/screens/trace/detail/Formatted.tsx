@@ -1,4 +1,4 @@
-// What a span holds as a person reads it, by what the span is.
+// The content of a span in a readable form, by its kind.
 import type { Span, SpanContent } from "../../../api/schema";
 import { JsonView } from "../../../components/JsonView";
 import { LongText } from "../../../components/LongText";
@@ -25,8 +25,8 @@ export function Formatted({ content }: { content: SpanContent }) {
       {isEmpty && span.error === null && (
         <p className={styles.about}>
           {span.status === "unfinished"
-            ? "Nothing was recorded of it yet."
-            : "Neither input nor output was recorded. Its attributes are under Metadata."}
+            ? "Nothing is recorded yet."
+            : "No input or output was recorded. The attributes are under Metadata."}
         </p>
       )}
     </div>
@@ -68,7 +68,7 @@ function ByKind({ content }: { content: SpanContent }) {
 
 function namesOf(span: Span): { input: string; output: string } {
   if (span.kind === "run") return { input: "Asked", output: "Answered" };
-  if (span.kind === "approval") return { input: "What was asked", output: "Answer" };
+  if (span.kind === "approval") return { input: "Question", output: "Answer" };
   return { input: "Input", output: "Output" };
 }
 
@@ -103,7 +103,7 @@ export function Side({ content, side, title, children }: SideProps) {
   );
 }
 
-/** Text of any form: messages where it is a list of such, JSON as JSON, all else as it is. */
+/** Any text: messages if it is a list of them, JSON as JSON, other text unchanged. */
 function AnyText({ text, speaker }: { text: MarkedText; speaker: string }) {
   if (text.text.startsWith('[{"role"')) {
     return <Messages messages={messagesInText(text, speaker)} label="Messages" />;

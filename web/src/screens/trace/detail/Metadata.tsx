@@ -1,4 +1,4 @@
-// All else that is known of a span: its ids, relatives, labels, attributes, and who reported it.
+// All other data of a span: ids, relatives, labels, attributes, and its source.
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { SpanContent } from "../../../api/schema";
@@ -51,7 +51,7 @@ export function Metadata({ content, tree, place, onReveal }: Props) {
           </Button>
         ) : (
           <p className={styles.about}>
-            {span.parent_id === null ? "None: it is a root." : "None here."}
+            {span.parent_id === null ? "None: this is a root span." : "None here."}
           </p>
         )}
       </Part>

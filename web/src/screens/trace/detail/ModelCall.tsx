@@ -1,4 +1,4 @@
-// A model call: what it was asked with, and what it replied.
+// A model call: its request and its reply.
 import type { Span, SpanContent } from "../../../api/schema";
 import { JsonView } from "../../../components/JsonView";
 import { LongText } from "../../../components/LongText";
@@ -84,7 +84,7 @@ function ToolList({ value }: { value: unknown }) {
   return (
     <Part title="Tools offered" about={count(tools.length)} folded>
       {tools.map((tool, place) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a tool is its place
+        // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a tool
         <Tool key={place} tool={tool} />
       ))}
     </Part>

@@ -1,11 +1,11 @@
-// A titled part of what is told of a span.
+// A titled part of a span's detail.
 import type { ReactNode } from "react";
 import styles from "./Detail.module.css";
 
 interface Props {
   title: string;
   about?: ReactNode;
-  /** It can be folded, and is at first. */
+  /** It can be folded, and is folded at first. */
   folded?: boolean;
   children: ReactNode;
 }

@@ -1,4 +1,4 @@
-// What a retrieval found: the places in the code, or the documents as instrumentations tell them.
+// The results of a retrieval: locations in the code, or documents as instrumentations record them.
 import type { Span } from "../../../api/schema";
 import { CopyButton } from "../../../components/CopyButton";
 import { isObject } from "../../../components/messages/chat";
@@ -15,10 +15,10 @@ export function Sources({ span }: { span: Span }) {
   const about = typeof left === "number" && left > 0 ? `, ${count(left)} left out` : "";
   return (
     <Part title="Found" about={`${count(sources.length)}${about}`}>
-      {sources.length === 0 && <p className={styles.about}>Nothing was found.</p>}
+      {sources.length === 0 && <p className={styles.about}>No sources were found.</p>}
       <ol className={styles.sources}>
         {sources.map((source, place) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a source is its place
+          // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a source
           <Source key={place} source={source} />
         ))}
       </ol>
@@ -37,7 +37,7 @@ function Source({ source }: { source: Record<string, unknown> }) {
     <li className={styles.source}>
       <code>{visible(`${place}${range}`)}</code>
       {typeof name === "string" && <span className={styles.about}>{visible(name)}</span>}
-      <CopyButton text={place} label="Copy place" />
+      <CopyButton text={place} label="Copy location" />
     </li>
   );
 }

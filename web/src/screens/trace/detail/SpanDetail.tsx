@@ -1,4 +1,4 @@
-// What is beside the tree: the chosen span, rendered by what it is.
+// The detail next to the tree: the selected span, rendered by its kind.
 import type { SpanContent } from "../../../api/schema";
 import { Badge, KindMark, StatusBadge } from "../../../components/Badge";
 import { JsonView } from "../../../components/JsonView";
@@ -17,7 +17,7 @@ import { Formatted } from "./Formatted";
 import { Metadata } from "./Metadata";
 import { spanAddress, useSpan } from "./useSpan";
 
-/** Marks that the tree does not show: only the content of a span has them. */
+/** Marks that the tree lacks: only the content of a span has them. */
 const OF_CONTENT = new Set(["truncated", "dropped", "unreadable"]);
 
 interface Props {
@@ -46,7 +46,7 @@ export function SpanDetail(props: Props) {
       </>
     );
   }
-  // A span of its own: what was unfolded or scrolled in another one does not stay.
+  // Each span has its own state: folding and scrolling of another one do not stay.
   return <OpenSpan key={read.data.span.span_id} {...props} content={read.data} />;
 }
 
@@ -119,7 +119,7 @@ function Json({ content }: { content: SpanContent }) {
   return (
     <div className={styles.formatted}>
       <p className={styles.about}>
-        {content.cut.length > 0 && "Large values are cut here. "}
+        {content.cut.length > 0 && "Large values are shortened here. "}
         <a href={address} target="_blank" rel="noreferrer">
           All of it as JSON
         </a>
@@ -137,8 +137,8 @@ function Missing({ id }: { id: string }) {
       </header>
       <div className={styles.formatted}>
         <p>
-          Only its id is known, from its children: <code>{visible(id)}</code>. It is shown as soon
-          as it arrives.
+          Only its id is known from its children: <code>{visible(id)}</code>. The page shows it when
+          it arrives.
         </p>
       </div>
     </>

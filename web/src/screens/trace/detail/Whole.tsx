@@ -1,4 +1,4 @@
-// A recorded value that may be large: a small one at once, a large one when a person asks for it.
+// A recorded value of any size: a small one is shown at once, a large one on request.
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import type { SpanContent } from "../../../api/schema";
@@ -15,11 +15,11 @@ import { bytes } from "../../../format/numbers";
 import styles from "./Detail.module.css";
 import { cutOf } from "./useSpan";
 
-const AT_ONCE = 400_000; // bytes of text that are loaded without being asked for
+const AT_ONCE = 400_000; // bytes of text that are loaded automatically
 
 interface Props {
   content: SpanContent;
-  /** Where the value is in the span. */
+  /** The path of the value in the span. */
   path: readonly (string | number)[];
   children: (text: MarkedText) => ReactNode;
 }

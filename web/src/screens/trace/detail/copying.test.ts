@@ -1,4 +1,4 @@
-// The programs that make a recorded call again hold it whole, and no key.
+// The programs that repeat a recorded call contain the complete call, and no API key.
 import { expect, test } from "vitest";
 import { asCurl, asPython, python } from "./copying";
 

@@ -1,8 +1,8 @@
-// A recorded call as a program that makes it again through the gateway of this server. The key is
-// the reader's own, by its usual name: none is ever written.
+// A recorded call as a program that repeats it through the gateway of this server. The program
+// reads the API key from the usual variable: no key is ever written.
 
 export interface Call {
-  /** Where the gateway is: `http://127.0.0.1:7070`. */
+  /** The address of the gateway: `http://127.0.0.1:7070`. */
   server: string;
   body: Record<string, unknown>;
 }
@@ -45,7 +45,7 @@ export function asPython({ server, body }: Call): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** A JSON value as Python writes it. */
+/** A JSON value in Python syntax. */
 export function python(value: unknown, depth: number): string {
   const inside = "    ".repeat(depth + 1);
   const outside = "    ".repeat(depth);
@@ -65,7 +65,7 @@ export function python(value: unknown, depth: number): string {
   return `${open}\n${items.map((item) => `${inside}${item},\n`).join("")}${outside}${close}`;
 }
 
-/** Every JSON string is a Python string but for pairs of surrogates, which stand as they are. */
+/** Every JSON string is a Python string, except for surrogate pairs, which stay unescaped. */
 function pythonText(text: string): string {
   return JSON.stringify(text).replaceAll("\u007f", "\\u007f");
 }

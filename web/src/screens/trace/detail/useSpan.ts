@@ -1,4 +1,4 @@
-// The content of a span, read when it is chosen; the rows beside it are read ahead.
+// The content of a span, read when it is selected. Neighbouring rows are read ahead.
 import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { getJson } from "../../../api/client";
@@ -11,7 +11,7 @@ export function spanAddress(traceId: string, spanId: string): string {
   return `/api/v1/spans/${encodeURIComponent(traceId)}/${encodeURIComponent(spanId)}`;
 }
 
-/** `version` is another when the span was written again. */
+/** `version` changes when the span is written again. */
 function spanOptions(traceId: string, spanId: string, version: string) {
   return queryOptions({
     queryKey: ["span", traceId, spanId, version],
@@ -32,7 +32,7 @@ export function useSpan(tree: Tree, place: number) {
   const read = useQuery({
     ...optionsAt(tree, place),
     enabled: isThere,
-    // While a newer version of the same span is read, the older one stays.
+    // While a newer version of the same span loads, the older one stays.
     placeholderData: (before) => (before?.span.span_id === tree.ids[place] ? before : undefined),
   });
   const isRead = read.isSuccess;
@@ -49,14 +49,14 @@ export function useSpan(tree: Tree, place: number) {
   return read;
 }
 
-/** What of a value was cut; undefined where it is whole. */
+/** The shortened parts of a value; undefined if it is complete. */
 export function cutOf(content: SpanContent, ...path: (string | number)[]): Cut | undefined {
   return content.cut.find(
     (cut) => cut.path.length === path.length && cut.path.every((step, at) => step === path[at]),
   );
 }
 
-/** The first of the named attributes that is there. */
+/** The first of the named attributes that exists. */
 export function attribute(span: Span, ...names: string[]): unknown {
   return names.map((name) => span.attributes[name]).find((value) => value != null);
 }

@@ -1,8 +1,8 @@
-// Which spans the time of a trace was spent on: going back from its end, always the child that
-// ended last. Shortening any other span would not have ended the trace sooner.
+// The critical path of a trace: going back from its end, always the child that ended last.
+// Shortening any other span would not have ended the trace sooner.
 import type { Tree } from "./tree";
 
-/** 1 for each place that is on the path. */
+/** 1 for each index that is on the path. */
 export function criticalPath(tree: Tree): Uint8Array {
   const path = new Uint8Array(tree.count);
   const extents = subtreeExtents(tree);
@@ -18,7 +18,7 @@ export function criticalPath(tree: Tree): Uint8Array {
     for (const child of children.below(next.place)) {
       const from = extents.from[child] ?? 0;
       const to = extents.to[child] ?? 0;
-      // What reaches beyond this moment ran beside what is on the path already.
+      // A span that extends beyond this moment ran in parallel to the path so far.
       if (to > until) continue;
       waiting.push({ place: child, until });
       until = from;
@@ -27,7 +27,7 @@ export function criticalPath(tree: Tree): Uint8Array {
   return path;
 }
 
-/** From where to where a span and all below it reach: a tool's call may outlast what asked for it. */
+/** The extent of a span and everything below it: a tool's call may outlast its caller. */
 function subtreeExtents(tree: Tree): { from: Float64Array; to: Float64Array } {
   const from = Float64Array.from(tree.starts);
   const to = Float64Array.from(tree.stops);
@@ -40,7 +40,7 @@ function subtreeExtents(tree: Tree): { from: Float64Array; to: Float64Array } {
   return { from, to };
 }
 
-/** The children of each span, those that ended last first; of -1 the roots. */
+/** The children of each span, last ended first; of -1 the roots. */
 function childrenByStop(tree: Tree, to: Float64Array): { below: (place: number) => Int32Array } {
   const first = new Int32Array(tree.count + 2);
   for (const parent of tree.parents) first[parent + 2] = (first[parent + 2] ?? 0) + 1;

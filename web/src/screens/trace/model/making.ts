@@ -1,4 +1,4 @@
-// Skeletons for tests, small ones by hand and random ones of any shape.
+// Skeletons for tests: small ones by hand, and random ones of any shape.
 import type { Skeleton } from "../../../api/schema";
 
 export interface MadeSpan {
@@ -14,7 +14,7 @@ export interface MadeSpan {
   flags?: number;
 }
 
-/** As the server arranges them: each below the nearest one before it that is less deep. */
+/** As the server arranges them: each below the nearest preceding one of lower depth. */
 export function skeletonOf(spans: readonly MadeSpan[]): Skeleton {
   const texts: string[] = [];
   const text = (value: string) => {
@@ -60,7 +60,7 @@ export function skeletonOf(spans: readonly MadeSpan[]): Skeleton {
   };
 }
 
-/** The same numbers at every run: a seeded generator. */
+/** A seeded generator: the same numbers in every run. */
 export function random(seed: number): () => number {
   let state = seed * 2_654_435_761 + 1;
   return () => {

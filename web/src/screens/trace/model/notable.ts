@@ -1,8 +1,8 @@
-// What deserves a look: the spans that took longest by themselves, those that failed, and the sums.
+// Notable spans: the slowest by their own time, the failed ones, and the totals.
 import { FLAG, has, type Tree, textAt } from "./tree";
 
 const SLOWEST = 3;
-const ENOUGH = 4; // of fewer spans none is called slow
+const ENOUGH = 4; // in smaller traces no span is called slow
 
 /** The rank of the slowest spans by their own time, without that of their children. */
 export function slowestPlaces(tree: Tree): ReadonlyMap<number, number> {
@@ -19,10 +19,10 @@ export function slowestPlaces(tree: Tree): ReadonlyMap<number, number> {
   return new Map(best.map((place, at) => [place, at + 1]));
 }
 
-/** The time of each span in which none of its children ran. Children come by their start. */
+/** The time of each span in which none of its children ran. Children are ordered by their start. */
 export function ownTimes(tree: Tree): Float64Array {
   const own = new Float64Array(tree.count);
-  const covered = Float64Array.from(tree.starts); // up to where children were counted
+  const covered = Float64Array.from(tree.starts); // the end of the counted children
   for (let place = 0; place < tree.count; place += 1) {
     if (has(tree, place, FLAG.missing)) continue;
     const [start, stop] = [tree.starts[place] ?? 0, tree.stops[place] ?? 0];
@@ -45,11 +45,11 @@ export interface Sums {
   output: number | null;
   /** US dollars. */
   cost: number | null;
-  /** Model calls whose cost nobody knows. */
+  /** Model calls of unknown cost. */
   unpriced: number;
 }
 
-/** How calls end that may have been charged, as in the sums of the server. */
+/** The outcomes of calls that may have been charged, as in the totals of the server. */
 const REPLIED = new Set(["ok", "cancelled"]);
 
 const known = new WeakMap<Tree, Sums>();

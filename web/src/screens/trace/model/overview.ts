@@ -1,9 +1,12 @@
-// A trace in small: how much ran at each moment, and where something failed.
+// A miniature of a trace: how much ran at each moment, and where something failed.
 import { type Tree, textAt } from "./tree";
 
-const FAILED_PX = 5; // a strip above, so that many errors do not hide what ran
+const FAILED_PX = 5; // a strip at the top, so that many errors do not hide the rest
 
-/** How many spans ran in each of some equal parts of the time, and in which one ended with an error. */
+/**
+ * How many spans ran in each of a number of equal intervals, and which intervals contain the end
+ * of a failed one.
+ */
 export function overview(tree: Tree, parts: number): { running: Float64Array; failed: Uint8Array } {
   const changes = new Float64Array(parts + 1);
   const failed = new Uint8Array(parts);
@@ -23,7 +26,7 @@ export function overview(tree: Tree, parts: number): { running: Float64Array; fa
   return { running, failed };
 }
 
-/** Draw it, as wide as the canvas is shown. */
+/** Draws it as wide as the canvas. */
 export function drawOverview(canvas: HTMLCanvasElement, tree: Tree): void {
   const scale = window.devicePixelRatio;
   const width = Math.max(1, Math.floor(canvas.clientWidth * scale));

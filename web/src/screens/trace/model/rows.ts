@@ -1,10 +1,10 @@
-// Which spans of a tree are rows now: all but those below a collapsed one.
+// The visible rows of a tree: all but those below a collapsed one.
 import type { Tree } from "./tree";
 
 export interface Rows {
-  /** The places of the spans that are shown, in order. */
+  /** The indexes of the visible spans, in order. */
   readonly places: Int32Array;
-  /** The row of each place; -1 where it is hidden. */
+  /** The row of each index; -1 if it is hidden. */
   readonly rowOf: Int32Array;
 }
 
@@ -20,7 +20,7 @@ export function rowsOf(tree: Tree, collapsed: Uint8Array): Rows {
   return { places: shown.subarray(0, row), rowOf };
 }
 
-/** Which spans are collapsed, by place. A span without children never is. */
+/** Which spans are collapsed, by index. A span without children never is. */
 export function collapsedPlaces(tree: Tree, ids: Iterable<string>): Uint8Array {
   const wanted = new Set(ids);
   const collapsed = new Uint8Array(tree.count);
@@ -32,14 +32,14 @@ export function collapsedPlaces(tree: Tree, ids: Iterable<string>): Uint8Array {
   return collapsed;
 }
 
-/** The span itself if it is shown, else the collapsed one above that hides it. */
+/** The span itself if it is visible, otherwise the collapsed ancestor that hides it. */
 export function shownPlace(tree: Tree, rows: Rows, place: number): number {
   let at = place;
   while (at >= 0 && rows.rowOf[at] === -1) at = tree.parents[at] ?? -1;
   return at;
 }
 
-/** The collapsed spans above a place, which hide it. */
+/** The collapsed ancestors of an index, which hide it. */
 export function hiding(tree: Tree, collapsed: Uint8Array, place: number): number[] {
   const found: number[] = [];
   for (let at = tree.parents[place] ?? -1; at >= 0; at = tree.parents[at] ?? -1) {
@@ -48,7 +48,7 @@ export function hiding(tree: Tree, collapsed: Uint8Array, place: number): number
   return found;
 }
 
-/** The highest of some places that is above another one; -1 where none is. */
+/** The highest of some indexes that is an ancestor of another one; -1 if none is. */
 export function hider(tree: Tree, places: readonly number[], place: number): number {
   const wanted = new Set(places);
   let found = -1;

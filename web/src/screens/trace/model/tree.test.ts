@@ -1,4 +1,4 @@
-// What holds of every tree, whatever its shape: subtrees, rows, own times, the critical path.
+// Properties of every tree, whatever its shape: subtrees, rows, own times, the critical path.
 import { expect, test } from "vitest";
 import { criticalPath } from "./criticalPath";
 import { random, randomSkeleton, skeletonOf } from "./making";
@@ -84,7 +84,7 @@ test("of two that ran side by side the one that ended last is critical, and what
     skeletonOf([
       { depth: 0, start: 0, duration: 100 },
       { depth: 1, start: 0, duration: 30 }, // first
-      { depth: 1, start: 30, duration: 20 }, // beside the next, done earlier
+      { depth: 1, start: 30, duration: 20 }, // in parallel to the next, done earlier
       { depth: 1, start: 30, duration: 60 },
       { depth: 2, start: 40, duration: 50 },
     ]),

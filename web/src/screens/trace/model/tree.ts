@@ -1,9 +1,9 @@
-// A trace as flat arrays: made once of the skeleton that the server gives, and never changed. The
-// server puts parents before their children and cuts rings open, so a subtree is a range of places.
+// A trace as flat arrays: built once from the server's skeleton, and never changed. The server
+// puts parents before their children and breaks cycles, so a subtree is a range of indexes.
 import type { Skeleton } from "../../../api/schema";
 import { visible } from "../../../text/visible";
 
-/** Bits of `Tree.flags`, as the document of the API says. */
+/** Bits of `Tree.flags`, as in the OpenAPI document. */
 export const FLAG = {
   cycle: 1,
   missing: 2,
@@ -22,16 +22,16 @@ export interface Tree {
   readonly texts: readonly string[];
   readonly parents: Int32Array;
   readonly depths: Int32Array;
-  /** The place behind the last descendant. */
+  /** The index after the last descendant. */
   readonly ends: Int32Array;
-  /** Its number among its siblings from 1, and how many these are. */
+  /** Its number among its siblings from 1, and the number of siblings. */
   readonly numbers: Int32Array;
   readonly siblings: Int32Array;
   readonly names: readonly number[];
   readonly kinds: readonly number[];
   readonly models: readonly number[];
   readonly statuses: readonly number[];
-  /** Where bars begin and end, in microseconds since the start of the trace. */
+  /** Start and end of the bars, in microseconds since the start of the trace. */
   readonly starts: Float64Array;
   readonly stops: Float64Array;
   readonly durations: readonly (number | null)[];
@@ -41,7 +41,7 @@ export interface Tree {
   /** Billionths of a dollar. */
   readonly costs: readonly (number | null)[];
   readonly flags: Uint8Array;
-  /** Microseconds from the first start to the last moment that is known, at least 1. */
+  /** Microseconds from the first start to the last known moment, at least 1. */
   readonly total: number;
 }
 
@@ -87,7 +87,7 @@ function subtreeEnds(depths: Int32Array): Int32Array {
 }
 
 function siblingNumbers(parents: Int32Array): Pick<Tree, "numbers" | "siblings"> {
-  const below = new Int32Array(parents.length + 1); // the last is for roots
+  const below = new Int32Array(parents.length + 1); // the last entry is for roots
   const numbers = new Int32Array(parents.length);
   const slot = (place: number) =>
     (parents[place] ?? -1) < 0 ? parents.length : (parents[place] ?? 0);
@@ -112,7 +112,7 @@ function bars(
     const start = columns.starts[place] ?? null;
     const parent = parents[place] ?? -1;
     const above = parent < 0 || columns.starts[parent] == null ? null : (starts[parent] ?? 0);
-    if (start === null) continue; // nothing is known of it: its children tell below
+    if (start === null) continue; // nothing is known about it: its children determine it below
     const early = above !== null && start < above;
     if (early) flags[place] = (flags[place] ?? 0) | FLAG.beforeParent;
     const from = early ? above : start;
@@ -124,7 +124,7 @@ function bars(
   return { starts, stops, flags };
 }
 
-/** A parent that never arrived reaches from its first child's start to its last one's end. */
+/** A parent that never arrived extends from its first child's start to its last one's end. */
 function extendMissing(
   columns: Skeleton["columns"],
   parents: Int32Array,
@@ -142,7 +142,7 @@ function extendMissing(
   }
 }
 
-/** One of the texts of a column; empty where there is none. */
+/** One of the texts of a column; empty if there is none. */
 export function textAt(tree: Tree, column: readonly number[], place: number): string {
   const at = column[place] ?? -1;
   return at < 0 ? "" : (tree.texts[at] ?? "");
@@ -160,7 +160,7 @@ function namelessAt(tree: Tree, place: number): string {
 const LONGEST_NAME = 300;
 const shownNames = new WeakMap<readonly string[], Map<number, string>>();
 
-/** The name as it can be shown in a row: safe, bounded, and made once for all spans that have it. */
+/** The name for a row: safe, shortened, and computed once for all spans that have it. */
 export function shownNameAt(tree: Tree, place: number): string {
   const recorded = textAt(tree, tree.names, place);
   if (!recorded) return namelessAt(tree, place);
@@ -188,7 +188,7 @@ export function hasChildren(tree: Tree, place: number): boolean {
 
 const places = new WeakMap<Tree, Map<string, number>>();
 
-/** The place of the span with that id; -1 where there is none. */
+/** The index of the span with that id; -1 if there is none. */
 export function placeOf(tree: Tree, spanId: string | undefined): number {
   if (spanId === undefined) return -1;
   let known = places.get(tree);

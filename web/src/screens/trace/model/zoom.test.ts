@@ -1,4 +1,4 @@
-// The zoom of the time axis stays within the trace, whatever is done to it.
+// The zoom of the time axis stays within the trace, whatever the person does.
 import { expect, test } from "vitest";
 import { random } from "./making";
 import {

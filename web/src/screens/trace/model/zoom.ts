@@ -1,4 +1,4 @@
-// The part of a trace's time that is shown, as shares of it, and the ticks of its axis.
+// The visible part of a trace's time as fractions, and the ticks of its axis.
 
 export interface Zoom {
   from: number;
@@ -17,7 +17,7 @@ const CLOCK_STEPS = [0.25, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1_4
   (minutes) => minutes * MINUTE,
 );
 
-/** "0.25-0.5" as it stands in the address; whatever else is there means the whole. */
+/** "0.25-0.5" as in the address. Anything else means the complete time. */
 export function readZoom(text: string | undefined): Zoom {
   const found = text?.match(/^(\d*\.?\d+(?:e-\d+)?)-(\d*\.?\d+(?:e-\d+)?)$/);
   if (!found) return WHOLE;
@@ -29,7 +29,7 @@ export function writeZoom(zoom: Zoom): string | undefined {
   return `${Number(zoom.from.toPrecision(7))}-${Number(zoom.to.toPrecision(7))}`;
 }
 
-/** Nearer or further, around a point; `point` is a share of the whole. */
+/** Zooms around a point, which is a fraction of the complete time. */
 export function scaled(zoom: Zoom, nearer: boolean, point = (zoom.from + zoom.to) / 2): Zoom {
   const factor = nearer ? 1 / STEP : STEP;
   return bounded({
@@ -38,19 +38,19 @@ export function scaled(zoom: Zoom, nearer: boolean, point = (zoom.from + zoom.to
   });
 }
 
-/** The same width, earlier or later by a share of it. */
+/** The same width, moved by a fraction of it. */
 export function moved(zoom: Zoom, by: number): Zoom {
   const width = zoom.to - zoom.from;
   const from = Math.min(Math.max(zoom.from + by * width, 0), 1 - width);
   return bounded({ from, to: from + width });
 }
 
-/** What a drag from one point to another selects, in either direction. */
+/** The range that a drag between two points selects, in either direction. */
 export function between(one: number, other: number): Zoom {
   return bounded({ from: Math.min(one, other), to: Math.max(one, other) });
 }
 
-/** The whole of it in view, with a little room on both sides. */
+/** The complete span in view, with a small margin on both sides. */
 export function around(start: number, stop: number): Zoom {
   const room = Math.max((stop - start) * 0.1, NARROWEST);
   return bounded({ from: start - room, to: stop + room });
@@ -63,7 +63,7 @@ function bounded(zoom: Zoom): Zoom {
   return { from, to: Math.min(from + width, 1) };
 }
 
-/** Round moments within a part of the time, about as many as `most`; microseconds. */
+/** Round moments within a part of the time, about `most` of them; microseconds. */
 export function ticks(from: number, to: number, most: number): number[] {
   const rough = (to - from) / Math.max(most, 1);
   const power = 10 ** Math.floor(Math.log10(rough));

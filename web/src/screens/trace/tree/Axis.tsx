@@ -117,7 +117,7 @@ function Overview({ tree, width, active }: { tree: Tree; width: number; active: 
     if (!element || width === 0) return;
     const draw = () => drawOverview(element, tree);
     const timer = setTimeout(draw, REST_MS);
-    // Its colours are those of the theme.
+    // The colours are those of the theme.
     const watcher = new MutationObserver(draw);
     watcher.observe(document.documentElement, { attributeFilter: ["data-theme"] });
     return () => {

@@ -1,4 +1,4 @@
-// One span as a row of the tree: what it is, when it ran, what it took.
+// One span as a row of the tree: name, bar and figures.
 import { memo } from "react";
 import { letterOf } from "../../../components/Badge";
 import { SpanName } from "../../../components/SpanName";
@@ -8,12 +8,12 @@ import type { Zoom } from "../model/zoom";
 import styles from "./Tree.module.css";
 
 const INDENT_PX = 14;
-const DEEPEST_SHOWN = 20; // deeper ones are not indented further: their names must stay readable
+const DEEPEST_SHOWN = 20; // deeper spans are not indented further, so that their names stay readable
 
 interface Props {
   tree: Tree;
   place: number;
-  /** Its number among the rows, from 0, and where it begins. */
+  /** Its number among the rows, from 0, and its position. */
   row: number;
   top: number;
   id: string;
@@ -21,7 +21,7 @@ interface Props {
   isCollapsed: boolean;
   isFound: boolean;
   isCritical: boolean;
-  /** Its rank among the slowest; 0 where it is none of them. */
+  /** Its rank among the slowest; 0 if it is not among them. */
   slow: number;
   zoom: Zoom;
   /** There is room for tokens and cost. */
@@ -86,7 +86,7 @@ export const Row = memo(function Row(props: Props) {
   );
 });
 
-/** One element where `KindMark` has three: rows are made while the tree is scrolled. */
+/** One element instead of the three of `KindMark`: scrolling the tree creates rows. */
 function Kind({ kind }: { kind: string }) {
   return (
     <span role="img" aria-label={kind} title={kind} className={styles.kind} data-kind={kind}>
@@ -102,12 +102,12 @@ const SIGNS: Record<string, string> = {
   unfinished: "…",
 };
 
-/** What is notable about it, each as a sign with its words. */
+/** What is notable about it, each as a symbol with its text. */
 function Marks({ tree, place, slow, isCritical, isFound, status }: Props & { status: string }) {
   const marks: [kind: string, sign: string, words: string][] = [];
   const sign = SIGNS[status];
   if (sign !== undefined) marks.push([status, sign, status]);
-  if (isFound) marks.push(["found", "⌕", "fits what is searched for"]);
+  if (isFound) marks.push(["found", "⌕", "matches the search"]);
   if (slow > 0) marks.push(["slow", `▲${slow}`, `number ${slow} of the slowest by its own time`]);
   if (isCritical) marks.push(["critical", "◆", "on the critical path"]);
   if ((tree.flags[place] ?? 0) !== 0) {
@@ -132,13 +132,13 @@ function Marks({ tree, place, slow, isCritical, isFound, status }: Props & { sta
 export const ODD: readonly (readonly [flag: number, sign: string, words: string])[] = [
   [FLAG.cycle, "↻", "its own ancestor: shown as a root"],
   [FLAG.missing, "?", "a parent that was never recorded"],
-  [FLAG.clockWentBack, "↶", "it ended before it started: its clock went back"],
+  [FLAG.clockWentBack, "↶", "it ended before it started: its clock went backwards"],
   [
     FLAG.beforeParent,
     "⇤",
     "it began before its parent: their clocks differ, so it is shown within",
   ],
-  [FLAG.uncounted, "⊂", "a call around another one: tokens and cost count there"],
+  [FLAG.uncounted, "⊂", "contains another model call: tokens and cost count there"],
 ];
 
 function Bar({ tree, place, zoom }: { tree: Tree; place: number; zoom: Zoom }) {

@@ -1,4 +1,4 @@
-// The spans of a trace as a tree with their bars on one time axis; only rows in view are there.
+// The spans of a trace as a tree with their bars on one time axis. Only visible rows are rendered.
 import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
 import {
   type MouseEvent,
@@ -28,7 +28,7 @@ interface Props
   tree: TreeModel;
   onChoose: (place: number) => void;
   onCollapse: (places: readonly number[], collapsed: boolean) => void;
-  /** Enter: what is chosen is to be read. */
+  /** Enter: the person wants to read the selected span. */
   onOpen: () => void;
 }
 
@@ -110,7 +110,7 @@ function Head({ tree, zoom, onZoom, active, isWide }: Props & { isWide: boolean 
   );
 }
 
-/** The rows that are in view and a few around them, and what keeps the view where it should be. */
+/** The rows in view and a few around them, and the code that keeps the scroll position. */
 function useRowsInView(grid: RefObject<HTMLElement | null>, { tree, rows, active }: Props) {
   const activeRow = rows.rowOf[active] ?? -1;
   const virtual = useVirtualizer({
@@ -120,10 +120,10 @@ function useRowsInView(grid: RefObject<HTMLElement | null>, { tree, rows, active
     overscan: 6,
     scrollPaddingStart: HEAD_PX,
     scrollMargin: HEAD_PX,
-    // The active row is always there: the grid names it as the one that has the focus.
+    // The active row is always rendered: the grid names it as the focused one.
     rangeExtractor: (range) => withActive(defaultRangeExtractor(range), activeRow),
   });
-  // Once for each choice: rows that come in above must not bring back what was scrolled away.
+  // Once per selection: rows that arrive above must not scroll back to it.
   const broughtIn = useRef<string>(undefined);
   const activeId = tree.ids[active];
   useStillTop(grid, tree, rows);
@@ -138,8 +138,8 @@ function useRowsInView(grid: RefObject<HTMLElement | null>, { tree, rows, active
 }
 
 /**
- * Rows that leave the view on one side are used again for those that come in on the other: the
- * keys go round. The active row, which may be far away, has one of its own there.
+ * Rows that leave the view on one side are reused for those that enter on the other, so keys
+ * rotate. The active row, which may be far away, has its own key.
  */
 function slotKeys(shown: number, active: number): (row: number) => number | string {
   let slots = 32;
@@ -150,7 +150,7 @@ function slotKeys(shown: number, active: number): (row: number) => number | stri
 const WIDE_PX = 680;
 const NARROW_PX = 448;
 
-/** How much room there is for columns. */
+/** The available width for columns. */
 function useWidthClass(grid: RefObject<HTMLElement | null>): "wide" | "middle" | "narrow" {
   const [width, setWidth] = useState<"wide" | "middle" | "narrow">("middle");
   useLayoutEffect(() => {
@@ -171,7 +171,7 @@ function withActive(range: number[], active: number): number[] {
   return [...range, active].sort((one, other) => one - other);
 }
 
-/** What is at the top of the view stays there when rows are added or taken out above it. */
+/** The top of the view stays in place when rows above it are added or removed. */
 function useStillTop(grid: RefObject<HTMLElement | null>, tree: TreeModel, rows: Rows): void {
   const top = useRef<{ tree: TreeModel; rows: Rows }>({ tree, rows });
   useLayoutEffect(() => {
@@ -206,7 +206,7 @@ function placeAt(event: MouseEvent): number {
   return row ? Number(row.dataset.place) : -1;
 }
 
-/** How many rows fit in the view. */
+/** The number of rows that fit in the view. */
 function pageOf(grid: HTMLElement | null): number {
   return Math.max(1, Math.floor(((grid?.clientHeight ?? 0) - HEAD_PX) / ROW_PX) - 1);
 }

@@ -1,4 +1,4 @@
-// What the keys of the tree do, over what is folded and what is not.
+// The keys of the tree, over folded and unfolded spans.
 import { expect, test } from "vitest";
 import { randomSkeleton, skeletonOf } from "../model/making";
 import { collapsedPlaces, rowsOf } from "../model/rows";
@@ -30,7 +30,7 @@ test("the arrows walk over what is shown", () => {
   expect(press("ArrowDown", 5)).toEqual({ kind: "choose", place: 5 });
   expect(press("PageDown", 0)).toEqual({ kind: "choose", place: 3 });
   expect(press("End", 0, [0])).toEqual({ kind: "choose", place: 5 });
-  // With nothing chosen they begin at the top.
+  // Without a selection they begin at the top.
   expect(press("ArrowDown", -1)).toEqual({ kind: "choose", place: 0 });
 });
 

@@ -1,4 +1,4 @@
-// The keys of the tree, as a treegrid has them: https://www.w3.org/WAI/ARIA/apg/patterns/treegrid/
+// The keys of the tree, as in a treegrid: https://www.w3.org/WAI/ARIA/apg/patterns/treegrid/
 import { type KeyboardEvent, useRef } from "react";
 import { TOOL_CALL } from "../../../components/SpanName";
 import { useShortcuts } from "../../../shortcuts/ShortcutProvider";
@@ -15,7 +15,7 @@ interface Given {
   onChoose: (place: number) => void;
   onCollapse: (places: readonly number[], collapsed: boolean) => void;
   onOpen: () => void;
-  /** How many rows Page up and Page down go. */
+  /** The number of rows of Page up and Page down. */
   page: () => number;
 }
 
@@ -39,7 +39,7 @@ export function useTreeKeys(given: Given): (event: KeyboardEvent) => void {
   };
 }
 
-/** What a key does; null where it is none of the tree's. */
+/** The action of a key; null if it is not a key of the tree. */
 export function actionOf(
   given: Omit<Given, "onChoose" | "onCollapse" | "onOpen">,
   key: string,
@@ -97,7 +97,10 @@ function siblingsOf(tree: Tree, place: number): number[] {
   return found;
 }
 
-/** Letters in a row go to the next row whose name begins so; those of shortcuts only continue. */
+/**
+ * Typed letters move to the next row whose name begins with them. Letters of shortcuts only
+ * continue a word.
+ */
 function typedAction(
   given: Given,
   event: KeyboardEvent,
@@ -116,7 +119,7 @@ function typedAction(
   return place === null ? null : { kind: "choose", place };
 }
 
-/** The next shown place whose name begins with a text; the one itself while more is typed. */
+/** The next visible index whose name begins with a text; the same one while more is typed. */
 export function nextNamed(tree: Tree, rows: Rows, active: number, begun: string): number | null {
   const wanted = begun.toLowerCase();
   const fits = new Map<number, boolean>();

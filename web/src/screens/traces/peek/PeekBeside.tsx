@@ -1,5 +1,5 @@
-// A list and the row of it that is looked at: beside it where there is room, else over its edge, so
-// that no row moves when it is opened.
+// A list with the detail of one row: next to it if there is room, otherwise over its edge, so that
+// no row moves.
 import { type ReactNode, Suspense, useRef } from "react";
 import { Button } from "../../../components/Button";
 import { Loading } from "../../../components/States";
@@ -7,9 +7,9 @@ import { useShortcut } from "../../../shortcuts/ShortcutProvider";
 import styles from "./Peek.module.css";
 
 interface Props {
-  /** What a row is: "run". */
+  /** The kind of the rows: "run". */
   what: string;
-  /** Its id; undefined: none is looked at. */
+  /** The id of the row; undefined for none. */
   peeked: string | undefined;
   onClose: () => void;
   panel: (id: string) => ReactNode;
@@ -24,7 +24,7 @@ export function PeekBeside({ what, peeked, onClose, panel, children }: Props) {
     onClose();
   };
   useShortcut(
-    { keys: "Escape", does: `Close the ${what} beside the list`, where: `The list of ${what}s` },
+    { keys: "Escape", does: `Close the ${what} next to the list`, where: `The list of ${what}s` },
     close,
     peeked !== undefined,
   );
@@ -32,13 +32,13 @@ export function PeekBeside({ what, peeked, onClose, panel, children }: Props) {
     <div className={styles.beside} ref={whole}>
       <div className={styles.list}>{children}</div>
       {peeked !== undefined && (
-        <aside className={styles.panel} aria-label={`The ${what} beside the list`}>
+        <aside className={styles.panel} aria-label={`The ${what} next to the list`}>
           <div className={styles.close}>
             <Button kind="quiet" small aria-label="Close" keys="Escape" onPress={close}>
               ✕
             </Button>
           </div>
-          {/* One of its own: it begins at its top. */}
+          {/* Each row has its own panel, scrolled to the top. */}
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard */}
           <section key={peeked} className={styles.scroll} tabIndex={0} aria-label={what}>
             <Suspense fallback={<Loading what={`the ${what}`} />}>{panel(peeked)}</Suspense>

@@ -1,4 +1,4 @@
-// A run beside the list: how it went, what was asked and answered, and its steps, failed ones first.
+// A run next to the list: its outcome, question and answer, and its steps, failed ones first.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { isNotFound } from "../../../api/client";
@@ -21,9 +21,9 @@ import { type RunInShort, runInShort, useReadAhead } from "./reading";
 
 interface Props {
   runId: string;
-  /** Those of the list. */
+  /** The rows of the list. */
   rows: readonly RunSummary[];
-  /** After it was deleted. */
+  /** Called after the deletion. */
   onGone: () => void;
 }
 
@@ -33,7 +33,7 @@ export function RunPeek({ runId, rows, onGone }: Props) {
   const row = rows[place];
   const read = useQuery({
     ...runInShort(runId, row),
-    // While it is read again, what was known of it stays.
+    // While it is read again, the earlier data stays.
     placeholderData: (before) => (before?.run.run_id === runId ? before : undefined),
   });
   useReadAhead(read.isSuccess, place, (next) => {
@@ -123,7 +123,7 @@ function Fact({
   );
 }
 
-/** The beginning of what went in and came out, as the list knows it. */
+/** The beginning of input and output, from the list. */
 function Said({ run }: { run: RunSummary }) {
   const messages = [
     ...(run.question ? [textMessage("input", run.question)] : []),
@@ -131,7 +131,7 @@ function Said({ run }: { run: RunSummary }) {
   ];
   if (messages.length === 0) return null;
   return (
-    <section className={styles.part} aria-label="Asked and answered">
+    <section className={styles.part} aria-label="Question and answer">
       <Messages messages={messages} label="First input and last output" />
     </section>
   );
@@ -147,7 +147,7 @@ function Steps({ run, failed }: RunInShort) {
         <>
           <h3>Failed</h3>
           <StepList spans={failed} />
-          <h3>Others in their order</h3>
+          <h3>Other steps</h3>
         </>
       )}
       <StepList spans={others} />

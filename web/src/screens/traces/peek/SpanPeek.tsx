@@ -1,4 +1,4 @@
-// A span beside the list: what it took, why it failed, and what it holds in short.
+// A span next to the list: its figures, its error, and its content in short.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { isNotFound } from "../../../api/client";
@@ -24,15 +24,14 @@ import { spanContent, useReadAhead } from "./reading";
 
 interface Props {
   spanKey: string;
-  /** Those of the list. */
+  /** The rows of the list. */
   rows: readonly ListedSpan[];
 }
 
 export function SpanPeek({ spanKey, rows }: Props) {
   const ids = idsIn(spanKey);
   if (!ids) {
-    const error =
-      "The address names no span: it is the id of a trace, a slash, and that of a span.";
+    const error = "The address does not name a span. It must be a trace id, a slash and a span id.";
     return <ErrorNotice what="There is no such span" error={error} />;
   }
   return <KnownSpan ids={ids} rows={rows} />;
@@ -46,7 +45,7 @@ function KnownSpan({ ids, rows }: { ids: SpanIds; rows: readonly ListedSpan[] })
   const row = rows[place];
   const read = useQuery({
     ...spanContent(ids, row),
-    // While it is read again, what was known of it stays.
+    // While it is read again, the earlier data stays.
     placeholderData: (before) => (before?.span.span_id === ids.span_id ? before : undefined),
   });
   useReadAhead(read.isSuccess, place, (next) => {
@@ -104,7 +103,7 @@ function AskAnalyst() {
   );
 }
 
-/** Of a model call what is new in its request; of all others everything, which is little. */
+/** For a model call the new part of its request; for other spans everything, which is little. */
 function InShort({ content }: { content: SpanContent }) {
   if (content.span.kind !== "model") return <Formatted content={content} />;
   return (
@@ -120,14 +119,16 @@ function InShort({ content }: { content: SpanContent }) {
   );
 }
 
-/** What came after the model's own last words. */
+/** The messages after the model's own last reply. */
 function Newest({ messages }: { messages: readonly Message[] }) {
   const own = messages.findLastIndex((message) => message.role === "assistant");
   const newest = own === messages.length - 1 ? messages.slice(-1) : messages.slice(own + 1);
   const left = messages.length - newest.length;
   return (
     <>
-      {left > 0 && <p className={styles.about}>{count(left)} earlier messages are in the whole.</p>}
+      {left > 0 && (
+        <p className={styles.about}>{count(left)} earlier messages are in the complete span.</p>
+      )}
       <Messages messages={newest} label="Asked" />
     </>
   );

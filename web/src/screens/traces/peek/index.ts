@@ -1,4 +1,4 @@
-// What is shown beside a list, loaded when a row is first looked at.
+// The panel next to a list, loaded on first use.
 import { lazy } from "react";
 
 export const RunPeek = lazy(() => import("./RunPeek").then(({ RunPeek: it }) => ({ default: it })));

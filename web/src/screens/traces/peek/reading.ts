@@ -1,4 +1,4 @@
-// What is read of a run or span that is looked at; of its neighbours as well, ahead of time.
+// The data of the panel, which is also read ahead for neighbouring rows.
 import { queryOptions } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { client, getJson, ok } from "../../../api/client";
@@ -11,11 +11,11 @@ const MOST_FAILED = 5;
 
 export interface RunInShort {
   run: RunWithSpans;
-  /** The first that failed. */
+  /** The first failed one. */
   failed: readonly ListedSpan[];
 }
 
-/** `row` is the run as the list has it: it is read again when that is another. */
+/** `row` is the run in the list: the panel is read again when it changes. */
 export function runInShort(runId: string, row: RunSummary | undefined) {
   const version = row ? `${row.last_us} ${row.sums.spans} ${row.status}` : "";
   return queryOptions({
@@ -51,7 +51,7 @@ export function spanContent({ trace_id, span_id }: SpanIds, row: ListedSpan | un
   });
 }
 
-/** When a row is read, read those above and below it. `ahead` is given their places. */
+/** When a row is read, this reads those above and below it. `ahead` receives them. */
 export function useReadAhead(isRead: boolean, place: number, ahead: (place: number) => void): void {
   const newest = useRef(ahead);
   useEffect(() => {
