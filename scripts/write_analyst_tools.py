@@ -16,7 +16,7 @@ from treadle.toolbox.traces import trace_tools
 from treadle.tools.executor import ToolExecutor
 from treadle.tools.failures import failure_content
 from treadle.tools.registry import Registry
-from treadle.traces.store.sqlite import SqliteTraceStore
+from treadle.traces.store.sqlite_store import SqliteTraceStore
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = DOCS / "analyst-tools.md"

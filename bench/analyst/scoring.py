@@ -13,7 +13,7 @@ from treadle.diagnosis.report import Report, analyse, render
 from treadle.tokens import estimate
 from treadle.traces.query import Query, any_of
 from treadle.traces.query.conditions import Field
-from treadle.traces.store.sqlite import SqliteTraceStore
+from treadle.traces.store.sqlite_store import SqliteTraceStore
 
 _BATCH = 500
 

@@ -24,7 +24,7 @@ from treadle.events.types import ToolCallCompleted
 from treadle.toolbox.traces import trace_tools
 from treadle.tools.executor import ToolExecutor
 from treadle.tools.registry import Registry
-from treadle.traces.store.sqlite import SqliteTraceStore
+from treadle.traces.store.sqlite_store import SqliteTraceStore
 
 SIZES = (100, 10_000, 300_000)
 CALLS = 9

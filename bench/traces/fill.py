@@ -19,7 +19,7 @@ from bench.traces.generator import BEGIN_NS, SECOND, Generator
 from bench.traces.otlp_bytes import Batch, batches
 from treadle.spans.ingest import ingest
 from treadle.spans.otlp import decode_protobuf
-from treadle.traces.store.sqlite import SqliteTraceStore
+from treadle.traces.store.sqlite_store import SqliteTraceStore
 
 TRACE_SPANS = 50
 CHUNK = 10_000

@@ -11,7 +11,7 @@ from treadle.app.background_examination import AT_ONCE, FEW, HELD_AT_MOST, Activ
 from treadle.config.traces import DetectorRule, DetectorSettings
 from treadle.errors import StoreError
 from treadle.traces.store.examinations import SpanExaminer
-from treadle.traces.store.protocol import Changes
+from treadle.traces.store.results import Changes
 
 
 @dataclass

@@ -21,7 +21,7 @@ from treadle.traces import SqliteTraceStore
 from treadle.traces.query import Field, Query, any_of
 from treadle.traces.store import examination_writer
 from treadle.traces.store.examination_tables import KEYED_BY_SPAN
-from treadle.traces.store.reading import examinations as reading
+from treadle.traces.store.queries import examinations as reading
 
 FAILED = json.dumps({"ok": False, "error": "The service is down."})
 TEXTS = [
@@ -228,7 +228,7 @@ def test_what_was_deleted_leaves_no_word(store: SqliteTraceStore) -> None:
 def test_what_is_too_much_to_look_at_is_told(
     store: SqliteTraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("treadle.traces.store.sqlite._EXAMINED_FIRST", 2)
+    monkeypatch.setattr("treadle.traces.store.sqlite_store._EXAMINED_FIRST", 2)
     monkeypatch.setattr(reading, "MOST_EXAMINED", 3)
     store.write([tool(f"s{number}", FAILED, start_us=number) for number in range(9)]).result()
     found = findings(store)

@@ -17,7 +17,7 @@ from treadle.events import EventBus
 from treadle.server.event_log import EventLog
 from treadle.server.live_spans import MAX_SPANS, LiveSpans
 from treadle.traces import SqliteTraceStore
-from treadle.traces.store.protocol import Changes, SpanChange
+from treadle.traces.store.results import Changes, SpanChange
 
 Told = tuple[str, str, dict[str, Any]]
 """Type, id and data of a server-sent event."""

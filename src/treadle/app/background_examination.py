@@ -12,7 +12,7 @@ from treadle.diagnosis.detectors import Rule
 from treadle.diagnosis.findings import examiners
 from treadle.errors import StoreError
 from treadle.traces.store.examinations import SpanExaminer
-from treadle.traces.store.protocol import Changes
+from treadle.traces.store.results import Changes
 
 TICK_SECONDS = 0.5
 """How often it is looked whether spans arrive."""
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class Examinable(Protocol):
-    """A store that examines its spans; see `TraceStore`."""
+    """A store that examines its spans; see `SqliteTraceStore`."""
 
     def changes(self, after: int | None, *, limit: int = 1000) -> Changes: ...
 

@@ -170,7 +170,7 @@ def _databases() -> list[Database]:
     from treadle.gateway import breakpoints
     from treadle.session import conversations
     from treadle.tools.approvals import grants
-    from treadle.traces.store import migrating as traces
+    from treadle.traces.store import migrations as traces
     from treadle.ui import store as ui
 
     return [

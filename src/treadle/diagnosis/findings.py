@@ -17,7 +17,7 @@ from treadle.diagnosis.evidence import SpanReference
 from treadle.spans.span import Span
 from treadle.traces.query.conditions import Query
 from treadle.traces.store.examinations import ExaminationTable, SpanExaminer
-from treadle.traces.store.protocol import EVERYTHING, SpanReader
+from treadle.traces.store.span_reader import EVERYTHING, SpanReader
 
 
 @dataclass(frozen=True, slots=True)

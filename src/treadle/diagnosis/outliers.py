@@ -18,8 +18,8 @@ from treadle.diagnosis.span_times import reference
 from treadle.spans.span import SpanKind
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.conditions import NEWEST, Condition, Field, Operator, Query
-from treadle.traces.store.protocol import SpanReader
 from treadle.traces.store.results import ListedSpan
+from treadle.traces.store.span_reader import SpanReader
 
 MOST_EARLIER = 1_000
 """Earlier spans that are the baseline of newer ones."""

@@ -12,8 +12,8 @@ from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import Query
 from treadle.traces.query.conditions import Field, any_of
-from treadle.traces.store.protocol import SpanReader
 from treadle.traces.store.results import ListedSpan
+from treadle.traces.store.span_reader import SpanReader
 
 _PARAMETERS = {
     "gen_ai.request.temperature": "temperature",

@@ -12,7 +12,7 @@ from treadle.events import EventBus
 from treadle.events.changes import SpanEnded, SpansLeftOut, SpanStarted
 from treadle.events.types import Event
 from treadle.ids import NO_REQUEST
-from treadle.traces.store.protocol import Changes, SpanChange
+from treadle.traces.store.results import Changes, SpanChange
 
 TICK_SECONDS = 0.1
 """The feed publishes spans of this period together, each once."""
@@ -23,7 +23,7 @@ MAX_SPANS = 100
 
 
 class Changing(Protocol):
-    """The changes that a store reports; see `TraceStore`."""
+    """The changes that a store reports; see `SqliteTraceStore`."""
 
     def changes(self, after: int | None, *, limit: int = 1000) -> Changes: ...
 

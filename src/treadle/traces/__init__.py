@@ -7,7 +7,6 @@ from treadle.traces.store import (
     RunSummary,
     SpanChange,
     SqliteTraceStore,
-    TraceStore,
 )
 from treadle.traces.tool_stats import ToolStats
 
@@ -19,5 +18,4 @@ __all__ = [
     "SpanChange",
     "SqliteTraceStore",
     "ToolStats",
-    "TraceStore",
 ]

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from treadle.clock import Clock
 from treadle.errors import StoreError
-from treadle.traces.store.protocol import Deleted
+from treadle.traces.store.results import Deleted
 
 SECONDS_BETWEEN = 3_600.0
 
@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class Prunable(Protocol):
-    """A store that can delete what is old; see `TraceStore.prune`."""
+    """A store that can delete what is old; see `SqliteTraceStore.prune`."""
 
     def prune(
         self,

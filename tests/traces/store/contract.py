@@ -26,9 +26,9 @@ from treadle.spans.span import (
     SpanStatus,
 )
 from treadle.spans.span_writer import StoreBusyError
-from treadle.traces import Deleted, TraceStore
+from treadle.traces import Deleted, SqliteTraceStore
 
-Engine = Callable[[], TraceStore]
+Engine = Callable[[], SqliteTraceStore]
 
 PICTURE = base64.b64encode(random.Random(7).randbytes(3_001)).decode()
 
@@ -86,13 +86,13 @@ ODD_TEXTS = [
 
 
 class Contract:
-    """The promises of `treadle.traces.TraceStore`."""
+    """The promises of `treadle.traces.SqliteTraceStore`."""
 
     @pytest.fixture
-    def store(self, engine: Engine) -> TraceStore:
+    def store(self, engine: Engine) -> SqliteTraceStore:
         return engine()
 
-    def test_a_span_comes_back_as_it_was_written(self, store: TraceStore) -> None:
+    def test_a_span_comes_back_as_it_was_written(self, store: SqliteTraceStore) -> None:
         store.write([full_span()]).result()
 
         assert store.span("t", "s") == full_span()
@@ -101,7 +101,7 @@ class Contract:
         assert store.span("other", "s") is None
 
     @pytest.mark.parametrize("text", ODD_TEXTS, ids=range(len(ODD_TEXTS)))
-    def test_any_text_comes_back_byte_for_byte(self, store: TraceStore, text: str) -> None:
+    def test_any_text_comes_back_byte_for_byte(self, store: SqliteTraceStore, text: str) -> None:
         odd = full_span(
             name=text[:900],
             span_id=text[:200],
@@ -117,7 +117,7 @@ class Contract:
 
         assert store.span("t", text[:200]) == odd
 
-    def test_twenty_megabytes_in_one_attribute_come_back(self, store: TraceStore) -> None:
+    def test_twenty_megabytes_in_one_attribute_come_back(self, store: SqliteTraceStore) -> None:
         large = full_span(attributes={"large": "0123456789" * 2_000_000})
         store.write([large]).result()
 
@@ -134,7 +134,9 @@ class Contract:
         assert engine().span("t", "s") == full_span()
 
     @pytest.mark.parametrize("order", ["pf", "fp", "pfpf", "fppf"])
-    def test_the_more_complete_version_wins_as_a_whole(self, store: TraceStore, order: str) -> None:
+    def test_the_more_complete_version_wins_as_a_whole(
+        self, store: SqliteTraceStore, order: str
+    ) -> None:
         partial = full_span(end_us=None, labels=("only here",), output=None)
         final = full_span(labels=(), attributes={})
         for letter in order:
@@ -143,7 +145,7 @@ class Contract:
         assert store.trace("t").spans == (final,)
         assert store.labels().data == ()
 
-    def test_usage_of_repeated_versions_counts_once(self, store: TraceStore) -> None:
+    def test_usage_of_repeated_versions_counts_once(self, store: SqliteTraceStore) -> None:
         model = replace(span("m", kind=SpanKind.MODEL), tokens=Usage(input=7, output=3), cost=0.5)
         store.write([model, model]).result()
         store.write([model]).result()
@@ -153,7 +155,7 @@ class Contract:
         assert totals.cost == 0.5
 
     def test_a_version_that_starts_at_another_time_takes_the_place_of_the_first(
-        self, store: TraceStore
+        self, store: SqliteTraceStore
     ) -> None:
         early = span("s", start_us=1_000, end_us=None)
         late = span("s", start_us=9_000, end_us=9_500)
@@ -163,14 +165,14 @@ class Contract:
         assert [one.span_id for one in store.trace("trace").spans] == ["other", "s"]
         assert store.runs().data[0].start_us == 5_000
 
-    def test_times_of_any_size_can_be_kept(self, store: TraceStore) -> None:
+    def test_times_of_any_size_can_be_kept(self, store: SqliteTraceStore) -> None:
         starts = [0, -1, -(2**62), 2**62, 253_402_300_799_999_999, 1_000]
         odd = [span(f"s{place}", start_us=start, end_us=0) for place, start in enumerate(starts)]
         store.write(odd).result()
 
         assert sorted(one.start_us for one in store.trace("trace").spans) == sorted(starts)
 
-    def test_spans_that_all_start_at_once_are_all_kept(self, store: TraceStore) -> None:
+    def test_spans_that_all_start_at_once_are_all_kept(self, store: SqliteTraceStore) -> None:
         for batch in range(5):
             store.write(
                 [span(f"s{batch}/{number}", start_us=0) for number in range(1_000)]
@@ -178,7 +180,7 @@ class Contract:
 
         assert len(store.trace("trace").spans) == 5_000
 
-    def test_runs_and_threads_follow_from_what_spans_name(self, store: TraceStore) -> None:
+    def test_runs_and_threads_follow_from_what_spans_name(self, store: SqliteTraceStore) -> None:
         store.write([span("child", "root", trace_id="t1"), span("s", trace_id="t2")]).result()
         assert {run.run_id for run in store.runs().data} == {"t1", "t2"}
 
@@ -190,7 +192,9 @@ class Contract:
         assert (run.run_id, run.thread_id, run.sums.totals.spans) == ("run", "thread", 4)
         assert (thread.thread_id, thread.runs) == ("thread", 1)
 
-    def test_a_trace_is_found_by_id_prefix_dashed_uuid_and_last(self, store: TraceStore) -> None:
+    def test_a_trace_is_found_by_id_prefix_dashed_uuid_and_last(
+        self, store: SqliteTraceStore
+    ) -> None:
         older, newer = "0193aaaaaaaa70008000000000000001", "0193bbbbbbbb70008000000000000002"
         with pytest.raises(NotFoundError, match="No trace has been recorded yet"):
             store.trace("LAST")
@@ -206,7 +210,9 @@ class Contract:
             with pytest.raises(NotFoundError, match="There is no trace"):
                 store.trace(unknown)
 
-    def test_changes_tell_each_span_once_in_the_order_of_writing(self, store: TraceStore) -> None:
+    def test_changes_tell_each_span_once_in_the_order_of_writing(
+        self, store: SqliteTraceStore
+    ) -> None:
         begun = store.changes(None)
         assert begun.spans == ()
         store.write([span("a", end_us=None), span("b")]).result()
@@ -218,7 +224,7 @@ class Contract:
         assert not found.more
         assert store.changes(found.newest).spans == ()
 
-    def test_changes_come_in_parts(self, store: TraceStore) -> None:
+    def test_changes_come_in_parts(self, store: SqliteTraceStore) -> None:
         store.write([span(f"s{number}") for number in range(5)]).result()
 
         first = store.changes(0, limit=3)
@@ -228,7 +234,7 @@ class Contract:
         assert (len(second.spans), second.more) == (2, False)
         assert second.newest == store.changes(None).newest
 
-    def test_a_less_complete_version_is_no_change(self, store: TraceStore) -> None:
+    def test_a_less_complete_version_is_no_change(self, store: SqliteTraceStore) -> None:
         store.write([span("a")]).result()
         newest = store.changes(None).newest
         store.write([span("a", end_us=None)]).result()
@@ -236,7 +242,7 @@ class Contract:
 
         assert store.changes(None).newest == newest
 
-    def test_revisions_are_never_given_twice(self, store: TraceStore) -> None:
+    def test_revisions_are_never_given_twice(self, store: SqliteTraceStore) -> None:
         store.write([span("a")]).result()
         newest = store.changes(None).newest
         store.delete(traces=["trace"])
@@ -244,7 +250,7 @@ class Contract:
 
         assert [one.span_id for one in store.changes(newest).spans] == ["b"]
 
-    def test_listeners_hear_the_newest_revision(self, store: TraceStore) -> None:
+    def test_listeners_hear_the_newest_revision(self, store: SqliteTraceStore) -> None:
         heard: list[int] = []
         store.on_commit(heard.append)
         store.write([span("a")]).result()
@@ -253,13 +259,15 @@ class Contract:
 
         assert heard[0] == 1
 
-    def test_what_was_redacted_is_counted(self, store: TraceStore) -> None:
+    def test_what_was_redacted_is_counted(self, store: SqliteTraceStore) -> None:
         store.write([span("a")], redacted={"github": 2, "aws": 1}).result()
         store.write([span("b")], redacted={"github": 1}).result()
 
         assert store.redactions() == {"aws": 1, "github": 3}
 
-    def test_too_much_at_once_is_refused_and_nothing_of_it_kept(self, store: TraceStore) -> None:
+    def test_too_much_at_once_is_refused_and_nothing_of_it_kept(
+        self, store: SqliteTraceStore
+    ) -> None:
         many = [span(f"s{number}", start_us=number) for number in range(10_001)]
         others = [replace(one, trace_id="other") for one in many]
         held = Event()
@@ -277,7 +285,7 @@ class Contract:
         accepted.result()
         assert [run.trace_id for run in store.runs().data] == ["trace"]
 
-    def test_one_ill_span_fails_alone(self, store: TraceStore) -> None:
+    def test_one_ill_span_fails_alone(self, store: SqliteTraceStore) -> None:
         futures = [
             store.write([span("good 1")]),
             store.write([span("ill", start_us=2**70)]),
@@ -289,7 +297,7 @@ class Contract:
         assert failures == [type(None), StoreError, type(None)]
         assert {one.span_id for one in store.trace("trace").spans} == {"good 1", "good 2"}
 
-    def test_attributes_nested_without_end_fail_alone(self, store: TraceStore) -> None:
+    def test_attributes_nested_without_end_fail_alone(self, store: SqliteTraceStore) -> None:
         for depth in (20, 400, 990, 100_000):
             deep: list[JsonValue] = []
             for _ in range(depth):
@@ -299,7 +307,7 @@ class Contract:
             assert kept == (depth < 500) or depth == 990
             assert (store.span("t", str(depth)) is not None) == kept
 
-    def test_many_threads_may_write_and_read_at_once(self, store: TraceStore) -> None:
+    def test_many_threads_may_write_and_read_at_once(self, store: SqliteTraceStore) -> None:
         failures: list[Exception] = []
 
         def work(name: str) -> None:
@@ -319,7 +327,7 @@ class Contract:
         assert failures == []
         assert len(store.trace("trace").spans) == 120
 
-    def test_deleting_takes_threads_runs_and_traces(self, store: TraceStore) -> None:
+    def test_deleting_takes_threads_runs_and_traces(self, store: SqliteTraceStore) -> None:
         for number in range(8):
             one = span("s", trace_id=f"t{number}")
             store.write(

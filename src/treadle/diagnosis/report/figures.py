@@ -11,8 +11,8 @@ from treadle.diagnosis.report.span_set import SpanSet
 from treadle.diagnosis.span_times import critical_path, reference
 from treadle.spans.span import SpanStatus
 from treadle.traces.query.conditions import Query
-from treadle.traces.store.protocol import SpanReader
 from treadle.traces.store.results import ListedSpan, Percentiles, RunSummary, Summary
+from treadle.traces.store.span_reader import SpanReader
 
 MOST_RUNS = 5_000
 """Runs that are counted, the newest."""

@@ -16,8 +16,8 @@ from treadle.diagnosis.span_times import reference, self_times
 from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.query.conditions import Condition, Field, Operator, Query
 from treadle.traces.store.examinations import SpanExaminer
-from treadle.traces.store.protocol import SpanReader
 from treadle.traces.store.results import ListedSpan
+from treadle.traces.store.span_reader import SpanReader
 
 MOST_READ = 10_000
 """Spans whose contents are read, the newest, unless another number is asked for."""

@@ -14,8 +14,8 @@ from treadle.server.state import CurrentServer
 from treadle.traces.query import QuerySyntaxError, Rows
 from treadle.traces.query.language import Term, parse_terms
 from treadle.traces.query.vocabulary import NAMES, VOCABULARY, Takes
-from treadle.traces.store.reading.facets import COUNTED
-from treadle.traces.store.reading.runs import of_the_whole
+from treadle.traces.store.queries.facets import COUNTED
+from treadle.traces.store.queries.run_pages import of_the_whole
 from treadle.traces.store.results import Facets, FieldValues, ValueCount
 
 router = APIRouter(tags=["query"])

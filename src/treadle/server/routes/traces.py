@@ -25,8 +25,8 @@ from treadle.traces.query import Field as About
 from treadle.traces.query import Query as SpanQuery
 from treadle.traces.query.pages import Pagination
 from treadle.traces.query.parameters import SpanParameters
-from treadle.traces.store.protocol import Deleted
 from treadle.traces.store.results import (
+    Deleted,
     Group,
     Hit,
     LabelCounts,

@@ -12,7 +12,7 @@ from treadle.traces.own_spans import without_own
 from treadle.traces.query import Condition, Operator, Period, Query, any_of
 from treadle.traces.query import Field as About
 from treadle.traces.query.moments import period_bounds, read_moment
-from treadle.traces.store.protocol import EVERYTHING
+from treadle.traces.store.span_reader import EVERYTHING
 
 
 def as_list(value: object) -> object:

@@ -10,7 +10,7 @@ from treadle.toolbox.answers import written
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext
 from treadle.traces.fencing import quotable
 from treadle.traces.query.moments import write_moment
-from treadle.traces.store.protocol import SpanReader
+from treadle.traces.store.span_reader import SpanReader
 
 
 class TraceReader(SpanReader, Protocol):

@@ -7,7 +7,7 @@ from treadle.toolbox.ui.get_collapsed_spans import GetCollapsedSpansTool
 from treadle.toolbox.ui.navigate_to import NavigateToTool
 from treadle.toolbox.ui.navigate_to_experiment import NavigateToExperimentTool
 from treadle.tools.contract import Tool
-from treadle.traces.store.protocol import SpanReader
+from treadle.traces.store.span_reader import SpanReader
 from treadle.ui.service import Ui
 
 __all__ = ["ANALYST_TOOLS", "ui_tools"]

@@ -11,8 +11,8 @@ from treadle.spans.page_links import new_experiment_link
 from treadle.spans.span import SpanKind
 from treadle.toolbox.ui.page_replies import NavigationResult, SpanId, navigate
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect, ToolError
-from treadle.traces.store.protocol import SpanReader
 from treadle.traces.store.results import ListedSpan
+from treadle.traces.store.span_reader import SpanReader
 from treadle.ui.messages import NavigateToExperiment
 from treadle.ui.service import Ui
 

@@ -1,9 +1,9 @@
 """The store of spans: a protocol, and the engine that needs nothing but Python."""
 
-from treadle.traces.store.protocol import Blob, Changes, Deleted, SpanChange, SpanReader, TraceStore
-from treadle.traces.store.results import RunSummary
-from treadle.traces.store.sqlite import SqliteTraceStore
-from treadle.traces.store.writer import PENDING_LIMIT
+from treadle.traces.store.results import Blob, Changes, Deleted, RunSummary, SpanChange
+from treadle.traces.store.span_reader import SpanReader
+from treadle.traces.store.sqlite_store import SqliteTraceStore
+from treadle.traces.store.writer_thread import PENDING_LIMIT
 
 __all__ = [
     "PENDING_LIMIT",
@@ -14,5 +14,4 @@ __all__ = [
     "SpanChange",
     "SpanReader",
     "SqliteTraceStore",
-    "TraceStore",
 ]

@@ -15,7 +15,7 @@ from isal import isal_zlib
 
 from treadle.traces.store import statements
 from treadle.traces.store.attachments import attachments
-from treadle.traces.store.protocol import Blob
+from treadle.traces.store.results import Blob
 
 CHUNK = 8_192
 """Characters of messages from which on they become a blob of their own."""

@@ -20,7 +20,7 @@ from treadle.traces.store import connections, contents, statements
 from treadle.traces.store.examinations import ExaminationTable, SpanExaminer
 
 if TYPE_CHECKING:
-    from treadle.traces.store.writer import Writer
+    from treadle.traces.store.writer_thread import Writer
 
 T = TypeVar("T")
 

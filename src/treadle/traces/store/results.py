@@ -1,9 +1,9 @@
 """The results of the store's queries, which are also the JSON of the server and the tools."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from treadle.events.types import Usage
 from treadle.json_values import JsonField, json_property
@@ -13,63 +13,12 @@ from treadle.traces.query.amounts import NANO
 from treadle.traces.query.conditions import Field, Rows
 from treadle.traces.query.writing import write_value
 from treadle.traces.store.counters import COUNTER_NAMES
-from treadle.traces.store.packing import unpacked
-
-T = TypeVar("T")
-
-
-class From:
-    """Marks a field that is read from SQL expressions, as in `Annotated[int, From("s.id")]`.
-
-    `convert` receives one argument for each expression; without it the value is used as it is.
-    """
-
-    def __init__(self, *sql: str, convert: Callable[..., Any] | None = None) -> None:
-        self.sql = sql
-        self.convert = convert
-
-
-class Selection(Generic[T]):
-    """The SQL that selects the fields of a dataclass, and the dataclass read from its rows.
-
-    A field without `From` is the column of `table` with its name. The fields `given` are not read.
-    """
-
-    def __init__(self, kind: type[T], table: str, *, given: Sequence[str] = ()) -> None:
-        self._kind = kind
-        self._plan: list[tuple[str, int, int, Callable[..., Any] | None]] = []
-        sql: list[str] = []
-        for field in fields(kind):  # type: ignore[arg-type]  # a dataclass
-            if field.name in given:
-                continue
-            source = next(
-                (
-                    each
-                    for each in getattr(field.type, "__metadata__", ())
-                    if isinstance(each, From)
-                ),
-                From(f"{table}.{field.name}"),
-            )
-            self._plan.append((field.name, len(sql), len(sql) + len(source.sql), source.convert))
-            sql += source.sql
-        self.sql = ", ".join(sql)
-
-    def read(self, row: Sequence[Any], **given: Any) -> T:
-        """The dataclass of a row that holds the columns of `sql`."""
-        values = [unpacked(value) if type(value) is bytes else value for value in row]
-        for name, begin, end, convert in self._plan:
-            given[name] = values[begin] if convert is None else convert(*values[begin:end])
-        return self._kind(**given)
+from treadle.traces.store.selection import From, Selection
 
 
 def dollars(nano: int | None) -> float | None:
     """US dollars of a number of billionths."""
     return None if nano is None else nano / NANO
-
-
-def plain(value: Any) -> Any:
-    """A value of a row, with text that SQLite stores as bytes decoded."""
-    return unpacked(value) if isinstance(value, bytes) else value
 
 
 def _cost_source(value: str | None) -> CostSource | None:
@@ -465,3 +414,57 @@ class Summary:
             models_used=tuple(model.name for model in self.models),
             labels_found=tuple(label.name for label in self.labels),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class SpanChange:
+    """A span that was written: its `revision` at that time, and whether it has ended."""
+
+    trace_id: str
+    span_id: str
+    revision: int
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The spans that were written after a revision, oldest first, each once in its current state.
+
+    Pass `newest` to the next call. `more` states that there are further changes already.
+    """
+
+    newest: int
+    spans: tuple[SpanChange, ...]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """The deleted spans and traces, or those to delete. `bytes` is about their stored size."""
+
+    spans: int
+    traces: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The contents of a store or of a part of it. `bytes` is about their size in the file.
+
+    `runs` counts the runs with a trace in that part. The times are those of the traces.
+    """
+
+    spans: int
+    traces: int
+    runs: int
+    bytes: int
+    oldest_us: int | None
+    newest_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A large value or an attachment, stored once however often spans use it."""
+
+    media_type: str | None
+    data: bytes

@@ -1,16 +1,19 @@
-"""The sums of traces, runs, threads and hours: changed by what each span adds or takes away.
+"""The sums of traces, runs, threads and hours, changed by what each span adds or takes away.
 
-A span's share goes to its trace; a trace's to its run, a run's to its thread. When one of them
-moves, what it had moves along: its kept sums are taken from the one and given to the other.
+A span contributes to its trace, a trace to its run, and a run to its thread. When a trace or a run
+moves to another parent, its stored sums are subtracted from the old parent and added to the new
+one.
 """
 
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
-from treadle.traces.store import statements, trace_states
-from treadle.traces.store.columns import SpanRow
+from treadle.spans.span import SpanKind
+from treadle.traces.store import statements
+from treadle.traces.store.columns import SpanRow, last_us
 from treadle.traces.store.counters import (
     COUNTER_COLUMNS,
     COUNTER_NAMES,
@@ -19,8 +22,189 @@ from treadle.traces.store.counters import (
     counters,
     nothing,
 )
-from treadle.traces.store.packing import Text
-from treadle.traces.store.trace_states import TraceState
+from treadle.traces.store.packed_text import Text
+
+Rank = tuple[bool, bool, int, bool, Text]
+
+_TRACE_SUMS = ", ".join(f"traces.{name}" for name in COUNTER_NAMES)
+
+_STATES = f"""
+    SELECT traces.trace_id, traces.id, traces.own_run, traces.own_thread, run_id, root,
+        traces.start_us, traces.last_us,
+        spans.parent_id, spans.kind, spans.start_us, spans.span_id, {_TRACE_SUMS}
+    FROM traces LEFT JOIN spans ON spans.id = traces.root
+    WHERE traces.trace_id IN ({{}})"""  # noqa: S608  (names of columns)
+
+_BOUNDS = """
+    SELECT min(start_us), max(max(start_us, coalesce(end_us, start_us))) FROM spans
+    WHERE trace = ?"""
+
+_BEST_ROOT = """
+    SELECT id, parent_id, kind, start_us, span_id FROM spans
+    WHERE trace = ? AND (parent_id IS NULL OR parent_id = span_id)
+    ORDER BY kind != 'run', start_us, span_id LIMIT 1"""
+
+_EARLIEST = """
+    SELECT id, parent_id, kind, start_us, span_id FROM spans WHERE trace = ?
+    ORDER BY start_us, span_id LIMIT 1"""
+
+_SMALLEST = "SELECT min(value) FROM trace_facets WHERE trace = ? AND facet = ?"
+
+_INSERT_TRACES = (
+    "INSERT INTO traces"
+    " (id, trace_id, own_run, own_thread, run_id, root, rooted, start_us, last_us,"
+    f" {COUNTER_COLUMNS})"
+)
+_UPDATE_TRACES = (
+    "ON CONFLICT (id) DO UPDATE SET own_run = excluded.own_run, own_thread = excluded.own_thread,"
+    " run_id = excluded.run_id, root = excluded.root, rooted = excluded.rooted,"
+    " start_us = excluded.start_us, last_us = excluded.last_us, "
+    + ", ".join(f"{name} = excluded.{name}" for name in COUNTER_NAMES)
+)
+
+
+@dataclass(slots=True)
+class TraceState:
+    """A trace that a transaction changes. The fields `old_…` are None or 0 for a new trace."""
+
+    id: int
+    trace_id: Text
+    old_run: Text | None = None
+    old_sums: Counters = field(default_factory=nothing)
+    own_run: Text | None = None
+    own_thread: Text | None = None
+    root: int = 0
+    rank: Rank | None = None
+    start_us: int | None = None
+    last_us: int | None = None
+    sums: Counters = field(default_factory=nothing)
+    unnamed: bool = False
+    """A span no longer names the run or thread that it named before."""
+    shrunk: bool = False
+    """The span that determined the start or the end was removed."""
+    uprooted: bool = False
+    """Another span may be the root now."""
+
+    @property
+    def run_id(self) -> Text:
+        """The run that includes the trace."""
+        return self.trace_id if self.own_run is None else self.own_run
+
+    @property
+    def empty(self) -> bool:
+        """Whether the trace has no spans."""
+        return self.sums[0] == 0
+
+    def remove(self, row: SpanRow, by: SpanRow | None = None) -> None:
+        """Remove the span with that row; `by` replaces it."""
+        same = by is not None and (row.own_run, row.own_thread) == (by.own_run, by.own_thread)
+        self.unnamed |= not same and (row.own_run is not None or row.own_thread is not None)
+        if row.start_us == self.start_us:
+            self.shrunk |= by is None or by.start_us > row.start_us
+        if last_us(row) == self.last_us:
+            self.shrunk |= by is None or last_us(by) < last_us(row)
+        self.uprooted |= row.id == self.root
+
+    def add(self, row: SpanRow) -> None:
+        """Add the span with that row."""
+        self.own_run = _smaller(self.own_run, row.own_run)
+        self.own_thread = _smaller(self.own_thread, row.own_thread)
+        last = last_us(row)
+        self.start_us = row.start_us if self.start_us is None else min(self.start_us, row.start_us)
+        self.last_us = last if self.last_us is None else max(self.last_us, last)
+        rank = _rank(row.parent_id, row.kind, row.start_us, row.span_id)
+        if self.rank is None or rank <= self.rank:
+            self.root, self.rank, self.uprooted = row.id, rank, False
+
+    def count(self, counters: Counters, sign: int) -> None:
+        """Add to the sums, or subtract from them."""
+        self.sums = added(self.sums, counters, sign)
+
+    def settle(self, connection: sqlite3.Connection) -> None:
+        """Look up what the added rows do not determine. Requires the stored spans and facets."""
+        if self.empty:
+            return
+        if self.unnamed:
+            self.own_run, self.own_thread = (
+                connection.execute(_SMALLEST, (self.id, facet)).fetchone()[0]
+                for facet in ("run", "thread")
+            )
+        if self.shrunk:
+            self.start_us, self.last_us = connection.execute(_BOUNDS, (self.id,)).fetchone()
+        if self.uprooted:
+            found = (
+                connection.execute(_BEST_ROOT, (self.id,)).fetchone()
+                or connection.execute(_EARLIEST, (self.id,)).fetchone()
+            )
+            self.root, self.rank = found[0], _rank(*found[1:])
+
+
+def trace_states(
+    connection: sqlite3.Connection, trace_ids: Iterable[Text]
+) -> dict[Text, TraceState]:
+    """The state of each trace; an unknown trace gets a new state with a new id."""
+    unique = dict.fromkeys(trace_ids)
+    found: dict[Text, TraceState] = {}
+    for trace_id, id_, run, thread, run_id, root, start, last, *rest in statements.select(
+        connection, _STATES, unique
+    ):
+        sums = list(rest[4:])
+        rank = None if rest[3] is None else _rank(*rest[:4])
+        found[trace_id] = TraceState(
+            id_, trace_id, run_id, sums, run, thread, root, rank, start, last, sums
+        )
+    new = [trace_id for trace_id in unique if trace_id not in found]
+    if new:
+        (last,) = connection.execute("SELECT number FROM given WHERE what = 'trace'").fetchone()
+        for number, trace_id in enumerate(new, start=last + 1):
+            found[trace_id] = TraceState(number, trace_id)
+        connection.execute("UPDATE given SET number = ? WHERE what = 'trace'", (last + len(new),))
+    return found
+
+
+def store_traces(connection: sqlite3.Connection, changed: Iterable[TraceState]) -> None:
+    """Store the rows of settled states, and delete the rows of traces without spans."""
+    every = list(changed)
+    statements.run(
+        connection,
+        "DELETE FROM traces WHERE id IN ({})",
+        [state.id for state in every if state.empty],
+    )
+    statements.insert(
+        connection,
+        _INSERT_TRACES,
+        [
+            (
+                state.id,
+                state.trace_id,
+                state.own_run,
+                state.own_thread,
+                state.run_id,
+                state.root,
+                int(state.rank is not None and not state.rank[0]),
+                state.start_us,
+                state.last_us,
+                *state.sums,
+            )
+            for state in every
+            if not state.empty
+        ],
+        _UPDATE_TRACES,
+    )
+
+
+def _rank(parent_id: Text | None, kind: str, start_us: int, span_id: Text) -> Rank:
+    """The sort key of `span.true_root` in SQLite's order of texts. The smallest is the root."""
+    child = parent_id is not None and parent_id != span_id
+    run = kind == SpanKind.RUN
+    return child, not (child or run), start_us, isinstance(span_id, bytes), span_id
+
+
+def _smaller(one: Text | None, other: Text | None) -> Text | None:
+    if one is None or other is None or one == other:
+        return other if one is None else one
+    return min(one, other, key=lambda text: (isinstance(text, bytes), text))
+
 
 HOUR_US = 3_600_000_000
 
@@ -61,11 +245,11 @@ _SETTLE_THREADS = """
 
 Change = TypeVar("Change", int, Counters)
 _Move = tuple[Text | None, Counters, Text | None, Counters]
-"""What a part belonged to with which sums, and what it belongs to with which; None for nothing."""
+"""The old parent of a trace or run with its old sums, then the new ones. None: no parent."""
 
 
-class Sums:
-    """What one transaction changes in the sums. `add` in any order, then `store` once."""
+class SumChanges:
+    """The changes of the sums in one transaction: `add` in any order, then `store` once."""
 
     def __init__(self) -> None:
         self._hours: dict[tuple[int, Text, Text], Counters] = {}
@@ -73,7 +257,7 @@ class Sums:
         self._facets: dict[tuple[str, Text, int], int] = defaultdict(int)
 
     def add(self, row: SpanRow, labels: Sequence[Text], state: TraceState, sign: int = 1) -> None:
-        """A span with that row is there; with `sign` -1 no longer."""
+        """Add the span with that row; with `sign` -1 subtract it."""
         self.count(row, labels, state, counters(row), sign)
         trace = row.trace
         self._facets["operation", row.operation, trace] += sign
@@ -90,7 +274,7 @@ class Sums:
     def count(
         self, row: SpanRow, labels: Sequence[Text], state: TraceState, share: Counters, sign: int
     ) -> None:
-        """Change all sums that the span is part of by `share`."""
+        """Change all sums that include the span by `share`."""
         state.count(share, sign)
         hour = row.start_us // HOUR_US * HOUR_US
         key = (hour, row.model or "", row.operation)
@@ -100,7 +284,7 @@ class Sums:
             self._labels[at] = added(self._labels.get(at) or nothing(), share, sign)
 
     def store_facets(self, connection: sqlite3.Connection) -> None:
-        """Write how many spans of a trace have what."""
+        """Store the number of spans for each facet of a trace."""
         changes = {key: count for key, count in self._facets.items() if count}
         statements.insert(
             connection,
@@ -114,9 +298,9 @@ class Sums:
         )
 
     def store(self, connection: sqlite3.Connection, states: Iterable[TraceState]) -> None:
-        """Write all other sums; the states of the traces must be settled."""
+        """Store all other sums. The states of the traces must be settled."""
         every = list(states)
-        trace_states.store(connection, every)
+        store_traces(connection, every)
         _store_runs(connection, every)
         self._store_hours(connection)
 
@@ -164,7 +348,7 @@ def _store_runs(connection: sqlite3.Connection, states: Sequence[TraceState]) ->
 def _store_threads(
     connection: sqlite3.Connection, shares: dict[Text, Counters], before: dict[Text, Text]
 ) -> None:
-    """Pass on what the runs got, and what they had where they moved."""
+    """Pass the changes of the runs on to their threads, and all sums of the runs that moved."""
     after = dict(statements.select(connection, _RUN_THREADS, shares))
     moved = {run for run in shares if before.get(run) != after.get(run)}
     sums = {run: list(rest) for run, *rest in statements.select(connection, _RUN_SUMS, moved)}
@@ -193,7 +377,7 @@ def _store_threads(
 
 
 def _shares(moves: Iterable[_Move]) -> dict[Text, Counters]:
-    """What each whole gets or loses, in the order of their ids; all that are touched are there."""
+    """The change of each parent, in the order of their ids, including the changes of 0."""
     shares: dict[Text, Counters] = {}
     for old, old_sums, new, new_sums in moves:
         if old is not None:
@@ -204,12 +388,12 @@ def _shares(moves: Iterable[_Move]) -> dict[Text, Counters]:
 
 
 def _left(moves: Iterable[_Move]) -> list[Text]:
-    """The wholes that lost a part, so that they may be empty."""
+    """The parents that lost a child and may be empty."""
     return list({old for old, _, new, _ in moves if old is not None and old != new})
 
 
 def _in_order(changes: dict[tuple[str, Text, int], Change]) -> list[tuple[str, Text, int]]:
-    """Their keys in the order of the tables', so that neighbours are written together."""
+    """The keys in the order of the table, so that neighbours are written together."""
     return sorted(changes, key=lambda key: (key[0], *_order(key[1]), key[2]))
 
 

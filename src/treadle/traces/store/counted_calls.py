@@ -1,0 +1,153 @@
+"""Keeps `spans.counted` right: which model calls count, after some spans have changed.
+
+The rule is `traces.counted_calls`. What a changed span can affect is above and below it, through
+model calls and through spans that pass calls on, so only those are read.
+"""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from treadle.spans.span import SpanKind
+from treadle.spans.totals import SEPARATE, STEPS, Step, counted_calls, forwards_call
+from treadle.traces.store import statements
+from treadle.traces.store.columns import SpanRow
+from treadle.traces.store.packed_text import Text
+
+SpanId = tuple[int, Text]
+"""A trace (`traces.id`) and a span id."""
+
+KINDS = "kind IN ('model', 'other', 'agent')"
+"""The kinds that may be on the way from one call to another; the condition of an index."""
+
+_PASSES = f"""(s.{KINDS} AND (s.kind = 'model'
+    OR s.kind = 'other' AND s.operation NOT IN {SEPARATE}
+    OR s.kind = 'agent' AND s.operation IN {STEPS}))"""
+
+_RELATED = f"""
+    SELECT column1, column2 FROM (VALUES {{}})
+    WHERE EXISTS (
+        SELECT 1 FROM spans s INDEXED BY calls_by_parent
+        WHERE s.trace = column1 AND s.parent_id = column2 AND {_PASSES}
+    ) OR EXISTS (
+        SELECT 1 FROM spans own JOIN spans s ON s.span_id = own.parent_id AND s.trace = own.trace
+        WHERE own.span_id = column2 AND own.trace = column1 AND {_PASSES}
+    )"""  # noqa: S608  (constants)
+"""Those of some spans that are next to another step: most calls are alone, and count."""
+_ABOVE = f"""
+    WITH RECURSIVE above (trace, span_id, parent_id, kind) AS (
+        SELECT s.trace, s.span_id, s.parent_id, s.kind
+        FROM (VALUES {{}}) AS ids
+        CROSS JOIN spans s ON s.span_id = ids.column2 AND s.trace = ids.column1
+        WHERE {_PASSES}
+        UNION
+        SELECT s.trace, s.span_id, s.parent_id, s.kind
+        FROM above CROSS JOIN spans s ON s.span_id = above.parent_id AND s.trace = above.trace
+        WHERE {_PASSES}
+    )
+    SELECT trace, span_id, parent_id, kind FROM above"""  # noqa: S608  (constants)
+_BELOW = f"""
+    WITH RECURSIVE below (trace, span_id) AS (
+        SELECT column1, column2 FROM (VALUES {{}})
+        UNION
+        SELECT s.trace, s.span_id
+        FROM below CROSS JOIN spans s INDEXED BY calls_by_parent
+            ON s.trace = below.trace AND s.parent_id = below.span_id
+        WHERE {_PASSES}
+    )
+    SELECT s.trace, s.span_id, s.parent_id, s.kind,
+        coalesce(s.input_tokens, s.output_tokens, s.cost_nano) NOTNULL, s.counted
+    FROM below CROSS JOIN spans s ON s.span_id = below.span_id AND s.trace = below.trace
+    WHERE {_PASSES}"""  # noqa: S608  (constants)
+
+
+class _Found(NamedTuple):
+    """A span as the second statement gives it."""
+
+    trace: int
+    span_id: Text
+    parent_id: Text | None
+    kind: str
+    known: int
+    counted: int
+
+
+def is_step(row: SpanRow) -> bool:
+    """Whether the span is a call, or may be on the way from one to another."""
+    return row.kind == SpanKind.MODEL or forwards_call(row.kind, str(row.operation))
+
+
+def left_by(before: SpanRow, row: SpanRow) -> set[SpanId]:
+    """The spans that a span was next to, and perhaps is no longer."""
+    if not is_step(before) or (before.parent_id == row.parent_id and is_step(row)):
+        return set()
+    spans = {(row.trace, row.span_id)}
+    if before.parent_id is not None:
+        spans.add((row.trace, before.parent_id))
+    return spans
+
+
+def miscounted(
+    connection: sqlite3.Connection, changed: Iterable[SpanId], left: Iterable[SpanId]
+) -> list[SpanId]:
+    """The model calls that count and should not, or the other way round.
+
+    Only those around `changed` and `left` are looked at.
+    """
+    spans = {*left, *statements.select(connection, _RELATED, changed)}
+    if not spans:
+        return []
+    tops = spans | _outermost_calls(connection, spans)
+    found = {
+        (each.trace, each.span_id): each
+        for each in map(_Found._make, statements.select(connection, _BELOW, tops))
+    }
+    traces: dict[int, list[_Found]] = defaultdict(list)
+    for each in found.values():
+        traces[each.trace].append(each)
+    wrong: list[SpanId] = []
+    for trace, steps in traces.items():
+        counted = counted_calls(
+            Step(
+                _id(s.span_id),
+                None if s.parent_id is None else _id(s.parent_id),
+                s.kind == SpanKind.MODEL,
+                bool(s.known),
+            )
+            for s in steps
+        )
+        wrong += [
+            (trace, s.span_id)
+            for s in steps
+            if s.kind == SpanKind.MODEL and (_id(s.span_id) in counted) != bool(s.counted)
+        ]
+    return wrong
+
+
+def _outermost_calls(connection: sqlite3.Connection, spans: set[SpanId]) -> set[SpanId]:
+    """The outermost model call around each span, as far as there is one."""
+    parents: dict[SpanId, SpanId | None] = {}
+    calls: set[SpanId] = set()
+    for trace, span_id, parent_id, kind in statements.select(connection, _ABOVE, spans):
+        parents[trace, span_id] = None if parent_id is None else (trace, parent_id)
+        if kind == SpanKind.MODEL:
+            calls.add((trace, span_id))
+    outermost: dict[SpanId, SpanId | None] = {}
+    for start in parents:
+        path: dict[SpanId, None] = {}
+        current: SpanId | None = start
+        while current in parents and current not in outermost and current not in path:
+            path[current] = None
+            current = parents[current]
+        top = outermost.get(current) if current is not None else None
+        for span in reversed(path):
+            if top is None and span in calls:
+                top = span
+            outermost[span] = top
+    return {top for top in outermost.values() if top is not None}
+
+
+def _id(text: Text) -> str:
+    """One kind of key for texts and for bytes."""
+    return text if isinstance(text, str) else f"\0{text.hex()}"

@@ -1,0 +1,313 @@
+"""Deletes traces permanently: rows, sums, search text and attachments, then the bytes in the file.
+
+Deletion runs in steps, and the writer commits spans between them. SQLite overwrites deleted rows
+(`secure_delete`), but the words stay in the search index until its segments are merged. Then free
+pages are returned, and the log is truncated. A page that was once split may keep a copy of a row
+that moved to its neighbour, so a file that is not large is rewritten as a whole.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+from treadle.database import transaction
+from treadle.traces.store import connections, span_merge
+from treadle.traces.store.columns import COLUMNS, SpanRow
+from treadle.traces.store.packed_text import labels_of, packed
+from treadle.traces.store.results import Deleted, Held
+from treadle.traces.store.sums import SumChanges, trace_states
+from treadle.traces.store.writer_thread import Writer
+
+BEGINNING = (-(2**63), 0)
+"""Before the first trace."""
+_END = 2**63 - 1
+_AT_ONCE = 200
+
+_OLDEST = """
+    SELECT trace_id, run_id, spans, start_us, last_us, id FROM traces
+    WHERE (start_us, id) > (?, ?) AND start_us < ? AND last_us < ? ORDER BY start_us, id LIMIT ?"""
+_HELD = """
+    SELECT count(*), count(DISTINCT run_id), min(start_us), max(last_us) FROM traces"""
+
+
+class OldTrace(NamedTuple):
+    """A trace as it is looked at for deletion."""
+
+    trace_id: str | bytes
+    run_id: str | bytes | None
+    spans: int
+    start_us: int
+    last_us: int
+    id: int
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it stands among all, by age."""
+        return self.start_us, self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What the store holds: spans, and bytes in pages that are in use."""
+
+    spans: int
+    bytes: int
+
+    def of(self, spans: int) -> int:
+        """About how many bytes so many spans take."""
+        return self.bytes * spans // self.spans if self.spans else 0
+
+    def needless(self, max_bytes: int | None) -> int:
+        """About how many spans have to go so that no more than so many bytes are left."""
+        if max_bytes is None or self.bytes <= max_bytes:
+            return 0
+        return -(-(self.bytes - max_bytes) * self.spans // self.bytes)
+
+
+def size_of(connection: sqlite3.Connection) -> Size:
+    """The size of the whole store."""
+    (spans,) = connection.execute(
+        "SELECT coalesce(sum(spans), 0) FROM rollups WHERE dimension = 'all'"
+    ).fetchone()
+    pages, free, size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("page_count", "freelist_count", "page_size")
+    )
+    return Size(spans, (pages - free) * size)
+
+
+def oldest(
+    connection: sqlite3.Connection, *, after: tuple[int, int], before_us: int
+) -> list[OldTrace]:
+    """The first traces behind that place of those that ended before that moment, some of them."""
+    found = connection.execute(_OLDEST, (*after, before_us, before_us, _AT_ONCE))
+    return [OldTrace(*row) for row in found]
+
+
+def to_prune(
+    find: Callable[[int], Iterator[list[OldTrace]]],
+    size: Size,
+    before_us: int | None,
+    max_bytes: int | None,
+) -> Iterator[list[OldTrace]]:
+    """The traces that have to go, some at a time: the old ones, then the oldest until all fits.
+
+    `find` gives those that ended before a moment, the first ones first.
+    """
+    gone = 0
+    old: set[str | bytes] = set()
+    if before_us is not None:
+        for some in find(before_us):
+            gone += sum(trace.spans for trace in some)
+            old |= {trace.trace_id for trace in some}
+            yield some
+    too_many = size.needless(max_bytes)
+    if gone >= too_many:
+        return
+    for some in find(_END):
+        needed = []
+        for trace in some:
+            if trace.trace_id not in old and gone < too_many:
+                needed.append(trace)
+                gone += trace.spans
+        yield needed
+        if gone >= too_many:
+            return
+
+
+def held(connection: sqlite3.Connection) -> Held:
+    """All that the store holds."""
+    size = size_of(connection)
+    traces, runs, first, last = connection.execute(_HELD).fetchone()
+    return Held(size.spans, traces, runs, size.bytes, first, last)
+
+
+def would_prune(
+    connection: sqlite3.Connection, *, before_us: int | None, max_bytes: int | None
+) -> Held:
+    """What would be deleted, with nothing changed."""
+    size = size_of(connection)
+    runs: set[str | bytes | None] = set()
+    spans = traces = 0
+    first = last = None
+    for some in to_prune(partial(_all_oldest, connection), size, before_us, max_bytes):
+        for trace in some:
+            traces, spans = traces + 1, spans + trace.spans
+            runs.add(trace.run_id)
+            first = trace.start_us if first is None else min(first, trace.start_us)
+            last = trace.last_us if last is None else max(last, trace.last_us)
+    return Held(spans, traces, len(runs), size.of(spans), first, last)
+
+
+def _all_oldest(connection: sqlite3.Connection, before_us: int) -> Iterator[list[OldTrace]]:
+    after = BEGINNING
+    while rows := oldest(connection, after=after, before_us=before_us):
+        yield rows
+        after = rows[-1].place
+
+
+T = TypeVar("T")
+
+_SPANS_AT_ONCE = 500
+_TRACES_AT_ONCE = 200
+_PAGES_AT_ONCE = 500
+_WORTH_MERGING = 20
+"""Old traces that go make the search index be written anew when they are a twentieth of it."""
+_REWRITTEN = 100_000_000
+"""Bytes up to which the whole file is written anew, which takes a second or so."""
+_LOG_ATTEMPTS = 50
+_LOG_WAIT_MS = 200
+
+_ROWS = f"""
+    SELECT {", ".join(COLUMNS)} FROM spans WHERE trace = ? LIMIT ?"""  # noqa: S608
+_REMAINS = "remains"
+"""In `given`: 1 while bytes of what was deleted may be left, also after a crash."""
+
+_Ids = Sequence[str | bytes]
+
+
+class Deleter:
+    """Deletes by jobs of the writer, so that it waits its turn like everything else."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def delete(
+        self, *, threads: Sequence[str], runs: Sequence[str], traces: Sequence[str]
+    ) -> Deleted:
+        """Delete all spans of these."""
+        size = self._do(size_of)
+        deleted = [0, 0]
+        for column, ids in (("thread_id", threads), ("run_id", runs), ("trace_id", traces)):
+            for one in dict.fromkeys(map(packed, ids)):
+                while found := self._do(_traces_of(column, one)):
+                    self._delete(found, deleted)
+        if self._do(_has_remains):
+            self._clean()
+        return Deleted(deleted[0], deleted[1], size.of(deleted[0]))
+
+    def prune(self, *, before_us: int | None, max_bytes: int | None, dry_run: bool) -> Deleted:
+        """Delete the traces that ended before a moment, then the oldest until the rest fits."""
+        size = self._do(size_of)
+        deleted = [0, 0]
+        for found in to_prune(self._oldest, size, before_us, max_bytes):
+            if dry_run:
+                deleted[0] += sum(trace.spans for trace in found)
+                deleted[1] += len(found)
+            else:
+                self._delete([trace.trace_id for trace in found], deleted)
+        if deleted[0] * _WORTH_MERGING >= size.spans > 0 and not dry_run:
+            self._clean()
+        return Deleted(deleted[0], deleted[1], size.of(deleted[0]))
+
+    def _oldest(self, before_us: int) -> Iterator[list[OldTrace]]:
+        """The traces that ended before that moment, the first ones first."""
+        after = BEGINNING
+        while rows := self._do(partial(oldest, after=after, before_us=before_us)):
+            yield rows
+            after = rows[-1].place
+
+    def _delete(self, trace_ids: _Ids, deleted: list[int]) -> None:
+        left = list(trace_ids)
+        while left:
+            count, left = self._do(_delete_some(left))
+            deleted[0] += count
+        deleted[1] += len(trace_ids)
+
+    def _clean(self) -> None:
+        """Make the words vanish from the search index, then free pages and the log."""
+        rounds = self._do(_pages) // _PAGES_AT_ONCE * 2 + 16  # the index is less than half of them
+        while rounds and self._do(_merge):
+            rounds -= 1
+        if self._do(size_of).bytes <= _REWRITTEN:
+            self._do(_rewrite)
+        while self._do(_release):
+            pass
+        for _ in range(_LOG_ATTEMPTS):
+            if self._do(_cut_log):
+                break
+        self._do(lambda connection: _note_remains(connection, 0))
+
+    def _do(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        return self._writer.do(job).result()
+
+
+def _traces_of(
+    column: str, value: str | bytes | None
+) -> Callable[[sqlite3.Connection], list[str | bytes]]:
+    source = "runs JOIN traces USING (run_id)" if column == "thread_id" else "traces"
+    statement = f"SELECT trace_id FROM {source} WHERE {column} = ? LIMIT {_TRACES_AT_ONCE}"  # noqa: S608
+
+    def find(connection: sqlite3.Connection) -> list[str | bytes]:
+        return [trace_id for (trace_id,) in connection.execute(statement, (value,))]
+
+    return find
+
+
+def _delete_some(
+    trace_ids: _Ids,
+) -> Callable[[sqlite3.Connection], tuple[int, list[str | bytes]]]:
+    """Deletes spans of these traces, up to a number: how many they were, and which are left."""
+
+    def delete(connection: sqlite3.Connection) -> tuple[int, list[str | bytes]]:
+        with transaction(connection):
+            states = trace_states(connection, trace_ids)
+            sums = SumChanges()
+            keys: list[int] = []
+            for state in states.values():
+                for found in connection.execute(_ROWS, (state.id, _SPANS_AT_ONCE - len(keys))):
+                    row = SpanRow(*found)
+                    sums.add(row, labels_of(row.labels), state, -1)
+                    state.remove(row)
+                    keys.append(row.id)
+            span_merge.delete_rows(connection, keys)
+            sums.store_facets(connection)
+            for state in states.values():
+                state.settle(connection)
+            sums.store(connection, states.values())
+            _note_remains(connection, 1)
+            left = [trace_id for trace_id, state in states.items() if not state.empty]
+            return len(keys), left
+
+    return delete
+
+
+def _has_remains(connection: sqlite3.Connection) -> bool:
+    found = connection.execute("SELECT number FROM given WHERE what = ?", (_REMAINS,))
+    return bool(found.fetchone() == (1,))
+
+
+def _note_remains(connection: sqlite3.Connection, number: int) -> None:
+    connection.execute("REPLACE INTO given VALUES (?, ?)", (_REMAINS, number))
+
+
+def _pages(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA page_count").fetchone()[0])
+
+
+def _merge(connection: sqlite3.Connection) -> bool:
+    """One step towards a search index of one piece; whether there is more to do."""
+    before = connection.total_changes
+    with transaction(connection):
+        connection.execute(
+            "INSERT INTO texts (texts, rank) VALUES ('merge', ?)", (-_PAGES_AT_ONCE,)
+        )
+    return connection.total_changes - before > 1
+
+
+def _rewrite(connection: sqlite3.Connection) -> None:
+    connection.execute("VACUUM")
+
+
+def _release(connection: sqlite3.Connection) -> bool:
+    """Give some free pages back, where the file can do that; whether there are more."""
+    if connection.execute("PRAGMA auto_vacuum").fetchone() != (connections.INCREMENTAL,):
+        return False
+    connection.execute(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})").fetchall()
+    return bool(connection.execute("PRAGMA freelist_count").fetchone()[0])
+
+
+def _cut_log(connection: sqlite3.Connection) -> bool:
+    return connections.empty_log(connection, _LOG_WAIT_MS)

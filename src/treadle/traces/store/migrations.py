@@ -1,0 +1,208 @@
+"""Brings a file of spans to the present form, whatever Treadle made it, in one transaction."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from treadle.database import Schema
+from treadle.events.types import Usage
+from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
+from treadle.traces.store import (
+    contents,
+    counted_calls,
+    examination_tables,
+    span_merge,
+)
+from treadle.traces.store.columns import COLUMNS
+from treadle.traces.store.counters import COUNTERS
+from treadle.traces.store.packed_text import unpacked
+from treadle.traces.store.schema import COUNTER_TYPE, INDEXES, TABLES
+from treadle.traces.store.span_merge import Keys, prepare
+from treadle.traces.store.statements import PREPARED
+from treadle.traces.store.sums import HOUR_US, SumChanges, trace_states
+
+VERSION = 7
+"""The current form, in `user_version`. Raise it for a new column, counter, table or index.
+
+Forms 1 and 2 had one table of spans without sums. Forms 3 and 4 had no findings, forms up to 5
+fewer indexes. Forms up to 6 counted model calls within model calls by another rule.
+"""
+
+_SUMMED, _EXAMINED, _RECOUNTED = 3, 5, 7
+
+_AT_ONCE = 500
+_OLD_TABLES = ("spans", "contents", "traces")
+
+_NESTED = f"""
+    SELECT DISTINCT traces.trace_id
+    FROM spans s JOIN spans parent ON parent.span_id = s.parent_id AND parent.trace = s.trace
+    JOIN traces ON traces.id = s.trace
+    WHERE s.kind = 'model' AND parent.{counted_calls.KINDS}"""  # noqa: S608  (constants)
+_CALLS = "SELECT trace, span_id FROM spans WHERE trace = ? AND kind = 'model'"
+
+_NEXT_KEYS = "SELECT id FROM spans WHERE id > ? ORDER BY id LIMIT ?"
+_HOUR = f"s.start_us - ((s.start_us % {HOUR_US}) + {HOUR_US}) % {HOUR_US}"
+_SUM_UP = (
+    """UPDATE traces SET {name} = (
+        SELECT coalesce(sum({amount}), 0) FROM spans s WHERE s.trace = traces.id
+    )""",
+    "UPDATE runs SET {name} = (SELECT sum({name}) FROM traces WHERE traces.run_id = runs.run_id)",
+    """UPDATE threads SET {name} = (
+        SELECT sum({name}) FROM runs WHERE runs.thread_id = threads.thread_id
+    )""",
+    *(
+        f"""INSERT INTO rollups (dimension, value, hour_us, {{name}})
+            SELECT '{dimension}', {value}, {_HOUR}, sum({{amount}}) FROM spans s {labels} WHERE 1
+            GROUP BY 2, 3
+            ON CONFLICT DO UPDATE SET {{name}} = excluded.{{name}}"""  # noqa: S608  (constants)
+        for dimension, value, labels in (
+            ("all", "''", ""),
+            ("model", "coalesce(s.model, '')", ""),
+            ("operation", "s.operation", ""),
+            ("label", "l.label", "JOIN span_labels l ON l.span = s.id"),
+        )
+    ),
+)
+"""Compute one counter in all tables of sums, the spans of a trace first."""
+
+_OLD_SPANS = """
+    SELECT spans.trace_id, spans.span_id, parent_id, kind, operation, name, start_us, end_us,
+        status, error, model, provider, input_tokens, output_tokens, cached_tokens,
+        reasoning_tokens, cost, ttft_us, thread_id, run_id,
+        attributes, events, input, output
+    FROM old_spans AS spans JOIN old_contents USING (trace_id, span_id)"""
+
+
+def _upgrade(connection: sqlite3.Connection, version: int) -> None:
+    if version < _SUMMED:
+        _make(connection, old=version > 0)
+    elif version < _EXAMINED:
+        _execute_all(connection, examination_tables.TABLES)
+    _add_columns(connection)
+    _add_counters(connection)
+    _execute_all(connection, INDEXES)
+    if _SUMMED <= version < _RECOUNTED:
+        _count_again(connection)
+
+
+def _make(connection: sqlite3.Connection, *, old: bool) -> None:
+    if old:
+        for table in _OLD_TABLES:
+            connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+        for name in ("traces_by_time", "traces_by_thread", "tool_calls"):
+            connection.execute(f"DROP INDEX IF EXISTS {name}")
+    _execute_all(connection, (*TABLES, *examination_tables.TABLES))
+    if old:
+        _take_over(connection)
+        for table in _OLD_TABLES:
+            connection.execute(f"DROP TABLE old_{table}")
+
+
+def _execute_all(connection: sqlite3.Connection, statements: Iterable[str]) -> None:
+    for statement in statements:
+        connection.execute(statement)
+
+
+def _take_over(connection: sqlite3.Connection) -> None:
+    keys = Keys()
+    spans = _old_spans(connection.execute(_OLD_SPANS))
+    while some := list(islice(spans, _AT_ONCE)):
+        span_merge.merge(connection, prepare(some), keys)
+
+
+def _count_again(connection: sqlite3.Connection) -> None:
+    """Correct which model calls count: those that may be within another one, or around one."""
+    for (trace_id,) in connection.execute(_NESTED).fetchall():
+        states = trace_states(connection, [trace_id])
+        traces = {state.id: state for state in states.values()}
+        sums = SumChanges()
+        for key in traces:
+            calls = connection.execute(_CALLS, (key,)).fetchall()
+            span_merge.recount(connection, calls, (), traces, sums)
+        sums.store(connection, traces.values())
+
+
+def _add_columns(connection: sqlite3.Connection) -> None:
+    """Add the columns of `spans` that the file lacks, computed from the stored spans."""
+    added = [name for name in COLUMNS if name not in _columns_of(connection, "spans")]
+    if not added:
+        return
+    for name in added:
+        connection.execute(f"ALTER TABLE spans ADD COLUMN {name} {COLUMNS[name].sql}")
+    changes = ", ".join(f"{name} = ?" for name in added)
+    last = -(1 << 63)
+    while found := connection.execute(_NEXT_KEYS, (last, _AT_ONCE)).fetchall():
+        keys = [key for (key,) in found]
+        last = keys[-1]
+        stored = contents.spans_by_key(connection, keys)
+        rows = ((key, prepare([stored[key]])[0].row) for key in keys)
+        connection.executemany(
+            f"UPDATE spans SET {changes} WHERE id = ?",  # noqa: S608  (names of columns)
+            [(*(getattr(row, name) for name in added), key) for key, row in rows],
+        )
+
+
+def _add_counters(connection: sqlite3.Connection) -> None:
+    """Add the counters that the file lacks to every table of sums, computed from its spans."""
+    there = _columns_of(connection, "rollups")
+    for counter in COUNTERS:
+        if counter.name in there:
+            continue
+        for table in ("traces", "runs", "threads", "rollups"):
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN {counter.name} {COUNTER_TYPE}")
+        for statement in _SUM_UP:
+            connection.execute(statement.format(name=counter.name, amount=counter.sql))
+
+
+def _columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
+    return {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+
+
+def _old_spans(rows: Iterable[tuple[object, ...]]) -> Iterator[Span]:
+    for row in rows:
+        values = [unpacked(value) if isinstance(value, bytes) else value for value in row]
+        yield _old_span(*values)
+
+
+def _old_span(*values: Any) -> Span:
+    return Span(
+        trace_id=values[0],
+        span_id=values[1],
+        parent_id=values[2],
+        kind=SpanKind(values[3]),
+        operation=values[4],
+        name=values[5],
+        start_us=values[6],
+        end_us=values[7],
+        status=SpanStatus(values[8]),
+        error=values[9],
+        model=values[10],
+        provider=values[11],
+        tokens=Usage(input=values[12], output=values[13], cached=values[14], reasoning=values[15]),
+        cost=values[16],
+        time_to_first_token_us=values[17],
+        thread_id=values[18],
+        run_id=values[19],
+        attributes=json.loads(values[20]),
+        events=tuple(SpanEvent(*event) for event in json.loads(values[21])),
+        input=values[22],
+        output=values[23],
+    )
+
+
+SCHEMA = Schema(
+    "spans",
+    VERSION,
+    _upgrade,
+    pragmas=(
+        "synchronous = FULL",
+        "secure_delete = ON",  # deleted bytes are overwritten
+        "wal_autocheckpoint = 0",  # `LogKeeper` moves the log into the file
+    ),
+    # In pages of 4 KB, which seldom have room for the texts of two spans, files were 20 % larger.
+    file_pragmas=("page_size = 8192", "auto_vacuum = INCREMENTAL"),
+    upgrade_seconds=600.0,
+    cached_statements=PREPARED,
+)

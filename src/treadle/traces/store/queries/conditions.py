@@ -1,0 +1,323 @@
+"""Conditions on spans as SQL, and the full-text matches that they need.
+
+The full-text index knows words: runs of letters and digits, whatever their case and accents. It
+finds the candidates. A term with other characters, such as `foo_bar`, `50%` or `not found`, is then
+searched literally in the text that is stored with the index.
+"""
+
+import json
+import re
+import sqlite3
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from treadle.spans.span import OWN_LABELS
+from treadle.traces.own_spans import OF_OTHERS
+from treadle.traces.query import patterns
+from treadle.traces.query.conditions import Condition, Field, Operator, Query
+from treadle.traces.store.packed_text import packed
+from treadle.traces.store.schema import KEY_BITS
+from treadle.traces.store.selection import plain
+from treadle.traces.store.statements import Value
+
+_ESCAPE = re.compile(r"\\\w\Z")
+"""The index has the letter of `\\n` together with the word that follows it in the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextTerm:
+    """How one text condition is answered."""
+
+    match: str | None
+    """For MATCH, or None when the index cannot help: the term holds no word that it knows."""
+    literal: str | None
+    """What must be in the text, case folded; None when a match is enough."""
+
+
+def text_term(condition: Condition) -> TextTerm:
+    """The term of a condition on the text."""
+    text = str(condition.values[0])
+    begins = condition.operator is Operator.BEGINS
+    known = _ESCAPE.sub(" ", text)
+    words = "".join(character if _in_word(character) else " " for character in known).split()
+    single = words == [text]
+    match = None
+    if words and not any(map(_unspaced, text)):
+        phrase = " ".join(words)
+        # The last word is only the beginning of one where the text goes on without a break.
+        match = f'"{phrase}"' + (" *" if begins and _in_word(known[-1]) else "")
+    return TextTerm(match, None if single and match else text.casefold())
+
+
+def add_holds(connection: sqlite3.Connection) -> None:
+    """Give the connection `holds(text, literal)`: whether the folded text has the literal."""
+    connection.create_function("holds", 2, _holds, deterministic=True)
+
+
+def _holds(text: str | bytes | None, literal: str) -> bool:
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "replace")
+    return text is not None and literal in text.casefold()
+
+
+def _in_word(character: str) -> bool:
+    """Whether FTS5's `unicode61` takes the character as part of a word."""
+    category = unicodedata.category(character)
+    return category[0] in "LN" or category in {"Co", "Mn"}
+
+
+def _unspaced(character: str) -> bool:
+    """Whether words are written without blanks between them, so that the index has whole clauses.
+
+    Chinese, Japanese, Thai, Lao, Khmer and Burmese.
+    """
+    return (
+        "\u0e00" <= character <= "\u0eff"
+        or "\u1000" <= character <= "\u109f"
+        or "\u1780" <= character <= "\u17ff"
+        or "\u3040" <= character <= "\u30ff"
+        or "\u3400" <= character <= "\u9fff"
+        or "\U00020000" <= character <= "\U0003ffff"
+    )
+
+
+_SPILL_US = 1_000_000
+"""How far behind its start a span's key may lie, where very many start at once."""
+
+TOKENS = "coalesce(s.input_tokens, 0) + coalesce(s.output_tokens, 0)"
+
+_NUMBERS = {
+    Field.COST: "s.cost_nano",
+    Field.DURATION: "s.duration_us",
+    Field.TTFT: "s.ttft_us",
+    Field.INPUT: "s.input_tokens",
+    Field.OUTPUT: "s.output_tokens",
+    Field.CACHED: "s.cached_tokens",
+    Field.START: "s.start_us",
+    Field.TOKENS: f"iif(coalesce(s.input_tokens, s.output_tokens) IS NULL, NULL, {TOKENS})",
+}
+_COLUMNS = {
+    Field.SPAN: "s.span_id",
+    Field.PARENT: "s.parent_id",
+    Field.KIND: "s.kind",
+    Field.OPERATION: "s.operation",
+    Field.NAME: "s.name",
+    Field.STATUS: "s.status",
+    Field.MODEL: "s.model",
+    Field.PROVIDER: "s.provider",
+}
+_TRACES = {
+    Field.TRACE: "SELECT id FROM traces WHERE trace_id IN ({})",
+    Field.RUN: "SELECT id FROM traces WHERE run_id IN ({})",
+    Field.THREAD: """SELECT traces.id FROM runs JOIN traces USING (run_id)
+        WHERE runs.thread_id IN ({})""",
+}
+_ROLLED = {Field.MODEL: "model", Field.OPERATION: "operation", Field.LABEL: "label"}
+"""Fields whose values, and how many spans have each, the roll-ups know."""
+
+_NAMED = {
+    Field.NAME: "SELECT min(name) FROM spans INDEXED BY spans_by_name WHERE name > ?",
+    Field.PROVIDER: """
+        SELECT min(provider) FROM spans INDEXED BY spans_by_provider
+        WHERE provider IS NOT NULL AND provider > ?""",
+}
+"""The next value of a field that the roll-ups do not know."""
+
+_MOST_NAMES = 5_000
+_MOST_ALIKE = 500
+"""Of more names, or of more that fit, a pattern is left to be tried on each span."""
+
+_KNOWN_VALUES = """
+    WITH RECURSIVE known (value) AS (
+        SELECT min(value) FROM rollups WHERE dimension = ?1
+        UNION ALL
+        SELECT (SELECT min(value) FROM rollups WHERE dimension = ?1 AND value > known.value)
+        FROM known WHERE value IS NOT NULL
+    )
+    SELECT value FROM known WHERE value IS NOT NULL"""
+
+
+@dataclass(frozen=True, slots=True)
+class Sql:
+    """A piece of SQL with the values of its question marks."""
+
+    text: str
+    values: tuple[Value, ...] = ()
+
+
+ALL = Sql("1")
+"""What everything fulfils."""
+
+
+_OF_OTHERS = Sql(
+    f"(s.labels IS NULL OR NOT ({' OR '.join(['instr(s.labels, ?)'] * len(OWN_LABELS))}))",
+    tuple(map(json.dumps, OWN_LABELS)),
+)
+"""None of Treadle's own labels. `labels` is in the index `spans_in_short`, so nothing is joined."""
+
+
+def joined(parts: Iterable[Sql], between: str = " AND ") -> Sql:
+    """The pieces with `between` between them; `1` for none."""
+    parts = tuple(parts)
+    return Sql(
+        between.join(part.text for part in parts) or ALL.text,
+        tuple(value for part in parts for value in part.values),
+    )
+
+
+def listing(values: Sequence[object]) -> tuple[str, tuple[Value, ...]]:
+    """Question marks for `IN (…)`, and their values as the file holds them.
+
+    Of no values it is NULL, which nothing equals: with `IN ()` no index can be used.
+    """
+    kept = tuple(packed(each) if isinstance(each, str) else int(str(each)) for each in values)
+    return ", ".join("?" * len(kept)) or "NULL", kept
+
+
+def resolved(connection: sqlite3.Connection, query: Query) -> Query:
+    """`query` with patterns as the values that they match, of fields that have few values.
+
+    Labels that no span of that time has exclude nothing, and are left out; so is the switch `own`,
+    which every span fits.
+    """
+    return Query(
+        tuple(
+            _resolve(connection, each)
+            for each in query.conditions
+            if each.field is not Field.OWN and not _excludes_nothing(connection, each, query)
+        )
+    )
+
+
+def on_spans(condition: Condition) -> Sql:
+    """A condition on the row `s` of `spans`. What is unknown fits only where it is negated."""
+    if condition in OF_OTHERS.conditions:
+        return _OF_OTHERS
+    sql = _positive(condition)
+    return Sql(f"({sql.text}) IS NOT TRUE", sql.values) if condition.negated else sql
+
+
+def known_values(connection: sqlite3.Connection, dimension: str) -> list[str]:
+    """All values of a dimension of the roll-ups, in order."""
+    return [plain(value) for (value,) in connection.execute(_KNOWN_VALUES, (dimension,))]
+
+
+def key_bounds(query: Query, key: str) -> Sql:
+    """The range of keys that the times in `query` leave, which is a little too wide at its end.
+
+    `key` is the column that holds them.
+    """
+    parts = []
+    for condition in query.of(Field.START):
+        if condition.negated or condition.operator is Operator.IS:
+            continue
+        moment = min(max(int(condition.values[0]), -(1 << 51)), 1 << 51)
+        if condition.operator in {Operator.AT_LEAST, Operator.MORE}:
+            parts.append(Sql(f"{key} >= ?", (moment << KEY_BITS,)))
+        else:
+            parts.append(Sql(f"{key} < ?", ((moment + _SPILL_US) << KEY_BITS,)))
+    return joined(parts)
+
+
+def _resolve(connection: sqlite3.Connection, condition: Condition) -> Condition:
+    if condition.operator is not Operator.LIKE:
+        return condition
+    if condition.field in _ROLLED:
+        known = known_values(connection, _ROLLED[condition.field])
+    elif condition.field in _NAMED:
+        known = _names(connection, _NAMED[condition.field])
+        if len(known) > _MOST_NAMES:
+            return condition
+    else:
+        return condition
+    fitting = [patterns.compiled(str(value)) for value in condition.values]
+    values = tuple(
+        value for value in known if value and any(pattern.fullmatch(value) for pattern in fitting)
+    )
+    if condition.field in _NAMED and len(values) > _MOST_ALIKE:
+        return condition
+    return Condition(condition.field, Operator.IS, values, condition.negated)
+
+
+def _excludes_nothing(connection: sqlite3.Connection, condition: Condition, query: Query) -> bool:
+    if (condition.field, condition.operator) != (Field.LABEL, Operator.IS):
+        return False
+    bounds = key_bounds(query, "span")
+    borne = f"SELECT 1 FROM span_labels WHERE label = ? AND {bounds.text} LIMIT 1"
+    return condition.negated and not any(
+        connection.execute(borne, (packed(str(label)), *bounds.values)).fetchone()
+        for label in condition.values
+    )
+
+
+def _names(connection: sqlite3.Connection, following: str) -> list[str]:
+    """All values, unless they are more than `_MOST_NAMES`; each is one step in the index."""
+    found: list[str] = []
+    value: Value = ""
+    while len(found) <= _MOST_NAMES:
+        (value,) = connection.execute(following, (value,)).fetchone()
+        if value is None:
+            break
+        found.append(plain(value))
+    return found
+
+
+def _positive(condition: Condition) -> Sql:
+    field = condition.field
+    if field is Field.ERROR:
+        return Sql("s.status = 'error' AND s.status != 'ok'")
+    if field is Field.TEXT:
+        return _holding(condition)
+    if field in _NUMBERS:
+        return compared(_NUMBERS[field], condition)
+    if condition.operator is Operator.LIKE:
+        return _alike(_COLUMNS[field], condition.values)
+    return _equal(condition)
+
+
+def _equal(condition: Condition) -> Sql:
+    field = condition.field
+    places, values = listing(condition.values)
+    if field in _TRACES:
+        return Sql(f"s.trace IN ({_TRACES[field].format(places)})", values)
+    if field is Field.LABEL:
+        # Asked span by span: a list of all that bear a common label would be made anew each time.
+        return Sql(
+            "EXISTS (SELECT 1 FROM span_labels"
+            f" WHERE span_labels.span = s.id AND span_labels.label IN ({places}))",
+            values,
+        )
+    return Sql(f"{_COLUMNS[field]} IN ({places})", values)
+
+
+def compared(column: str, condition: Condition) -> Sql:
+    """A comparison of `column` with the integers of the condition."""
+    if condition.operator is Operator.IS:
+        places, values = listing(condition.values)
+        return Sql(f"{column} IN ({places})", values)
+    return Sql(f"{column} {condition.operator.value} ?", (int(condition.values[0]),))
+
+
+def _alike(column: str, values: Sequence[object]) -> Sql:
+    globs = tuple(patterns.glob(str(value)) for value in values)
+    return Sql(f"({' OR '.join([f'lower({column}) GLOB ?'] * len(globs))})", globs)
+
+
+def _holding(condition: Condition) -> Sql:
+    """Whether the texts of the span hold the term, asked span by span."""
+    term = text_term(condition)
+    parts = [Sql("x.rowid = s.id")]
+    if term.match is not None:
+        parts.append(Sql("x.texts MATCH ?", (term.match,)))
+    if term.literal is not None:
+        parts.append(literally("x", term.literal))
+    where = joined(parts)
+    return Sql(f"EXISTS (SELECT 1 FROM texts x WHERE {where.text})", where.values)
+
+
+def literally(table: str, literal: str) -> Sql:
+    """Whether one of the texts of a row of `texts` holds the literal."""
+    columns = ("name", "input", "output")
+    held = " OR ".join(f"holds({table}.{column}, ?)" for column in columns)
+    return Sql(f"({held})", (packed(literal),) * len(columns))

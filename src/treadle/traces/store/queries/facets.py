@@ -1,0 +1,250 @@
+"""Which values there are and how many spans, runs or threads have each: to choose from.
+
+All facets that are counted under the same conditions are counted in one reading. A facet is
+counted without the conditions on itself, so that a choice can be changed.
+"""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Iterator
+from itertools import filterfalse
+from typing import Any
+
+from treadle.errors import UsageError
+from treadle.spans.span import is_shown
+from treadle.traces.own_spans import OF_OTHERS
+from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
+from treadle.traces.store.packed_text import packed
+from treadle.traces.store.queries.conditions import Sql, add_holds, resolved
+from treadle.traces.store.queries.groups import SHOWN_LABEL, value_rows
+from treadle.traces.store.queries.run_pages import fitting_rows
+from treadle.traces.store.queries.span_pages import conditions
+from treadle.traces.store.queries.span_sources import Source, spans_in_all, whole_source
+from treadle.traces.store.results import Facets, FieldValues, ValueCount
+from treadle.traces.store.selection import plain
+
+MOST_READ = 200_000
+"""Spans, runs or threads that are counted, the newest of more."""
+
+_GROUPED = {
+    Field.MODEL: GroupBy.MODEL,
+    Field.OPERATION: GroupBy.OPERATION,
+    Field.LABEL: GroupBy.LABEL,
+    Field.THREAD: GroupBy.THREAD,
+    Field.RUN: GroupBy.RUN,
+}
+_COLUMNS = {
+    Field.STATUS: "s.status",
+    Field.KIND: "s.kind",
+    Field.OPERATION: "s.operation",
+    Field.MODEL: "s.model",
+    Field.PROVIDER: "s.provider",
+    Field.LABEL: "s.labels",
+    Field.NAME: "s.name",
+}
+_OF_TRACES = {Field.OPERATION: "operation", Field.MODEL: "model", Field.LABEL: "label"}
+FACETS = {
+    Rows.SPANS: (
+        Field.STATUS, Field.KIND, Field.OPERATION, Field.MODEL, Field.PROVIDER, Field.LABEL,
+    ),
+    Rows.RUNS: (Field.STATUS, *_OF_TRACES),
+    Rows.THREADS: (*_OF_TRACES,),
+}  # fmt: skip
+"""The facets of each list."""
+_TRACES = {
+    Rows.RUNS: "CROSS JOIN traces t INDEXED BY traces_of_run ON t.run_id = g.run_id",
+    Rows.THREADS: """CROSS JOIN runs o INDEXED BY runs_of_thread ON o.thread_id = g.thread_id
+        CROSS JOIN traces t INDEXED BY traces_of_run ON t.run_id = o.run_id""",
+}
+"""The traces t of a row g."""
+_IN_ALL = {
+    Field.STATUS: """
+        SELECT status, count(*) FROM spans INDEXED BY spans_not_ok WHERE status != 'ok'
+        GROUP BY status""",
+    Field.KIND: "SELECT kind, count(*) FROM spans INDEXED BY spans_by_kind GROUP BY kind",
+    Field.PROVIDER: """
+        SELECT provider, count(*) FROM spans INDEXED BY spans_by_provider
+        WHERE provider IS NOT NULL GROUP BY provider""",
+}
+"""How many of all spans have each value, by indexes alone; of the statuses all but `ok`."""
+COUNTED = frozenset({*_GROUPED, *_COLUMNS})
+"""Fields whose values can be counted."""
+
+
+def value_counts(
+    connection: sqlite3.Connection, field: Field, query: Query, *, text: str = "", limit: int
+) -> FieldValues:
+    """The values of a field that hold `text` and how many spans that fit have each.
+
+    Those that begin with it come first. The case of ASCII letters does not count. Raises
+    UsageError for a field whose values are not counted.
+    """
+    if field not in COUNTED:
+        raise UsageError(
+            f"The values of {field.value} are not listed.",
+            hint=f"Those of these are: {', '.join(sorted(each.value for each in COUNTED))}.",
+        )
+    add_holds(connection)
+    query = resolved(connection, query)
+    rows = _rows(connection, field, query)
+    place = "instr(lower(CAST(value AS TEXT)), lower(?))"
+    shown = SHOWN_LABEL if field is Field.LABEL else "TRUE"
+    found = connection.execute(
+        f"SELECT value, sum(spans) AS many FROM ({rows.text})"
+        f" WHERE CAST(value AS TEXT) <> '' AND {shown} AND {place} GROUP BY value HAVING many > 0"
+        f" ORDER BY {place} > 1, many DESC, value LIMIT ?",
+        (*rows.values, packed(text), packed(text), limit + 1),
+    ).fetchall()
+    counts = tuple(ValueCount(plain(value), count) for value, count in found[:limit])
+    return FieldValues(field, counts, more=len(found) > limit)
+
+
+def facet_counts(connection: sqlite3.Connection, rows: Rows, query: Query, *, limit: int) -> Facets:
+    """How many of the rows that fit have each value of the facets of their list."""
+    add_holds(connection)
+    query = resolved(connection, query)
+    found: dict[Field, FieldValues] = {}
+    complete = True
+    for alike, fields in _counted_alike(query, FACETS[rows]):
+        if rows is Rows.SPANS:
+            counts, whole = _of_spans(connection, alike, fields)
+        else:
+            counts, whole = _of_rows(connection, rows, alike, fields)
+        complete = complete and whole
+        for label in filterfalse(is_shown, tuple(counts.get(Field.LABEL, ()))):
+            del counts[Field.LABEL][label]
+        found |= {field: _most(field, counts[field], limit) for field in fields}
+    return Facets(rows, tuple(found[field] for field in FACETS[rows]), complete)
+
+
+def _counted_alike(
+    query: Query, fields: Collection[Field]
+) -> Iterator[tuple[Query, tuple[Field, ...]]]:
+    """The facets that are counted under the same conditions, with these."""
+    asked = {each.field for each in query.conditions}
+    free = tuple(field for field in fields if field not in asked)
+    if free:
+        yield query, free
+    for field in fields:
+        if field in asked:
+            rest = (
+                each
+                for each in query.conditions
+                if each.field is not field or each in OF_OTHERS.conditions
+            )
+            yield Query(tuple(rest)), (field,)
+
+
+def _most(field: Field, counts: Counter[str], limit: int) -> FieldValues:
+    """Those that most have, at most `limit`; of equals in their order."""
+    ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    values = tuple(ValueCount(*each) for each in ordered[:limit])
+    return FieldValues(field, values, more=len(ordered) > limit)
+
+
+def _rows(connection: sqlite3.Connection, field: Field, query: Query) -> Sql:
+    if field in _GROUPED:
+        return value_rows(connection, _GROUPED[field], query)
+    source, where = _source(connection, query)
+    return Sql(
+        f"SELECT {_COLUMNS[field]} AS value, 1 AS spans FROM {source.spans.text}"
+        f" WHERE {where.text}",
+        (*source.spans.values, *where.values),
+    )
+
+
+def _source(connection: sqlite3.Connection, query: Query) -> tuple[Source, Sql]:
+    source = whole_source(connection, query)
+    return source, conditions(source, query)
+
+
+def _of_spans(
+    connection: sqlite3.Connection, query: Query, fields: tuple[Field, ...]
+) -> tuple[dict[Field, Counter[str]], bool]:
+    """How many spans have each value of these fields; whether all spans were read."""
+    others = [each for each in query.conditions if each not in OF_OTHERS.conditions]
+    if all(each.field is Field.START for each in others):
+        summed = {field: _summed(connection, field, query) for field in fields if field in _GROUPED}
+        if not query.conditions:
+            summed |= {field: _in_all(connection, field) for field in fields if field in _IN_ALL}
+        fields = tuple(field for field in fields if field not in summed)
+    else:
+        summed = {}
+    read, whole = _read(connection, query, fields) if fields else ({}, True)
+    return summed | read, whole
+
+
+def _summed(connection: sqlite3.Connection, field: Field, query: Query) -> Counter[str]:
+    """The counts of a field of which sums are kept."""
+    rows = value_rows(connection, _GROUPED[field], query)
+    found = connection.execute(
+        f"SELECT value, sum(spans) FROM ({rows.text}) GROUP BY value", rows.values
+    )
+    return Counter({plain(value): count for value, count in found if count and value})
+
+
+def _in_all(connection: sqlite3.Connection, field: Field) -> Counter[str]:
+    counts = Counter({plain(value): count for value, count in connection.execute(_IN_ALL[field])})
+    if field is Field.STATUS and (ended_well := spans_in_all(connection) - counts.total()):
+        counts["ok"] = ended_well
+    return counts
+
+
+def _read(
+    connection: sqlite3.Connection, query: Query, fields: tuple[Field, ...]
+) -> tuple[dict[Field, Counter[str]], bool]:
+    """The counts out of the spans themselves; whether all were read."""
+    source, where = _source(connection, query)
+    columns = ", ".join(_COLUMNS[field] for field in fields)
+    newest = "ORDER BY s.start_us DESC" if source.count > MOST_READ else ""
+    alike: Counter[tuple[Any, ...]] = Counter(
+        connection.execute(
+            f"SELECT {columns} FROM {source.spans.text} WHERE {where.text} {newest} LIMIT ?",
+            (*source.spans.values, *where.values, MOST_READ + 1),
+        )
+    )
+    counts = {
+        field: _of_column(alike, place, field is Field.LABEL) for place, field in enumerate(fields)
+    }
+    return counts, alike.total() <= MOST_READ
+
+
+def _of_column(alike: Counter[tuple[Any, ...]], place: int, labels: bool) -> Counter[str]:
+    """How many of the spans that are alike have each value of one of their columns."""
+    kept: Counter[Any] = Counter()
+    for row, count in alike.items():
+        kept[row[place]] += count
+    del kept[None]
+    counts: Counter[str] = Counter()
+    for value, count in kept.items():
+        for each in set(json.loads(value)) if labels else (plain(value),):
+            counts[each] += count
+    return counts
+
+
+def _of_rows(
+    connection: sqlite3.Connection, rows: Rows, query: Query, fields: tuple[Field, ...]
+) -> tuple[dict[Field, Counter[str]], bool]:
+    """How many runs or threads have each value in one of their spans; whether all were read."""
+    fitting = fitting_rows(connection, rows, query, MOST_READ)
+    statuses = Counter(
+        plain(status)
+        for (status,) in connection.execute(f"SELECT status FROM ({fitting.text})", fitting.values)
+    )
+    counts: dict[Field, Counter[str]] = {field: Counter() for field in fields}
+    if Field.STATUS in counts:
+        counts[Field.STATUS] = statuses
+    facets = {_OF_TRACES[field]: field for field in fields if field in _OF_TRACES}
+    names = ", ".join(f"'{facet}'" for facet in facets) or "NULL"
+    having = (
+        f"SELECT DISTINCT g.id, a.facet, a.value FROM ({fitting.text}) g {_TRACES[rows]}"
+        " CROSS JOIN trace_facets a INDEXED BY facets_of_trace"
+        f" ON a.trace = t.id AND a.facet IN ({names})"
+    )
+    found = connection.execute(
+        f"SELECT facet, value, count(*) FROM ({having}) GROUP BY facet, value", fitting.values
+    )
+    for facet, value, count in found:
+        counts[facets[facet]][plain(value)] = count
+    return counts, statuses.total() < MOST_READ

@@ -1,0 +1,306 @@
+"""Spans summed by time, model, thread, run, label or operation.
+
+Where the kept sums can answer, they do: whole hours from `rollups`, the pieces of hours at the ends
+from the spans. Everything else is summed up from the spans that fit, with the same result.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+
+from treadle.errors import UsageError
+from treadle.spans.span import OWN_LABELS, REPOSITORY_LABEL
+from treadle.traces.own_spans import OF_OTHERS
+from treadle.traces.query.conditions import (
+    Condition,
+    Field,
+    GroupBy,
+    Operator,
+    Query,
+    any_of,
+)
+from treadle.traces.query.pages import Page, Pagination
+from treadle.traces.store.counters import CONTRIBUTIONS, COUNTER_COLUMNS, COUNTER_NAMES, TOTALS
+from treadle.traces.store.queries.conditions import Sql, add_holds, joined, listing, resolved
+from treadle.traces.store.queries.span_pages import check_page, conditions
+from treadle.traces.store.queries.span_sources import HOUR_US, whole_source
+from treadle.traces.store.results import Group, LabelCount, LabelCounts, Sums, sums
+from treadle.traces.store.selection import plain
+
+HOUR_SECONDS = 3_600
+LARGEST_PAGE = 10_000
+"""A group is a small row, and a chart wants all of them."""
+
+_SECOND_US = 1_000_000
+
+
+_DIMENSIONS = {
+    GroupBy.MODEL: (Field.MODEL, "model"),
+    GroupBy.OPERATION: (Field.OPERATION, "operation"),
+    GroupBy.LABEL: (Field.LABEL, "label"),
+}
+_OF_FIELD = dict(_DIMENSIONS.values())
+_VALUES = {
+    GroupBy.MODEL: "coalesce(s.model, '')",
+    GroupBy.OPERATION: "s.operation",
+    GroupBy.THREAD: "r.thread_id",
+    GroupBy.RUN: "t.run_id",
+    # Half a surrogate pair in a label comes out of JSON as text that is no UTF-8.
+    GroupBy.LABEL: "CAST(e.value AS BLOB)",
+}
+_KEPT = {
+    GroupBy.THREAD: (Field.THREAD, "threads", "thread_id"),
+    GroupBy.RUN: (Field.RUN, "runs", "run_id"),
+}
+_MOST_CROSSING = 1_000
+"""Threads or runs that reach beyond the time that is asked for, of which the spans are read."""
+
+
+SHOWN_LABEL = f"CAST(value AS TEXT) NOT GLOB '{REPOSITORY_LABEL}*'"
+"""Of rows with a label as their `value`, those of `is_shown`."""
+
+
+def groups_page(
+    connection: sqlite3.Connection,
+    by: GroupBy,
+    query: Query,
+    *,
+    bucket_seconds: int = HOUR_SECONDS,
+    limit: int = 50,
+    offset: int = 0,
+) -> Page[Group]:
+    """A page of the groups: of time the newest first, otherwise those of most spans.
+
+    Spans without a model are in the group of the model ''; spans without a label in none.
+    """
+    check_page(limit, offset, LARGEST_PAGE)
+    if not 1 <= bucket_seconds <= 366 * 24 * HOUR_SECONDS:
+        raise UsageError(
+            f"A bucket is 1 second to 366 days long, not {bucket_seconds} s.",
+            hint="Give its length in seconds, such as 3600.",
+        )
+    add_holds(connection)
+    query = resolved(connection, query)
+    page = (limit, offset)
+    shown = SHOWN_LABEL if by is GroupBy.LABEL else "TRUE"
+    if kept := _from_kept(connection, by, query, bucket_seconds):
+        kept = Sql(f"SELECT * FROM ({kept.text}) WHERE {shown}", kept.values)
+        found = connection.execute(
+            f"{kept.text} ORDER BY spans DESC, value LIMIT ? OFFSET ?", (*kept.values, *page)
+        ).fetchall()
+        counted = f"SELECT count(*) FROM ({kept.text})"
+        (total,) = connection.execute(counted, kept.values).fetchone()
+        data = tuple(Group(plain(row[0]), sums(*row[1:])) for row in found)
+        return Page(data, Pagination(offset, limit, total, None))
+    rows = _added_up(connection, by, query, bucket_seconds)
+    order = "value DESC" if by is GroupBy.TIME else "spans DESC, value"
+    statement = (
+        f"SELECT value, {TOTALS}, count(*) OVER () FROM ({rows.text}) WHERE {shown}"
+        f" GROUP BY value HAVING sum(spans) > 0 ORDER BY {order} LIMIT ? OFFSET ?"
+    )
+    found = connection.execute(statement, (*rows.values, *page)).fetchall()
+    data = tuple(Group(plain(row[0]), sums(*row[1:-1])) for row in found)
+    total = found[0][-1] if found else (None if offset else 0)
+    return Page(data, Pagination(offset, limit, total, None))
+
+
+def sums_of(connection: sqlite3.Connection, query: Query) -> Sums:
+    """The sums over all spans that fit. `query` is resolved."""
+    rows = _added_up(connection, GroupBy.TIME, query, HOUR_SECONDS)
+    totals = connection.execute(f"SELECT {TOTALS} FROM ({rows.text})", rows.values).fetchone()
+    return sums(*totals)
+
+
+def label_counts(connection: sqlite3.Connection, query: Query, *, limit: int) -> LabelCounts:
+    """The labels of the spans that fit, those of most spans first."""
+    page = groups_page(connection, GroupBy.LABEL, query, limit=limit)
+    data = (LabelCount(str(group.value), group.sums.totals.spans) for group in page.data)
+    return LabelCounts(tuple(data), page.pagination.total or 0)
+
+
+def value_rows(connection: sqlite3.Connection, by: GroupBy, query: Query) -> Sql:
+    """Rows of a `value` with `spans` among its counters, of one value perhaps several.
+
+    `query` is resolved.
+    """
+    kept = _from_kept(connection, by, query, HOUR_SECONDS)
+    return kept or _added_up(connection, by, query, HOUR_SECONDS)
+
+
+def _added_up(
+    connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
+) -> Sql:
+    """Rows of the sums that are kept, where they can answer, else a row for each span."""
+    return (
+        _from_rollups(connection, by, query, bucket_seconds)
+        or _less_own(connection, by, query, bucket_seconds)
+        or _from_spans(connection, by, query, bucket_seconds)
+    )
+
+
+def _less_own(
+    connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
+) -> Sql | None:
+    """The kept sums less those of Treadle's own calls, where only these are excluded."""
+    rest = Query(tuple(each for each in query.conditions if each not in OF_OTHERS.conditions))
+    if rest == query:
+        return None
+    kept = _from_kept(connection, by, rest, bucket_seconds) or _from_rollups(
+        connection, by, rest, bucket_seconds
+    )
+    if kept is None:
+        return None
+    own = Query((any_of(Field.LABEL, OWN_LABELS),))
+    spans = _from_spans(connection, by, rest & own, bucket_seconds)
+    less = ", ".join(f"-{name} AS {name}" for name in COUNTER_NAMES)
+    return joined(
+        (
+            Sql(f"SELECT value, {COUNTER_COLUMNS} FROM ({kept.text})", kept.values),
+            Sql(f"SELECT value, {less} FROM ({spans.text})", spans.values),
+        ),
+        " UNION ALL ",
+    )
+
+
+def _from_kept(
+    connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
+) -> Sql | None:
+    """A row for each thread or run, where only a time is asked for beside them.
+
+    Of those that began before it or go on after it, the spans are added up.
+    """
+    if by not in _KEPT:
+        return None
+    field, table, column = _KEPT[by]
+    span = _hours(query.of(Field.START))
+    others = [each for each in query.conditions if each.field is not Field.START]
+    if span is None or any(each.field is not field or each.negated for each in others):
+        return None
+    named = joined(
+        Sql(f"{column} IN ({listing(each.values)[0]})", listing(each.values)[1]) for each in others
+    )
+    since, until = span
+    within, touched = [named], [named]
+    if since is not None:
+        within.append(Sql("start_us >= ?", (since,)))
+        touched.append(Sql("last_us >= ?", (since,)))
+    if until is not None:
+        within.append(Sql("last_us < ?", (until,)))
+        touched.append(Sql("start_us < ?", (until,)))
+    inside, near = joined(within), joined(touched)
+    whole = Sql(
+        f"SELECT {column} AS value, {COUNTER_COLUMNS} FROM {table} WHERE {inside.text}",
+        inside.values,
+    )
+    if len(within) == 1:
+        return whole
+    crossing = connection.execute(
+        f"SELECT {column} FROM {table} WHERE {near.text} AND NOT ({inside.text})"
+        f" LIMIT {_MOST_CROSSING + 1}",
+        (*near.values, *inside.values),
+    ).fetchall()
+    if len(crossing) > _MOST_CROSSING:
+        return None
+    if not crossing:
+        return whole
+    partly = query & Query((any_of(field, [plain(value) for (value,) in crossing]),))
+    spans = _from_spans(connection, by, partly, bucket_seconds)
+    ends = Sql(f"SELECT value, {TOTALS} FROM ({spans.text}) GROUP BY value", spans.values)
+    return joined((whole, ends), " UNION ALL ")
+
+
+def _from_rollups(
+    connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
+) -> Sql | None:
+    """Whole hours, and the spans at the ends of the time that is asked for."""
+    others = [each for each in query.conditions if each.field is not Field.START]
+    span = _hours([each for each in query.conditions if each.field is Field.START])
+    if span is None or (by is GroupBy.TIME and bucket_seconds % HOUR_SECONDS):
+        return None
+    if by is GroupBy.TIME:
+        kept = _kept_values(others)
+        bucket = bucket_seconds * _SECOND_US
+        value = f"hour_us - ((hour_us % {bucket}) + {bucket}) % {bucket}"
+    elif by in _DIMENSIONS and all(each.field is _DIMENSIONS[by][0] for each in others):
+        kept = _kept_values(others, _DIMENSIONS[by][1])
+        value = "CAST(value AS BLOB)" if by is GroupBy.LABEL else "value"
+    else:
+        return None
+    if kept is None:
+        return None
+    since, until = span
+    first = None if since is None else -(-since // HOUR_US) * HOUR_US
+    last = None if until is None else until // HOUR_US * HOUR_US
+    if first is not None and last is not None and first > last:
+        return None
+    parts = [kept]
+    if first is not None:
+        parts.append(Sql("hour_us >= ?", (first,)))
+    if last is not None:
+        parts.append(Sql("hour_us < ?", (last,)))
+    where = joined(parts)
+    whole = Sql(
+        f"SELECT {value} AS value, {COUNTER_COLUMNS} FROM rollups WHERE {where.text}", where.values
+    )
+    ends = [
+        _from_spans(connection, by, Query((*others, *_between(low, high))), bucket_seconds)
+        for low, high in ((since, first), (last, until))
+        if low is not None and high is not None and low < high
+    ]
+    return joined((whole, *ends), " UNION ALL ")
+
+
+def _kept_values(others: Sequence[Condition], dimension: str | None = None) -> Sql | None:
+    """Which rows of `rollups` are meant; None where they cannot answer."""
+    if not others:
+        return Sql("dimension = ?", (dimension or "all",))
+    condition = others[0]
+    if len(others) > 1 or condition.negated or condition.operator is not Operator.IS:
+        return None
+    of_field = _OF_FIELD.get(condition.field)
+    if of_field is None or dimension not in {None, of_field}:
+        return None
+    if of_field == "label" and len(condition.values) > 1 and dimension is None:
+        return None  # a span with two of them would count twice
+    if of_field == "label" and dimension is not None:
+        return None  # its other labels are groups too
+    places, values = listing(condition.values)
+    return Sql(f"dimension = ? AND value IN ({places})", (of_field, *values))
+
+
+def _hours(times: Sequence[Condition]) -> tuple[int | None, int | None] | None:
+    """The first moment asked for and the one behind the last; None for anything but a range."""
+    since: int | None = None
+    until: int | None = None
+    for condition in times:
+        if condition.negated or condition.operator is Operator.IS:
+            return None
+        after = condition.operator in {Operator.MORE, Operator.AT_MOST}
+        moment = int(condition.values[0]) + after
+        if condition.operator in {Operator.MORE, Operator.AT_LEAST}:
+            since = moment if since is None else max(since, moment)
+        else:
+            until = moment if until is None else min(until, moment)
+    return since, until
+
+
+def _between(since: int, until: int) -> tuple[Condition, Condition]:
+    return (
+        Condition(Field.START, Operator.AT_LEAST, (since,)),
+        Condition(Field.START, Operator.LESS, (until,)),
+    )
+
+
+def _from_spans(
+    connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
+) -> Sql:
+    """The counters of every span that fits."""
+    source = whole_source(connection, query)
+    tables = source.tables if by in _KEPT else source.spans
+    bucket = bucket_seconds * _SECOND_US
+    value = _VALUES.get(by, f"s.start_us - ((s.start_us % {bucket}) + {bucket}) % {bucket}")
+    labels = "CROSS JOIN json_each(s.labels) e" if by is GroupBy.LABEL else ""
+    where = conditions(source, query)
+    return Sql(
+        f"SELECT {value} AS value, {CONTRIBUTIONS} FROM {tables.text} {labels} WHERE {where.text}",
+        (*tables.values, *where.values),
+    )

@@ -1,0 +1,156 @@
+"""The skeleton of a trace: what a tree and a timeline need, column by column, without contents."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from enum import IntFlag
+from typing import NamedTuple
+
+from treadle.errors import NotFoundError
+from treadle.spans.forest import Node, arrange
+from treadle.traces.store.packed_text import packed
+from treadle.traces.store.results import Columns, Skeleton
+from treadle.traces.store.selection import plain
+
+
+class Flag(IntFlag):
+    """What is odd about a span."""
+
+    CYCLE = 1
+    """It is its own ancestor; here the ring was cut open."""
+    MISSING = 2
+    """A parent that never arrived; only its children are known."""
+    CLOCK_SKEW = 4
+    """It ended before it started."""
+    UNFINISHED = 8
+    OUTSIDE_PARENT = 16
+    """It is not within the time of its parent."""
+    UNCOUNTED = 32
+    """A model call around another one, whose tokens and cost count there."""
+
+
+# As plain integers: of a large trace most of the time went into those of the class.
+_CYCLE, _MISSING, _CLOCK_SKEW = int(Flag.CYCLE), int(Flag.MISSING), int(Flag.CLOCK_SKEW)
+_UNFINISHED, _OUTSIDE_PARENT = int(Flag.UNFINISHED), int(Flag.OUTSIDE_PARENT)
+_UNCOUNTED = int(Flag.UNCOUNTED)
+
+
+class _Row(NamedTuple):
+    span_id: str
+    parent_id: str | None
+    key: int
+    name: str | None
+    kind: str | None
+    operation: str | None
+    model: str | None
+    status: str | None
+    start_us: int
+    end_us: int | None
+    duration_us: int | None
+    ttft_us: int | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_nano: int | None
+    counted: int
+    revision: int
+
+
+_MISSING_ROW = _Row(
+    "", None, 0, None, None, None, None, None, 0, None, None, None, None, None, None, 1, 0
+)
+"""What is known of a parent that never arrived."""
+
+_TRACE = """
+    SELECT t.id, t.run_id, r.thread_id, t.start_us, t.last_us, t.root
+    FROM traces t JOIN runs r ON r.run_id = t.run_id WHERE t.trace_id = ?"""
+_SPANS = """
+    SELECT span_id, parent_id, id, name, kind, operation, model, status, start_us, end_us,
+        duration_us, ttft_us, input_tokens, output_tokens, cost_nano, counted, revision
+    FROM spans INDEXED BY spans_of_trace WHERE trace = ?"""
+
+
+def skeleton(connection: sqlite3.Connection, trace_id: str) -> Skeleton:
+    """The skeleton of the trace with that id. Raises NotFoundError when there is none."""
+    found = connection.execute(_TRACE, (packed(trace_id),)).fetchone()
+    if found is None:
+        raise NotFoundError(
+            f"There is no trace {trace_id}.", hint="`treadle traces list` shows what was recorded."
+        )
+    key, run_id, thread_id, start_us, last_us, root = map(plain, found)
+    rows = _rows(connection.execute(_SPANS, (key,)).fetchall())
+    texts: dict[str, int] = {}
+    columns = _columns(arrange(rows), texts, start_us)
+    root_id = next((row.span_id for row in rows if row.key == root), None)
+    return Skeleton(
+        trace_id=trace_id,
+        run_id=run_id,
+        thread_id=thread_id,
+        start_us=start_us,
+        last_us=last_us,
+        root=None if root_id is None else columns.span_ids.index(root_id),
+        revision=max(row.revision for row in rows),
+        texts=tuple(texts),
+        columns=columns,
+    )
+
+
+def _rows(found: Sequence[Sequence[object]]) -> list[_Row]:
+    if any(bytes in map(type, column) for column in zip(*found, strict=True)):
+        found = [list(map(plain, values)) for values in found]
+    return list(map(_Row._make, found))
+
+
+def _columns(nodes: Sequence[Node[_Row]], texts: dict[str, int], start_us: int) -> Columns:
+    """Column by column: of a large trace, span by span takes twice as long."""
+    span_ids = [node.span_id for node in nodes]
+    places = {span_id: place for place, span_id in enumerate(span_ids)}
+    rows = [node.span or _MISSING_ROW for node in nodes]
+
+    def texts_of(values: Iterable[str | None]) -> list[int]:
+        return [-1 if text is None else texts.setdefault(text, len(texts)) for text in values]
+
+    kinds = texts_of(row.kind for row in rows)  # few, so that their numbers are short
+    statuses = texts_of(row.status for row in rows)
+    columns = Columns(
+        span_ids=span_ids,
+        parents=[
+            places[row.parent_id] if node.depth and row.parent_id is not None else -1
+            for node, row in zip(nodes, rows, strict=True)
+        ],
+        depths=[node.depth for node in nodes],
+        names=texts_of(row.name for row in rows),
+        kinds=kinds,
+        operations=texts_of(row.operation for row in rows),
+        models=texts_of(row.model for row in rows),
+        statuses=statuses,
+        starts=[None if node.span is None else node.span.start_us - start_us for node in nodes],
+        durations=[row.duration_us for row in rows],
+        first_tokens=[row.ttft_us for row in rows],
+        input_tokens=[row.input_tokens for row in rows],
+        output_tokens=[row.output_tokens for row in rows],
+        costs=[row.cost_nano for row in rows],
+        flags=[],
+    )
+    columns.flags = [_flags(columns, node, place) for place, node in enumerate(nodes)]
+    return columns
+
+
+def _flags(columns: Columns, node: Node[_Row], place: int) -> int:
+    row = node.span
+    if row is None:
+        return _MISSING
+    flags = _CYCLE if node.cycle else 0
+    if row.end_us is None:
+        flags |= _UNFINISHED
+    elif row.duration_us is None:
+        flags |= _CLOCK_SKEW
+    if not row.counted and row.kind == "model":
+        flags |= _UNCOUNTED
+    parent = columns.parents[place]
+    above = columns.starts[parent] if parent >= 0 else None
+    if above is not None:
+        took = columns.durations[parent]
+        start = columns.starts[place] or 0
+        end = start + (row.duration_us or 0)
+        if start < above or (took is not None and end > above + took):
+            flags |= _OUTSIDE_PARENT
+    return flags

@@ -1,0 +1,253 @@
+"""Pages of spans in any order, by cursor or offset, and of the spans that contain a text."""
+
+import re
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+from treadle.errors import UsageError
+from treadle.traces.query.conditions import NEWEST, Condition, Field, Operator, Query, Sort, SortKey
+from treadle.traces.query.pages import (
+    Page,
+    Pagination,
+    Part,
+    Position,
+    list_name,
+    read_cursor,
+    write_cursor,
+)
+from treadle.traces.store.queries.conditions import (
+    ALL,
+    TOKENS,
+    Sql,
+    add_holds,
+    joined,
+    key_bounds,
+    on_spans,
+    resolved,
+)
+from treadle.traces.store.queries.span_sources import ALL_SPANS, Source, best_source, whole_source
+from treadle.traces.store.results import LISTED_SPAN, FoundIn, Hit, ListedSpan
+from treadle.traces.store.selection import plain
+
+MOST_ROWS = 1_000
+MOST_OFFSET = 10_000
+"""Rows that an offset may pass over; further on, cursors lead."""
+
+_COUNTED = 20_000
+_LOOKED_AT = 3_000
+"""Spans that are read in the order of a value before what fits is sorted instead."""
+_VALUES = {
+    SortKey.DURATION: "s.duration_us",
+    SortKey.COST: "s.cost_nano",
+    SortKey.TOKENS: TOKENS,
+}
+_KNOWN = {
+    SortKey.DURATION: "s.duration_us IS NOT NULL",
+    SortKey.COST: "s.cost_nano IS NOT NULL",
+    SortKey.TOKENS: "coalesce(s.input_tokens, s.output_tokens) IS NOT NULL",
+}
+
+
+def spans_page(
+    connection: sqlite3.Connection,
+    query: Query,
+    *,
+    sort: Sort = NEWEST,
+    limit: int = 50,
+    offset: int = 0,
+    cursor: str | None = None,
+) -> Page[ListedSpan]:
+    """A page of the spans that fit. Raises UsageError for a cursor of another list."""
+    check_page(limit, offset)
+    add_holds(connection)
+    name = list_name("spans", query, sort)
+    after = read_cursor(cursor, name) if cursor else None
+    query = resolved(connection, query)
+    wanted = offset + limit + 1
+    source = best_source(connection, query, sort.key, wanted)
+    rows = _rows(connection, source, query, sort, wanted=wanted, after=after)
+    more = len(rows) == wanted
+    shown = rows[offset : offset + limit]
+    data = tuple(LISTED_SPAN.read(row[1:]) for row in shown)
+    total = None if after else _total(connection, query, len(rows), more=more)
+    last = Position(shown[-1][0], data[-1].key) if more and shown else None
+    next_cursor = write_cursor(last, name) if last else None
+    return Page(data, Pagination(offset, limit, total, next_cursor))
+
+
+def conditions(source: Source, query: Query) -> Sql:
+    """All that the rows of `source` must still fulfil, behind WHERE."""
+    rest = [on_spans(each) for each in query.conditions if each not in source.used]
+    return joined([source.where, key_bounds(query, source.key), *rest])
+
+
+def check_page(limit: int, offset: int, most: int = MOST_ROWS) -> None:
+    """Raise UsageError for a page that cannot be."""
+    if not 0 < limit <= most:
+        raise UsageError(f"A page has 1 to {most} rows, not {limit}.", hint="Ask for fewer.")
+    if not 0 <= offset <= MOST_OFFSET:
+        raise UsageError(
+            f"The offset is 0 to {MOST_OFFSET}, not {offset}.",
+            hint="Further on, follow `next_cursor`.",
+        )
+
+
+def _rows(
+    connection: sqlite3.Connection,
+    source: Source,
+    query: Query,
+    sort: Sort,
+    *,
+    wanted: int,
+    after: Position | None,
+) -> list[Sequence[Any]]:
+    """At most `wanted` rows behind `after`, each with the value that it is sorted by in front."""
+    way = "ASC" if sort.ascending else "DESC"
+    rows: list[Sequence[Any]] = []
+    if sort.key is not SortKey.TIME and (after is None or after.value is not None):
+        rows = _known_rows(connection, source, query, sort, wanted=wanted, after=after)
+        after = None
+    if len(rows) < wanted:  # in the order of time: everything, or what is unknown, which comes last
+        unknown = ALL
+        if sort.key is not SortKey.TIME:
+            unknown = Sql(f"NOT ({_KNOWN[sort.key]})")
+            source = best_source(connection, query, SortKey.TIME, wanted)
+        where = joined([conditions(source, query), unknown, _behind_key(after, sort, source.key)])
+        rest = wanted - len(rows)
+        rows += _select(connection, source, where, order=f"{source.key} {way}", wanted=rest)
+    return rows
+
+
+def _known_rows(
+    connection: sqlite3.Connection,
+    source: Source,
+    query: Query,
+    sort: Sort,
+    *,
+    wanted: int,
+    after: Position | None,
+) -> list[Sequence[Any]]:
+    """Those whose value is known, in its order."""
+    way, value = "ASC" if sort.ascending else "DESC", _VALUES[sort.key]
+    known = Sql(_KNOWN[sort.key])
+    if after is not None:
+        sign = ">" if sort.ascending else "<"
+        behind = Sql(f"({value}, s.id) {sign} (?, ?)", (after.value, after.key))
+        known = joined([known, behind])
+    order = f"{value} {way}, s.id {way}"
+    if source.walks and query.conditions:
+        # What fits may be rare, and to read a million rows in that order takes seconds.
+        head = Source(
+            Sql(
+                f"(SELECT s.id AS head FROM {source.walks} WHERE {known.text}"
+                f" ORDER BY {order} LIMIT {_LOOKED_AT}) CROSS JOIN spans s ON s.id = head",
+                known.values,
+            ),
+            _LOOKED_AT,
+        )
+        where = conditions(head, query)
+        rows = _select(connection, head, where, value=value, order=order, wanted=wanted)
+        if len(rows) == wanted:
+            return rows
+    if query.conditions:
+        # Sorted are the keys of all that fit; of those alone that are shown are the rows read.
+        source = whole_source(connection, query)
+        fitting = joined([conditions(source, query), known])
+        first = (
+            f"(SELECT s.id AS head FROM {source.spans.text} WHERE {fitting.text}"
+            f" ORDER BY {order} LIMIT ?) CROSS JOIN spans s ON s.id = head"
+        )
+        values = (*source.spans.values, *fitting.values, wanted)
+        head = Source(Sql(first, values), wanted)
+        return _select(connection, head, ALL, value=value, order=order, wanted=wanted)
+    where = joined([conditions(source, query), known])
+    return _select(connection, source, where, value=value, order=order, wanted=wanted)
+
+
+def _behind_key(after: Position | None, sort: Sort, key: str) -> Sql:
+    if after is None:
+        return ALL
+    return Sql(f"{key} {'>' if sort.ascending else '<'} ?", (after.key,))
+
+
+def _select(
+    connection: sqlite3.Connection,
+    source: Source,
+    where: Sql,
+    *,
+    value: str = "NULL",
+    order: str,
+    wanted: int,
+) -> list[Sequence[Any]]:
+    statement = (
+        f"SELECT {value}, {LISTED_SPAN.sql} FROM {source.tables.text}"
+        f" WHERE {where.text} ORDER BY {order} LIMIT ?"
+    )
+    values = (*source.tables.values, *where.values, wanted)
+    return connection.execute(statement, values).fetchall()
+
+
+def _total(connection: sqlite3.Connection, query: Query, read: int, *, more: bool) -> int | None:
+    """How many there are in all: known when all were read, or counted when that is quick."""
+    if not more:
+        return read
+    source = best_source(connection, query, SortKey.TIME, ALL_SPANS)
+    if source.exact:
+        return source.count
+    if source.count > _COUNTED or query.of(Field.TEXT):
+        return None
+    where = conditions(source, query)
+    statement = f"SELECT count(*) FROM {source.spans.text} WHERE {where.text}"
+    values = (*source.spans.values, *where.values)
+    return int(connection.execute(statement, values).fetchone()[0])
+
+
+_BEFORE, _AFTER = 80, 160
+_COLUMNS: tuple[FoundIn, ...] = ("name", "input", "output")
+
+
+def search_page(
+    connection: sqlite3.Connection,
+    query: Query,
+    **part: Unpack[Part],
+) -> Page[Hit]:
+    """A page of the spans that fit, with excerpts. Raises UsageError when no text is asked for."""
+    terms = [each for each in query.of(Field.TEXT) if not each.negated]
+    if not terms:
+        raise UsageError(
+            "Nothing is searched for.", hint="Give a word or a phrase in quotes to search for."
+        )
+    page = spans_page(connection, query, **part)
+    wanted = re.compile("|".join(map(_regex, terms)), re.IGNORECASE)
+    hits = tuple(_hit(connection, span, wanted) for span in page.data)
+    return Page(hits, page.pagination)
+
+
+def _regex(term: Condition) -> str:
+    text = str(term.values[0])
+    start = r"(?<!\w)" if text[:1].isalnum() else ""
+    end = r"(?!\w)" if text[-1:].isalnum() and term.operator is Operator.CONTAINS else ""
+    return f"{start}{re.escape(text)}{end}|{re.escape(text)}"
+
+
+def _hit(connection: sqlite3.Connection, span: ListedSpan, wanted: re.Pattern[str]) -> Hit:
+    found = connection.execute(
+        "SELECT name, input, output FROM texts WHERE rowid = ?", (span.key,)
+    ).fetchone()
+    texts = dict(zip(_COLUMNS, (plain(text) or "" for text in found or ("", "", "")), strict=True))
+    for column in reversed(_COLUMNS):
+        if match := wanted.search(texts[column]):
+            return _excerpt(span, column, texts[column], match, wanted)
+    # Found with other accents than asked for; the place is not worth a second search.
+    column = next((each for each in reversed(_COLUMNS) if texts[each]), "name")
+    return Hit(span, column, texts[column][: _BEFORE + _AFTER], ())
+
+
+def _excerpt(
+    span: ListedSpan, column: FoundIn, text: str, match: re.Match[str], wanted: re.Pattern[str]
+) -> Hit:
+    start = max(0, match.start() - _BEFORE)
+    excerpt = text[start : match.end() + _AFTER]
+    ranges = tuple(each.span() for each in wanted.finditer(excerpt) if each.end() > each.start())
+    return Hit(span, column, excerpt, ranges)

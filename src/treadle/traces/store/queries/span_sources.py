@@ -1,0 +1,320 @@
+"""From where spans are read: by the kept sums it is known how many each condition leaves.
+
+SQLite would guess; a wrong guess reads a million rows for a page of fifty.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from treadle.traces.query.conditions import Condition, Field, Operator, Query, SortKey
+from treadle.traces.store.queries.conditions import (
+    ALL,
+    TOKENS,
+    Sql,
+    compared,
+    joined,
+    listing,
+    literally,
+    text_term,
+)
+
+HOUR_US = 3_600_000_000
+
+ALL_SPANS = 1 << 40
+"""Wanted: whatever fits."""
+
+JOINED = "CROSS JOIN traces t ON t.id = s.trace CROSS JOIN runs r ON r.run_id = t.run_id"
+"""CROSS keeps the order in which tables are read as it is written."""
+
+_COUNTED_MATCHES = 5_000
+_COUNTED_IN_RANGE = 5_000
+_WHOLE_ROWS = 4
+"""How many spans are read in short in the time that it takes to find one row by another index."""
+
+_SIFTED = 10
+"""How many spans of an index in the right order are read for each one that fits, at a guess."""
+
+_COUNTS = {
+    Field.TRACE: "SELECT sum(spans) FROM traces WHERE trace_id IN ({})",
+    Field.RUN: "SELECT sum(spans) FROM runs WHERE run_id IN ({})",
+    Field.THREAD: "SELECT sum(spans) FROM threads WHERE thread_id IN ({})",
+    Field.MODEL: "SELECT sum(spans) FROM rollups WHERE dimension = 'model' AND value IN ({})",
+    Field.OPERATION: """
+        SELECT sum(spans) FROM rollups WHERE dimension = 'operation' AND value IN ({})""",
+    Field.LABEL: "SELECT sum(spans) FROM rollups WHERE dimension = 'label' AND value IN ({})",
+}
+_INDEXES = {
+    Field.TRACE: "spans_of_trace",
+    Field.RUN: "spans_of_trace",
+    Field.THREAD: "spans_of_trace",
+    Field.MODEL: "spans_by_model",
+    Field.OPERATION: "spans_by_operation",
+    Field.SPAN: "spans_by_span_id",
+    Field.STATUS: "spans_not_ok",
+    Field.ERROR: "spans_not_ok",
+    Field.KIND: "spans_by_kind",
+    Field.NAME: "spans_by_name",
+    Field.PROVIDER: "spans_by_provider",
+}
+_COUNTED_ALIKE = {
+    Field.KIND: "SELECT 1 FROM spans INDEXED BY spans_by_kind WHERE kind IN ({})",
+    Field.NAME: "SELECT 1 FROM spans INDEXED BY spans_by_name WHERE name IN ({})",
+    Field.PROVIDER: "SELECT 1 FROM spans INDEXED BY spans_by_provider WHERE provider IN ({})",
+}
+_ORDERED = frozenset(
+    {
+        Field.MODEL,
+        Field.OPERATION,
+        Field.STATUS,
+        Field.LABEL,
+        Field.ERROR,
+        Field.KIND,
+        Field.NAME,
+        Field.PROVIDER,
+    }
+)
+"""Fields of which one value alone gives its spans in the order of time."""
+
+_SORTED = {
+    SortKey.DURATION: "spans_by_duration",
+    SortKey.COST: "spans_by_cost",
+    SortKey.TOKENS: "spans_by_tokens",
+}
+
+
+_RANGES = {
+    Field.DURATION: ("spans_by_duration", "s.duration_us IS NOT NULL", "s.duration_us"),
+    Field.COST: ("spans_by_cost", "s.cost_nano IS NOT NULL", "s.cost_nano"),
+    Field.TOKENS: (
+        "spans_by_tokens",
+        "coalesce(s.input_tokens, s.output_tokens) IS NOT NULL",
+        TOKENS,
+    ),
+}
+"""The index of each value, which spans it has, and what it is ordered by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """From where spans `s` are read, what that must fulfil, and how many it has, about.
+
+    `used` are the conditions which it answers in full. `exact` says that `count` is no estimate,
+    and that nothing else is asked.
+    """
+
+    spans: Sql
+    count: int
+    where: Sql = ALL
+    used: tuple[Condition, ...] = ()
+    in_time_order: bool = False
+    exact: bool = False
+    key: str = "s.id"
+    """The column by which it is in that order; SQLite would sort it by any other."""
+    walks: str | None = None
+    """For all spans in the order of a value: those alone, by the index of the value."""
+
+    @property
+    def tables(self) -> Sql:
+        """What stands behind FROM for spans `s` with their traces `t` and their runs `r`."""
+        return Sql(f"{self.spans.text} {JOINED}", self.spans.values)
+
+
+def best_source(
+    connection: sqlite3.Connection, query: Query, order: SortKey, wanted: int
+) -> Source:
+    """The source from which `wanted` spans in that order are found with the least reading."""
+    everything = spans_in_all(connection)
+    best, least = _walked(query, order, everything), (everything, everything)
+    narrower = list(_narrower(connection, query))
+    if order is not SortKey.TIME and query.of(Field.START):
+        narrower.append(_in_time(connection, query))
+    if narrower:
+        # Walking in order meets a fitting span every so often.
+        fewest = min(source.count for source in narrower)
+        met = min(_reach(connection, query, order), wanted * everything // max(fewest, 1))
+        least = (met, everything)
+    # Where nothing else is asked, each that is read fits.
+    sifted = wanted * (_SIFTED if len(query.conditions) > 1 else 1)
+    for source in narrower:
+        ordered = source.in_time_order and order is SortKey.TIME
+        cost = min(source.count, sifted) if ordered else source.count
+        if (cost, source.count) < least:
+            best, least = source, (cost, source.count)
+    return best
+
+
+def whole_source(connection: sqlite3.Connection, query: Query) -> Source:
+    """The source from which all spans that fit are summed up with the least reading.
+
+    Many are read from the index that holds them in short, whatever other index has them.
+    """
+    best = best_source(connection, query, SortKey.TIME, ALL_SPANS)
+    reach = _reach(connection, query, SortKey.TIME)
+    if query.of(Field.TEXT) or best.count * _WHOLE_ROWS < reach:
+        return best
+    return Source(Sql("spans s INDEXED BY spans_in_short"), reach)
+
+
+def spans_in_all(connection: sqlite3.Connection) -> int:
+    """How many spans are stored."""
+    return _first(connection, Sql("SELECT sum(spans) FROM rollups WHERE dimension = 'all'"))
+
+
+def texts_source(connection: sqlite3.Connection, query: Query) -> Source | None:
+    """The spans that the full-text index finds, if it can help; in the order of time."""
+    terms = [
+        (condition, text_term(condition))
+        for condition in query.of(Field.TEXT)
+        if not condition.negated
+    ]
+    matches = [term.match for _, term in terms if term.match is not None]
+    if not matches:
+        return None
+    found = Sql("texts MATCH ?", (" AND ".join(matches),))
+    count = _first(
+        connection,
+        Sql(
+            f"SELECT count(*) FROM (SELECT 1 FROM texts WHERE {found.text}"
+            f" LIMIT {_COUNTED_MATCHES})",
+            found.values,
+        ),
+    )
+    checks = [literally("words", term.literal) for _, term in terms if term.literal is not None]
+    return Source(
+        Sql("texts words CROSS JOIN spans s ON s.id = words.rowid"),
+        count,
+        joined([Sql("words.texts MATCH ?", found.values), *checks]),
+        used=tuple(condition for condition, _ in terms),
+        in_time_order=True,
+        key="words.rowid",
+    )
+
+
+def _walked(query: Query, order: SortKey, everything: int) -> Source:
+    """All spans in order."""
+    index = f"INDEXED BY {_SORTED[order]}" if order in _SORTED else "NOT INDEXED"
+    return Source(
+        Sql(f"spans s {index}"),
+        everything,
+        in_time_order=True,
+        exact=not query.conditions,
+        walks=f"spans s {index}" if order in _SORTED else None,
+    )
+
+
+def _in_time(connection: sqlite3.Connection, query: Query) -> Source:
+    """The spans of the time that is asked for, which may be few."""
+    reach = _reach(connection, query, SortKey.TIME)
+    return Source(Sql("spans s NOT INDEXED"), reach)
+
+
+def _narrower(connection: sqlite3.Connection, query: Query) -> Iterator[Source]:
+    for condition in query.conditions:
+        if condition.negated:
+            continue
+        if condition.field in _RANGES:
+            yield from _in_range(connection, condition)
+        if condition.operator is not Operator.IS:
+            continue
+        alone = query.conditions == (condition,)
+        if condition.field is Field.LABEL:
+            yield _labelled(connection, condition, alone=alone)
+        elif condition.field in _INDEXES:
+            count = _count(connection, condition)
+            if count is not None:
+                index = _INDEXES[condition.field]
+                yield Source(
+                    Sql(f"spans s INDEXED BY {index}"),
+                    count,
+                    Sql("s.status != 'ok'") if index == "spans_not_ok" else ALL,
+                    in_time_order=condition.field in _ORDERED and len(condition.values) <= 1,
+                    exact=alone and condition.field in _COUNTS,
+                )
+    text = texts_source(connection, query)
+    if text is not None:
+        yield text
+
+
+def _in_range(connection: sqlite3.Connection, condition: Condition) -> Iterator[Source]:
+    """The spans of a range of values, where those are few."""
+    index, known, column = _RANGES[condition.field]
+    where = joined([Sql(known), compared(column, condition)])
+    spans = f"spans s INDEXED BY {index}"
+    found = f"SELECT 1 FROM {spans} WHERE {where.text} LIMIT {_COUNTED_IN_RANGE}"
+    count = _first(connection, Sql(f"SELECT count(*) FROM ({found})", where.values))
+    if count < _COUNTED_IN_RANGE:
+        yield Source(Sql(spans), count, where, used=(condition,))
+
+
+def _labelled(connection: sqlite3.Connection, condition: Condition, *, alone: bool) -> Source:
+    count = _count(connection, condition) or 0
+    places, values = listing(condition.values)
+    if len(condition.values) == 1:
+        return Source(
+            Sql("span_labels l CROSS JOIN spans s ON s.id = l.span"),
+            count,
+            Sql("l.label = ?", values),
+            used=(condition,),
+            in_time_order=True,
+            exact=alone,
+            key="l.span",
+        )
+    spans = f"SELECT DISTINCT span FROM span_labels WHERE label IN ({places})"
+    return Source(
+        Sql(f"({spans}) l CROSS JOIN spans s ON s.id = l.span", values),
+        count,
+        used=(condition,),
+    )
+
+
+def _count(connection: sqlite3.Connection, condition: Condition) -> int | None:
+    """About how many spans fit; None where their index cannot be used."""
+    if condition.field is Field.SPAN:
+        return len(condition.values)
+    if condition.field in {Field.STATUS, Field.ERROR}:
+        statuses = set(condition.values) or {"error"}
+        if "ok" in statuses:
+            return None
+        counters = [
+            counter
+            for status, counter in (("error", "errors"), ("unfinished", "unfinished"))
+            if status in statuses
+        ]
+        sums = " + ".join(counters) or "0"
+        return _first(connection, Sql(f"SELECT sum({sums}) FROM rollups WHERE dimension = 'all'"))
+    places, values = listing(condition.values)
+    if condition.field in _COUNTED_ALIKE:
+        return _count_alike(connection, condition)
+    return _first(connection, Sql(_COUNTS[condition.field].format(places), values))
+
+
+def _count_alike(connection: sqlite3.Connection, condition: Condition) -> int:
+    """How many spans have one of the values; where those are many, half of all, at a guess."""
+    places, values = listing(condition.values)
+    found = f"{_COUNTED_ALIKE[condition.field].format(places)} LIMIT {_COUNTED_IN_RANGE}"
+    count = _first(connection, Sql(f"SELECT count(*) FROM ({found})", values))
+    if count < _COUNTED_IN_RANGE:
+        return count
+    return max(count, spans_in_all(connection) // 2)
+
+
+def _reach(connection: sqlite3.Connection, query: Query, order: SortKey) -> int:
+    """How many spans there are at most in the time that is asked for, when walked in its order."""
+    hours = [Sql("dimension = 'all'")]
+    if order is SortKey.TIME:
+        for condition in query.of(Field.START):
+            moment = int(condition.values[0])
+            if condition.negated or condition.operator is Operator.IS:
+                continue
+            if condition.operator in {Operator.AT_LEAST, Operator.MORE}:
+                hours.append(Sql("hour_us > ?", (moment - HOUR_US,)))
+            else:
+                hours.append(Sql("hour_us <= ?", (moment,)))
+    where = joined(hours)
+    counted = Sql(f"SELECT sum(spans) FROM rollups WHERE {where.text}", where.values)
+    return _first(connection, counted)
+
+
+def _first(connection: sqlite3.Connection, sql: Sql) -> int:
+    return int(connection.execute(sql.text, sql.values).fetchone()[0] or 0)

@@ -1,0 +1,270 @@
+"""Summaries of sets of spans: counts, sums, percentiles, and the worst spans."""
+
+import json
+import sqlite3
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from treadle.spans.span import OWN_LABELS, TOOL_NAME_PREFIX, is_shown
+from treadle.traces.own_spans import OF_OTHERS
+from treadle.traces.query.conditions import (
+    Condition,
+    Field,
+    GroupBy,
+    Operator,
+    Query,
+    Sort,
+    SortKey,
+)
+from treadle.traces.store.counters import CONTRIBUTIONS, TOTALS, added, nothing
+from treadle.traces.store.packed_text import packed
+from treadle.traces.store.queries.conditions import Sql, add_holds, resolved
+from treadle.traces.store.queries.groups import groups_page, label_counts, sums_of
+from treadle.traces.store.queries.span_pages import conditions, spans_page
+from treadle.traces.store.queries.span_sources import Source, whole_source
+from treadle.traces.store.results import (
+    LabelCount,
+    ModelUsage,
+    Percentiles,
+    Summary,
+    Sums,
+    ToolUsage,
+    sums,
+)
+from treadle.traces.store.selection import plain
+
+
+def newest_asked_about(connection: sqlite3.Connection) -> int:
+    """The newest revision of a span that is not one of Treadle's own calls; 0 where there is none.
+
+    What the analyst does is recorded too, so the plain newest revision is another one after each
+    question, although every answer is still the same.
+    """
+    others = " AND ".join(["coalesce(instr(labels, ?), 0) = 0"] * len(OWN_LABELS))
+    found = connection.execute(
+        f"SELECT revision FROM spans INDEXED BY spans_by_revision"
+        f" WHERE {others} ORDER BY revision DESC LIMIT 1",
+        tuple(map(json.dumps, OWN_LABELS)),
+    ).fetchone()
+    return int(found[0]) if found else 0
+
+
+TOP = 5
+"""How many of the worst are named."""
+
+MOST_GROUPS = 100
+"""How many models, tools, operations and labels are told apart."""
+
+
+def summary(connection: sqlite3.Connection, query: Query) -> Summary:
+    """The summary of the spans that fit.
+
+    Of all spans or of a time, the kept sums answer what they can. Everything else is read from the
+    short form of the spans, and of each no more than its durations is held.
+    """
+    add_holds(connection)
+    query = resolved(connection, query)
+    spans = _Spans(connection, whole_source(connection, query), query)
+    counts = _of_kept(spans) if _is_of_time(query) else _of_spans(spans)
+    durations = _durations(spans, counts.models)
+    slow = Sort(SortKey.DURATION)
+    failed = Query((Condition(Field.ERROR, Operator.IS),))
+    priced = Query((Condition(Field.COST, Operator.MORE, (0,)),))
+    start_us, last_us = _bounds(spans)
+    return Summary(
+        snapshot=newest_asked_about(connection),
+        sums=counts.sums,
+        start_us=start_us,
+        last_us=last_us,
+        wall_us=None if start_us is None or last_us is None else last_us - start_us,
+        by_operation=counts.operations,
+        by_status=counts.statuses,
+        latency=durations.latency,
+        time_to_first_token=durations.first_token,
+        models=tuple(
+            ModelUsage(name, of_model, durations.models[name])
+            for name, of_model in counts.models.items()
+        ),
+        tools=durations.tools,
+        labels=_labels(spans),
+        errors=spans_page(connection, query & failed, limit=TOP).data,
+        slowest=spans_page(connection, query, sort=slow, limit=TOP).data,
+        most_expensive=spans_page(
+            connection, query & priced, sort=Sort(SortKey.COST), limit=TOP
+        ).data,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Spans:
+    """The spans that fit."""
+
+    connection: sqlite3.Connection
+    source: Source
+    query: Query
+
+    def select(self, columns: str, rest: str = "") -> Iterator[tuple[Any, ...]]:
+        """Columns of theirs; `rest` follows the conditions."""
+        where = conditions(self.source, self.query)
+        return self.connection.execute(
+            f"SELECT {columns} FROM {self.source.spans.text} WHERE {where.text} {rest}",
+            (*self.source.spans.values, *where.values),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """What is summed up. `models` are those of most spans first, without ''."""
+
+    sums: Sums
+    operations: tuple[tuple[str, int], ...]
+    statuses: tuple[tuple[str, int], ...]
+    models: dict[str, Sums]
+
+
+def _is_of_time(query: Query) -> bool:
+    """Whether the kept sums answer it: all spans or those of a time, perhaps less Treadle's own."""
+    return all(
+        each.field is Field.START or each in OF_OTHERS.conditions for each in query.conditions
+    )
+
+
+def _of_kept(spans: _Spans) -> _Counts:
+    """The sums of all spans, or of those of a time, by the kept sums."""
+    connection, query = spans.connection, spans.query
+    total = sums_of(connection, query)
+    operations = groups_page(connection, GroupBy.OPERATION, query, limit=MOST_GROUPS).data
+    models = groups_page(connection, GroupBy.MODEL, query, limit=MOST_GROUPS + 1).data
+    odd = Source(Sql("spans s INDEXED BY spans_not_ok"), 0, Sql("s.status != 'ok'"))
+    statuses = dict(_Spans(connection, odd, query).select("s.status, count(*)", "GROUP BY 1"))
+    statuses["ok"] = total.totals.spans - sum(statuses.values())
+    return _Counts(
+        total,
+        tuple((str(group.value), group.sums.totals.spans) for group in operations),
+        _most(statuses),
+        _models((str(group.value), group.sums) for group in models),
+    )
+
+
+def _of_spans(spans: _Spans) -> _Counts:
+    """The sums of the spans that fit, in one reading."""
+    every = nothing()
+    operations, statuses = defaultdict[str, int](int), defaultdict[str, int](int)
+    models: dict[str, list[int]] = {}
+    where = conditions(spans.source, spans.query)
+    rows = spans.connection.execute(
+        f"""SELECT operation, status, model, {TOTALS} FROM (
+            SELECT s.operation, s.status, coalesce(s.model, '') AS model, {CONTRIBUTIONS}
+            FROM {spans.source.spans.text} WHERE {where.text}
+        ) GROUP BY 1, 2, 3""",
+        (*spans.source.spans.values, *where.values),
+    )
+    for operation, status, model, *counters in rows:
+        every = added(every, counters)
+        operations[plain(operation)] += counters[0]
+        statuses[status] += counters[0]
+        models[plain(model)] = added(models.get(plain(model)) or nothing(), counters)
+    return _Counts(
+        sums(*every),
+        _most(operations),
+        _most(statuses),
+        _models(
+            (model, sums(*counters))
+            for model, counters in sorted(models.items(), key=lambda each: (-each[1][0], each[0]))
+        ),
+    )
+
+
+def _most(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """Those of most spans first."""
+    ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    return tuple(each for each in ordered if each[1])[:MOST_GROUPS]
+
+
+def _models(of: Iterable[tuple[str, Sums]]) -> dict[str, Sums]:
+    """Those with a counted call: a refused call of the gateway names a model and calls none."""
+    called = ((name, sums) for name, sums in of if name and sums.totals.model_calls)
+    return dict(islice(called, MOST_GROUPS))
+
+
+def _bounds(spans: _Spans) -> tuple[int | None, int | None]:
+    """The first start and the last moment that is known."""
+    if not spans.query.conditions:
+        kept = "SELECT min(start_us), max(last_us) FROM traces"
+        start_us, last_us = spans.connection.execute(kept).fetchone()
+    else:
+        last = "max(max(s.start_us, coalesce(s.end_us, s.start_us)))"
+        ((start_us, last_us),) = spans.select(f"min(s.start_us), {last}")
+    return start_us, last_us
+
+
+def _labels(spans: _Spans) -> tuple[LabelCount, ...]:
+    if _is_of_time(spans.query):
+        return label_counts(spans.connection, spans.query, limit=MOST_GROUPS).data
+    counts = defaultdict[str, int](int)
+    alike = spans.select("s.labels, count(*)", "AND s.labels IS NOT NULL GROUP BY 1")
+    for labels, count in alike:
+        for label in filter(is_shown, json.loads(labels)):
+            counts[label] += count
+    return tuple(LabelCount(label, count) for label, count in _most(counts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Durations:
+    latency: Percentiles
+    first_token: Percentiles
+    models: dict[str, Percentiles]
+    tools: tuple[ToolUsage, ...]
+
+
+_DURATIONS = """
+    s.duration_us, s.ttft_us, s.model, iif(s.kind = 'tool', s.name, NULL), s.work_us,
+    s.status = 'error', s.counted"""
+
+
+def _durations(spans: _Spans, models: Iterable[str]) -> _Durations:
+    """How long what took, in one reading; eight bytes of each duration are held."""
+    every, first_token = array("q"), array("q")
+    of_model = {packed(name): array("q") for name in models}
+    worked = defaultdict[Any, "array[int]"](lambda: array("q"))
+    calls, failed = Counter[Any](), Counter[Any]()
+    for duration, ttft, model, tool, work, is_error, counted in spans.select(_DURATIONS):
+        if duration is not None:
+            every.append(duration)
+            if counted and model in of_model:
+                of_model[model].append(duration)
+        if ttft is not None:
+            first_token.append(ttft)
+        if tool is not None:
+            calls[tool] += 1
+            failed[tool] += is_error
+            if work is not None:
+                worked[tool].append(work)
+    names = {plain(tool): tool for tool in calls}
+    most = _most({name: calls[tool] for name, tool in names.items()})
+    return _Durations(
+        _ranks(every),
+        _ranks(first_token),
+        {plain(name): _ranks(values) for name, values in of_model.items()},
+        tuple(
+            ToolUsage(
+                name.removeprefix(TOOL_NAME_PREFIX),
+                count,
+                failed[names[name]],
+                _ranks(worked[names[name]]),
+            )
+            for name, count in most
+        ),
+    )
+
+
+def _ranks(values: Iterable[int]) -> Percentiles:
+    ordered = sorted(values)
+    n = len(ordered)
+    if n == 0:
+        return Percentiles(0, None, None, None, None)
+    return Percentiles(n, *(ordered[-(-n * percent // 100) - 1] for percent in (50, 95, 99, 100)))

@@ -1,0 +1,358 @@
+"""Merges arriving versions of spans into the tables, within a transaction of the writer.
+
+The tables depend only on the most complete version of each span. They depend neither on the order
+nor on the number of its versions.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from treadle.spans.span import Span, more_complete
+from treadle.traces.store import (
+    blobs,
+    contents,
+    counted_calls,
+    examination_tables,
+    statements,
+)
+from treadle.traces.store.blobs import Pieces
+from treadle.traces.store.columns import COLUMNS, SpanRow, span_row
+from treadle.traces.store.counters import added, counters
+from treadle.traces.store.packed_text import Text, labels_of, packed
+from treadle.traces.store.schema import KEY_BITS
+from treadle.traces.store.search_text import newest_text, search_text
+from treadle.traces.store.sums import SumChanges, TraceState, trace_states
+
+_EARLIEST = -(1 << 51)
+_LATEST = (1 << 52) - (1 << 24)  # room to spill: 34 thousand million spans
+_REMEMBERED = 10_000
+
+_HIGHEST = """
+    SELECT value, highest FROM (
+        SELECT value, (
+            SELECT max(id) FROM spans WHERE id BETWEEN value << ?2 AND ((value + 1) << ?2) - 1
+        ) AS highest FROM json_each(?1)
+    ) WHERE highest IS NOT NULL"""
+
+
+class Keys:
+    """Assigns keys to new spans: the microsecond of the start, and a position within it.
+
+    It remembers full microseconds only to save look-ups.
+    """
+
+    def __init__(self) -> None:
+        self._spilled: dict[int, int] = {}
+        """For each full microsecond, the later one that last had a free key."""
+
+    def assign(self, connection: sqlite3.Connection, starts: Sequence[int]) -> list[int]:
+        """A free key for each start (microseconds), within the transaction that will use it.
+
+        Keys of starts from 1834 to 2112 are in order. Other starts get a key at the nearer end.
+        """
+        if len(self._spilled) > _REMEMBERED:
+            self._spilled.clear()
+        moments = [min(max(start, _EARLIEST), _LATEST) for start in starts]
+        free = _free(connection, {self._spilled.get(moment, moment) for moment in moments})
+        keys = []
+        for moment in moments:
+            place = self._spilled.get(moment, moment)
+            while free[place] == (place + 1) << KEY_BITS:
+                place += 1
+                if place not in free:
+                    free.update(_free(connection, {place}))
+                self._spilled[moment] = place
+            keys.append(free[place])
+            free[place] += 1
+        return keys
+
+
+def _free(connection: sqlite3.Connection, moments: set[int]) -> dict[int, int]:
+    """The first free key of each microsecond, or the key after it if it is full."""
+    found = connection.execute(_HIGHEST, (json.dumps(list(moments)), KEY_BITS))
+    return {moment: moment << KEY_BITS for moment in moments} | {
+        moment: highest + 1 for moment, highest in found
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedSpan:
+    """A version of a span in all the forms that the tables store.
+
+    It is prepared outside of the transaction, in the thread of the caller.
+    """
+
+    span: Span
+    trace_id: Text
+    row: SpanRow
+    data: bytes
+    pieces: Pieces
+    texts: tuple[str, str, str]
+    """The search texts of name, input and output."""
+    labels: tuple[Text, ...]
+
+
+def prepare(spans: Iterable[Span]) -> list[PreparedSpan]:
+    """The most complete version of each span, prepared."""
+    newest: dict[tuple[str, str], Span] = {}
+    for span in spans:
+        key = (span.trace_id, span.span_id)
+        newest[key] = more_complete(newest[key], span) if key in newest else span
+    return [_prepared(span) for span in newest.values()]
+
+
+def most_complete(prepared: Iterable[PreparedSpan]) -> list[PreparedSpan]:
+    """The most complete version of each span, across requests."""
+    kept: dict[tuple[Text, Text], PreparedSpan] = {}
+    for one in prepared:
+        key = (one.trace_id, one.row.span_id)
+        other = kept.get(key)
+        if other is None or more_complete(other.span, one.span) is one.span:
+            kept[key] = one
+    return list(kept.values())
+
+
+def _prepared(span: Span) -> PreparedSpan:
+    texts = (search_text(span.name), search_text(span.input), search_text(span.output))
+    data, pieces = contents.encode(span)
+    return PreparedSpan(
+        span=span,
+        trace_id=packed(span.trace_id) or "",
+        row=span_row(span, newest_text(span.input, texts[1]), texts[2]),
+        data=data,
+        pieces=pieces,
+        texts=texts,
+        labels=tuple(packed(label) or "" for label in sorted(set(span.labels))),
+    )
+
+
+_COLUMNS = ", ".join(COLUMNS)
+_STORED_ROWS = f"""
+    SELECT {", ".join(f"spans.{name}" for name in COLUMNS)}
+    FROM (VALUES {{}}) AS ids
+    CROSS JOIN spans ON spans.trace = ids.column1 AND spans.span_id = ids.column2"""  # noqa: S608
+
+
+@dataclass(slots=True)
+class _Change:
+    """A version to store, and the row of the stored version that it replaces."""
+
+    one: PreparedSpan
+    state: TraceState
+    before: SpanRow | None
+    row: SpanRow
+
+
+def merge(connection: sqlite3.Connection, prepared: Sequence[PreparedSpan], keys: Keys) -> None:
+    """Store each version that is more complete than the stored one. At most one for each span."""
+    if not prepared:
+        return
+    states = trace_states(connection, (one.trace_id for one in prepared))
+    changes = _changes(connection, prepared, states)
+    if not changes:
+        return
+    _assign_keys(connection, changes, keys)
+    sums = SumChanges()
+    for change in changes:
+        if change.before:
+            sums.add(change.before, labels_of(change.before.labels), change.state, -1)
+            change.state.remove(change.before, change.row)
+    for change in changes:
+        sums.add(change.row, change.one.labels, change.state)
+        change.state.add(change.row)
+    delete_rows(connection, [change.before.id for change in changes if change.before])
+    _insert(connection, changes)
+    _recount(connection, changes, sums)
+    sums.store_facets(connection)
+    touched = {change.state.id: change.state for change in changes}
+    for state in touched.values():
+        state.settle(connection)
+    sums.store(connection, touched.values())
+
+
+def add_redactions(connection: sqlite3.Connection, redacted: Mapping[str, int]) -> None:
+    """Add to the counts of redacted secrets."""
+    statements.insert(
+        connection,
+        "INSERT INTO redactions (kind, count)",
+        [(kind, count) for kind, count in sorted(redacted.items()) if count],
+        "ON CONFLICT DO UPDATE SET count = count + excluded.count",
+    )
+
+
+def newest_revision(connection: sqlite3.Connection) -> int:
+    """The highest revision that was ever assigned."""
+    found = connection.execute("SELECT number FROM given WHERE what = 'revision'").fetchone()
+    return int(found[0])
+
+
+def delete_rows(connection: sqlite3.Connection, keys: Iterable[int]) -> None:
+    """Delete the rows of spans in all tables except the sums, and the blobs without uses."""
+    ordered = sorted(keys)
+    if not ordered:
+        return
+    used = {
+        key
+        for (key,) in statements.select(
+            connection, "SELECT hash FROM blob_uses WHERE span IN ({})", ordered
+        )
+    }
+    labelled = [
+        (label, key)
+        for key, labels in statements.select(
+            connection, "SELECT id, labels FROM spans WHERE id IN ({}) AND labels NOTNULL", ordered
+        )
+        for label in labels_of(labels)
+    ]
+    examined = [(table, "span") for table in examination_tables.KEYED_BY_SPAN]
+    for table, key in (("texts", "rowid"), ("contents", "id"), ("spans", "id"), *examined):
+        statements.run(connection, f"DELETE FROM {table} WHERE {key} IN ({{}})", ordered)  # noqa: S608
+    statements.run(connection, "DELETE FROM blob_uses WHERE span IN ({})", ordered)
+    connection.executemany("DELETE FROM span_labels WHERE label = ? AND span = ?", labelled)
+    statements.run(
+        connection,
+        "DELETE FROM blobs WHERE hash IN ({})"
+        " AND NOT EXISTS (SELECT 1 FROM blob_uses WHERE blob_uses.hash = blobs.hash)",
+        used,
+    )
+
+
+def _changes(
+    connection: sqlite3.Connection,
+    prepared: Sequence[PreparedSpan],
+    states: Mapping[Text, TraceState],
+) -> list[_Change]:
+    """The versions that are new, or more complete than the stored ones."""
+    stored = [
+        (state.id, one.row.span_id) for one in prepared if not (state := states[one.trace_id]).empty
+    ]
+    rows = {
+        (row.trace, row.span_id): row
+        for row in (
+            SpanRow(*found) for found in statements.select(connection, _STORED_ROWS, stored)
+        )
+    }
+    undecided = [
+        (row, one)
+        for one in prepared
+        if (row := rows.get((states[one.trace_id].id, one.row.span_id)))
+        and (row.end_us is None) == (one.row.end_us is None)
+    ]
+    better = _more_complete(connection, undecided)
+    changes = []
+    for one in prepared:
+        state = states[one.trace_id]
+        before = rows.get((state.id, one.row.span_id))
+        if before is None or _wins(before, one, better):
+            changes.append(_Change(one, state, before, one.row))
+    return changes
+
+
+def _wins(before: SpanRow, one: PreparedSpan, better: set[int]) -> bool:
+    if (before.end_us is None) != (one.row.end_us is None):
+        return before.end_us is None
+    return before.id in better
+
+
+def _more_complete(
+    connection: sqlite3.Connection, pairs: Sequence[tuple[SpanRow, PreparedSpan]]
+) -> set[int]:
+    """The keys of the stored spans that are less complete than the prepared ones."""
+    same = dict(
+        statements.select(
+            connection,
+            "SELECT id, data FROM contents WHERE id IN ({})",
+            [row.id for row, _ in pairs],
+        )
+    )
+    different = [(row, one) for row, one in pairs if same[row.id] != one.data]
+    stored = contents.spans_by_key(connection, [row.id for row, _ in different])
+    return {row.id for row, one in different if more_complete(stored[row.id], one.span) is one.span}
+
+
+def _assign_keys(connection: sqlite3.Connection, changes: Sequence[_Change], keys: Keys) -> None:
+    """Assign keys, traces and revisions. A version with the same start keeps its key."""
+    moving = [
+        change
+        for change in changes
+        if change.before is None or change.before.start_us != change.row.start_us
+    ]
+    assigned = keys.assign(connection, [change.row.start_us for change in moving])
+    new = dict(zip(map(id, moving), assigned, strict=True))
+    first = newest_revision(connection) + 1
+    for revision, change in enumerate(changes, start=first):
+        kept = change.before.id if change.before else 0
+        change.row = change.row._replace(
+            id=new.get(id(change), kept),
+            trace=change.state.id,
+            revision=revision,
+        )
+    connection.execute(
+        "UPDATE given SET number = ? WHERE what = 'revision'", (first + len(changes) - 1,)
+    )
+
+
+def _insert(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None:
+    """Insert the rows in the order of their keys, because FTS5 flushes when a key decreases."""
+    ordered = sorted(changes, key=lambda change: change.row.id)
+    statements.insert(
+        connection, f"INSERT INTO spans ({_COLUMNS})", [change.row for change in ordered]
+    )
+    statements.insert(
+        connection,
+        "INSERT INTO contents (id, data)",
+        [(change.row.id, change.one.data) for change in ordered],
+    )
+    pieces: blobs.Pieces = {}
+    for change in ordered:
+        pieces |= change.one.pieces
+    blobs.store(connection, pieces)
+    statements.insert(
+        connection,
+        "INSERT INTO blob_uses (span, hash)",
+        [(change.row.id, key) for change in ordered for key in sorted(change.one.pieces)],
+    )
+    statements.insert(
+        connection,
+        "INSERT INTO span_labels (label, span)",
+        [(label, change.row.id) for change in ordered for label in change.one.labels],
+    )
+    statements.insert(
+        connection,
+        "INSERT INTO texts (rowid, name, input, output)",
+        [(change.row.id, *change.one.texts) for change in ordered],
+    )
+
+
+def _recount(connection: sqlite3.Connection, changes: Sequence[_Change], sums: SumChanges) -> None:
+    """Correct which model calls count, after the changed spans are stored."""
+    rows = [change.row for change in changes if counted_calls.is_step(change.row)]
+    left: set[counted_calls.SpanId] = set()
+    for change in changes:
+        if change.before is not None:
+            left |= counted_calls.left_by(change.before, change.row)
+    traces = {change.state.id: change.state for change in changes}
+    recount(connection, [(row.trace, row.span_id) for row in rows], left, traces, sums)
+
+
+def recount(
+    connection: sqlite3.Connection,
+    changed: Iterable[counted_calls.SpanId],
+    left: Iterable[counted_calls.SpanId],
+    traces: Mapping[int, TraceState],
+    sums: SumChanges,
+) -> None:
+    """Correct which model calls around these spans count, and the sums with them."""
+    found = counted_calls.miscounted(connection, changed, left)
+    wrong = [SpanRow(*values) for values in statements.select(connection, _STORED_ROWS, found)]
+    for row in wrong:
+        right = row._replace(counted=1 - row.counted)
+        share = added(counters(right), counters(row), -1)
+        sums.count(row, labels_of(row.labels), traces[row.trace], share, 1)
+    statements.run(
+        connection,
+        "UPDATE spans SET counted = 1 - counted WHERE id IN ({})",
+        [row.id for row in wrong],
+    )

@@ -1,0 +1,115 @@
+"""The interface that answers queries about spans."""
+
+from collections.abc import Sequence
+from typing import Protocol, Unpack
+
+from treadle.spans.span import Trace
+from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
+from treadle.traces.query.pages import Page, Part
+from treadle.traces.store.examinations import Examinations, SpanExaminer
+from treadle.traces.store.results import (
+    Facets,
+    FieldValues,
+    Group,
+    Hit,
+    LabelCounts,
+    ListedSpan,
+    RunSummary,
+    Skeleton,
+    Summary,
+    ThreadSummary,
+)
+
+EVERYTHING = Query()
+"""The query that every span matches."""
+
+
+class SpanReader(Protocol):
+    """What answers questions about spans. Everything raises StoreError when it takes too long.
+
+    `Part` says which part of a list is asked for. A cursor of another question is a UsageError.
+    """
+
+    def spans(
+        self,
+        query: Query = EVERYTHING,
+        **part: Unpack[Part],
+    ) -> Page[ListedSpan]:
+        """The spans that meet all conditions."""
+        ...
+
+    def runs(
+        self,
+        query: Query = EVERYTHING,
+        **part: Unpack[Part],
+    ) -> Page[RunSummary]:
+        """The runs that meet all conditions, each with the sums of its traces."""
+        ...
+
+    def threads(
+        self,
+        query: Query = EVERYTHING,
+        **part: Unpack[Part],
+    ) -> Page[ThreadSummary]:
+        """The threads that meet all conditions, each with the sums of its runs."""
+        ...
+
+    def search(
+        self,
+        query: Query,
+        **part: Unpack[Part],
+    ) -> Page[Hit]:
+        """The spans whose text holds what the query looks for, and where."""
+        ...
+
+    def groups(
+        self,
+        by: GroupBy,
+        query: Query = EVERYTHING,
+        *,
+        bucket_seconds: int = 3600,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Page[Group]:
+        """Sums by time, model, thread, run, label or operation."""
+        ...
+
+    def labels(self, query: Query = EVERYTHING, *, limit: int = 100) -> LabelCounts:
+        """The labels of the spans that meet all conditions, the most frequent first."""
+        ...
+
+    def values(
+        self, field: Field, query: Query = EVERYTHING, *, text: str = "", limit: int = 20
+    ) -> FieldValues:
+        """The values of a field that hold `text`, and how many spans that fit have each.
+
+        Raises UsageError for a field whose values are not counted.
+        """
+        ...
+
+    def facets(
+        self, rows: Rows = Rows.SPANS, query: Query = EVERYTHING, *, limit: int = 20
+    ) -> Facets:
+        """The values of each facet of a list, each counted without the conditions on itself."""
+        ...
+
+    def summary(self, query: Query = EVERYTHING) -> Summary:
+        """All figures about the spans that meet all conditions."""
+        ...
+
+    def examinations(
+        self, query: Query = EVERYTHING, *, examiners: Sequence[SpanExaminer]
+    ) -> Examinations:
+        """What the examiners found in the spans that match."""
+        ...
+
+    def run(self, run_id: str) -> Trace:
+        """All spans of a run, whole, of all its traces; `trace_id` is that of its root.
+
+        Raises NotFoundError when there is none.
+        """
+        ...
+
+    def skeleton(self, trace_id: str) -> Skeleton:
+        """All spans of a trace as columns, without contents."""
+        ...

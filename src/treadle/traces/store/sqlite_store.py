@@ -1,0 +1,309 @@
+"""The store of spans in a SQLite file: one writer thread with group commit, readers with deadlines.
+
+A version of a span that is less complete than the stored one changes nothing, so spans may arrive
+in any order and any number of times. Several processes may use one file at once.
+"""
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Self, Unpack
+
+from treadle.database import Database
+from treadle.errors import NotFoundError
+from treadle.ids import is_last, resolve_prefix
+from treadle.spans.span import Span, Trace
+from treadle.spans.span_writer import NOTHING_REDACTED
+from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
+from treadle.traces.query.pages import Page, Part
+from treadle.traces.store import blobs, connections, contents, deletion, span_merge
+from treadle.traces.store.deletion import Deleter
+from treadle.traces.store.examination_writer import ExaminationWriter
+from treadle.traces.store.examinations import Examinations, SpanExaminer
+from treadle.traces.store.migrations import SCHEMA
+from treadle.traces.store.packed_text import packed, unpacked
+from treadle.traces.store.queries import (
+    examinations,
+    facets,
+    groups,
+    run_pages,
+    skeletons,
+    span_pages,
+    summaries,
+)
+from treadle.traces.store.results import (
+    Blob,
+    Changes,
+    Deleted,
+    Facets,
+    FieldValues,
+    Group,
+    Held,
+    Hit,
+    LabelCounts,
+    ListedSpan,
+    RunSummary,
+    Skeleton,
+    SpanChange,
+    Summary,
+    ThreadSummary,
+)
+from treadle.traces.store.span_reader import EVERYTHING, SpanReader
+from treadle.traces.store.writer_thread import Writer
+from treadle.traces.tool_stats import END_OF_TIME, ToolStats, tool_stats
+
+_EXAMINED_FIRST = 2_000
+"""New spans that are examined before an answer, so that it does not take long."""
+
+_RECENT = "SELECT trace_id FROM traces ORDER BY start_us DESC, id DESC LIMIT ?"
+_BEGINNING = """
+    SELECT trace_id FROM traces WHERE trace_id >= ?1 AND trace_id < ?1 || char(0x10FFFF)
+    ORDER BY trace_id LIMIT ?2"""
+_CHANGES = """
+    SELECT trace_id, span_id, revision, end_us IS NOT NULL
+    FROM spans JOIN traces ON traces.id = spans.trace
+    WHERE revision > ? ORDER BY revision LIMIT ?"""
+
+
+class SqliteTraceStore(SpanReader):
+    """Spans in a SQLite file, readable as soon as they are written. It may be used by any thread.
+
+    Of two versions of a span the store keeps the more complete one (`span.more_complete`). Every
+    answer is the same as if only those had been written. Reading raises StoreError if it fails or
+    takes too long. `SpanReader` documents the methods that answer queries.
+    """
+
+    def __init__(self, database: Database, read_seconds: float) -> None:
+        """Use `open` instead; it prepares the file."""
+        self.path = database.path
+        self._writer = Writer(database)
+        self._deleter = Deleter(self._writer)
+        self._readers = connections.Readers(database, read_seconds)
+        self._examinations = ExaminationWriter(database.path, self.reader, self._writer)
+
+    @classmethod
+    def open(cls, path: Path, *, read_seconds: float = 10.0) -> Self:
+        """The store in the file at `path`, which is created or upgraded if necessary.
+
+        A reading that takes more than `read_seconds` is cancelled. Raises StoreError when the file
+        cannot be used.
+        """
+        with Database(path, SCHEMA).open() as database:
+            return cls(database, read_seconds)
+
+    def write(
+        self, spans: Sequence[Span], *, redacted: Mapping[str, int] = NOTHING_REDACTED
+    ) -> Future[None]:
+        """Hand over spans. The future is done when they are safely on disk.
+
+        Its exception is a StoreError when they could not be kept: the disk failed or the store is
+        closed; a StoreBusyError when too much waits.
+        """
+        return self._writer.write(spans, redacted)
+
+    def close(self) -> None:
+        """Write what waits, then end the writer. May be called twice."""
+        self._writer.close()
+        self._readers.close()
+
+    def reader(self) -> AbstractContextManager[sqlite3.Connection]:
+        """A connection that sees one state of the file, for functions of `store.reading`.
+
+        What is not done after `read_seconds` is broken off. Any failure becomes a StoreError.
+        """
+        return self._readers.reader()
+
+    def span(self, trace_id: str, span_id: str) -> Span | None:
+        """The whole span, exactly as it was written; None when there is none."""
+        with self.reader() as connection:
+            return contents.span(connection, trace_id, span_id)
+
+    def trace(self, reference: str) -> Trace:
+        """The trace with that id, with an id that begins so, or the one that started last (`last`).
+
+        A UUID may be written with dashes. Raises NotFoundError when there is none, UsageError when
+        several begin so, StoreError when reading fails or takes too long.
+        """
+        with self.reader() as connection:
+            trace_id = _resolve(connection, reference)
+            return Trace(trace_id, tuple(contents.spans(connection, trace_id)))
+
+    def spans(
+        self,
+        query: Query = EVERYTHING,
+        **part: Unpack[Part],
+    ) -> Page[ListedSpan]:
+        with self.reader() as connection:
+            return span_pages.spans_page(connection, query, **part)
+
+    def runs(
+        self,
+        query: Query = EVERYTHING,
+        **part: Unpack[Part],
+    ) -> Page[RunSummary]:
+        with self.reader() as connection:
+            return run_pages.runs_page(connection, query, **part)
+
+    def threads(
+        self,
+        query: Query = EVERYTHING,
+        **part: Unpack[Part],
+    ) -> Page[ThreadSummary]:
+        with self.reader() as connection:
+            return run_pages.threads_page(connection, query, **part)
+
+    def search(
+        self,
+        query: Query,
+        **part: Unpack[Part],
+    ) -> Page[Hit]:
+        with self.reader() as connection:
+            return span_pages.search_page(connection, query, **part)
+
+    def groups(
+        self,
+        by: GroupBy,
+        query: Query = EVERYTHING,
+        *,
+        bucket_seconds: int = groups.HOUR_SECONDS,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Page[Group]:
+        with self.reader() as connection:
+            return groups.groups_page(
+                connection, by, query, bucket_seconds=bucket_seconds, limit=limit, offset=offset
+            )
+
+    def labels(self, query: Query = EVERYTHING, *, limit: int = 100) -> LabelCounts:
+        with self.reader() as connection:
+            return groups.label_counts(connection, query, limit=limit)
+
+    def values(
+        self, field: Field, query: Query = EVERYTHING, *, text: str = "", limit: int = 20
+    ) -> FieldValues:
+        with self.reader() as connection:
+            return facets.value_counts(connection, field, query, text=text, limit=limit)
+
+    def facets(
+        self, rows: Rows = Rows.SPANS, query: Query = EVERYTHING, *, limit: int = 20
+    ) -> Facets:
+        with self.reader() as connection:
+            return facets.facet_counts(connection, rows, query, limit=limit)
+
+    def summary(self, query: Query = EVERYTHING) -> Summary:
+        with self.reader() as connection:
+            return summaries.summary(connection, query)
+
+    def run(self, run_id: str) -> Trace:
+        with self.reader() as connection:
+            return run_pages.whole_run(connection, run_id)
+
+    def skeleton(self, trace_id: str) -> Skeleton:
+        with self.reader() as connection:
+            return skeletons.skeleton(connection, trace_id)
+
+    def tool_stats(self, *, since_us: int = 0, until_us: int = END_OF_TIME) -> list[ToolStats]:
+        """How the calls of each tool went that began in that time, its end not included."""
+        with self.reader() as connection:
+            return tool_stats(connection, since_us, until_us)
+
+    def examine(self, examiners: Sequence[SpanExaminer], *, most: int | None = None) -> int:
+        """Examine new spans, at most so many. Returns how many were examined; 0: none is left.
+
+        Spans that were examined by examiners with other digests are examined again.
+        """
+        return self._examinations.catch_up(examiners, most=most)
+
+    def examinations(
+        self, query: Query = EVERYTHING, *, examiners: Sequence[SpanExaminer]
+    ) -> Examinations:
+        """What the examiners found in the spans that match."""
+        self.examine(examiners, most=_EXAMINED_FIRST)
+        with self.reader() as connection:
+            return examinations.examinations(connection, query, examiners)
+
+    def changes(self, after: int | None, *, limit: int = 1000) -> Changes:
+        """What was written after that revision, by any process; with None only the newest one."""
+        with self.reader() as connection:
+            newest = span_merge.newest_revision(connection)
+            if after is None:
+                return Changes(newest, (), more=False)
+            found = connection.execute(_CHANGES, (after, limit + 1)).fetchall()
+        spans = tuple(
+            SpanChange(unpacked(trace), unpacked(span), revision, bool(ended))
+            for trace, span, revision, ended in found[:limit]
+        )
+        more = len(found) > limit
+        return Changes(spans[-1].revision if more else newest, spans, more)
+
+    def on_commit(self, listener: Callable[[int], None]) -> None:
+        """Call `listener` with the newest revision whenever this store wrote something.
+
+        It is called by the writer, so it must not block.
+        """
+        self._writer.listen(listener)
+
+    def delete(
+        self,
+        *,
+        threads: Sequence[str] = (),
+        runs: Sequence[str] = (),
+        traces: Sequence[str] = (),
+    ) -> Deleted:
+        """Delete all spans of these for good, between which others are written and read.
+
+        Afterwards the bytes are no longer in the file, nor in its log. Unknown ids are no error.
+        """
+        return self._deleter.delete(threads=threads, runs=runs, traces=traces)
+
+    def prune(
+        self,
+        *,
+        before_us: int | None = None,
+        max_bytes: int | None = None,
+        dry_run: bool = False,
+    ) -> Deleted:
+        """Delete the traces that ended before a moment, then the oldest until the rest fits.
+
+        `before_us` is in Unix microseconds; `max_bytes` is about the size of the file without its
+        free pages. `dry_run` only says what would go.
+        """
+        return self._deleter.prune(before_us=before_us, max_bytes=max_bytes, dry_run=dry_run)
+
+    def held(self) -> Held:
+        """What the store holds, and of which time."""
+        with self.reader() as connection:
+            return deletion.held(connection)
+
+    def would_prune(self, *, before_us: int | None, max_bytes: int | None) -> Held:
+        """What `prune` would delete. Only reads, so what is written meanwhile does not wait."""
+        with self.reader() as connection:
+            return deletion.would_prune(connection, before_us=before_us, max_bytes=max_bytes)
+
+    def blob(self, hash_hex: str) -> Blob | None:
+        """The blob whose BLAKE2b-256 is that; None when there is none."""
+        with self.reader() as connection:
+            return blobs.read(connection, hash_hex)
+
+    def redactions(self) -> Mapping[str, int]:
+        """How many secrets of each kind were taken out of what was written."""
+        with self.reader() as connection:
+            return dict(connection.execute("SELECT kind, count FROM redactions ORDER BY kind"))
+
+
+def _resolve(connection: sqlite3.Connection, reference: str) -> str:
+    if is_last(reference):
+        recent = connection.execute(_RECENT, (1,)).fetchone()
+        if recent is None:
+            raise NotFoundError(
+                "No trace has been recorded yet.", hint='Ask something first: treadle ask "…".'
+            )
+        return unpacked(recent[0])
+
+    def find(prefix: str, limit: int) -> list[str]:
+        found = connection.execute(_BEGINNING, (packed(prefix), limit))
+        return [unpacked(trace_id) for (trace_id,) in found]
+
+    return resolve_prefix(reference, find, noun="trace", listing="`treadle traces list`")

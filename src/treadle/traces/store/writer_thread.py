@@ -1,0 +1,332 @@
+"""The one thread that writes: it commits together what waits, and tells callers when it is safe.
+
+Spans are made ready by whoever brings them, so that the thread has little else to do than SQLite's
+work, during which others run. What waits is bounded by count and by size, and so is what is
+committed together. A request is committed in parts, and done with the last of them: while one is
+written, the next is made ready.
+"""
+
+import logging
+import sqlite3
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from treadle.database import Database, transaction
+from treadle.errors import StoreError
+from treadle.spans.span import JsonValue, Span
+from treadle.spans.span_writer import StoreBusyError
+from treadle.traces.store import connections, span_merge
+from treadle.traces.store.span_merge import Keys, PreparedSpan, most_complete, prepare
+
+PENDING_LIMIT = 20_000
+"""Spans that may wait; further requests are refused, so that memory stays bounded."""
+PENDING_BYTES = 128_000_000
+"""How large they may be together."""
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+_HINT = (
+    "Look whether its disk is full or another process holds the file; `treadle doctor` prints where"
+    " it is."
+)
+"""Where it is is not said here: whoever sends spans from elsewhere reads this."""
+_CACHE_KILOBYTES = 64_000  # the indexes that are written at random places stay in it
+_SWITCH_SECONDS = 0.0001
+_GROUP_LIMIT = 1_000
+_SHARE = 250
+_GROUP_BYTES = 8_000_000
+_SPAN_BYTES = 1_000
+
+
+@dataclass(slots=True)
+class _Ticket:
+    """What the caller waits for: all parts of one request."""
+
+    done: Future[None]
+    parts: int
+    failure: StoreError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    prepared: Sequence[PreparedSpan]
+    spans: int
+    """How many there were, of which several may be versions of one."""
+    size: int
+    ticket: _Ticket
+    redacted: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job(Generic[T]):
+    """Something else to do with the writer's connection, between two commits."""
+
+    work: Callable[[sqlite3.Connection], T]
+    done: Future[T]
+
+    def fail(self, error: Exception) -> None:
+        if not isinstance(error, StoreError):
+            failure = StoreError(f"The trace store cannot be changed: {error}.", hint=_HINT)
+            failure.__cause__ = error
+            error = failure
+        self.done.set_exception(error)
+
+
+_Group = list[_Part]
+"""What is committed together."""
+
+
+class Writer:
+    """Writes to a file, in a thread that starts with the first request."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._keys = Keys()
+        self._parts: deque[_Part] = deque()
+        self._jobs: deque[_Job[Any]] = deque()
+        self._job_next = False
+        self._waiting = threading.Condition()
+        self._spans = 0
+        self._bytes = 0
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._listeners: list[Callable[[int], None]] = []
+        self._newest = 0
+        self._log = connections.LogKeeper(database.path)
+
+    def listen(self, listener: Callable[[int], None]) -> None:
+        """Call `listener` with the newest revision after every commit."""
+        self._listeners.append(listener)
+
+    def write(self, spans: Sequence[Span], redacted: Mapping[str, int]) -> Future[None]:
+        """As the store's `write`; the spans are made ready here, which takes a while."""
+        done: Future[None] = Future()
+        done.set_running_or_notify_cancel()  # nobody can take back what is handed over
+        try:
+            shares = _shares(spans)
+        except RecursionError:
+            done.set_exception(StoreError("A span's attributes are nested too deeply to be kept."))
+            return done
+        size = sum(size for _, size in shares)
+        with self._waiting:
+            refusal = self._refusal(len(spans), size)
+            if refusal is None:
+                self._spans += len(spans)
+                self._bytes += size
+        if refusal is not None:
+            done.set_exception(refusal)
+            return done
+        ticket = _Ticket(done, len(shares))
+        for number, (some, size) in enumerate(shares, 1):
+            taken_out = redacted if number == len(shares) else {}
+            self._hand_over(some, size, ticket, taken_out)
+        return done
+
+    def _hand_over(
+        self, spans: Sequence[Span], size: int, ticket: _Ticket, redacted: Mapping[str, int]
+    ) -> None:
+        failure: BaseException | None = None
+        prepared: Sequence[PreparedSpan] = ()
+        try:
+            prepared = prepare(spans)
+        except Exception as error:  # noqa: BLE001  (whoever waits for the future is told)
+            failure = error
+        part = _Part(prepared, len(spans), size, ticket, redacted)
+        with self._waiting:
+            if failure is None and self._closed:
+                failure = StoreError("it is closed")
+            if failure is None:
+                self._parts.append(part)
+                self._start()
+                self._waiting.notify_all()
+                return
+            self._spans -= part.spans
+            self._bytes -= part.size
+        self._settle([part], failure)
+
+    def do(self, work: Callable[[sqlite3.Connection], T]) -> Future[T]:
+        """Have `work` done with the writer's connection between two commits; it must not be long.
+
+        The future's exception is a StoreError when the file could not be changed.
+        """
+        done: Future[T] = Future()
+        done.set_running_or_notify_cancel()
+        with self._waiting:
+            if self._closed:
+                raise StoreError("The trace store is closed.")
+            self._jobs.append(_Job(work, done))
+            self._start()
+            self._waiting.notify_all()
+        return done
+
+    def close(self) -> None:
+        """Write what waits, then end the thread. May be called twice."""
+        with self._waiting:
+            thread, self._thread, self._closed = self._thread, None, True
+            self._waiting.notify_all()
+        if thread is not None:
+            thread.join()
+
+    def _refusal(self, count: int, size: int) -> StoreError | None:
+        if self._closed:
+            return StoreError("The trace store is closed.")
+        full = self._spans + count > PENDING_LIMIT or self._bytes + size > PENDING_BYTES
+        if full and self._spans:  # one request alone is in memory already, whatever its size
+            return StoreBusyError(
+                f"The trace store is too slow: {self._spans} spans wait.",
+                hint="Try again in a second; if it stays so, look whether its disk is full or"
+                " another process holds the file.",
+            )
+        return None
+
+    def _start(self) -> None:
+        if self._thread is None:
+            # Each statement and each compression gives up the interpreter's lock. Beside a thread
+            # that is busy with Python the writer would wait 5 ms every time to go on.
+            sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
+            self._thread = threading.Thread(
+                target=self._write_all, name="treadle-traces", daemon=True
+            )
+            self._thread.start()
+
+    def _write_all(self) -> None:
+        connection: sqlite3.Connection | None = None
+        while (work := self._next()) is not None:
+            try:
+                connection = connection or self._connect()
+                if isinstance(work, _Job):
+                    work.done.set_result(work.work(connection))
+                else:
+                    self._commit(connection, work)
+                    self._log.keep_small(connection, sum(part.size for part in work))
+            except Exception as error:  # noqa: BLE001  (a writer that ends would hold up all)
+                if isinstance(work, _Job):
+                    work.fail(error)
+                else:
+                    self._settle(work, error)
+                if connection is not None:  # whatever state it is in
+                    connection.close()
+                    connection = None
+            if not isinstance(work, _Job):
+                self._forget(work)
+        if connection is not None:
+            self._log.empty(connection)
+            connection.close()
+
+    def _forget(self, group: _Group) -> None:
+        with self._waiting:
+            self._spans -= sum(part.spans for part in group)
+            self._bytes -= sum(part.size for part in group)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = self._database.connect()
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KILOBYTES}")
+        return connection
+
+    def _next(self) -> _Group | _Job[Any] | None:
+        """Spans that wait, up to a limit, or a job, in turn; None when the store is closed."""
+        with self._waiting:
+            while not self._parts and not self._jobs and not self._closed:
+                self._waiting.wait()
+            if self._jobs and (self._job_next or not self._parts):
+                self._job_next = False
+                return self._jobs.popleft()
+            self._job_next = True
+            group: _Group = []
+            count = size = 0
+            while self._parts:
+                part = self._parts[0]
+                count += part.spans
+                size += part.size
+                if group and (count > _GROUP_LIMIT or size > _GROUP_BYTES):
+                    break
+                group.append(self._parts.popleft())
+            return group or None
+
+    def _commit(self, connection: sqlite3.Connection, group: _Group) -> None:
+        """One transaction for the group; one for each part when one of them spoils it."""
+        try:
+            prepared = most_complete(arrival for part in group for arrival in part.prepared)
+            with transaction(connection):
+                span_merge.merge(connection, prepared, self._keys)
+                for part in group:
+                    span_merge.add_redactions(connection, part.redacted)
+                newest = span_merge.newest_revision(connection)
+        except sqlite3.OperationalError:
+            raise
+        except Exception as error:  # noqa: BLE001  (one ill span must not end the writer)
+            if len(group) == 1:
+                self._settle(group, error)
+                return
+            for part in group:
+                self._commit(connection, [part])
+            return
+        self._settle(group, None)
+        if newest != self._newest:
+            self._newest = newest
+            self._tell(newest)
+
+    def _tell(self, newest: int) -> None:
+        for listener in self._listeners:
+            try:
+                listener(newest)
+            except Exception:  # noqa: BLE001  (spans are kept whatever it does)
+                _log.exception("A listener to the trace store failed")
+
+    def _settle(self, group: Sequence[_Part], error: BaseException | None) -> None:
+        """Tell those whose last part this was."""
+        for part in group:
+            ticket = part.ticket
+            with self._waiting:  # who brings spans settles those that cannot be made ready
+                if error is not None and ticket.failure is None:
+                    ticket.failure = StoreError(
+                        f"Spans could not be written to the trace store: {error}.", hint=_HINT
+                    )
+                    ticket.failure.__cause__ = error
+                ticket.parts -= 1
+                last = ticket.parts == 0
+            if last and ticket.failure is None:
+                ticket.done.set_result(None)
+            elif last:
+                ticket.done.set_exception(ticket.failure)
+
+
+def _shares(spans: Sequence[Span]) -> list[tuple[Sequence[Span], int]]:
+    """The request in shares that may be committed together, with their sizes; one at least."""
+    shares: list[tuple[Sequence[Span], int]] = []
+    some: list[Span] = []
+    size = 0
+    for span in spans:
+        more = _size(span)
+        if some and (len(some) == _SHARE or size + more > _GROUP_BYTES):
+            shares.append((some, size))
+            some, size = [], 0
+        some.append(span)
+        size += more
+    shares.append((some, size))
+    return shares
+
+
+def _size(span: Span) -> int:
+    """About how many bytes the span takes while it waits."""
+    events = sum(_size_of(event.attributes) for event in span.events)
+    return _SPAN_BYTES + sum(
+        map(_size_of, (span.input, span.output, span.attributes, span.resource)), start=events
+    )
+
+
+def _size_of(value: JsonValue) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(_size_of(item) for item in value.values()) + 100 * len(value)
+    if isinstance(value, Sequence):
+        return sum(map(_size_of, value)) + 100 * len(value)
+    return 0

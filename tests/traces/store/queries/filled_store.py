@@ -1,0 +1,56 @@
+"""A store of random spans, and the same spans as plain Python sees them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+from tests.traces.store.queries import naive
+from tests.traces.store.queries.random_spans import random_span
+from treadle.traces import SqliteTraceStore
+from treadle.traces.query import Page, Query
+
+T = TypeVar("T")
+
+
+class Filled:
+    """`keys` are the places of the spans in the order of time, which tell equals apart."""
+
+    def __init__(self, store: SqliteTraceStore, spans: list[naive.NaiveSpan]) -> None:
+        self.store = store
+        self.spans = spans
+        everything, _ = walked(lambda cursor: store.spans(limit=1000, cursor=cursor))
+        self.keys = {(span.trace_id, span.span_id): span.key for span in everything}
+
+    def fitting(self, query: Query) -> list[naive.NaiveSpan]:
+        return [span for span in self.spans if naive.fits(span, query)]
+
+
+@contextmanager
+def filled(random: Random) -> Iterator[Filled]:
+    """Up to 180 versions of up to 120 spans, in up to three batches."""
+    with TemporaryDirectory() as folder:
+        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        versions = []
+        for _ in range(random.randrange(1, 4)):
+            batch = [random_span(random) for _ in range(random.randrange(1, 60))]
+            store.write(batch).result()
+            versions += batch
+        yield Filled(store, naive.kept(versions))
+        store.close()
+
+
+def walked(
+    page_after: Callable[[str | None], Page[T]], between: Callable[[], object] = lambda: None
+) -> tuple[list[T], int | None]:
+    """All rows of a list by its cursors, and the total that its first page tells."""
+    first = page = page_after(None)
+    rows = list(page.data)
+    while page.pagination.next_cursor:
+        assert page.data
+        between()
+        page = page_after(page.pagination.next_cursor)
+        rows += page.data
+    return rows, first.pagination.total

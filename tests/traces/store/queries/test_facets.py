@@ -1,0 +1,126 @@
+"""Values to choose from, against what plain Python counts."""
+
+from collections import Counter
+from collections.abc import Iterable
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.traces.store.queries.filled_store import Filled, filled
+from tests.traces.store.queries.naive import NaiveSpan
+from tests.traces.store.queries.random_spans import random_query
+from treadle.errors import UsageError
+from treadle.traces.own_spans import OF_OTHERS
+from treadle.traces.query import Field, Query, Rows, any_of
+from treadle.traces.store.queries import facets
+from treadle.traces.store.results import Facets, FieldValues
+
+
+def values_of(found: NaiveSpan, field: Field) -> set[str]:
+    span = found.span
+    value = {
+        Field.STATUS: span.status.value,
+        Field.KIND: span.kind.value,
+        Field.OPERATION: span.operation,
+        Field.MODEL: span.model,
+        Field.PROVIDER: span.provider,
+        Field.NAME: span.name,
+        Field.THREAD: found.thread,
+        Field.RUN: found.run,
+    }.get(field)
+    if field is Field.LABEL:
+        return set(span.labels)
+    return {value} if value else set()
+
+
+def counted(rows: Iterable[set[str]]) -> dict[str, int]:
+    return dict(Counter(value for row in rows for value in row))
+
+
+def of(found: Facets, field: Field) -> FieldValues:
+    return next(each for each in found.data if each.field is field)
+
+
+def counts_of(values: FieldValues) -> dict[str, int]:
+    counts = {each.value: each.count or 0 for each in values.values}
+    assert list(counts.values()) == sorted(counts.values(), reverse=True)
+    return counts
+
+
+def without(query: Query, field: Field) -> Query:
+    """Without the conditions on the field; that against Treadle's own calls stays."""
+    own = OF_OTHERS.conditions
+    return Query(tuple(each for each in query.conditions if each.field is not field or each in own))
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 1 << 32))
+def test_each_facet_is_counted_without_its_own_conditions(seed: int) -> None:
+    random = Random(seed)
+    with filled(random) as there:
+        for _ in range(8):
+            query = random_query(random, there.spans)
+            found = there.store.facets(Rows.SPANS, query, limit=1_000)
+            assert found.complete
+            for field in facets.FACETS[Rows.SPANS]:
+                fitting = there.fitting(without(query, field))
+                expected = counted(values_of(each, field) for each in fitting)
+                assert counts_of(of(found, field)) == expected, (field, query)
+            check_rows(there, query)
+
+
+def check_rows(there: Filled, query: Query) -> None:
+    for rows in (Rows.RUNS, Rows.THREADS):
+        found = there.store.facets(rows, query, limit=1_000)
+        for field in (Field.OPERATION, Field.MODEL, Field.LABEL):
+            rest = without(query, field)
+            listed = (
+                {each.run_id for each in there.store.runs(rest, limit=1_000).data}
+                if rows is Rows.RUNS
+                else {each.thread_id for each in there.store.threads(rest, limit=1_000).data}
+            )
+            values: dict[str, set[str]] = {each: set() for each in listed}
+            for span in there.spans:
+                row = span.run if rows is Rows.RUNS else span.thread
+                if row in values:
+                    values[row] |= values_of(span, field)
+            assert counts_of(of(found, field)) == counted(values.values()), (rows, field, query)
+    statuses = of(there.store.facets(Rows.RUNS, query), Field.STATUS)
+    runs = there.store.runs(without(query, Field.STATUS), limit=1_000).data
+    assert counts_of(statuses) == counted({each.status.value} for each in runs)
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 1 << 32))
+def test_values_are_those_of_what_fits_and_hold_the_text(seed: int) -> None:
+    random = Random(seed)
+    with filled(random) as there:
+        for _ in range(10):
+            query = random_query(random, there.spans)
+            field = random.choice(sorted(facets.COUNTED))
+            text = random.choice(("", "", "g", "GPT", "a", "t", "nowhere", "%", "*"))
+            found = there.store.values(field, query, text=text, limit=1_000)
+            expected = counted(values_of(each, field) for each in there.fitting(query))
+            held = {
+                value: count for value, count in expected.items() if text.lower() in value.lower()
+            }
+            assert {each.value: each.count for each in found.values} == held, (field, query, text)
+            begun = [each.value.lower().startswith(text.lower()) for each in found.values]
+            assert begun == sorted(begun, reverse=True)
+            assert not found.more
+
+
+def test_a_list_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    with filled(Random(3)) as there:
+        assert there.store.values(Field.RUN, limit=1).more
+        assert len(there.store.values(Field.RUN, limit=1).values) == 1
+        assert of(there.store.facets(limit=1), Field.KIND).more
+        with pytest.raises(UsageError, match="cost"):
+            there.store.values(Field.COST)
+        monkeypatch.setattr(facets, "MOST_READ", 3)
+        some = Query((any_of(Field.NAME, ["none"], negated=True),))
+        found = there.store.facets(query=some)
+        assert not found.complete
+        assert sum(counts_of(of(found, Field.STATUS)).values()) <= 4

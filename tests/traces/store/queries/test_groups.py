@@ -1,0 +1,139 @@
+from collections import Counter
+from collections.abc import Iterable
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.traces.store.queries import naive
+from tests.traces.store.queries.filled_store import filled
+from tests.traces.store.queries.random_spans import random_query
+from treadle.errors import UsageError
+from treadle.spans.span import TOOL_NAME_PREFIX, SpanKind, SpanStatus
+from treadle.traces.query import GroupBy, Sort, SortKey
+from treadle.traces.store.queries import span_pages, span_sources
+from treadle.traces.store.queries.summaries import TOP
+from treadle.traces.store.results import Percentiles, Summary, Sums
+
+BUCKETS = (3600, 7200, 86_400, 5400, 60, 7)
+
+
+@settings(max_examples=8)
+@given(st.integers(0, 1 << 32))
+def test_groups_labels_and_summaries_are_the_sums_of_what_fits(seed: int) -> None:
+    check_sums(Random(seed))
+
+
+@settings(max_examples=6)
+@given(st.integers(0, 1 << 32))
+def test_sums_are_the_same_by_the_short_form_of_the_spans(seed: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(span_sources, "_WHOLE_ROWS", 1 << 40)
+        patch.setattr(span_pages, "_LOOKED_AT", 4)
+        check_sums(Random(seed))
+
+
+def check_sums(random: Random) -> None:
+    with filled(random) as there:
+        for _ in range(10):
+            query = random_query(random, there.spans)
+            by, bucket = random.choice(tuple(GroupBy)), random.choice(BUCKETS)
+            fitting = there.fitting(query)
+
+            page = there.store.groups(by, query, bucket_seconds=bucket, limit=1000)
+            labels = there.store.labels(query)
+            summary = there.store.summary(query)
+
+            groups = {group.value: plain(group.sums) for group in page.data}
+            assert groups == naive.groups(fitting, by, bucket)
+            assert page.pagination.total == len(groups)
+            named = {label.name: label.count for label in labels.data}
+            expected = naive.groups(fitting, GroupBy.LABEL)
+            assert named == {label: sums.spans for label, sums in expected.items()}
+            assert plain(summary.sums) == naive.sums(fitting)
+            assert dict(summary.by_operation) == {
+                value: sums.spans
+                for value, sums in naive.groups(fitting, GroupBy.OPERATION).items()
+            }
+            check_summary(summary, fitting, there.keys)
+
+
+def check_summary(
+    summary: Summary, fitting: list[naive.NaiveSpan], keys: dict[tuple[str, str], int]
+) -> None:
+    spans = [found.span for found in fitting]
+    calls = [found.span for found in fitting if found.counted]
+    lasts = [max(each.start_us, each.end_us or each.start_us) for each in spans]
+    assert summary.start_us == min((each.start_us for each in spans), default=None)
+    assert summary.last_us == max(lasts, default=None)
+    assert dict(summary.by_status) == Counter(each.status.value for each in spans)
+    assert figures(summary.latency) == ranks([each.duration_us for each in spans])
+    assert figures(summary.time_to_first_token) == ranks(
+        [each.time_to_first_token_us for each in spans]
+    )
+    assert {
+        model.name: (plain(model.sums), figures(model.latency)) for model in summary.models
+    } == {
+        name: (sums, ranks([each.duration_us for each in calls if each.model == name]))
+        for name, sums in naive.groups(fitting, GroupBy.MODEL).items()
+        if name and sums.model_calls
+    }
+    tools = [each for each in spans if each.kind is SpanKind.TOOL]
+    assert {
+        tool.name: (tool.calls, tool.failed, figures(tool.latency)) for tool in summary.tools
+    } == {
+        name.removeprefix(TOOL_NAME_PREFIX): (
+            len(calls),
+            sum(each.status is SpanStatus.ERROR for each in calls),
+            ranks([each.duration_us for each in calls]),
+        )
+        for name in {each.name for each in tools}
+        if (calls := [each for each in tools if each.name == name])
+    }
+    assert {label.name: label.count for label in summary.labels} == Counter(
+        label for each in spans for label in set(each.labels)
+    )
+    for shown, key in ((summary.slowest, SortKey.DURATION), (summary.most_expensive, SortKey.COST)):
+        wanted = [found for found in fitting if key is SortKey.DURATION or (found.nano or 0) > 0]
+        expected = naive.in_order(wanted, Sort(key), keys)[:TOP]
+        assert [(each.trace_id, each.span_id) for each in shown] == expected
+
+
+def figures(of: Percentiles) -> list[int | None]:
+    return [of.p50_us, of.p95_us, of.p99_us, of.max_us]
+
+
+def plain(sums: Sums) -> naive.NaiveSums:
+    totals = sums.totals
+    return naive.NaiveSums(
+        spans=totals.spans,
+        model_calls=totals.model_calls,
+        tool_calls=totals.tool_calls,
+        failed=totals.failed,
+        errors=sums.errors,
+        unfinished=sums.unfinished,
+        input=totals.tokens.input or 0,
+        output=totals.tokens.output or 0,
+        nano=round((totals.cost or 0) * naive.NANO),
+        unmetered=totals.unmetered,
+        unpriced=totals.unpriced,
+        busy_us=sums.busy_us,
+    )
+
+
+def ranks(durations: Iterable[int | None]) -> list[int | None]:
+    """By the nearest rank: the smallest value that so many percent are not above."""
+    ordered = sorted(each for each in durations if each is not None)
+    if not ordered:
+        return [None] * 4
+    return [
+        next(value for at, value in enumerate(ordered, 1) if at * 100 >= percent * len(ordered))
+        for percent in (50, 95, 99, 100)
+    ]
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 367 * 86_400])
+def test_a_bucket_of_no_length_or_of_years_is_refused(seconds: int) -> None:
+    with filled(Random(1)) as there, pytest.raises(UsageError):
+        there.store.groups(GroupBy.TIME, bucket_seconds=seconds)

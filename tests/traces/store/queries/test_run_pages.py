@@ -1,0 +1,210 @@
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.traces.store.queries import naive
+from tests.traces.store.queries.filled_store import Filled, filled, walked
+from tests.traces.store.queries.random_spans import random_query
+from treadle.spans.span import Trace, true_root
+from treadle.traces import RunSummary
+from treadle.traces.query import Condition, Field, Page, Query, Sort, parse_query
+from treadle.traces.store.queries import run_pages
+from treadle.traces.store.results import ThreadSummary
+
+SEEDS = st.integers(0, 1 << 32)
+_OWN = (Field.STATUS, Field.DURATION, Field.COST, Field.TOKENS, Field.INPUT, Field.OUTPUT)
+_OF_THE_WHOLE = frozenset((*_OWN, Field.CACHED, Field.START, Field.ERROR))
+
+
+@dataclass(frozen=True)
+class NaiveRun:
+    """A run as plain Python sees it."""
+
+    run_id: str
+    spans: list[naive.NaiveSpan]
+
+    @property
+    def root(self) -> naive.NaiveSpan:
+        """The root of its earliest trace that has one, else of its earliest trace."""
+        traces: dict[str, list[naive.NaiveSpan]] = defaultdict(list)
+        for each in self.spans:
+            traces[each.span.trace_id].append(each)
+
+        def place(trace_id: str) -> tuple[bool, int, str]:
+            spans = [each.span for each in traces[trace_id]]
+            rootless = all(span.parent_id not in {None, span.span_id} for span in spans)
+            return rootless, min(span.start_us for span in spans), trace_id
+
+        first = traces[min(traces, key=place)]
+        root = true_root([each.span for each in first])
+        return next(each for each in first if each.span is root)
+
+
+def naive_runs(spans: list[naive.NaiveSpan]) -> list[NaiveRun]:
+    runs: dict[str, list[naive.NaiveSpan]] = defaultdict(list)
+    for each in spans:
+        runs[each.run].append(each)
+    return [NaiveRun(run_id, members) for run_id, members in runs.items()]
+
+
+@settings(max_examples=8)
+@given(SEEDS)
+def test_runs_are_the_sums_of_their_spans(seed: int) -> None:
+    with filled(Random(seed)) as there:
+        rows, total = walked(lambda cursor: there.store.runs(limit=2, cursor=cursor))
+
+        expected = {run.run_id: run for run in naive_runs(there.spans)}
+        assert total == len(expected)
+        starts = [row.start_us for row in rows]
+        assert starts == sorted(starts, reverse=True)
+        for row in rows:
+            run = expected.pop(row.run_id)
+            root = run.root.span
+            assert (row.trace_id, row.name, row.status) == (root.trace_id, root.name, root.status)
+            assert row.duration_us == root.duration_us
+            assert row.thread_id == run.spans[0].thread
+            assert row.start_us == min(each.span.start_us for each in run.spans)
+            sums = naive.sums(run.spans)
+            assert row.sums.totals.spans == sums.spans
+            assert row.sums.totals.model_calls == sums.model_calls
+            assert row.sums.errors == sums.errors
+            assert set(row.models) == {each.span.model for each in run.spans} - {None}
+            assert set(row.labels) == {label for each in run.spans for label in each.span.labels}
+        assert not expected
+
+
+@settings(max_examples=8)
+@given(SEEDS)
+def test_a_run_fits_where_one_of_its_spans_does(seed: int) -> None:
+    random = Random(seed)
+    with filled(random) as there:
+        known = naive_runs(there.spans)
+        for _ in range(15):
+            query = _about_spans(random_query(random, there.spans))
+            fitting = {run.run_id for run in known if _fits(run.spans, query)}
+
+            rows, _ = walked(partial(_runs, there, query, Sort(), 50))
+
+            assert {row.run_id for row in rows} == fitting
+
+
+@settings(max_examples=5)
+@given(SEEDS)
+def test_runs_are_the_same_where_there_is_much_of_everything(seed: int) -> None:
+    """What counts as many is made few."""
+    random = Random(seed)
+    with filled(random) as there, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_pages, "_FEW", 0)
+        patch.setattr(run_pages, "_LATELY", 3)
+        patch.setattr(run_pages, "_COUNTED", 2)
+        known = naive_runs(there.spans)
+        for _ in range(15):
+            query = _about_spans(random_query(random, there.spans))
+            fitting = {run.run_id for run in known if _fits(run.spans, query)}
+
+            rows, total = walked(partial(_runs, there, query, Sort(), 1))
+
+            assert {row.run_id for row in rows} == fitting
+            assert total in {None, len(fitting)}
+
+
+@settings(max_examples=8)
+@given(SEEDS)
+def test_a_thread_fits_where_one_of_its_spans_does(seed: int) -> None:
+    random = Random(seed)
+    with filled(random) as there:
+        threads = _threads(there)
+        for _ in range(15):
+            query = _about_spans(random_query(random, there.spans))
+            fitting = {thread for thread, spans in threads.items() if _fits(spans, query)}
+
+            rows, _ = walked(partial(_threads_page, there, query))
+
+            assert {row.thread_id for row in rows} == fitting
+            for row in rows:
+                assert row.sums.totals.spans == len(threads[row.thread_id])
+                assert row.runs == len({each.run for each in threads[row.thread_id]})
+
+
+@settings(max_examples=5)
+@given(SEEDS)
+def test_runs_are_sorted_by_what_they_add_up_to(seed: int) -> None:
+    with filled(Random(seed)) as there:
+        for key in ("duration", "cost", "tokens"):
+            for text in (key, f"-{key}"):
+                sort = Sort.parse(text)
+                rows, _ = walked(partial(_runs, there, Query(), sort, 1))
+                values = [_value(row, key) for row in rows]
+                known = [value for value in values if value is not None]
+
+                assert len({row.run_id for row in rows}) == len(naive_runs(there.spans))
+                assert known == sorted(known, reverse=not sort.ascending)
+                assert values[len(known) :] == [None] * (len(values) - len(known))
+
+
+def test_a_condition_on_a_sum_means_the_whole_run() -> None:
+    with filled(Random(5)) as there:
+        costs = {run.run_id: naive.sums(run.spans).nano for run in naive_runs(there.spans)}
+        dearest = max(costs.values())
+        rows = there.store.runs(parse_query(f"cost>={dearest / naive.NANO:.9f}", now_us=0)).data
+
+        assert [row.run_id for row in rows] == [
+            run_id for run_id, cost in costs.items() if cost == dearest
+        ]
+
+
+def test_a_run_is_read_with_all_spans_of_its_traces() -> None:
+    with filled(Random(7)) as there:
+        run = max(naive_runs(there.spans), key=lambda each: len(each.spans))
+        found = there.store.run(run.run_id)
+
+        assert isinstance(found, Trace)
+        assert {(each.trace_id, each.span_id): each for each in found.spans} == {
+            each.identity: each.span for each in run.spans
+        }
+
+
+def _runs(
+    there: Filled, query: Query, sort: Sort, limit: int, cursor: str | None
+) -> Page[RunSummary]:
+    return there.store.runs(query, sort=sort, limit=limit, cursor=cursor)
+
+
+def _threads_page(there: Filled, query: Query, cursor: str | None) -> Page[ThreadSummary]:
+    return there.store.threads(query, limit=1, cursor=cursor)
+
+
+def _value(row: RunSummary, key: str) -> float | None:
+    totals = row.sums.totals
+    used = [each for each in (totals.tokens.input, totals.tokens.output) if each is not None]
+    tokens = sum(used) if used else None
+    return {"duration": row.duration_us, "cost": totals.cost, "tokens": tokens}[key]
+
+
+def _about_spans(query: Query) -> Query:
+    """Without what means the whole."""
+    return Query(tuple(each for each in query.conditions if each.field not in _OF_THE_WHOLE))
+
+
+def _fits(spans: list[naive.NaiveSpan], query: Query) -> bool:
+    return all(
+        any(naive.fits(each, Query((_positive(condition),))) for each in spans)
+        is not condition.negated
+        for condition in query.conditions
+    )
+
+
+def _positive(condition: Condition) -> Condition:
+    return Condition(condition.field, condition.operator, condition.values)
+
+
+def _threads(there: Filled) -> dict[str, list[naive.NaiveSpan]]:
+    threads: dict[str, list[naive.NaiveSpan]] = defaultdict(list)
+    for each in there.spans:
+        threads[each.thread].append(each)
+    return threads

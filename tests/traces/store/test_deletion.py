@@ -1,0 +1,176 @@
+import base64
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.spans.runs import span
+from tests.traces.store.dumps import dump
+from treadle.events.types import Usage
+from treadle.spans.span import Span, SpanKind
+from treadle.traces import Deleted, SqliteTraceStore
+from treadle.traces.store.deletion import Deleter
+
+IMAGE = base64.b64encode(random.Random(1).randbytes(4_000)).decode()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteTraceStore]:
+    opened = SqliteTraceStore.open(tmp_path / "traces.db")
+    yield opened
+    opened.close()
+
+
+def a_trace(number: int, count: int = 6, word: str = "") -> list[Span]:
+    """A trace of its own hour, two of which are one thread."""
+    picture = {"role": "user", "content": f"data:image/png;base64,{IMAGE}"}
+    start = 1_700_000_000_000_000 + number * 3_600_000_000
+    return [
+        replace(
+            span(
+                f"s{place}",
+                "s0" if place else None,
+                trace_id=f"t{number}",
+                kind=SpanKind.MODEL if place else SpanKind.RUN,
+                start_us=start + place,
+                end_us=start + 500,
+            ),
+            thread_id=f"thread{number // 2}",
+            run_id=f"run{number}",
+            model=f"model{number}" if place else None,
+            labels=("all", f"label {number} {word}"),
+            tokens=Usage(input=3, output=2),
+            cost=0.01,
+            input=json.dumps([{"role": "user", "content": f"the question {word}"}, picture]),
+            output=f"an answer {word} {place}",
+            attributes={"note": f"kept {word}"},
+        )
+        for place in range(count)
+    ]
+
+
+def whole_files(store: SqliteTraceStore) -> bytes:
+    return b"".join(
+        path.read_bytes() for path in sorted(store.path.parent.iterdir()) if path.is_file()
+    )
+
+
+@pytest.mark.parametrize(
+    "gone", [{"threads": ["thread1"]}, {"runs": ["run2", "run3"]}, {"traces": ["t2", "t3", "no"]}]
+)
+def test_what_is_deleted_leaves_everything_as_if_it_had_never_come(
+    store: SqliteTraceStore, tmp_path: Path, gone: dict[str, list[str]]
+) -> None:
+    for number in range(6):
+        store.write(a_trace(number)).result()
+    other = SqliteTraceStore.open(tmp_path / "other" / "traces.db")
+    for number in (0, 1, 4, 5):
+        other.write(a_trace(number)).result()
+
+    deleted = store.delete(**gone)
+
+    assert (deleted.spans, deleted.traces) == (12, 2)
+    assert deleted.bytes > 0
+    assert dump(store, ["question"]) == dump(other, ["question"])
+    other.close()
+
+
+def test_deleted_words_are_no_longer_in_the_files(store: SqliteTraceStore) -> None:
+    word = "xylophonist"
+    for number in range(40):
+        secret = word if number == 20 else "plain"
+        store.write([replace(one, end_us=None) for one in a_trace(number, word=secret)]).result()
+        store.write(a_trace(number, word=secret)).result()
+    assert word.encode() in whole_files(store)
+    assert dump(store, [word])[f"search {word}"] != []
+
+    store.delete(traces=["t20"])
+
+    assert word.encode() not in whole_files(store)
+    assert b"label 21 plain" in whole_files(store)
+
+
+def test_an_attachment_stays_while_something_uses_it(store: SqliteTraceStore) -> None:
+    store.write([*a_trace(0), *a_trace(1)]).result()
+    assert len(dump(store)["blobs"]) == 1
+    store.delete(traces=["t0"])
+    assert len(dump(store)["blobs"]) == 1
+    assert store.span("t1", "s3") == a_trace(1)[3]
+
+    store.delete(traces=["t1"])
+
+    assert dump(store)["blobs"] == []
+    assert all(rows == [] for rows in dump(store).values())
+
+
+def test_large_traces_go_in_steps_and_writing_goes_on(store: SqliteTraceStore) -> None:
+    store.write(a_trace(0, count=1_300)).result()
+    store.write(a_trace(1)).result()
+
+    deleted = store.delete(threads=["thread0"])
+
+    assert (deleted.spans, deleted.traces) == (1_306, 2)
+    store.write(a_trace(2)).result()
+    assert len(store.trace("t2").spans) == 6
+
+
+def test_old_traces_are_pruned_by_their_end(store: SqliteTraceStore) -> None:
+    for number in range(6):
+        store.write(a_trace(number)).result()
+    limit = a_trace(3)[0].start_us
+
+    would = store.prune(before_us=limit, dry_run=True)
+    seen = store.would_prune(before_us=limit, max_bytes=None)
+    assert Deleted(seen.spans, seen.traces, seen.bytes) == would
+    assert seen.runs <= seen.traces
+    assert seen.oldest_us == a_trace(0)[0].start_us
+    assert seen.newest_us is not None
+    assert seen.newest_us < limit
+    assert (store.held().spans, store.held().traces) == (36, 6)
+    assert len(dump(store)["traces"]) == 6
+    assert store.prune(before_us=limit) == would
+    assert (would.spans, would.traces) == (18, 3)
+    with store.reader() as connection:
+        left = connection.execute("SELECT trace_id FROM traces ORDER BY trace_id").fetchall()
+    assert left == [("t3",), ("t4",), ("t5",)]
+    assert store.prune(before_us=limit) == Deleted(0, 0, 0)
+
+
+def test_the_oldest_traces_are_pruned_until_the_rest_fits(store: SqliteTraceStore) -> None:
+    for number in range(300):
+        store.write(a_trace(number)).result()
+    with store.reader() as connection:
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+
+    assert store.prune(max_bytes=pages * size) == Deleted(0, 0, 0)
+    would = store.prune(max_bytes=pages * size // 2, dry_run=True)
+    seen = store.would_prune(before_us=a_trace(5)[0].start_us, max_bytes=pages * size // 2)
+    assert Deleted(seen.spans, seen.traces, seen.bytes) == would
+    deleted = store.prune(max_bytes=pages * size // 2)
+
+    assert deleted == would
+    assert 130 <= deleted.traces <= 170
+    with store.reader() as connection:
+        (oldest,) = connection.execute("SELECT min(start_us) FROM traces").fetchone()
+    assert oldest == a_trace(deleted.traces)[0].start_us
+    assert store.path.stat().st_size < pages * size * 2 // 3
+
+
+def test_what_a_crash_left_of_deleted_words_goes_with_the_next_deletion(
+    store: SqliteTraceStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    word = "xylophonist"
+    for number in range(4):
+        store.write(a_trace(number, word=word if number == 1 else "")).result()
+    with monkeypatch.context() as patch:
+        patch.setattr(Deleter, "_clean", lambda _: None)
+        store.delete(traces=["t1"])
+    assert word.encode() in whole_files(store)
+
+    assert store.delete(traces=["unknown"]) == Deleted(0, 0, 0)
+
+    assert word.encode() not in whole_files(store)

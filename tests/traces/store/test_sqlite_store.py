@@ -1,0 +1,202 @@
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.spans.runs import span
+from treadle.errors import NotFoundError, StoreError, UsageError
+from treadle.events.types import Usage
+from treadle.spans.span import SpanKind, SpanStatus
+from treadle.traces import SqliteTraceStore
+from treadle.traces.query import Field, Query, any_of
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteTraceStore]:
+    opened = SqliteTraceStore.open(tmp_path / "folder" / "traces.db")
+    yield opened
+    opened.close()
+
+
+def test_a_trace_without_its_end_is_unfinished(store: SqliteTraceStore) -> None:
+    store.write([span("root", end_us=None), span("child", "root")]).result()
+
+    assert store.trace("trace").status is SpanStatus.UNFINISHED
+    assert store.runs().data[0].status is SpanStatus.UNFINISHED
+
+
+def _of_thread(thread: str) -> Query:
+    return Query((any_of(Field.THREAD, [thread]),))
+
+
+def test_unknown_tokens_and_cost_stay_unknown_in_the_sums(store: SqliteTraceStore) -> None:
+    store.write([span("m", kind=SpanKind.MODEL)]).result()
+
+    totals = store.runs().data[0].sums.totals
+    assert (totals.tokens, totals.cost, totals.unmetered, totals.unpriced) == (Usage(), None, 1, 1)
+
+
+def test_an_id_that_begins_another_one_is_still_found(store: SqliteTraceStore) -> None:
+    store.write([span("s", trace_id="abc"), span("s", trace_id="abcd")]).result()
+
+    assert store.trace("abc").trace_id == "abc"
+
+
+def test_references_that_fit_none_or_several_say_so(store: SqliteTraceStore) -> None:
+    with pytest.raises(NotFoundError, match="No trace has been recorded yet"):
+        store.trace("LAST")
+    store.write([span("s", trace_id=f"ab{number}") for number in range(6)]).result()
+    with pytest.raises(UsageError, match=r"Several traces begin with 'ab': ab0, .*, ab4, …"):
+        store.trace("ab")
+    for reference in ("zz", "", "-", "%", "a_"):
+        with pytest.raises(NotFoundError, match="There is no trace"):
+            store.trace(reference)
+
+
+def test_runs_are_listed_newest_first_by_thread_and_up_to_the_limit(
+    store: SqliteTraceStore,
+) -> None:
+    store.write(
+        [
+            replace(
+                span("s", trace_id=f"t{number}", start_us=number),
+                thread_id="even" if number % 2 == 0 else "odd",
+                input="q" * 1_000,
+            )
+            for number in range(6)
+        ]
+    ).result()
+
+    assert [run.trace_id for run in store.runs(limit=2).data] == ["t5", "t4"]
+    assert [run.trace_id for run in store.runs(_of_thread("even")).data] == ["t4", "t2", "t0"]
+    assert store.runs(_of_thread("none")).data == ()
+    assert store.runs(limit=1).data[0].question == "q" * 400
+
+
+def test_close_writes_what_waits_and_later_writes_are_refused(tmp_path: Path) -> None:
+    store = SqliteTraceStore.open(tmp_path / "traces.db")
+    futures = [store.write([span(f"s{number}")]) for number in range(500)]
+    store.close()
+    store.close()
+
+    assert all(future.done() and future.exception() is None for future in futures)
+    assert isinstance(store.write([span("late")]).exception(), StoreError)
+    assert len(SqliteTraceStore.open(tmp_path / "traces.db").trace("trace").spans) == 500
+
+
+def test_a_reading_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+    store = SqliteTraceStore.open(tmp_path / "traces.db", read_seconds=0)
+    store.write([span(f"s{number}") for number in range(2_000)]).result()
+
+    with pytest.raises(StoreError, match="it took more than 0 s"):
+        store.trace("trace")
+    store.close()
+
+
+def test_the_file_is_readable_by_its_owner_alone(store: SqliteTraceStore) -> None:
+    assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
+
+
+def test_files_that_cannot_be_used_are_named_with_what_to_do(tmp_path: Path) -> None:
+    garbage = tmp_path / "garbage.db"
+    garbage.write_text("this is no database, but long enough to look at " * 20)
+    newer = tmp_path / "newer.db"
+    connection = sqlite3.connect(newer)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+    for path, reason in (
+        (garbage, "cannot be read or written"),
+        (tmp_path, "cannot be read or written"),
+        (newer, "newer version"),
+        (garbage / "below", "cannot be read or written"),
+    ):
+        with pytest.raises(StoreError, match=reason) as caught:
+            SqliteTraceStore.open(path)
+        assert caught.value.hint
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from tests.spans.runs import span
+from treadle.traces import SqliteTraceStore
+
+store = SqliteTraceStore.open(Path(sys.argv[1]))
+print("open", flush=True)
+sys.stdin.readline()
+for number in range(int(sys.argv[3])):
+    store.write([span(f"{sys.argv[2]}{number}", "root", start_us=number)]).result()
+    print(number, flush=True)
+if sys.argv[3] != "1000000":
+    store.close()
+"""
+
+
+def start_writer(path: Path, name: str, count: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path), name, str(count)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}/src:{ROOT}"},
+    )
+
+
+def test_kill_9_loses_no_acknowledged_span(tmp_path: Path) -> None:
+    path = tmp_path / "traces.db"
+    with start_writer(path, "s", 1_000_000) as writer:
+        assert writer.stdin is not None
+        assert writer.stdout is not None
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+        while writer.stdout.readline().strip() != "40":
+            pass
+        writer.send_signal(signal.SIGKILL)
+        acknowledged = 41 + sum(line.endswith("\n") for line in writer.stdout)
+    store = SqliteTraceStore.open(path)
+    trace = store.trace("trace")
+    store.close()
+
+    kept = {one.span_id for one in trace.spans}
+    assert kept >= {f"s{number}" for number in range(acknowledged)}
+    assert trace.status is SpanStatus.OK  # the root never arrived, so the earliest span decides
+
+
+def test_several_processes_make_and_write_one_file_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "traces.db"
+    writers = [start_writer(path, name, 30) for name in "ab"]
+    for writer in writers:
+        _, _ = writer.communicate("go\n", timeout=60)
+    store = SqliteTraceStore.open(path)
+
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert len(store.trace("trace").spans) == 60
+    store.close()
+
+
+def test_the_engine_keeps_the_whole_protocol(store: SqliteTraceStore) -> None:
+    engine: SqliteTraceStore = store  # checked by mypy
+
+    assert engine.redactions() == {}
+
+
+def test_what_another_process_wrote_is_a_change(store: SqliteTraceStore) -> None:
+    other = SqliteTraceStore.open(store.path)
+    store.write([span("mine")]).result()
+    other.write([span("theirs")]).result()
+    other.close()
+
+    found = store.changes(0)
+    assert [(one.span_id, one.revision) for one in found.spans] == [("mine", 1), ("theirs", 2)]
+    assert store.changes(found.newest).spans == ()
