@@ -61,7 +61,6 @@ NOT_YET_CHECKED: dict[str, int] = {
     "docs/context.md": 13,
     "docs/embedding.md": 6,
     "docs/tools-reference.md": 6,
-    "src/treadle/secrets": 24,
     "src/treadle/toolbox": 13,
     "src/treadle/diagnosis/report": 45,
     "src/treadle/diagnosis/detectors": 49,

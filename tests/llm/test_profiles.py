@@ -13,7 +13,7 @@ from treadle.llm import prices
 from treadle.llm.endpoint import Endpoint, is_loopback
 from treadle.llm.messages import ToolMessage
 from treadle.llm.profiles import PROFILES, register_keys
-from treadle.secrets import redact, redacting
+from treadle.secrets import redact, redactor
 
 SIGNED = {"google": {"thought_signature": "CvQBAQ=="}}
 
@@ -54,7 +54,7 @@ async def test_the_signature_of_a_call_goes_back_to_gemini_and_to_nobody_else() 
 def test_all_keys_are_known_to_redaction_before_they_are_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(redacting, "_registered", ())
+    monkeypatch.setattr(redactor, "_registered", ())
     settings = Settings.model_validate(
         {
             "providers": {"own": {"base_url": "http://127.0.0.1:1/v1", "api_key_env": "OWN"}},

@@ -19,7 +19,7 @@ from treadle.llm.messages import ChatRequest, UserMessage
 from treadle.llm.profiles import hosted_with_key, register_keys
 from treadle.llm.provider_states import KeyState, forget_key, save_key, state_of
 from treadle.llm.saved_keys import KeyLocation
-from treadle.secrets import redact, redacting
+from treadle.secrets import redact, redactor
 
 QUESTION = ChatRequest((UserMessage("Hi"),))
 KEY = "very plain words 1".replace(" ", "-")
@@ -28,7 +28,7 @@ KEY = "very plain words 1".replace(" ", "-")
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(redacting, "_registered", ())
+    monkeypatch.setattr(redactor, "_registered", ())
     return tmp_path / "home"
 
 
@@ -188,7 +188,7 @@ def test_kept_keys_are_known_to_redaction_before_they_are_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     save_key(Settings(), {}, "openai", KEY)
-    monkeypatch.setattr(redacting, "_registered", ())
+    monkeypatch.setattr(redactor, "_registered", ())
     register_keys(Settings(), {})
     assert KEY not in redact(f"it is {KEY}")
 

@@ -14,12 +14,12 @@ from treadle import secrets
 from treadle.secrets import (
     Rule,
     Rules,
+    find_suspects,
     redact,
     redact_counted,
     redact_named,
-    redacting,
+    redactor,
     register,
-    suspects,
     use_rules,
 )
 from treadle.secrets.shapes import DETECTORS
@@ -160,7 +160,7 @@ def test_the_source_of_this_project_stays() -> None:
 
 
 def test_registered_values_go_exactly_and_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redacting, "_registered", ())
+    monkeypatch.setattr(redactor, "_registered", ())
     register('open "sesame" ü')
     register("plain-key")
     register("plain-key-longer")
@@ -178,7 +178,7 @@ def test_registered_values_go_within_base64(before: bytes, after: bytes, url_saf
     key = b"zzConfigured/Key99aQ4x7Lm2Wv"
     encode = base64.urlsafe_b64encode if url_safe else base64.b64encode
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(redacting, "_registered", ())
+        patch.setattr(redactor, "_registered", ())
         register(key.decode())
         assert "[redacted:registered]" in redact(encode(before + key + after).decode())
 
@@ -233,10 +233,10 @@ def test_a_key_behind_an_escape_leaves_json_within_json(before: str, key: str) -
 def unscreened(text: str) -> str:
     """What the detectors do when nothing but themselves says whether they are tried."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(redacting, "suspected", lambda text: [(0, len(text))])
-        patch.setattr(redacting, "holds_base64", lambda *_: True)
+        patch.setattr(redactor, "suspected", lambda text: [(0, len(text))])
+        patch.setattr(redactor, "holds_base64", lambda *_: True)
         patch.setattr(
-            redacting,
+            redactor,
             "detectors_for",
             lambda _, windows: [(detector, windows) for detector in DETECTORS],
         )
@@ -271,7 +271,7 @@ def test_the_quick_look_lets_no_secret_pass(text: str) -> None:
 
 @given(st.lists(LIKELY | st.text(max_size=20), max_size=6))
 def test_a_look_at_many_texts_finds_each_that_holds_a_secret(texts: list[str]) -> None:
-    found = suspects(texts)
+    found = find_suspects(texts)
 
     assert found == sorted(set(found))
     assert {place for place, text in enumerate(texts) if redact(text) != text} <= set(found)
@@ -342,7 +342,7 @@ def test_a_persons_own_rules_take_out_more_and_let_stay_what_they_allow() -> Non
     )
     assert counts == {"staff": 1, "card": 1, "api-key": 1}
     assert redact_counted(cleaned) == (cleaned, {})
-    assert suspects(["a", "EMP-1234"]) == [0, 1]
+    assert find_suspects(["a", "EMP-1234"]) == [0, 1]
 
 
 @pytest.mark.usefixtures("own_rules")

@@ -22,7 +22,7 @@ from treadle.llm import provider_errors
 from treadle.llm.client import Backoff
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.provider_errors import FaultKind, ProviderError
-from treadle.secrets import without_value
+from treadle.secrets import remove_value
 
 if TYPE_CHECKING:
     import aiohttp
@@ -289,7 +289,7 @@ class Exchange:
             plain = unpacked(content, attempt.headers.get("content-encoding", ""), _ERROR_LIMIT)
             if plain is not None:
                 text = plain.decode("utf-8", "surrogateescape")
-                content = without_value(text, endpoint.api_key).encode("utf-8", "surrogateescape")
+                content = remove_value(text, endpoint.api_key).encode("utf-8", "surrogateescape")
                 encoded = False
         now = self._parts.clock.now_us() / 1e6
         error = provider_errors.from_response(
@@ -344,7 +344,7 @@ class Exchange:
         call.reported_span = call.shown_span
         if call.attempts and (key := call.attempts[-1].endpoint.api_key):
             headers = [
-                (name, without_value(value.decode("latin-1"), key).encode("latin-1"))
+                (name, remove_value(value.decode("latin-1"), key).encode("latin-1"))
                 for name, value in headers
             ]
         own = {"x-trace-id": call.request.context.trace_id, "x-span-id": call.reported_span}

@@ -1,32 +1,31 @@
-"""Removal of secrets from text by their shape, and of registered values, before it is kept.
+"""Redaction of text before it is stored: secret shapes, registered values, and the user's rules.
 
-What counts is the shape of a value, never a word: "auth", "session" or `token = tokens[i]` stay as
-they are, and so do hashes, UUIDs and base64 of ordinary data. A person's own rules say what else
-is to go, and what is to stay.
+The shape of a value decides, not a word: "auth", "session" or `token = tokens[i]` stay, and so do
+hashes, UUIDs and base64 of ordinary data. Rules of the user add to that and exempt from it.
 """
 
-from treadle.secrets.redacting import (
+from treadle.secrets.redactor import (
     Rules,
-    is_telling,
+    find_suspects,
     redact,
     redact_counted,
     redact_named,
     register,
-    suspects,
+    remove_value,
+    suggests_secret,
     use_rules,
-    without_value,
 )
 from treadle.secrets.rules import Rule
 
 __all__ = [
     "Rule",
     "Rules",
-    "is_telling",
+    "find_suspects",
     "redact",
     "redact_counted",
     "redact_named",
     "register",
-    "suspects",
+    "remove_value",
+    "suggests_secret",
     "use_rules",
-    "without_value",
 ]

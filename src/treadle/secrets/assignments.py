@@ -1,9 +1,9 @@
 # ruff: noqa: E501  (patterns are read as a whole)
-"""Secrets by the name that they are given to, in whatever syntax: `DB_PASS=…`, `--password …`.
+"""Secrets by their names, in any syntax: `DB_PASS=…`, `--password …`.
 
-A name tells how much its value must show: after a name of a password a short one of several
-classes of characters is enough, after `api_key` a hash too, after `key` or `token` random text
-alone. How the value is written counts as well: an unquoted one may be a name in code.
+The name decides what its value must look like. After a name of a password a short value with
+several classes of characters is enough; after `api_key` a hash too; after `key` or `token` only
+random text. The syntax counts as well: an unquoted value may be a name in code.
 """
 
 import re
@@ -26,7 +26,7 @@ from treadle.secrets.randomness import (
 )
 
 _LEAST = 6
-"""Characters of a value."""
+"""The length of a value."""
 
 _TYPED = (
     r"(?:\s[aA]s\s[sS]tring|:\s?(?:(?:Optional|Final|ClassVar)\[)?(?:str|string|String|&str|&'static str|char\*|bytes)\]?"
@@ -37,7 +37,7 @@ _WRAPPED = (
     r"(?:(?:new\s)?(?:Some|SecretStr|SecretString|Optional\.of|String|String\.from|String::from|Field|Buffer\.from)"
     r"\((?:default=)?(?=\\{0,15}[\"'`]))?"
 )
-"""What stands around a value in code, and is no function that makes another one of it."""
+"""Functions in code around a value that do not change it."""
 _JOINS = "|".join(
     (
         rf"(?P<typed>{_CLOSED}\s{{0,8}}{_TYPED}\s{{0,8}}{_WRAPPED})",
@@ -47,9 +47,9 @@ _JOINS = "|".join(
             r"[\"'\\]{0,8}(?:[a-z]{2,12}:|Parameter)?[vV]alue[\"'\\]{0,8}\s{0,4}[:=]\s{0,8}"
             r"|[\"']\s?>\s{0,40}<value>|\"(?:(?:\r?\n|\\r\\n)){2})"
         ),
-        # What a program takes where the environment has no value: `process.env.API_KEY || "…"`.
+        # A fallback for a missing variable: `process.env.API_KEY || "…"`.
         rf"(?P<fallback>{_CLOSED}(?:\s{{0,4}}(?:\|\|=?|\?\?=?|\?:)|\sor)\s{{0,8}})(?=\\{{0,7}}[\"'`])",
-        # `variable "api_key" { default = "…" }` of Terraform, and what pydantic reports.
+        # `variable "api_key" { default = "…" }` of Terraform, and reports of pydantic.
         r"(?P<block>\\{0,7}\"\s{0,4}\{[^{}]{0,200}?\sdefault\s{0,8}=\s{0,8}(?=\\{0,7}\"))",
         r"(?P<reported>\\{0,2}[\nn] {2}[^\n]{1,160}, input_value=)",
         r"(?P<cell>[`*\"]{0,2}[ \t]{0,40}\|[ \t]{0,40})",
@@ -78,18 +78,18 @@ _TAILS = re.compile(
     r"Expiry|Ttl|Limit|Index|Version|Map|Prefix|Hash|Digest|Fingerprint|Text|Error|Hint|Mgr|Manager|Handler|Hasher|Validator|Encoder|Input|Form|"
     r"Service|Provider|Helper|Util|Utils|Type|MgrWithDefaultRealm)$"
 )
-"""What a name ends with that is about a secret, and is none."""
+"""Ends of names that are about a secret but do not name one."""
 _OTHER_WORDS = re.compile(
     r"(?:ed|ing|es|age|ages|port|ports|ive|enger|engers|through|able|c[a-z]+|ENGER|PORT|THROUGH|ED|ING|IVE)(?![a-z])"
 )
-"""What makes another word of `pass`."""
+"""Letters that make another word of `pass`."""
 _BEFORE_PASS = (
     *("db", "sql", "root", "admin", "user", "smtp", "ftp", "mail", "redis", "pg", "app", "store"),
     *("key", "trust", "new", "old", "bind", "ldap", "proxy", "login", "wifi", "my", "default"),
 )
 _JS_NAME = re.compile(r"[+!~-]*\$[A-Za-z0-9_]+\$[A-Za-z0-9_$]*")
 _PW_OF_WORD = re.compile(r"_?[pP][wW][abce-zABCE-Z]")
-"""`pw` at the begin of a longer word; `pwd` is another name of a password."""
+"""`pw` at the beginning of a longer word. `pwd` is another name of a password."""
 
 
 def _follows_any(words: tuple[str, ...], ahead: str) -> bool:
@@ -114,7 +114,7 @@ _NAMELIKE = re.compile(
     r"[A-Za-z_.-]*\d{0,3}",
     re.IGNORECASE,
 )
-"""A name with one of these words in it; people write such names in the place of a secret."""
+"""A name with one of these words in it, which people write instead of a secret."""
 _EXAMPLE = re.compile(
     r"(?:^|[^A-Za-z])(?:example|sample|dummy|fake|test|testing|changeme|change|placeholder|foo|bar|baz|your|my|"
     r"abc|abcd|xyz|todo|none|default|demo|mock|invalid|wrong|lorem|hello|world|version|step|page|item|row|"
@@ -122,7 +122,7 @@ _EXAMPLE = re.compile(
     r"localhost|node|python|py|ubuntu|debian|us|eu|ap)(?=[\d_.-]|\Z)",
     re.IGNORECASE,
 )
-"""A word that values of examples, versions and names of algorithms contain."""
+"""A word that occurs in examples, versions and names of algorithms."""
 _PATH = re.compile(
     r"\.{0,2}/(?:[a-z0-9_.-]+/)*[a-z0-9_.-]*|[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*\.[a-z]{1,5}"
 )
@@ -137,11 +137,11 @@ _SEGMENTS = re.compile(r"[A-Za-z0-9_.-]{1,20}(?:/[A-Za-z0-9_.-]{1,24})+")
 _AWS_SECRET = re.compile(r"[A-Za-z0-9/+]{40}")
 _OPTION = re.compile(r"(?:^|[\s\"'\[(,])--?(?:[A-Za-z]+-){0,4}(?:[a-z]{1,8})?\Z")
 _SWITCH = re.compile(r"(?:^|\s)/[a-z]{0,10}\Z")
-"""What stands before the name in an option of Windows: `/pass:…`."""
+"""The text before the name in an option of Windows: `/pass:…`."""
 _OF_ROLE = re.compile(r"role|vault", re.IGNORECASE)
-"""What is near a `secret_id` of Vault; one of AWS is a name."""
+"""Words near a `secret_id` of Vault; that of AWS is a name."""
 _CHECKSUM = re.compile(r"(?:checksum|digest|hash|sha\d{0,3})/\Z", re.IGNORECASE)
-"""What stands before a name whose value is a hash of the secret."""
+"""The text before a name whose value is a hash of the secret."""
 
 
 def _find(match: re.Match[str]) -> Finding | None:
@@ -160,9 +160,9 @@ def _find(match: re.Match[str]) -> Finding | None:
 
 
 def _is_code(match: re.Match[str], value: str) -> bool:
-    """Whether the syntax says that the value is a name in code or another argument."""
+    """Whether the syntax shows that the value is a name in code or another argument."""
     if match["argument"] is not None:
-        # `set_password("service", "user", …)`: the password would be the only argument.
+        # `set_password("service", "user", …)`: a password would be the only argument.
         if match["name"] == "_auth":
             return True  # the name of a function
         called = match["argument"][0] in "({"
@@ -176,7 +176,7 @@ def _is_code(match: re.Match[str], value: str) -> bool:
 
 
 def _bare(match: re.Match[str], ahead: str) -> str:
-    """An unquoted value without what follows it in a sentence or in an address."""
+    """An unquoted value without the rest of its sentence or URL."""
     value = match["bare"]
     if match["tag"] is not None or match["equals"] is not None:
         value = value.rstrip(".,:?&")
@@ -189,7 +189,7 @@ def _of_password(match: re.Match[str]) -> bool:
 
 
 def _is_telling(match: re.Match[str], ahead: str) -> bool:
-    """Whether the whole name, of which the keyword is a part, is that of a secret."""
+    """Whether the whole name, of which the keyword is a part, names a secret."""
     name, word = match["name"], match["name"].lower()
     if _CHECKSUM.search(ahead) or _is_other_word(match, ahead):
         return False
@@ -207,7 +207,7 @@ def _is_telling(match: re.Match[str], ahead: str) -> bool:
 
 
 def _is_other_word(match: re.Match[str], ahead: str) -> bool:
-    """Whether the name is a part of a word, or ends as names do that are not of secrets."""
+    """Whether the keyword is part of another word, or the name ends as names of other things do."""
     word, tail = match["name"].lower(), match["tail"]
     if word in {"pw", "_auth", "_salt", "_pat"} and not _is_whole(match, ahead):
         return True
@@ -222,7 +222,7 @@ def _around(match: re.Match[str]) -> str:
 
 
 def _is_exception(match: re.Match[str]) -> bool:
-    """Whether a name is that of a secret although it ends as others do that are not."""
+    """Whether a name names a secret although it ends as other names do."""
     whole = (match["name"] + match["tail"]).lower()
     return whole == "passcode" or (
         whole in {"secret_id", "secretid"} and _OF_ROLE.search(_around(match)) is not None
@@ -230,13 +230,13 @@ def _is_exception(match: re.Match[str]) -> bool:
 
 
 def _is_whole(match: re.Match[str], ahead: str) -> bool:
-    """Whether a short name such as `pw` is not the begin or the end of another word."""
+    """Whether a short name such as `pw` is not part of another word."""
     begins = match["name"][0] == "_" or match["name"] == "Pw" or not ahead[-1:].isalnum()
     return begins and (match["tail"] == "" or match["tail"].isdigit())
 
 
 def _is_given(match: re.Match[str], value: str, ahead: str, *, literal: bool) -> bool:
-    """Whether the value given to the name is a secret."""
+    """Whether the value of the name is a secret."""
     word = match["name"].lower()
     if _of_password(match):
         sure = literal or (":" in match[0] and _DIGITS_TWICE.search(value) and classes(value) >= 3)
@@ -259,26 +259,26 @@ _OF_BARE = re.compile(
 _SPOKEN = frozenset(
     {"password", "passwd", "Password", "PASSWORD", "PASSWD", "passphrase", "Passphrase", "passwort"}
 )
-"""Names after which a password may follow with nothing between."""
+"""Names that a password may follow directly."""
 _LINE = re.compile(
     r"(?:^|\n|\\n)[ \t]{0,40}(?:\d{1,6}[ \t|:→]{1,4}[ \t]{0,40})?(?:(?:[-#>+*;]|//)[ \t]{0,40}){0,2}[\w.-]{0,40}\Z"
 )
-"""What stands before the name in a line of YAML, of a header or of settings."""
+"""The text before the name in a line of YAML, of a header or of settings."""
 _SECTION = re.compile(
     r"(?:^|\n)[ \t]{0,8}\[[\w .:@/-]{1,60}\][ \t]{0,8}\r?(?:\n[^\n\"'(){}]{0,160}){0,40}\n[\w. -]{0,40}\Z"
 )
-"""The section of a file of settings, with nothing quoted in it."""
+"""A section of a settings file without quotes."""
 _IN_STRING = re.compile(r"[\"'][\w-]{0,40}\Z")
 _SAID = re.compile(r"(?:^|\n|\\n)[^\n{}()\[\]<>=]{0,70}[\s/|,;]\Z")
-"""What stands before the name in a sentence: `Login: admin / Password: …`."""
+"""The text before the name in a sentence: `Login: admin / Password: …`."""
 _NUMBER = re.compile(r"\d{2}")
 _ODD = re.compile(r"[A-Za-z0-9][#@!$%^?~]+[A-Za-z0-9]")
-"""Characters within a word that no expression of code has there."""
+"""Characters within a word that do not occur there in code."""
 _ADDRESS = re.compile(r"[?&;][\w.%-]{0,40}\Z")
 
 
 def _is_literal(match: re.Match[str], ahead: str, *, quoted: bool) -> bool | None:
-    """Whether the value is text and not code; None where the syntax says that it is no value."""
+    """Whether the value is text and not code; None if the syntax shows that it is not a value."""
     if match["blank"] is not None:
         asked = _OPTION.search(ahead) or match["name"].lower().startswith(("identified", *COMMANDS))
         declared = _declares(match, quoted=quoted) and (quoted or _has_digit(match))
@@ -292,7 +292,7 @@ def _is_literal(match: re.Match[str], ahead: str, *, quoted: bool) -> bool | Non
         *(match["fallback"], match["block"], match["reported"]),
     )
     if not quoted and (match["equals"] or "").rstrip(" \t").endswith(("=\n", "=\r\n")):
-        return None  # an empty setting, with the next one in the line below
+        return None  # an empty setting, followed by the next one
     if quoted or any(join is not None for join in joins) or _ADDRESS.search(ahead):
         return True
     operator = (match["equals"] or "").strip("\"'`*\\])} \t")
@@ -301,7 +301,7 @@ def _is_literal(match: re.Match[str], ahead: str, *, quoted: bool) -> bool | Non
 
 
 def _is_sure(match: re.Match[str], *, quoted: bool) -> bool | None:
-    """Whether what joins a name and a value in prose or markup is enough; None for other joins."""
+    """Whether the words or markup between name and value suffice; None for other separators."""
     if match["bracket"] is not None:
         return match["name"] in _SPOKEN
     if match["dash"] is not None:
@@ -319,7 +319,7 @@ def _has_digit(match: re.Match[str]) -> bool:
 
 
 def _follows(match: re.Match[str]) -> bool:
-    """Whether what stands behind the name, without anything between, can only be its value."""
+    """Whether the text directly after the name can only be its value."""
     value = match["bare"] or match["quoted"] or ""
     if _of_password(match):
         spoken = match["tail"] == "" and match["name"] in _SPOKEN
@@ -349,7 +349,7 @@ def _ends_line(match: re.Match[str]) -> bool:
 
 
 def _is_line(match: re.Match[str]) -> bool:
-    """Whether a line has nothing but the name and the value, which has a digit."""
+    """Whether a line has only the name and the value, which has a digit."""
     begins = before(match, 1) in {"", "\n", "\t"} or before(match, 2) == "\\n"
     value = match["bare"] or match["quoted"]
     return (
@@ -377,16 +377,16 @@ def _stands_out(match: re.Match[str]) -> bool:
 
 
 def _declares(match: re.Match[str], *, quoted: bool) -> bool:
-    """Whether a word before the name says that a value follows after a blank."""
+    """Whether the word before the name shows that a value follows after a blank."""
     return (_OF_QUOTED if quoted else _OF_BARE).search(before(match, 240)) is not None
 
 
 def _is_setting(match: re.Match[str]) -> bool:
-    """Whether an unquoted value stands in settings, in a header or in a command, not in code."""
+    """Whether an unquoted value is in settings, in a header or in a command, not in code."""
     joined = (match["equals"] or match["typed"]).rstrip("\n")
     line = before(match, 80)
     if not joined[-1:].isspace() and joined.endswith("="):
-        # `NAME=value` of a shell, of a command or of settings; `(name=value)` may be code.
+        # `NAME=value` of a shell, a command or settings; `(name=value)` may be code.
         return match["name"].isupper() or "(" not in line.rpartition("\n")[2]
     ends = match.string[match.end() : match.end() + 2]
     at_end = not ends or ends[0] in "\r\n\"'`" or ends in {"\\n", "\\r"}
@@ -401,7 +401,7 @@ def _is_setting(match: re.Match[str]) -> bool:
 
 
 def _is_in_line(match: re.Match[str], line: str, *, quoted: bool, colon: bool) -> bool:
-    """Whether the line around a name says that the value at its end is no code."""
+    """Whether the line around a name shows that the value at its end is not code."""
     value = match["bare"]
     if not colon:
         return _LINE.search(line) is not None and (
@@ -417,7 +417,7 @@ def _is_in_line(match: re.Match[str], line: str, *, quoted: bool, colon: bool) -
 
 
 def is_password(value: str) -> bool:
-    """Whether text given to the name of a password is one: several classes, and no name."""
+    """Whether a value is a password: several classes of characters, and not a name."""
     if value.isdigit() or value[0] == "." or len(set(value)) < 4 or classes(value) < 2:
         return False
     patterns = (_NAMELIKE, _CODE_NAME, _PATH)
@@ -428,7 +428,7 @@ def is_password(value: str) -> bool:
 
 
 def _is_secret(value: str, *, strong: bool, literal: bool) -> bool:
-    """Whether text given to the name of a secret is random enough for that name."""
+    """Whether a value is random enough for its name."""
     if not literal and (_CODE_NAME.fullmatch(value) or _PATH.fullmatch(value)):
         return False
     if is_hexadecimal(value):
@@ -441,7 +441,7 @@ def _is_secret(value: str, *, strong: bool, literal: bool) -> bool:
 
 
 def _is_place(value: str) -> bool:
-    """Whether it is a path, not a key in base64 that has slashes."""
+    """Whether it is a path, and not a base64 key with slashes."""
     if "/" not in value or _AWS_SECRET.fullmatch(value):
         return False
     short = _SEGMENTS.fullmatch(value) is not None and longest_run(value) < 16
@@ -473,7 +473,7 @@ def _is_spoken(value: str) -> bool:
 
 
 def _is_mixed(value: str) -> bool:
-    """Lower-case letters and digits in turns, as in keys of base36."""
+    """Alternating lower-case letters and digits, as in keys of base36."""
     digits = sum(character.isdigit() for character in value)
     least = len(value) // (6 if value.isidentifier() else 8)
     return least <= digits < len(value)

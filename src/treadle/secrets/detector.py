@@ -1,22 +1,22 @@
-"""What finds one kind of secret, and the pieces that their patterns share."""
+"""The type of detectors, and helpers for their patterns."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 Finding = tuple[int, int, str]
-"""Where a secret begins and ends, and of what kind it is."""
+"""The start and the end of a secret, and its kind."""
 
 MARK = "[redacted:"
-"""What stands in the place of a secret begins so."""
+"""The beginning of every replacement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """A pattern, what of a match is a secret (None: nothing), and literals that a match needs.
+    """A pattern, a function that finds the secret in a match, and literals that a match contains.
 
-    `screen` are patterns for RE2 which let through at least what the detector finds; see
-    `screening`.
+    The function returns None if the match is not a secret. `screen` are RE2 patterns that match at
+    least everything that the detector finds; see `screen.py`.
     """
 
     pattern: re.Pattern[str]
@@ -24,19 +24,20 @@ class Detector:
     hints: tuple[str, ...] = ()
     screen: tuple[str, ...] = ()
     cues: tuple[str, ...] = ()
-    """Patterns for RE2, one of which is near a match; without them, the hints."""
+    """RE2 patterns of which one occurs near every match. The hints replace them if absent."""
     resumes: bool = False
-    """Whether what is no secret is looked at again from behind the group `name`, since another
-    name may begin there: in `key="password" value="…"`. Only for patterns of bounded length.
+    """Whether the search continues after the group `name` of a match that is not a secret, since
+    another name may begin there: in `key="password" value="…"`. Only for patterns of bounded
+    length.
     """
 
     @property
     def cue(self) -> str:
-        """A pattern for RE2 without which the detector need not be tried."""
+        """An RE2 pattern without which the detector cannot match."""
         return "|".join(self.cues or map(re.escape, self.hints))
 
     def findings(self, text: str, start: int, end: int) -> Iterator[Finding]:
-        """Every secret that begins between these places of the text, in order."""
+        """Every secret that begins between these positions, in order."""
         at = start
         while (match := self.pattern.search(text, at, end)) is not None:
             if match.end() == end and end < len(text):
@@ -51,12 +52,11 @@ class Detector:
 
 
 def starts_word(literal: str, *, alone: bool = True, dashed: bool = False) -> str:
-    r"""A pattern for `literal` where no longer word begins before it.
+    r"""A pattern for `literal` that is not preceded by more of a word.
 
-    An escape of JSON text (`\n`, `\u001b`), of an address (`%20`) or of a terminal (`ESC[31m`)
-    before it does not count as a word, nor does `_` (`MY_ghp_…`) unless it is `alone`. Where it is
-    `dashed`, `-` before it (`old-ghp_…`) does not count either. The check
-    comes after the literal, so that the regex engine can search for the literal first.
+    An escape of JSON (`\n`, `\u001b`), of a URL (`%20`) or of a terminal (`ESC[31m`) is not part of
+    a word. `_` is one (`MY_ghp_…`) only if the literal is `alone`, and `-` (`old-ghp_…`) unless it
+    is `dashed`. The check follows the literal: the regex engine searches for the literal first.
     """
     escaped = re.escape(literal)
     word = "A-Za-z0-9_-" if alone else "A-Za-z0-9" if dashed else "A-Za-z0-9-"
@@ -68,15 +68,15 @@ def starts_word(literal: str, *, alone: bool = True, dashed: bool = False) -> st
 
 
 def spellings(*words: str) -> str:
-    """Alternatives for the usual cases of words; ignoring case would be ten times slower."""
+    """Alternatives in the common cases of letters; ignoring case would take ten times as long."""
     return "|".join(f"{word}|{word.capitalize()}|{word.upper()}" for word in words)
 
 
 def any_of(words: Iterable[str]) -> str:
-    """A pattern for any of these literals, the longest first, that begins with different letters.
+    """A pattern for any of these literals, the longest first, as a tree of their letters.
 
-    The regex engine tries alternatives one after another at every place; here few are left, and it
-    can skip letters with which none begins.
+    The regex engine tries alternatives in turn at every position. The tree leaves few of them, and
+    the engine skips letters that begin none.
     """
     by_letter: dict[str, list[str]] = {}
     for word in words:
@@ -89,5 +89,5 @@ def any_of(words: Iterable[str]) -> str:
 
 
 def before(match: re.Match[str], length: int) -> str:
-    """The characters before a match, at most so many."""
+    """The characters before a match, at most `length`."""
     return match.string[max(0, match.start() - length) : match.start()]

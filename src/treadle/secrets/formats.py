@@ -1,7 +1,7 @@
 # ruff: noqa: E501  (patterns are read as a whole)
-"""Secrets at the places that formats have for them: hashes of passwords, manifests, phrases.
+"""Secrets that a format identifies: hashes of passwords, manifests, recovery phrases.
 
-No name of a secret needs to be near them: the format says what they are.
+No name of a secret needs to be near them.
 """
 
 import re
@@ -65,7 +65,7 @@ _MANIFEST = Detector(
     screen=(r"kind\\*\"?SPACE?:SPACE*\\*\"?Secret",),
     cues=(r"kind\\*\"?SPACE?:SPACE*\\*\"?Secret",),
 )
-"""The values in base64 of a Secret of Kubernetes, whatever their names are."""
+"""The base64 values of a Kubernetes Secret, with any names."""
 
 _PHRASE = Detector(
     re.compile(
@@ -81,32 +81,13 @@ _PHRASE = Detector(
     ),
     cues=("nemonic|NEMONIC|eed|EED|ecovery|ECOVERY|ackup|allet",),
 )
-"""The words that restore a wallet."""
+"""The recovery phrase of a wallet."""
 _FUNCTION_WORDS = frozenset(
     [
-        "the",
-        "and",
-        "for",
-        "with",
-        "from",
-        "that",
-        "this",
-        "which",
-        "you",
-        "your",
-        "are",
-        "was",
-        "will",
-        "can",
-        "not",
-        "has",
-        "have",
-        "its",
-        "into",
-        "then",
-        "when",
+        "the", "and", "for", "with", "from", "that", "this", "which", "you", "your", "are", "was",
+        "will", "can", "not", "has", "have", "its", "into", "then", "when",
     ]
-)
+)  # fmt: skip
 
 
 def _is_phrase(words: str) -> bool:
@@ -122,7 +103,7 @@ _DIGEST = Detector(
     cues=("response",),
 )
 _LEAD_IN = (
-    # What a command or a format takes at this position, after its first part.
+    # The argument that a command or a format takes after its first part.
     r"oathtool\s(?:-{1,2}[a-z0-9=-]{1,20}\s){0,4}|smbclient\s[^\n]{0,80}?-U\s?[\"']?[\w.\\-]{1,40}%"
     r"|ConvertTo-SecureString\s(?:-String\s)?(?=[\"'])"
     r"|task\.setvariable\svariable=\w{0,40}(?:token|secret|password|key|pwd)\w{0,20}[^\]\n]{0,40}\]"
@@ -163,7 +144,7 @@ _POSITION = Detector(
         r"oathtool|smbclient|SecureString|setvariable|add-mask|_gitlab_session|wpa_passphrase|nmcli|mosquitto_|--oauth2|-password|--pass|ldap|chpasswd|obscure|pass|kinit|AWS4-HMAC|sonar|net use|authtoken|snyk|vault login|setapikey|service install|pypi-token|http-basic|github-oauth|gitlab-token|mc (?:alias|config)|snmp|enable secret|username|key-string|xfreerdp|wmic|schtasks|plink|pscp|psftp|useradd|--plaintext|samba-tool|ejabberdctl|put-parameter|secretsmanager|keyvault|user-secrets|setairport|from-literal|TOTP",
     ),
 )
-"""Secrets that a command or a directive takes by their position."""
+"""Secrets as positional arguments of a command or a directive."""
 
 _PARAMETER = Detector(
     re.compile(
@@ -176,7 +157,7 @@ _PARAMETER = Detector(
     ),
     cues=(r"[?&][A-Za-z-]+=",),
 )
-"""What signs or opens an address in its query."""
+"""Parameters that sign or authorize a URL."""
 
 
 def _is_parameter(match: re.Match[str]) -> bool:
@@ -211,7 +192,7 @@ _TAKEN_PHRASE = Detector(
     ),
     cues=(r"(?:-m|nemonic|hrase|Seed|SeedSync)[ =(]",),
 )
-"""The words that restore a wallet, as an argument."""
+"""The recovery phrase of a wallet, as an argument."""
 
 _ACCOUNTS = re.compile(
     r"(?:accounts|privateKeys|PRIVATE_KEYS|Wallet|Signer|SigningKey|privateKeyToAccount|wallet private key|private key)[\"'\\]{0,4}\s{0,4}[:=(]?\s{0,4}[\[(]?[^\])\n]{0,400}\Z"
@@ -227,7 +208,7 @@ _ACCOUNT = Detector(
     ),
     cues=(r"(?:0x|key: |key is )[a-fA-F0-9]{32}",),
 )
-"""Keys of accounts of a chain of blocks, in the lists and calls that take them."""
+"""Keys of blockchain accounts, in the lists and calls that take them."""
 
 _GENERATED = Detector(
     re.compile(
@@ -241,7 +222,7 @@ _GENERATED = Detector(
     screen=(r"random_(?:password|string|bytes)\\*[\"%]",),
     cues=(r"(?:result|bcrypt_hash|b64_std|b64_url)",),
 )
-"""What Terraform drew at random, in its state."""
+"""Random values in the state of Terraform."""
 
 _RECORDED = Detector(
     re.compile(
@@ -259,7 +240,7 @@ _RECORDED = Detector(
     ),
     cues=(r"value\\*[\"']SPACE*:",),
 )
-"""Cookies and headers as recordings of a browser list them."""
+"""Cookies and headers in recordings of a browser."""
 
 FORMATS = (
     *(_HASH, _MANIFEST, _PHRASE, _TAKEN_PHRASE, _DIGEST, _POSITION, _PARAMETER, _CHAIN_KEY),

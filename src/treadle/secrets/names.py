@@ -1,4 +1,4 @@
-"""Names of secrets, and the words before them that say more about their values."""
+"""Names of secrets, and words before them that change their meaning."""
 
 import json
 
@@ -7,30 +7,15 @@ from treadle.secrets.detector import spellings
 _FOREIGN = (
     *("passwort", "kennwort", "contraseña", "mot de passe", "mot_de_passe", "senha", "wachtwoord"),
     *(
-        "parola",
-        "hasło",
-        "lösenord",
-        "heslo",
-        "jelszó",
-        "salasana",
-        "adgangskode",
-        "şifre",
+        "parola", "hasło", "lösenord", "heslo", "jelszó", "salasana", "adgangskode", "şifre",
         "sifre",
     ),
     *(
-        "пароль",
-        "密码",
-        "密碼",
-        "口令",
-        "パスワード",
-        "비밀번호",
-        "mật khẩu",
-        "पासवर्ड",
-        "סיסמה",
-        "كلمة المرور",
+        "пароль", "密码", "密碼", "口令", "パスワード", "비밀번호", "mật khẩu",
+        "पासवर्ड", "סיסמה", "كلمة المرور",
     ),
-)
-"""Names of a password in other languages than English."""
+)  # fmt: skip
+"""Names of a password in languages other than English."""
 
 
 def _escaped(word: str) -> tuple[str, ...]:
@@ -48,13 +33,13 @@ KEYWORDS = spellings(
     "|passWord|PassWord|IDENTIFIED BY|identified by|SENHA"
     "|?sig|&sig|_pw|_PW|Pw|pw|PW|psk|PSK|requirepass|masterauth|_auth|_AUTH|_SALT|_PAT|"
 ) + "|".join((*_SPELLED, *(each for word in _SPELLED for each in _escaped(word))))  # fmt: skip
-"""Names, or parts of them, that tell of a secret."""
+"""Names of secrets, or parts of such names."""
 
 WEAK_KEYWORDS = "key|Key|token|Token|signature|Signature|sessionid|Sessionid|?sig|&sig"
-"""Those after which random text alone counts, unless a strong word is before them."""
+"""Names after which only random text is a secret, unless a strong word precedes them."""
 
 COMMANDS = ("requirepass", "masterauth")
-"""Settings of Redis, after which a password follows with nothing between."""
+"""Settings of Redis that a password follows directly."""
 
 PASSWORDS = (
     "pass",
@@ -70,79 +55,20 @@ PASSWORDS = (
 WEAK = frozenset({"key", "token", "signature", "sessionid", "?sig", "&sig"})
 
 PUBLIC_WORDS = (
-    "public",
-    "publishable",
-    "pub",
-    "cache",
-    "content",
-    "commit",
-    "partition",
-    "primary",
-    "foreign",
-    "sort",
-    "row",
-    "object",
-    "idempotency",
-    "dedup",
-    "routing",
-    "license_url",
-    "react",
-    "hash",
-    "next",
-    "page",
-    "paging",
-    "continuation",
-    "cursor",
-    "integrity",
-    "etag",
-    "site",
-    "by",
-    "compass",
-    "bypass",
-)
-"""What is before `key` or `token` where its value is not a secret."""
+    "public", "publishable", "pub", "cache", "content", "commit", "partition", "primary",
+    "foreign", "sort", "row", "object", "idempotency", "dedup", "routing", "license_url", "react",
+    "hash", "next", "page", "paging", "continuation", "cursor", "integrity", "etag", "site", "by",
+    "compass", "bypass",
+)  # fmt: skip
+"""Words before `key` or `token` that show that the value is not a secret."""
 STRONG_WORDS = (
-    "api",
-    "access",
-    "account",
-    "private",
-    "auth",
-    "refresh",
-    "bearer",
-    "signing",
-    "encryption",
-    "shared",
-    "master",
-    "service",
-    "client",
-    "session",
-    "security",
-    "webhook",
-    "license",
-    "admin",
-    "root",
-    "deploy",
-    "bot",
-    "personal",
-    "app",
-    "function",
-    "instrumentation",
-    "subscription",
-    "push",
-    "consumer",
-    "ssh",
-    "aes",
-    "hmac",
-    "jwt",
-    "csrf",
-    "x",
-    "id",
-    "user",
-    "ci",
-    "registry",
+    "api", "access", "account", "private", "auth", "refresh", "bearer", "signing", "encryption",
+    "shared", "master", "service", "client", "session", "security", "webhook", "license", "admin",
+    "root", "deploy", "bot", "personal", "app", "function", "instrumentation", "subscription",
+    "push", "consumer", "ssh", "aes", "hmac", "jwt", "csrf", "x", "id", "user", "ci", "registry",
     *("write", "ingest", "server", "integration", "storage", "setup"),
     *("openai", "anthropic", "azure", "github", "gitlab", "stripe", "twilio"),
     *("datadog", "sentry", "algolia", "cohere", "mistral", "deepgram", "honeycomb", "pusher"),
     *("vault", "backup", "wallet", "cookie", "crypt", "cipher", "authenticator"),
-)
-"""What is before `key` or `token` that makes it the name of a secret."""
+)  # fmt: skip
+"""Words before `key` or `token` that make it the name of a secret."""

@@ -1,4 +1,4 @@
-"""Whether a value looks random, as keys do, or like the names, words and paths of ordinary text."""
+"""Tests whether a value looks random, as keys do, or like names, words and paths."""
 
 import re
 from itertools import pairwise
@@ -10,38 +10,38 @@ _BASE64 = re.compile(
     r"(?=[^A-Z]*[A-Z][^A-Z]*[A-Z])(?=[^a-z]*[a-z][^a-z]*[a-z])(?=[^+=]*[+=])(?:[A-Za-z0-9+/]{4}){7,}"
     r"(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})"
 )
-"""Bytes in base64, where `+` and `/` separate short runs; a path has neither `+` nor `=`."""
+"""Bytes in base64, where `+` and `/` separate short runs. A path has neither `+` nor `=`."""
 MIXED_CASE = re.compile(r"[a-z][A-Z]+[a-z]{1,3}[A-Z]+[a-z]{1,3}[A-Z]")
-"""Letters in turns of cases, as hardly any name has them."""
+"""Alternating cases, which names hardly have."""
 _SPECIAL = frozenset("!@#$%^&*+~?=|;,")
 
 
 def longest_run(value: str) -> int:
-    """Letters and digits without anything between them, the longest such part."""
+    """The length of the longest run of letters and digits."""
     return max((len(run) for run in _RUN.findall(value)), default=0)
 
 
 def classes(value: str) -> int:
-    """How many there are of: lower case, upper case, digits, special characters."""
+    """The number of character classes: lower case, upper case, digits, special characters."""
     tests = (str.islower, str.isupper, str.isdigit, _SPECIAL.__contains__)
     return sum(any(map(test, value)) for test in tests)
 
 
 def is_key_body(value: str) -> bool:
-    """Whether what follows a vendor's prefix is random, not words joined by dashes."""
+    """Whether the text after a vendor's prefix is random, not words joined by dashes."""
     if len(set(value)) < 6:
         return False
-    if longest_run(value) < 10:  # random all the same, with a dash here and there
+    if longest_run(value) < 10:  # also random with a dash here and there
         letters = "".join(_RUN.findall(value))
         return classes(letters) == 3 and _changes(letters) >= 0.3 * (len(letters) - 1)
     return any(character.isdigit() for character in value) or _case_changes(value) >= 4
 
 
 def is_random(value: str) -> bool:
-    """Whether letters and digits change as often as in random text, and seldom in names.
+    """Whether letters and digits alternate as often as in random text.
 
-    Random base62 changes its class (lower, upper, digit) at 0.62 of all places, 0.45 when the
-    capital of a word is not counted; names in code stay under 0.3 and have hardly any digit.
+    Random base62 changes its class (lower, upper, digit) at 62% of all positions, or 45% without
+    the capitals of words. Names in code change at less than 30% and hardly have digits.
     """
     letters = re.sub(r"[^A-Za-z0-9]", "", value)
     digits = sum(character.isdigit() for character in letters)
@@ -57,9 +57,9 @@ def is_random(value: str) -> bool:
 
 
 def is_random_letters(value: str) -> bool:
-    """Whether letters alone change between lower and upper case as often as in random text.
+    """Whether letters alternate between lower and upper case as often as in random text.
 
-    Words in names have longer runs of lower case: four letters and more in nearly all of them.
+    Nearly all names contain words with at least four lower-case letters in a row.
     """
     if len(value) < 10 or not value.isalpha() or not value.isascii():
         return False
@@ -72,7 +72,7 @@ def is_random_letters(value: str) -> bool:
 
 
 def is_hexadecimal(value: str) -> bool:
-    """Whether it is a number in hexadecimal, such as a hash, or a UUID."""
+    """Whether it is a hexadecimal number, such as a hash, or a UUID."""
     return HEX.fullmatch(value) is not None or UUID.fullmatch(value) is not None
 
 

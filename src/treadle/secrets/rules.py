@@ -1,4 +1,4 @@
-"""A person's own rules of what is a secret, applied so that JSON in text stays JSON."""
+"""The user's redaction rules, which keep JSON in text valid."""
 
 import json
 import re
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     import re2  # type: ignore[import-untyped]  # it brings no types
 
 _JSON_VALUE = re.compile(r'"(?:[^"\\]++|\\.)*+"|-?\d[\d.eE+-]*+')
-"""A string or a number of JSON; what stands between them holds nothing to redact."""
+"""A string or a number in JSON. The characters between them need no redaction."""
 
 
 def compile_pattern(pattern: str) -> "re2._Regexp[str]":
-    """`pattern` for RE2. Raises ValueError, which says what is wrong with it."""
+    """`pattern` compiled by RE2. Raises ValueError with the reason if it is not valid."""
     import re2
 
     options = re2.Options()
@@ -28,25 +28,25 @@ def compile_pattern(pattern: str) -> "re2._Regexp[str]":
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What matches `pattern`, in RE2's syntax, is replaced by `replacement`, taken literally."""
+    """A pattern in the syntax of RE2, and the literal replacement of its matches."""
 
     name: str
     pattern: str
     replacement: str | None = None
-    """Without one, `[redacted:NAME]`."""
+    """None means `[redacted:NAME]`."""
     _compiled: "re2._Regexp[str]" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a pattern that RE2 does not take."""
+        """Raise ValueError for a pattern that is not valid in RE2."""
         object.__setattr__(self, "_compiled", compile_pattern(self.pattern))
 
     @property
     def mark(self) -> str:
-        """What stands in the place of a match."""
+        """The replacement of a match."""
         return f"[redacted:{self.name}]" if self.replacement is None else self.replacement
 
     def apply(self, text: str, found: Callable[[str], bool]) -> str:
-        """`text` without what the rule matches and `found`, asked about each match, lets go."""
+        """`text` without the matches for which `found` returns true."""
         if not _encodable(text):
             return "".join(
                 part if _is_surrogate(part) else self.apply(part, found)
@@ -63,7 +63,7 @@ class Rule:
         def replace(match: "re2._Match[str]") -> str:
             return self.mark if match[0] and found(match[0]) else match[0]
 
-        return str(self._compiled.sub(replace, str(text)))  # RE2 makes another of its very type
+        return str(self._compiled.sub(replace, str(text)))  # RE2 requires the exact type str
 
     def _apply_to_json(self, value: str, found: Callable[[str], bool]) -> str:
         if value[0] != '"':

@@ -1,9 +1,8 @@
 # ruff: noqa: E501  (patterns are read as a whole)
-"""The shapes of secrets: what each looks like, and which of what looks so is one.
+"""Detectors for the shapes of secrets, and the list of all detectors.
 
-All patterns run in time linear in the length of the text: each starts at a literal or a short
-keyword, every repetition is bounded or possessive, and no run of characters offers a second place
-to start.
+All patterns take time linear in the length of the text: each begins with a literal or a short
+keyword, every repetition is bounded or possessive, and a run of characters offers one start only.
 """
 
 import base64
@@ -31,7 +30,7 @@ _PEM = Detector(
     re.compile(
         rf"-----BEGIN[ +]{_PEM_TITLE}"
         rf"(?:(?:[^-\"]|-(?!----))*+-----END[ +]{_PEM_TITLE}"
-        # Without its end, for example cut by a tool: headers, then what looks like base64.
+        # Without an end, for example after a tool truncated it: headers, then text that looks like base64.
         r"|(?:(?:\s|\\{1,7}[nr])*+[A-Z][A-Za-z-]{2,15}: [^\s\"\\]{0,80}+)*+"
         r"(?:\s|\\{1,7}[nr])*+(?:[A-Za-z0-9+/=]|\s|\\{1,7}[nr]){32,}+)"
     ),
@@ -53,25 +52,11 @@ _PUTTY = Detector(
 _TEMPLATE = ("$", "{", "<", "%s", "%(", "*")
 _ORDINARY_PASSWORDS = frozenset(
     [
-        "pass",
-        "password",
-        "passwd",
-        "pwd",
-        "secret",
-        "pw",
-        "...",
-        "redacted",
-        "xxx",
-        "xyz",
-        "bar",
-        "b",
-        "user",
-        "xxxx",
-        "xxxxx",
-        "changeme",
+        "pass", "password", "passwd", "pwd", "secret", "pw", "...", "redacted", "xxx", "xyz",
+        "bar", "b", "user", "xxxx", "xxxxx", "changeme",
     ]
-)
-"""What documentation writes in the place of a password."""
+)  # fmt: skip
+"""Placeholders for passwords in documentation."""
 
 
 def _find_password_of_url(match: re.Match[str]) -> Finding | None:
@@ -123,7 +108,7 @@ _HEADER_NAME = re.compile(
 def _find_credentials(match: re.Match[str]) -> Finding | None:
     value, scheme = match["value"], match["scheme"].lower()
     if scheme == "basic":
-        value = value.rstrip(".")  # of a sentence
+        value = value.rstrip(".")  # the end of a sentence
         secret = _holds_pair(value)
     elif _HEADER_NAME.search(before(match, 40)):
         secret = any(map(str.isdigit, value)) or (len(value) >= 20 and not value.isupper())
@@ -142,7 +127,7 @@ _HEADER = Detector(
     screen=(
         r"(?:bearer|Bearer|BEARER|token|Token|TOKEN)SPACE+[A-Za-z0-9._~+/-]{16}",
         r"(?:basic|Basic|BASIC)SPACE+[A-Za-z0-9+/]{8}",
-        # Letters that Python takes for an i when case does not matter are beyond ASCII.
+        # Case-insensitive letters of Python that match an i include letters outside of ASCII.
         r"(?i:author)[^:=,]{1,3}(?i:zat)[^:=,]{1,3}(?i:on)[\"'\\\])]*SPACE*[:=,](?:[\"'\\]|SPACE)*(?i:bearer|token)",
     ),
     cues=("earer|EARER|oken|OKEN|asic|ASIC",),
@@ -250,7 +235,7 @@ _TOOLS = (
     "buildah login", "crane auth", "argocd login", "influx", "rar",
 )  # fmt: skip
 _ATTACHING = ("mysql", "mariadb", "sshpass", "mongo", "7z", "rar", "7za")
-"""Tools with `-pPASSWORD` in one word. For `mysql`, a word after `-p` is a database."""
+"""Tools with `-pPASSWORD` in one word. After `mysql -p`, a separate word is a database."""
 _OPTION = Detector(
     re.compile(
         rf"\b(?:{'|'.join(map(re.escape, _TOOLS))})\b(?:(?! -[paPwkK][ =]|pass:)[^\n|;]){{0,160}}+"
@@ -279,7 +264,7 @@ _PREFIXED = Detector(
     screen=(rf"(?:{_KIND})[_-][A-Za-z0-9]{{16}}",),
     cues=(rf"(?:{_KIND})[_-][A-Za-z0-9]{{24}}",),
 )
-"""Keys of whatever vendor: a prefix that says what it is, and random text."""
+"""Keys of any vendor: a prefix that suggests a key, and random text."""
 
 
 def _is_foreign_key(match: re.Match[str]) -> bool:
@@ -315,20 +300,13 @@ _PIPED = Detector(
     ),
     _find_paired,
     (
-        "-stdin",
-        "sudo -S",
-        "chpasswd",
-        "env add",
-        "secret ",
-        "--with-token",
-        "cryptsetup",
-        "openssl enc",
-        "kubeseal",
+        "-stdin", "sudo -S", "chpasswd", "env add", "secret ", "--with-token", "cryptsetup",
+        "openssl enc", "kubeseal",
     ),
     (
         r"(?:-stdin|sudo -S|chpasswd|env add|secret set|secret put|secret create|--with-token|cryptsetup|openssl enc|kubeseal)",
     ),
-)
+)  # fmt: skip
 _POSITIONAL = Detector(
     re.compile(
         r"(?:(?:sqlplus|expdp|impdp|sqlldr|rman\starget)\s(?:-\w+\s){0,3}[\"']?[^\s/@\"']{1,40}/(?=[^\s@\"'\\]{3,64}@)|jdbc:oracle:\w{2,6}:[\w$#]{1,40}/(?=[^\s@]{3,64}@)"
@@ -340,22 +318,15 @@ _POSITIONAL = Detector(
         (*match.span("secret"), "password") if not match["secret"].startswith(_TEMPLATE) else None
     ),
     (
-        "sqlplus",
-        "expdp",
-        "impdp",
-        "sqlldr",
-        "rman",
-        "jdbc:oracle:",
-        "htpasswd",
-        "net user",
+        "sqlplus", "expdp", "impdp", "sqlldr", "rman", "jdbc:oracle:", "htpasswd", "net user",
         "rabbitmqctl",
     ),
     (
         r"(?:sqlplus|expdp|impdp|sqlldr|rman target|htpasswd|net user|rabbitmqctl)SPACE",
         r"jdbc:oracle:[a-z0-9]+:[A-Za-z0-9_$#]+/",
     ),
-)
-"""Passwords that a command takes by their position."""
+)  # fmt: skip
+"""Passwords as positional arguments of commands."""
 
 _PGPASS = Detector(
     re.compile(
@@ -368,20 +339,10 @@ _PGPASS = Detector(
 )
 _SCHEMES = frozenset(
     {
-        "mailto",
-        "npm",
-        "git",
-        "sip",
-        "sips",
-        "xmpp",
-        "acct",
-        "workspace",
-        "email",
-        "from",
-        "to",
+        "mailto", "npm", "git", "sip", "sips", "xmpp", "acct", "workspace", "email", "from", "to",
         "cc",
     }
-)
+)  # fmt: skip
 
 
 def _find_login(match: re.Match[str]) -> Finding | None:
@@ -405,7 +366,7 @@ _LOGIN = Detector(
         r"[!#$%^&*~?][A-Za-z0-9]*@[A-Za-z]",
     ),
 )
-"""A user and a password before a host, with no scheme: `bob:…@10.0.0.5`."""
+"""A user and a password before a host, without a scheme: `bob:…@10.0.0.5`."""
 _LISTED = Detector(
     re.compile(
         r"(?:[cC]reds?|CREDS|[cC]redentials?|[lL]ogin|LOGIN|Zugangsdaten|identifiants)(?:\sfor\s[\w.-]{1,40})?(?:\s(?:is|are|was)|\s?[:=])\s{1,2}[`\"']?[\w.@+-]{2,64}\s?[/:|]\s?"

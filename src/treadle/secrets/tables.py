@@ -1,6 +1,6 @@
-"""Secrets in the columns of tables: CSV, TSV, Markdown, and what database clients print.
+"""Secrets in the columns of tables: CSV, TSV, Markdown, and output of database clients.
 
-The first line names the columns. A value in a column counts as it counts behind that name.
+The first line names the columns. The rules for a value are those after its column's name.
 """
 
 import re
@@ -15,20 +15,20 @@ _PIPED = r"[\w \"'./*`-]{0,40}"
 _END = r"(?:\r?\n|(?:\\{1,3}r)?\\{1,3}n)"
 _HEADER = re.compile(
     rf"(?:^|(?<=\\n)|(?<=[\"'`]))(?:(?P<head>{_CELL}(?P<between>[,;\t]){_CELL}(?:(?P=between){_CELL}){{0,60}})(?P<end>{_END})"
-    # Markdown, and what database clients print: a line of dashes follows.
+    # Markdown and output of database clients: a line of dashes follows.
     rf"|(?P<piped>{_PIPED}\|{_PIPED}(?:\|{_PIPED}){{0,60}})(?P<after>{_END})(?=[ |:+]{{0,8}}--))",
     re.MULTILINE,
 )
 _AROUND_CELL = " \t\r\"'`*\\"
 _RULE = re.compile(r"[-=+:| \t]+")
-"""What separates the names of the columns from the rows."""
+"""The separator between the names of the columns and the rows."""
 
 
 class _Table(Detector):
-    """Finds all rows of a table whose first line begins between two places."""
+    """Finds the rows of tables whose first line begins between two positions."""
 
     def findings(self, text: str, start: int, end: int) -> Iterator[Finding]:
-        """Every secret in the rows, also in those behind `end`."""
+        """Every secret in the rows, also in rows after `end`."""
         at = start
         while (match := self.pattern.search(text, at, end)) is not None:
             at = max(match.end() - 1, match.start() + 1)
@@ -67,7 +67,7 @@ def _secrets(cells: list[str], names: list[str], at: int) -> Iterator[Finding]:
 
 
 def _is_header(cell: str) -> bool:
-    """Whether another table begins; so no row is looked at twice."""
+    """Whether another table begins, so that no row is searched twice."""
     return cell.replace("_", "").replace(" ", "").isalpha() and _names_secret(cell)
 
 
@@ -84,12 +84,12 @@ _LITERAL = re.compile(r"\\*'(?P<value>[^']*?)\\*'|[^,'\s][^,']*")
 
 
 class _Insert(Detector):
-    """Finds the values that a statement of SQL inserts into columns of secrets."""
+    """Finds values that an SQL statement inserts into columns of secrets."""
 
     def findings(self, text: str, start: int, end: int) -> Iterator[Finding]:
-        """Every secret in the rows of statements that begin between these places."""
+        """Every secret in the rows of statements that begin between these positions."""
         for match in self.pattern.finditer(text, start, end):
-            whole = self.pattern.match(text, match.start()) or match  # with what is behind `end`
+            whole = self.pattern.match(text, match.start()) or match  # with the text after `end`
             names = [name.strip(_AROUND_CELL + "[]\n") for name in whole["names"].split(",")]
             if not any(map(_names_secret, names)):
                 continue
@@ -105,22 +105,22 @@ _RULED = rf"[`\"' ]*(?:\|[^\n]*)?{_EOL}(?:\|[ :]*--| *-+\+-)"
 """The rest of a first line, and the line of dashes below it."""
 _INSERTED = r"\)(?: |\\*n|\n)*(?:VALUES|values|Values)(?: |\\*n|\n)*\("
 FIRST_SCREEN = _INSERTED
-"""What a statement has besides the name of a secret, for RE2."""
+"""An RE2 pattern for the parts of a statement around the name of a secret."""
 FIRST_LINE_ENDS = (
     rf"(?:[\"']?(?:[,;\t][A-Za-z0-9_\"' .,;\t-]*)?{_EOL}[^\n(){{}}=<>| ]*[,;\t]|{_RULED})"
 )
-"""What follows the name of a secret in the first line of a table; a quick look."""
+"""The text after the name of a secret in the first line of a table, for the first scan."""
 _FOLLOWING = r"[,;\t][\"']?[A-Za-z_][A-Za-z0-9_ .-]*[\"']?"
 _ROW = rf"{_EOL}[^\n(){{}}=<>|,;\t]*[,;\t][^\n(){{}}=<>|]*[0-9!@#$%^&*~]"
 CSV_SCREEN = rf"[\"']?(?:{_FOLLOWING})+{_ROW}"
 LAST_COLUMN = r"[,;\t][\"']?[A-Za-z0-9_]*", rf"[\"']?{_ROW}"
-"""What surrounds the name where it is the last one."""
+"""The text around a name in the last column."""
 NAMED_SCREENS = (_RULED, r"[A-Za-z0-9_ ,.`\"\[\]\\\n]*" + _INSERTED)
 TABLE = _Table(
     _HEADER,
     lambda _match: None,
     cues=(rf"[A-Za-z\"'` |]{_EOL}[^\n]*[,;\t|+]",),
 )
-"""All of a table."""
+"""All rows of a table."""
 INSERT = _Insert(_INSERT, lambda _match: None, cues=("VALUES|values|Values",))
 """All rows that a statement inserts."""

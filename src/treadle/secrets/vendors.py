@@ -1,8 +1,8 @@
 # ruff: noqa: E501  (patterns are read as a whole)
-"""Keys that name their vendor: by a prefix and what follows it, or by a form of their own.
+"""Detectors for keys of vendors: by a prefix and the text after it, or by a form of their own.
 
-The forms are those that the vendors document. A prefix alone is never enough: what follows must be
-as long as the vendor's keys are, and random.
+The forms are those that the vendors document. A prefix alone is not enough: the text after it must
+be random and as long as the vendor's keys.
 """
 
 import re
@@ -13,11 +13,11 @@ from treadle.secrets.detector import Detector, Finding, starts_word
 from treadle.secrets.randomness import is_key_body, longest_run
 
 _DISTINCT = 5
-"""Characters of a prefix that is not part of ordinary words joined by dashes."""
+"""The length of a prefix that is not part of ordinary words joined by dashes."""
 _JOINED = 3
-"""Characters of a prefix that ends with `_`, `-` or `.`, before which a word may be joined."""
+"""The length of a prefix that ends with `_`, `-` or `.`, before which a word may be joined."""
 _LONG = 20
-"""Characters behind such a prefix."""
+"""The fewest characters after such a prefix."""
 HEX = r"[a-fA-F0-9]"
 LETTERS = r"[A-Za-z0-9]"
 WORD = r"[A-Za-z0-9_-]"
@@ -28,8 +28,8 @@ DOTTED = r"[A-Za-z0-9_.~-]"
 class Family:
     """Keys of one form: a prefix, then at least `least` (or exactly, up to `most`) of `body`.
 
-    With `exact` nothing more of a word may follow. `random` bodies must look random. Before `alone`
-    ones, whose prefixes are ordinary parts of names, `_` and `-` belong to the word.
+    With `exact` no more of a word may follow. `random` bodies must look random. `alone` prefixes
+    are ordinary parts of names, so `_` and `-` before them count as a part of the word.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Family:
 
     @property
     def pattern(self) -> str:
-        """What follows the prefix."""
+        """The pattern of the text after the prefix."""
         count = f"{{{self.least},{self.most or ''}}}+"
         end = r"(?![A-Za-z0-9])" if self.exact else ""
         return f"{self.body}{count}{end}"
@@ -139,7 +139,7 @@ CHAT = (
     Family("twitter-token", ("AAAAAAAAAAAAAAAAAAAAA",), r"[A-Za-z0-9%]", 50),
 )  # fmt: skip
 CLOUDS = (
-    # Sixteen characters of base32, which need not have a digit.
+    # Sixteen characters of base32, which may lack digits.
     Family("aws-key", ("AKIA", "ASIA", "ABIA", "ACCA"), r"[A-Z2-7]", 16, 16, random=False,
            exact=True),
     Family("aws-key", ("ABSK",), r"[A-Za-z0-9+/]", 100),
@@ -332,11 +332,11 @@ WORK = (
 )
 
 FAMILIES = (*MODELS, *CODE_HOSTS, *CHAT, *CLOUDS, *VAULTS, *MONEY, *MAIL, *WATCHING, *WORK)
-"""All of them, in the order in which they are tried."""
+"""All families, in the order in which they are tried."""
 
 
 def dashed_families() -> Iterator[Family]:
-    """The families with those prefixes before which `-` does not belong to the word."""
+    """The families with only those prefixes that may follow a dash."""
     for family in FAMILIES:
         prefixes = tuple(filter(family.is_distinct, family.prefixes))
         if prefixes:
@@ -350,7 +350,7 @@ def _by_prefix(family: Family) -> Detector:
     )
 
     def find(match: re.Match[str]) -> Finding | None:
-        body = match["body"].rstrip(".,;:")  # of a sentence
+        body = match["body"].rstrip(".,;:")  # the end of a sentence
         if family.random and not is_key_body(body):
             return None
         return match.start(), match.start("body") + len(body), family.kind
@@ -359,8 +359,8 @@ def _by_prefix(family: Family) -> Detector:
 
 
 def _by_form(kind: str, pattern: str, screen: str, *hints: str) -> Detector:
-    """Finds keys by a form of their own, without a prefix of random text."""
-    joined = "" if hints[0].endswith("-") else ".-"  # before a prefix a word may be joined
+    """A detector for keys with a form of their own instead of a prefix."""
+    joined = "" if hints[0].endswith("-") else ".-"  # a word may be joined before a prefix
     return Detector(
         re.compile(rf"(?:(?<![A-Za-z0-9{joined}])|(?<=\\[nrtbf])){pattern}(?![A-Za-z0-9])"),
         lambda match: (*match.span(), kind) if longest_run(match[0]) >= 6 else None,

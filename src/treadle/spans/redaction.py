@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from treadle.secrets import Rule, is_telling, redact_counted, redact_named, suspects
+from treadle.secrets import Rule, find_suspects, redact_counted, redact_named, suggests_secret
 from treadle.spans.span import Attributes, JsonValue, Span, SpanEvent, SpanLink
 
 _EXAMPLES = 10
@@ -73,7 +73,7 @@ class _Texts:
         # Exact types first: a check against an abstract type costs as much as the whole rest.
         if type(value) is str:
             self.plain.add(value)
-            if is_telling(name):
+            if suggests_secret(name):
                 self.named.add((value, name))
         elif value is None or isinstance(value, int | float):
             return
@@ -86,7 +86,7 @@ class _Texts:
 
 def _findings(texts: _Texts) -> _Findings:
     plain = list(texts.plain)
-    suspected = [plain[place] for place in suspects(plain)]
+    suspected = [plain[place] for place in find_suspects(plain)]
     found: dict[str | _Named, tuple[str, Mapping[str, int]]] = {
         text: redact_counted(text) for text in suspected
     }
@@ -141,7 +141,7 @@ class _Redaction:
 
     def _value(self, name: str, value: JsonValue) -> JsonValue:
         if isinstance(value, str):
-            return self._text(value, name if is_telling(name) else None)
+            return self._text(value, name if suggests_secret(name) else None)
         if isinstance(value, Mapping):
             return self._attributes(value)
         if isinstance(value, Sequence):

@@ -1,4 +1,4 @@
-"""Secrets out of text: registered values, a person's rules, and what has the shape of one."""
+"""Removes secrets from text: registered values, matches of the user's rules, and secret shapes."""
 
 import base64
 import json
@@ -13,22 +13,22 @@ from itertools import accumulate
 from types import MappingProxyType
 from urllib.parse import quote
 
-from treadle.secrets.decoding import View, has_escapes, in_base64, unescaped
 from treadle.secrets.detector import Finding
+from treadle.secrets.escapes import View, has_escapes, in_base64, unescaped
 from treadle.secrets.rules import Rule, compile_pattern
-from treadle.secrets.screening import detectors_for, first_suspect, holds_base64, suspected
+from treadle.secrets.screen import detectors_for, first_suspect, holds_base64, suspected
 
 _REGISTERED_MINIMUM = 6
 _REGISTERED = "registered"
 _MOST_ROUNDS = 4
 _MOST_NESTED = 3
-"""How often base64 may be written in base64."""
+"""The most levels of base64 within base64 that are searched."""
 _ESCAPED_REACH = 4_400
-"""Characters behind a part of a text that a secret which begins there may take with escapes."""
+"""The characters after a window up to which an escaped secret that begins in it may extend."""
 _LONG_REACH = 16_384
-"""The same where a secret reaches the end of those."""
+"""The same distance for a secret that extends beyond `_ESCAPED_REACH`."""
 _BASE64_MINIMUM = 12
-"""Characters; fewer may stand in base64 of anything."""
+"""The fewest characters of base64; fewer occur in base64 of any data."""
 _URL_SAFE = str.maketrans("+/", "-_")
 _PLACEHOLDERS = frozenset(
     {
@@ -41,25 +41,25 @@ _PLACEHOLDERS = frozenset(
         "dummy",
     }
 )
-"""Keys that people give to local servers that want none; they are ordinary words elsewhere."""
+"""Keys that people set for local servers, which need none. Elsewhere they are ordinary words."""
 
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """A person's own rules, and patterns (RE2) of what is never taken out, matched as a whole."""
+    """The user's rules, and RE2 patterns of whole texts that are never redacted."""
 
     rules: tuple[Rule, ...] = ()
     allowed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a pattern that RE2 does not take."""
+        """Raise ValueError for a pattern that is not valid in RE2."""
         for pattern in self.allowed:
             compile_pattern(pattern)
 
     def allow(self, secret: str) -> bool:
-        """Whether a finding stays where it is."""
+        """Whether the settings exempt a finding from redaction."""
         return any(compile_pattern(pattern).fullmatch(secret) for pattern in self.allowed)
 
 
@@ -71,9 +71,8 @@ _rules = Rules()
 def register(value: str) -> None:
     """Add an exact secret, such as a configured key, to what `redact` removes process-wide.
 
-    Its spellings inside JSON text, within base64, as hex and in addresses are covered too. Values
-    under 6 characters and the well-known placeholders of local servers are ignored: removing them
-    would only spoil ordinary text.
+    Its spellings within JSON text, base64, hex and URLs are removed too. Values under 6 characters
+    and well-known placeholders of local servers are ignored: they are parts of ordinary text.
     """
     global _registered
     value = value.strip()
@@ -83,8 +82,8 @@ def register(value: str) -> None:
         _registered = _longest_first({*_registered, *_spellings(value)})
 
 
-def without_value(text: str, value: str) -> str:
-    """`text` without this one secret, in all the spellings that `register` covers."""
+def remove_value(text: str, value: str) -> str:
+    """`text` without this secret, in all the spellings that `register` covers."""
     if len(value) < _REGISTERED_MINIMUM:
         return text
     for spelling in _longest_first(_spellings(value)):
@@ -106,36 +105,36 @@ def _spellings(value: str) -> set[str]:
 
 
 def _longest_first(texts: Iterable[str]) -> tuple[str, ...]:
-    """In an order in which a key that holds another one leaves no rest behind."""
+    """The texts, the longest first, so that no part of a longer key remains."""
     return tuple(sorted(texts, key=lambda text: (-len(text), text)))
 
 
 def _within_base64(value: bytes) -> Iterator[str]:
-    """What base64 of anything that holds `value` holds of it alone, wherever it stands therein."""
+    """The base64 characters that only `value` determines, for each alignment."""
     for before in range(3):
         first, end = -(-before * 4 // 3), (before + len(value)) * 4 // 3
         encoded = base64.b64encode(bytes(before) + value).decode()[first:end]
-        # The bits at either end are shared with what stands beside it.
+        # The characters at either end also encode bits of the surrounding bytes.
         if len(encoded) >= _BASE64_MINIMUM:
             yield from {encoded, encoded.translate(_URL_SAFE)}
 
 
 def use_rules(rules: Rules) -> None:
-    """Apply these rules process-wide from now on, in the place of those before."""
+    """Replace the process-wide rules."""
     global _rules
     _rules = rules
 
 
 def redact(text: str) -> str:
-    """`text` with every secret replaced by `[redacted:<kind>]`; idempotent, linear in its length.
+    """`text` with `[redacted:<kind>]` for every secret. Idempotent, and linear in the length.
 
-    JSON text stays valid JSON: no replacement takes or leaves half of a string or of an escape.
+    JSON text stays valid JSON: a replacement never splits a string or an escape.
     """
     return redact_counted(text)[0]
 
 
 def redact_counted(text: str) -> tuple[str, Mapping[str, int]]:
-    """The same, and how many secrets of each kind were taken out."""
+    """The redacted text, and the number of removed secrets of each kind."""
     if len(text) < _REGISTERED_MINIMUM:
         return text, _NOTHING
     counts: Counter[str] = Counter()
@@ -146,21 +145,23 @@ def redact_counted(text: str) -> tuple[str, Mapping[str, int]]:
     rules = _rules
     for rule in rules.rules:
         text = _apply(rule, rules, text, counts)
-    return _take_out_all(text, rules, counts, depth=0), counts or _NOTHING
+    return _redact_shapes(text, rules, counts, depth=0), counts or _NOTHING
 
 
-def _take_out_all(text: str, rules: Rules, counts: Counter[str], *, depth: int) -> str:
-    """`text` without what has the shape of a secret, as it stands, unescaped, and in base64."""
-    for _ in range(_MOST_ROUNDS):  # what is taken out may leave something that looks so now
+def _redact_shapes(text: str, rules: Rules, counts: Counter[str], *, depth: int) -> str:
+    """Redact secret shapes in `text`: in its plain, its unescaped and its base64-decoded form."""
+    for _ in range(_MOST_ROUNDS):  # a replacement may create a new match
         windows = suspected(text)
         if not windows:
             return text
         found = _found(text, windows)
-        # First, since as the text is, an escape ends a secret that continues after it.
+        # Escaped findings are first: in the plain text an escape would end a secret too early.
         found = [*_found_in_escapes(text, windows), *found]
-        cleaned = _without(text, found, rules, counts)
+        cleaned = _with_marks(text, found, rules, counts)
         if depth < _MOST_NESTED and holds_base64(text, windows):
-            cleaned = in_base64(cleaned, lambda each: _inside(each, rules, counts, depth + 1))
+            cleaned = in_base64(
+                cleaned, lambda each: _redact_decoded(each, rules, counts, depth + 1)
+            )
         if cleaned == text:
             break
         text = cleaned
@@ -168,7 +169,7 @@ def _take_out_all(text: str, rules: Rules, counts: Counter[str], *, depth: int) 
 
 
 def _found(text: str, windows: Sequence[tuple[int, int]]) -> list[Finding]:
-    """The secrets that begin in these parts of the text; those of the first detectors first."""
+    """The secrets that begin in these windows, in the order of the detectors."""
     return [
         finding
         for detector, parts in detectors_for(text, windows)
@@ -178,7 +179,7 @@ def _found(text: str, windows: Sequence[tuple[int, int]]) -> list[Finding]:
 
 
 def _found_in_escapes(text: str, windows: Sequence[tuple[int, int]]) -> Iterator[Finding]:
-    """The secrets that begin in these parts of the text once the escapes there are undone."""
+    """The secrets that begin in these windows after their escapes are decoded."""
     for first, last in windows:
         if has_escapes(text, first, last):
             view, found = _found_unescaped(text, first, last, _ESCAPED_REACH)
@@ -190,87 +191,89 @@ def _found_in_escapes(text: str, windows: Sequence[tuple[int, int]]) -> Iterator
 
 
 def _found_unescaped(text: str, first: int, last: int, reach: int) -> tuple[View, list[Finding]]:
-    """A part of the text with so many characters behind it, unescaped, and what it has."""
+    """A window with `reach` more characters, unescaped, and its findings."""
     view = unescaped(text[first : last + reach])
-    return view, _found(view.text, [(0, view.place_of(last - first))])
+    return view, _found(view.text, [(0, view.position_of(last - first))])
 
 
-def _without(text: str, findings: Iterable[Finding], rules: Rules, counts: Counter[str]) -> str:
-    """`text` with marks in the place of findings; of those that overlap the first one counts.
+def _with_marks(text: str, findings: Iterable[Finding], rules: Rules, counts: Counter[str]) -> str:
+    """`text` with marks instead of findings. Of overlapping findings the first in the list counts.
 
-    A mark also replaces the backslashes before a finding, since half of an escape would be left.
+    A mark also replaces the backslashes before a finding, since half an escape would remain.
     """
-    taken: list[Finding] = []  # in order
+    accepted: list[Finding] = []  # in order of position
     for begin, end, kind in findings:
         start = begin
         while start and text[start - 1] == "\\":
             start -= 1
-        place = bisect_right(taken, (start, end, kind))
-        free = (place == 0 or taken[place - 1][1] <= start) and (
-            place == len(taken) or end <= taken[place][0]
+        index = bisect_right(accepted, (start, end, kind))
+        free = (index == 0 or accepted[index - 1][1] <= start) and (
+            index == len(accepted) or end <= accepted[index][0]
         )
         if free and not (rules.allowed and rules.allow(text[begin:end])):
-            taken.insert(place, (start, end, kind))
-    pieces: list[str] = []
+            accepted.insert(index, (start, end, kind))
+    parts: list[str] = []
     at = 0
-    for start, end, kind in taken:
+    for start, end, kind in accepted:
         counts[kind] += 1
-        pieces += [text[at:start], f"[redacted:{kind}]"]
+        parts += [text[at:start], f"[redacted:{kind}]"]
         at = end
-    return "".join([*pieces, text[at:]])
+    return "".join([*parts, text[at:]])
 
 
-def _inside(text: str, rules: Rules, counts: Counter[str], depth: int) -> str:
+def _redact_decoded(text: str, rules: Rules, counts: Counter[str], depth: int) -> str:
     for secret in _registered:
         text = text.replace(secret, f"[redacted:{_REGISTERED}]")
     for rule in rules.rules:
         text = _apply(rule, rules, text, counts)
-    return _take_out_all(text, rules, counts, depth=depth)
+    return _redact_shapes(text, rules, counts, depth=depth)
 
 
 def redact_named(name: str, text: str) -> tuple[str, Mapping[str, int]]:
-    """The same of the value that has this name, so that `api_key` makes a secret of random text."""
+    """Redact the value of an attribute with this name: after `api_key` random text is a secret."""
     cleaned, counts = redact_counted(text)
-    if cleaned != text or not is_telling(name):
+    if cleaned != text or not suggests_secret(name):
         return cleaned, counts
     before = f'{name}: "'
-    told, counts = redact_counted(f'{before}{text}"')
-    if told.startswith(before) and told.endswith('"'):
-        return told[len(before) : -1], counts
+    line, counts = redact_counted(f'{before}{text}"')
+    if line.startswith(before) and line.endswith('"'):
+        return line[len(before) : -1], counts
     return text, _NOTHING
 
 
-def suspects(texts: Sequence[str]) -> list[int]:
-    """Places of those texts that may hold a secret, in order; a quick look at all of them at once.
+def find_suspects(texts: Sequence[str]) -> list[int]:
+    """The indexes of the texts that may contain a secret, from one fast scan of all texts.
 
-    Where a person's own rules are in use these are all of them.
+    With rules of the user these are all indexes.
     """
     if _rules.rules:
         return list(range(len(texts)))
-    places = {place for secret in _registered for place, text in enumerate(texts) if secret in text}
-    return sorted(places.union(_suspicious_shapes(texts)))
+    indexes = {
+        index for secret in _registered for index, text in enumerate(texts) if secret in text
+    }
+    return sorted(indexes.union(_suspicious_shapes(texts)))
 
 
 def _suspicious_shapes(texts: Sequence[str]) -> Iterator[int]:
-    # As one long text, since each look costs a microsecond and may let another thread go first.
+    # As one long text: each scan costs a microsecond, and may let another thread run first.
     data = [text.encode("utf-8", "surrogatepass") for text in texts]
     joined = b"\n".join(data)
-    ends = list(accumulate(len(each) + 1 for each in data))  # each with the line end behind it
+    ends = list(accumulate(len(each) + 1 for each in data))  # each includes the line end after it
     found = first_suspect(joined)
     while found is not None:
         first, last = bisect_right(ends, found[0]), bisect_right(ends, found[1] - 1)
-        yield from range(first, last + 1)  # more than one where what matched is in none of them
-        # The line end before the next text belongs to it: many patterns want the start of a word.
+        yield from range(first, last + 1)  # several if the match spans texts
+        # The next scan includes the line end before its text: patterns need the start of a word.
         found = first_suspect(joined, ends[last] - 1) if last + 1 < len(ends) else None
 
 
 @lru_cache(maxsize=4096)
-def is_telling(name: str) -> bool:
-    """Whether a value under this name may be a secret for that alone."""
-    return _TELLING.search(name) is not None
+def suggests_secret(name: str) -> bool:
+    """Whether a name alone suggests that its value is a secret."""
+    return _SUGGESTS_SECRET.search(name) is not None
 
 
-_TELLING = re.compile(
+_SUGGESTS_SECRET = re.compile(
     r"authori|cookie|(?:key|token|pass(?:w|phrase|\Z)|pwd|secret|credential|sessionid)[A-Za-z0-9_-]*\Z",
     re.IGNORECASE,
 )

@@ -1,10 +1,10 @@
 # ruff: noqa: E501  (patterns are read as a whole)
-"""A first look at text: whether it can contain a secret at all, where, and which detectors to try.
+"""The first scan of text: whether it may contain a secret, where, and which detectors to run.
 
-RE2 runs the patterns of the first look on bytes in one pass. They let through at least what the
-detectors find; tests check it. The automaton must stay small: a count such as `{0,24}` that runs
-while another one does multiplies its states, and RE2 builds each new state for a hundred times the
-cost of a step. So the patterns here repeat with `*` wherever the detectors count.
+RE2 matches the patterns on bytes in one pass. They match at least everything that the detectors
+find; tests check that. The automaton must stay small: a count such as `{0,24}` within another one
+multiplies its states, and RE2 takes a hundred times as long to build a state as to make a step. So
+the patterns here repeat with `*` where the detectors count.
 """
 
 import re
@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from treadle.secrets.decoding import BASE64_SCREEN
-from treadle.secrets.decoding import SCREEN as ESCAPE
 from treadle.secrets.detector import Detector
+from treadle.secrets.escapes import BASE64_SCREEN
+from treadle.secrets.escapes import SCREEN as ESCAPE
 from treadle.secrets.names import KEYWORDS, STRONG_WORDS, WEAK_KEYWORDS
 from treadle.secrets.randomness import MIXED_CASE
 from treadle.secrets.shapes import DETECTORS
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     import re2  # type: ignore[import-untyped]  # it brings no types
 
 _SPACE = r"[\t-\r\x1c-\x20\x80-\xff]"
-r"""What `\s` matches in text, byte by byte: a space beyond ASCII takes two or three of them."""
+r"""The bytes that `\s` matches in text: a space outside of ASCII has two or three of them."""
 _QUOTED = r"[^\s\"'`\\]"
 _BARE = r"[A-Za-z0-9+/_.~!@#$%^*?:&-]"
 _MARKED = r"[0-9!@#$%^&*+~?=|;,\x80-\xff]"
-"""A secret has a digit or one of these in it."""
+"""A secret contains a digit or one of these characters."""
 
 
 def _value(plain: str, marked: str, least: int) -> str:
-    """At least so many characters, and one of `marked` among them."""
+    """At least `least` characters, and one of `marked` among them."""
     early = "|".join(
         f"{plain}{{{ahead}}}{marked}{plain}{{{least - 1 - ahead}}}" for ahead in range(least)
     )
@@ -60,9 +60,9 @@ _CLOSES = rf"(?:[\"'`*\\\])}}]|{_SPACE})*"
 
 
 def _assigned(name: str, value: str, quoted: str, bare: str) -> tuple[str, ...]:
-    """A name of a secret and a value, joined in each way that `assignments` knows."""
+    """A name of a secret and a value, in each syntax that `assignments` knows."""
     return (
-        # Operators, with a type before or a function around the value.
+        # Operators, with a type before the value or a function around it.
         (
             rf"{name}(?:\(\))?{_CLOSES}(?::[A-Za-z\[\]|&'* ]*=|[:?+]=|<<<|=>|->|\xe2\x86\x92|\xef\xbc\x9a|={{2,3}}|[:=>]|\|+=?|\?\?=?|\?:)(?:{_SPACE}|[|>+\[/#*;-]|\\+[nrt])*"
             rf"(?:(?:new{_SPACE})?[A-Za-z.:]+\((?:default=)?)?{value}"
@@ -73,7 +73,7 @@ def _assigned(name: str, value: str, quoted: str, bare: str) -> tuple[str, ...]:
             rf"{name}[\"'\\]*(?:,|:{_SPACE}*\{{|{_SPACE}[a-z:-]+=\"[^\n]*)?(?:{_SPACE}|\\+[nrt])*[\"'\\<>]*(?:[a-z]+:|Parameter)?[vV]alue[\"'\\]*"
             rf"{_SPACE}*[:=>]{_SPACE}*{value}"
         ),
-        # Words, or nothing at all.
+        # Words, or nothing.
         (
             rf"{name}[`\"'*\\\])}}]*(?:{_SPACE}for{_SPACE}[^\s]+)?{_SPACE}+"
             rf"(?:(?:{_OPTIONAL_WORDS}:?(?:{_SPACE}+=)?|or|to|--body|--value|[aA]s{_SPACE}[sS]tring{_SPACE}=)(?:{_SPACE}|=)+)?{value}"
@@ -98,7 +98,7 @@ _WORD_BEGINS = r"(?:^|[^A-Za-z0-9-]|\\[nrtbf]|\\u[0-9a-fA-F]{4}|%(?:25)*[0-9A-Fa
 
 
 def _vendors(least: int) -> str:
-    """A prefix of a vendor, and at least so many characters of what follows it."""
+    """A prefix of a vendor, and at least `least` characters after it."""
     keys, dashed = (_keys(least, families) for families in (FAMILIES, dashed_families()))
     return f"{_WORD_BEGINS}(?:{keys})|-(?:{dashed})"
 
@@ -135,14 +135,14 @@ _FIRST = "|".join(
         *_SHARED,
     )
 )
-"""What the whole text is searched for: a small automaton, since it sees every byte."""
+"""The pattern for the whole text: a small automaton, since it reads every byte."""
 _SECOND = "|".join(
     (
         _vendors(12),
         *_assigned(_STRONG_NAME, _STRONG, _STRONG_QUOTED, _STRONG_BARE),
         *_assigned(_WEAK_NAME, _WEAK_VALUE, _WEAK_QUOTED, _WEAK_BARE),
         rf"--?(?:[A-Za-z]+-)*{_WEAK_NAME}[\"']?(?:{_SPACE}|=)+{_STRONG}",
-        # What is a secret only once escapes are undone.
+        # Text that is a secret only after its escapes are decoded.
         rf"(?:{_KEYWORDS}){_TAIL}[^A-Za-z0-9\n]*[A-Za-z0-9]*[^A-Za-z0-9\n]*{ESCAPE}",
         rf"{_COLOUR}[0-9;]*m[A-Za-z0-9+/_.~-]{{16}}",
         rf"[A-Za-z0-9]{_COLOUR}[0-9;]*m[A-Za-z0-9]",
@@ -152,23 +152,23 @@ _SECOND = "|".join(
         *_SHARED,
     )
 )
-"""What the surroundings of a first find are searched for; this decides whether detectors run."""
+"""The pattern for the text around a first match. It decides whether detectors run."""
 
 _NAME, _VALUE = 96, 160
-"""Bytes of a match of the second pattern before a first find, and behind its begin."""
+"""The bytes before and after a first match that a match of the second pattern covers."""
 _AROUND = 480
-"""Bytes behind a first find that the second pattern sees with it."""
+"""The bytes after a first match that the second pattern reads."""
 _OVERLAP = 300
 _LEAD = 256
-"""Bytes before a suspicion in which its secret may begin."""
+"""The bytes before a suspicious text in which its secret may begin."""
 _WINDOW = 700
-"""Characters behind a suspicion in which a secret may begin."""
+"""The characters after a suspicious text in which a secret may begin."""
 _REACH = 640
-"""Characters behind a window up to which a cue of a secret that begins in the window may be."""
+"""The characters after a window up to which a cue of a secret in the window may be."""
 
 
 def _options() -> "re2.Options":
-    import re2  # here, since most commands never see a text that is kept
+    import re2  # a late import: most commands store no text
 
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
@@ -197,9 +197,9 @@ def _cues() -> "re2.Set":
 
 
 def first_suspect(data: bytes, start: int = 0) -> tuple[int, int] | None:
-    """Where in UTF-8 text, from `start` on, something may be a secret; None: nowhere.
+    """The range of UTF-8 text after `start` that may contain a secret, or None.
 
-    What is before `start` is not looked at, not even as the end of a word.
+    Text before `start` is not read, also not to find the beginning of a word.
     """
     first, second = _compiled(_FIRST), _compiled(_SECOND)
     at = start
@@ -212,7 +212,7 @@ def first_suspect(data: bytes, start: int = 0) -> tuple[int, int] | None:
 
 
 def holds_base64(text: str, windows: Iterable[tuple[int, int]]) -> bool:
-    """Whether text seems to be written in base64 in one of these parts of a text."""
+    """Whether one of these parts of a text seems to contain base64."""
     pattern = _compiled(BASE64_SCREEN)
     return any(pattern.search(_encoded(text[start : end + 64])) for start, end in windows)
 
@@ -220,7 +220,7 @@ def holds_base64(text: str, windows: Iterable[tuple[int, int]]) -> bool:
 def detectors_for(
     text: str, windows: Sequence[tuple[int, int]]
 ) -> list[tuple[Detector, list[tuple[int, int]]]]:
-    """The detectors to try, in their order, and in which parts of the text to try each."""
+    """The detectors to run, in order, and the windows for each."""
     cues = _cues()
     parts: dict[int, list[tuple[int, int]]] = {}
     for start, end in windows:
@@ -230,7 +230,7 @@ def detectors_for(
 
 
 def suspected(text: str) -> list[tuple[int, int]]:
-    """The parts of a text in which secrets may begin, in order and apart from each other."""
+    """The parts of a text in which secrets may begin, ordered and disjoint."""
     data = _encoded(text)
     windows: list[tuple[int, int]] = []
     at = 0
@@ -241,7 +241,7 @@ def suspected(text: str) -> list[tuple[int, int]]:
         else:
             windows.append((start, end))
         at = max(found[1], found[0] + 1, end)
-        if at < len(data):  # the word there may have begun before
+        if at < len(data):  # the word at `at` may begin earlier
             at = max(found[1], at - _OVERLAP)
     if len(data) == len(text):
         return windows

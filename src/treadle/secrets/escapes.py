@@ -1,7 +1,7 @@
-r"""Text as it reads once escapes are undone, and text that is written in base64.
+r"""Decodes escapes and base64 in text, so that detectors find secrets in any notation.
 
-A secret is one however it is written: behind `%20`, with `\u003d` for its equals sign, between the
-colours of a terminal, in an attachment.
+A secret may follow `%20`, have `\u003d` as its equals sign, be between the color codes of a
+terminal, or be in a base64 attachment.
 """
 
 import base64
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 _NAMED = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "equals": "=", "colon": ":",
           "nbsp": " ", "sol": "/", "commat": "@"}  # fmt: skip
 _ESCAPE = re.compile(
-    # The regex engine skips to these characters fast; what follows looks back at which it is.
+    # The regex engine skips to these characters fast; lookbehinds then distinguish them.
     r"[\x1b%\\&=+](?:"
     r"(?P<ansi>(?:(?<=\x1b)|(?<=\\)\\{0,3}(?:u001[bB]|x1[bB]|033|e))\[[0-9;?]{0,16}[A-Za-z])"
-    # A space in the query of an address, encoded once or twice.
+    # A space in the query of a URL, encoded once or twice.
     r"|(?P<plus>(?<=%25[0-7][0-9A-Fa-f]%)2[bB]|(?<=%)2[bB](?=(?:%2[bB]){0,16}%25)"
     r"|(?<=%[0-7][0-9A-Fa-f]\+)\+{0,15}|(?<=\+)(?=\+{0,16}%[0-7][0-9A-Fa-f]))"
     r"|(?<=%)(?:25){0,3}(?P<percent>[2-7][0-9A-Fa-f]|0[9aAdD])"
@@ -29,7 +29,7 @@ SCREEN = (
     r"(?:=3D|%[2-7][0-9A-Fa-f]|\\u00[2-7][0-9a-fA-F]|\\x[2-7][0-9a-fA-F]|&#?[A-Za-z0-9]{2,6};"
     r"|\x1b\[|\\(?:u001[bB]|x1[bB]|033|e)\[)"
 )
-"""An escape, for RE2."""
+"""An RE2 pattern for an escape."""
 
 _RUN = re.compile(
     r"(?:(?<![A-Za-z0-9+/_-])|(?<=\\[nrt]))[A-Za-z0-9+/_-]{40,}+(?:(?:\r?\n|(?:\\r)?\\n)[A-Za-z0-9+/_-]{1,}+){0,100000}+={0,2}"
@@ -40,58 +40,58 @@ BASE64_SCREEN = (
     r"(?:^|[^A-Za-z0-9+/_-]|\\[nrt])"
     r"(?:[CDI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){10}"
 )
-"""Base64 of thirty characters of ASCII, for RE2: the high bits of all bytes are 0."""
+"""An RE2 pattern for base64 of thirty ASCII characters: the high bit of every byte is 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A text with its escapes undone, and where each of its characters is in the text."""
+    """An unescaped text, and the positions of its characters in the original text."""
 
     text: str
     origin: str
     places: list[int]
-    """Where, here, the parts begin that are as they are in the origin."""
+    """The positions in `text` at which unchanged parts begin."""
     origins: list[int]
-    """Where the same parts begin in the origin."""
+    """The positions of the same parts in the original."""
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Where what goes from `start` to `end` here is in the origin, escapes being whole."""
-        return self._place(start), self._place(end)
+        """The range in the original that a range of `text` comes from, with whole escapes."""
+        return self._origin_of(start), self._origin_of(end)
 
-    def place_of(self, origin: int) -> int:
-        """Where, here, a place of the origin is."""
+    def position_of(self, origin: int) -> int:
+        """The position in `text` of a position in the original."""
         part = bisect_right(self.origins, origin) - 1
         return min(self.places[part] + origin - self.origins[part], len(self.text))
 
-    def _place(self, place: int) -> int:
+    def _origin_of(self, place: int) -> int:
         part = bisect_right(self.places, place) - 1
         return self.origins[part] + place - self.places[part]
 
 
 def has_escapes(text: str, start: int, end: int) -> bool:
-    """Whether an escape stands there."""
+    """Whether the range contains an escape."""
     return _ESCAPE.search(text, start, end) is not None
 
 
 def unescaped(text: str) -> View:
-    """`text` with its escapes undone."""
-    pieces: list[str] = []
+    """`text` with decoded escapes."""
+    parts: list[str] = []
     places, origins = [0], [0]
     at = length = 0
     for match in _ESCAPE.finditer(text):
-        piece = text[at : match.start()]
-        length += len(piece)
-        pieces.append(piece)
+        part = text[at : match.start()]
+        length += len(part)
+        parts.append(part)
         at = match.end()
         if match["ansi"] is None and match["soft"] is None:
             places.append(length)
             origins.append(match.start())
-            pieces.append(_character(match))
+            parts.append(_character(match))
             length += 1
         places.append(length)
         origins.append(at)
-    pieces.append(text[at:])
-    return View("".join(pieces), text, places, origins)
+    parts.append(text[at:])
+    return View("".join(parts), text, places, origins)
 
 
 def _character(match: re.Match[str]) -> str:
@@ -108,7 +108,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def in_base64(text: str, clean: Callable[[str], str]) -> str:
-    """`text` with each text in base64 as `clean` leaves it, in base64 again."""
+    """`text` with each base64 text replaced by the encoded result of `clean`."""
 
     def replace(match: re.Match[str]) -> str:
         written = match[0]
@@ -127,7 +127,7 @@ def in_base64(text: str, clean: Callable[[str], str]) -> str:
 
 
 def _decoded(written: str) -> str | None:
-    """The text that is written in base64; None where it is something else."""
+    """The decoded text, or None if it is not base64 of text."""
     digits = written.translate(str.maketrans("-_", "+/")).rstrip("=")
     try:
         head = base64.b64decode(digits[:40])
