@@ -1,4 +1,4 @@
-"""The bus under pressure: order, nothing lost, nobody stuck."""
+"""The bus under load: the order of events, no lost event, no deadlock."""
 
 import asyncio
 from uuid import UUID, uuid4
@@ -54,7 +54,7 @@ async def rest(subscription: Subscription) -> list[Event]:
     return [envelope.event async for envelope in subscription]
 
 
-async def test_each_subscriber_gets_what_it_asked_for() -> None:
+async def test_each_subscriber_receives_its_types() -> None:
     bus = EventBus()
     everything, deltas = bus.subscribe(), bus.subscribe(ModelDelta)
     other = bus.subscribe(request_id=uuid4())
@@ -80,7 +80,7 @@ def test_every_subscriber_sees_seq_rise_and_misses_no_must_deliver_event(
 ) -> None:
     async def scenario() -> None:
         bus = EventBus()
-        # The odd ones want one class only, so that they have room while others do not.
+        # The odd ones subscribe to one class, so that they have room while others do not.
         subscriptions = [
             bus.subscribe(*([Notice] if index % 2 else []), limit=limit)
             for index, limit in enumerate(limits)

@@ -1,4 +1,4 @@
-"""Waiting with a limit: who is cancelled, who wins, and that nothing is left behind."""
+"""Waiting with a time limit: cancellation, precedence, and no task that remains."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ async def test_an_error_in_time_is_raised() -> None:
     assert not others()
 
 
-async def test_on_time_out_a_coroutine_is_cancelled_and_its_last_words_are_heard() -> None:
+async def test_a_time_out_cancels_a_coroutine_and_raises_its_exception() -> None:
     clock = FakeClock()
 
     async def stubborn() -> None:
@@ -46,7 +46,7 @@ async def test_on_time_out_a_coroutine_is_cancelled_and_its_last_words_are_heard
 
 
 @pytest.mark.parametrize("seconds", [None, 2])
-async def test_a_future_that_was_handed_in_survives_time_out_and_cancellation(
+async def test_a_passed_future_survives_time_out_and_cancellation(
     seconds: float | None,
 ) -> None:
     clock = FakeClock()

@@ -51,7 +51,7 @@ def test_a_failed_call_is_an_object_with_plain_values() -> None:
     )
 
 
-def test_lists_of_nested_values_and_odd_text_survive() -> None:
+def test_nested_lists_and_unusual_text_are_encoded() -> None:
     event = RetrievalFinished(
         request_id=UUID(int=1),
         key=CallKey(0, 0),
@@ -84,6 +84,6 @@ def test_no_field_of_an_event_hides_the_header() -> None:
     assert names.isdisjoint({"type", "seq", "at"})
 
 
-def test_a_value_that_no_event_may_carry_is_refused() -> None:
+def test_a_value_without_a_json_form_is_refused() -> None:
     with pytest.raises(TypeError, match="object"):
         plain(object())

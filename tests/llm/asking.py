@@ -1,4 +1,4 @@
-"""Asking the HTTP model with a scripted provider on loopback."""
+"""Requests of the HTTP model to a scripted provider on loopback."""
 
 from dataclasses import replace
 from typing import Any

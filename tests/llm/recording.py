@@ -1,4 +1,4 @@
-"""An observer that writes down what it is told."""
+"""An observer that records what it receives."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from treadle.llm.chat_model import AttemptFinished, AttemptStarted
 
 @dataclass
 class RecordingObserver:
-    """A `ModelObserver` for tests: every telling is kept."""
+    """A `ModelObserver` for tests that records every call."""
 
     started: list[AttemptStarted] = field(default_factory=list)
     finished: list[AttemptFinished] = field(default_factory=list)
@@ -23,7 +23,7 @@ class RecordingObserver:
     _happened: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def until(self, condition: Callable[[], object]) -> None:
-        """Return when the condition holds; looked at after each telling."""
+        """Return when the condition is true. Each call of the observer checks it."""
         while not condition():
             self._happened.clear()
             await self._happened.wait()

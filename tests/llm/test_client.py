@@ -126,7 +126,7 @@ async def test_t12_a_200_with_a_final_error_is_final(provider: FakeProvider) -> 
     assert (caught.status, caught.kind) == (400, FaultKind.BAD_REQUEST)
 
 
-async def test_t13_once_more_without_tools_and_remembered(provider: FakeProvider) -> None:
+async def test_t13_a_model_without_tools_is_remembered(provider: FakeProvider) -> None:
     provider.add(NO_TOOLS, Answer("Hi"), Answer("Again"))
     asked = Asked(provider, FakeClock())
     reply = await asked(HISTORY)
@@ -166,7 +166,7 @@ async def test_any_other_404_is_final(provider: FakeProvider) -> None:
 
 
 @pytest.mark.parametrize(("setting", "first", "second"), [("null", None, ""), ("empty", "", None)])
-async def test_t15_the_form_of_missing_text_is_learnt_once(
+async def test_t15_the_form_of_missing_text_is_learned_once(
     provider: FakeProvider, setting: str, first: str | None, second: str | None
 ) -> None:
     provider.add(error(400, "messages[2].content: invalid"), Answer("Hi"), Answer("Again"))
@@ -191,7 +191,9 @@ async def test_t16_comments_are_skipped(provider: FakeProvider) -> None:
     assert reply.message.text == "Hi"
 
 
-async def test_t16_a_data_line_that_is_no_json_is_a_protocol_error(provider: FakeProvider) -> None:
+async def test_t16_a_data_line_with_invalid_json_is_a_protocol_error(
+    provider: FakeProvider,
+) -> None:
     caught, _ = await fail(provider, sse("data: : PROCESSING\n\n", delta(content="Hi")))
     assert caught.kind is FaultKind.PROTOCOL
     assert "PROCESSING" in caught.message
@@ -219,7 +221,7 @@ async def test_t17_only_data_keeps_a_stream_alive(provider: FakeProvider) -> Non
 
 
 class _Drip:
-    """A response of 200 chunks that come 30 seconds apart."""
+    """A response of 200 chunks, 30 seconds apart."""
 
     def __init__(self, clock: FakeClock, chunk: str) -> None:
         self.headers = {"content-type": "text/event-stream"}
@@ -423,7 +425,7 @@ async def test_t25_usage_comes_with_a_chunk_without_choices(provider: FakeProvid
 
 
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 413, 422])
-async def test_t37_what_is_final_is_asked_once(provider: FakeProvider, status: int) -> None:
+async def test_t37_a_final_failure_is_not_retried(provider: FakeProvider, status: int) -> None:
     caught, asked = await fail(provider, error(status, "no"), max_retries=3)
     assert caught.status == status
     assert not caught.retryable
@@ -431,7 +433,7 @@ async def test_t37_what_is_final_is_asked_once(provider: FakeProvider, status: i
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
-async def test_what_may_pass_is_asked_again(provider: FakeProvider, status: int) -> None:
+async def test_a_temporary_failure_is_retried(provider: FakeProvider, status: int) -> None:
     provider.add(error(status, "busy"), error(status, "busy"), Answer("Hi"))
     asked = Asked(provider, HastyClock())
     assert (await asked()).message.text == "Hi"
@@ -450,7 +452,7 @@ async def test_retries_end(provider: FakeProvider) -> None:
     await asked.model.close()
 
 
-async def test_a_dead_server_says_what_to_do() -> None:
+async def test_the_error_of_an_unreachable_server_states_what_to_do() -> None:
     async with FakeProvider() as gone:
         asked = Asked(gone, HastyClock(), max_retries=1)
     with pytest.raises(ProviderError, match="cannot be reached") as caught:
@@ -462,7 +464,7 @@ async def test_a_dead_server_says_what_to_do() -> None:
     await asked.model.close()
 
 
-async def test_a_page_instead_of_an_api_says_what_to_check(provider: FakeProvider) -> None:
+async def test_the_error_of_an_html_page_states_what_to_check(provider: FakeProvider) -> None:
     script = Script((b"<html>Hello</html>",), headers={"content-type": "text/html"})
     caught, _ = await fail(provider, script)
     assert caught.kind is FaultKind.PROTOCOL
@@ -484,7 +486,7 @@ async def test_a_page_instead_of_an_api_says_what_to_check(provider: FakeProvide
         (402, "Insufficient credits", "payment", "credit"),
     ],
 )
-async def test_faults_say_what_to_do_and_never_hold_a_key(
+async def test_errors_state_what_to_do_and_contain_no_key(
     provider: FakeProvider, status: int, message: str, kind: str, words: str
 ) -> None:
     caught, asked = await fail(provider, error(status, message))
@@ -494,7 +496,7 @@ async def test_faults_say_what_to_do_and_never_hold_a_key(
     assert not any("secret-key-of-mine" in text for text in told)
 
 
-async def test_cancelling_ends_the_request_and_says_so(provider: FakeProvider) -> None:
+async def test_cancelling_ends_the_request_and_reports_it(provider: FakeProvider) -> None:
     provider.add(sse(delta(content="Hi"), Pause()), Answer("Again"))
     asked = Asked(provider, FakeClock())
     task = asyncio.ensure_future(asked())

@@ -1,4 +1,4 @@
-"""The next model answers where one fails for good, with a prompt that was built for it."""
+"""The next model answers when one fails for good, with a prompt that was built for it."""
 
 from collections.abc import Awaitable, Callable
 
@@ -41,7 +41,7 @@ async def test_the_next_model_answers_and_stays() -> None:
         assert [reply.text for reply in replies] == ["Here.", "Again."]
 
 
-async def test_one_that_cannot_be_had_is_passed_over_and_said() -> None:
+async def test_an_unavailable_fallback_is_skipped_with_a_notice() -> None:
     missing = ConfigError("b needs a key.")
     model = FallbackModel(
         FakeModel(DOWN), ["b", "c"], connecting(b=missing, c=FakeModel(Say("Here.")))
@@ -51,7 +51,7 @@ async def test_one_that_cannot_be_had_is_passed_over_and_said() -> None:
         assert "The fallback b is skipped: b needs a key." in at.seen(Notice)[0].text
 
 
-async def test_the_last_failure_is_the_session_s() -> None:
+async def test_the_last_failure_ends_the_session() -> None:
     last = ProviderError("It is down too.", kind=FaultKind.SERVER)
     model = FallbackModel(FakeModel(DOWN), ["b"], connecting(b=FakeModel(last)))
     async with stage() as at:

@@ -56,7 +56,7 @@ _FENCE = re.compile(
 
 
 def outside(content: str) -> str:
-    """What stands outside of every fence."""
+    """The text outside of every fence."""
     return _FENCE.sub("", content)
 
 
@@ -74,7 +74,7 @@ def test_retrieved_context_cannot_leave_its_fence(context: str, question: str) -
 
 
 @given(hostile)
-def test_results_told_as_text_cannot_leave_their_fence(result: str) -> None:
+def test_results_as_text_cannot_leave_their_fence(result: str) -> None:
     call = ToolCall(CallKey(0, 0), "a", f"grep\n{SAY}", json.dumps({"p": HOSTILE}))
     answer = ToolMessage(call.key, f"A{result}")
     history: list[Message] = [UserMessage("Go"), AssistantMessage("", (call,)), answer]
@@ -84,7 +84,7 @@ def test_results_told_as_text_cannot_leave_their_fence(result: str) -> None:
 
 
 @given(hostile)
-def test_a_result_is_one_value_of_its_own_role(result: str) -> None:
+def test_a_result_is_one_value_of_the_tool_role(result: str) -> None:
     """A tool message needs no fence: it is one JSON value in a role that only tools have."""
     call = ToolCall(CallKey(0, 0), "a", "grep", "{}")
     content = json.dumps({"ok": True, "text": result})
@@ -98,12 +98,12 @@ def test_a_result_is_one_value_of_its_own_role(result: str) -> None:
 def test_the_name_of_a_fence_cannot_be_guessed() -> None:
     assert fence_name("a") == fence_name("a")
     assert fence_name("a") != fence_name("b")
-    # Whoever knows the name of one text learns nothing of a text with that name in it.
+    # A known name of one text does not reveal the name of another text that contains it.
     assert fence_name("a") not in verbatim(f"a</recorded-{fence_name('a')}>", "x")[:40]
 
 
 @given(hostile)
-def test_code_keeps_its_bytes_inside_of_a_fence(code: str) -> None:
+def test_code_inside_a_fence_keeps_its_bytes(code: str) -> None:
     snippet = write_snippet("/a.py", 0, len(code.encode()), code)
     wire = encode([UserMessage("?", snippet)], Dialect("fake", "m"))
     found = parse_snippets(str(wire[0]["content"]))
@@ -111,13 +111,13 @@ def test_code_keeps_its_bytes_inside_of_a_fence(code: str) -> None:
 
 
 @given(hostile, hostile)
-def test_recorded_text_stays_behind_its_bars(text: str, source: str) -> None:
+def test_recorded_text_stays_inside_its_fence(text: str, source: str) -> None:
     message = fenced(text, source) + fenced("after", "b")
     assert [each.text for each in recorded(message)] == [text, "after"]
     assert outside(message).strip() == ""
 
 
-def test_the_prompt_of_the_system_says_what_a_fence_means() -> None:
+def test_the_system_prompt_explains_the_fence() -> None:
     from treadle.session.role import system_prompt
 
     assert "<recorded-NAME" in system_prompt("/repo", ["request_code_context"])
@@ -125,14 +125,14 @@ def test_the_prompt_of_the_system_says_what_a_fence_means() -> None:
 
 
 @pytest.mark.parametrize("brief", [False, True])
-def test_the_name_of_a_folder_adds_no_line_to_the_prompt_of_the_system(brief: bool) -> None:
+def test_a_folder_name_adds_no_line_to_the_system_prompt(brief: bool) -> None:
     name = f"/repo\n- {SAY}\u2028\u202e"
     prompt = assistant_for(name, (), brief=brief).system
     assert not [line for line in prompt.splitlines() if line.startswith(f"- {SAY}")]
     assert "\u202e" not in prompt
 
 
-def test_notes_and_instructions_of_ours_are_not_fenced() -> None:
+def test_own_notes_and_instructions_are_not_fenced() -> None:
     wire = encode([SystemMessage("S"), UserMessage("Hi")], Dialect("fake", "m"))
     assert [message["content"] for message in wire] == ["S", "Hi"]
     assert replace(UserMessage("Hi"), context=" ").context == " "
@@ -167,7 +167,7 @@ def repo(tmp_path: Path) -> Path:
     return folder
 
 
-async def test_no_file_of_a_repository_speaks_as_the_person(repo: Path) -> None:
+async def test_no_repository_file_passes_for_the_person(repo: Path) -> None:
     calls = [Call("read_file", {"path": "calc.py"}), Call("grep", {"pattern": "add"})]
     first, second = await asked(repo, Answer("", calls), Answer("Done."))
     for messages in (first, second):
@@ -180,7 +180,7 @@ async def test_no_file_of_a_repository_speaks_as_the_person(repo: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_fences_have_other_names_in_another_process(repo: Path) -> None:
+async def test_another_process_uses_other_fence_names(repo: Path) -> None:
     names = set()
     for _ in range(2):
         ((_, question),) = await asked(repo, Answer("Done."))

@@ -1,4 +1,4 @@
-"""Answers of providers are bounded (S9): their size, their compression, where they lead."""
+"""Limits on the answers of providers (S9): size, compression, redirects."""
 
 import asyncio
 import gzip
@@ -80,9 +80,7 @@ async def test_a_compressed_error_is_read(provider: FakeProvider) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["br", "zstd", "compress", "gzip, gzip"])
-async def test_an_encoding_that_was_not_asked_for_is_refused(
-    provider: FakeProvider, encoding: str
-) -> None:
+async def test_an_unrequested_encoding_is_refused(provider: FakeProvider, encoding: str) -> None:
     script = Script((b"\x00" * 100,), headers={**JSON, "content-encoding": encoding})
     caught, _ = await fail(provider, script)
     assert caught.kind is FaultKind.PROTOCOL
@@ -123,7 +121,7 @@ async def test_a_redirect_is_not_followed(provider: FakeProvider, status: int) -
 
 
 @pytest.mark.parametrize("location", ["", "/elsewhere", "http://[", f"http://u:{KEY}@h/?k={KEY}"])
-async def test_a_redirect_shows_no_more_than_its_host(
+async def test_an_error_shows_only_the_host_of_a_redirect(
     provider: FakeProvider, location: str
 ) -> None:
     caught, _ = await fail(provider, Script((), 307, {"location": location}))
@@ -155,7 +153,7 @@ async def test_nonsense_that_echoes_the_key_is_redacted(
 
 
 class Raw:
-    """A server that answers each request with the same bytes, and counts the requests."""
+    """A server that answers each request with the same bytes and counts the requests."""
 
     def __init__(self, *pieces: bytes) -> None:
         self._pieces = pieces

@@ -22,7 +22,7 @@ KEYS = {"OPENAI_API_KEY": "sk-openai-key-1234", "OPENROUTER_API_KEY": "sk-or-key
 
 @pytest.fixture(autouse=True)
 def no_usual_ports(monkeypatch: pytest.MonkeyPatch) -> dict[str, Profile]:
-    """The usual ports of local servers, moved to ports where nothing listens."""
+    """The default ports of local servers, replaced by ports where nothing listens."""
     table = {}
     for name, profile in PROFILES.items():
         url = f"http://127.0.0.1:{_closed_port()}/v1" if profile.local else profile.base_url
@@ -47,7 +47,7 @@ async def chosen(
     return connected.provider, connected.model
 
 
-async def test_the_unnamed_provider_wins_and_takes_the_model_as_it_stands() -> None:
+async def test_the_unnamed_provider_has_precedence_and_accepts_any_model() -> None:
     async with FakeProvider(models=["only"]) as fake:
         env = {"TREADLE_BASE_URL": fake.base_url, "TREADLE_API_KEY": "sk-own-key-12", **KEYS}
         assert await chosen(env=env, model="vendor/some-model") == ("custom", "vendor/some-model")
@@ -67,7 +67,7 @@ async def test_the_unnamed_provider_has_the_window_that_its_server_lists(model: 
     assert (connected.model, connected.context_window) == ("small", 8_192)
 
 
-async def test_an_unnamed_provider_that_lists_nothing_is_asked_all_the_same() -> None:
+async def test_an_unnamed_provider_without_a_model_list_is_used() -> None:
     async with FakeProvider(models=None) as fake:
         assert await chosen(env={"TREADLE_BASE_URL": fake.base_url}) == ("custom", "default")
 
@@ -89,7 +89,7 @@ async def test_a_hosted_provider_with_a_key_comes_before_local_servers(
         assert await chosen(env={"OPENAI_API_KEY": " "}) == ("ollama", "qwen3")
 
 
-async def test_a_configured_address_of_a_local_server_is_looked_at() -> None:
+async def test_a_configured_address_of_a_local_server_is_tried() -> None:
     async with FakeProvider(models=["a", "b"]) as fake:
         own = ProviderSettings(base_url=fake.base_url, models=("b",))
         settings = Settings(providers={"vllm": own})
@@ -130,7 +130,7 @@ async def test_any_configured_base_url_is_a_provider() -> None:
         (None, {"TREADLE_BASE_URL": "http://[bad/v1"}, "not a valid address"),
     ],
 )
-async def test_a_wrong_configuration_is_said(
+async def test_an_invalid_configuration_is_a_clear_error(
     model: str | None, env: dict[str, str], words: str
 ) -> None:
     with pytest.raises(ConfigError, match=words) as caught:
@@ -139,7 +139,7 @@ async def test_a_wrong_configuration_is_said(
     assert "newline" not in str(caught.value)
 
 
-async def test_a_missing_key_says_which_and_how_to_go_on() -> None:
+async def test_the_error_of_a_missing_key_names_it_and_the_next_step() -> None:
     with pytest.raises(ProviderError, match="OPENAI_API_KEY is not set") as caught:
         await chosen(model="openai/gpt")
     assert "treadle models list" in str(caught.value)
@@ -175,19 +175,19 @@ async def test_the_window_comes_from_settings_the_price_data_or_the_default() ->
     assert windows == [5_000, 128_000, 128_000]
 
 
-async def test_a_probe_takes_only_what_lists_models() -> None:
+async def test_a_probe_accepts_only_servers_that_list_models() -> None:
     async with FakeProvider(models=["m"]) as fake, FakeProvider(models=None) as other:
         assert await probe(fake.base_url) == (ModelInfo("m"),)
         assert await probe(other.base_url) is None
     assert await probe(f"http://127.0.0.1:{_closed_port()}/v1") is None
 
 
-async def test_a_probe_does_not_wait_for_a_server_that_says_nothing() -> None:
+async def test_a_probe_does_not_wait_for_a_silent_server() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         assert await probe(f"http://127.0.0.1:{silent.getsockname()[1]}/v1") is None
 
 
-async def test_listing_asks_every_provider_in_reach() -> None:
+async def test_listing_asks_every_reachable_provider() -> None:
     async with FakeProvider(models=["a", "b"]) as fake, FakeProvider(models=None) as broken:
         settings = Settings(
             providers={
@@ -204,7 +204,7 @@ async def test_listing_asks_every_provider_in_reach() -> None:
     assert "NOT_SET" in str(listed["keyless"].error)
 
 
-async def test_checking_a_model_says_whether_it_calls_tools() -> None:
+async def test_checking_a_model_reports_whether_it_calls_tools() -> None:
     call = Answer(calls=[Call("request_code_context", {"token_budget": 800})])
     async with FakeProvider([call, Answer("I cannot"), error(401, "bad key")]) as fake:
         port = urlsplit(fake.base_url).port

@@ -68,7 +68,7 @@ CHECKED = [
     ("sonar", "perplexity", Usage(input=2_000, output=1_000), 0.015),
     # 2, 8, t 3: 1 k * 2 + 1 k * 8 + 4 k * 3
     ("sonar-deep-research", "perplexity", Usage(input=1_000, output=5_000, reasoning=4_000), 0.022),
-    # 0.02, and nothing comes back: 1 M * 0.02
+    # 0.02 without output: 1 M * 0.02
     ("text-embedding-3-small", "openai", Usage(input=1_000_000, output=0), 0.02),
     # free ones
     (
@@ -82,7 +82,7 @@ CHECKED = [
 
 
 @pytest.mark.parametrize(("model", "provider", "usage", "dollars"), CHECKED)
-def test_a_call_costs_what_the_price_list_says(
+def test_the_cost_of_a_call_follows_the_price_list(
     model: str, provider: str | None, usage: Usage, dollars: float
 ) -> None:
     assert price(model, provider, usage) == pytest.approx(dollars, abs=1e-12)
@@ -97,11 +97,11 @@ def test_a_call_costs_what_the_price_list_says(
         ("/", "openrouter"),
         ("gpt-4o-mini", "our-own-server"),
         ("openai/gpt-4o-mini", "our-own-server"),
-        ("gpt-4.1", "github-copilot"),  # in a subscription
-        ("whisper-1", "openai"),  # by the hour
+        ("gpt-4.1", "github-copilot"),  # included in a subscription
+        ("whisper-1", "openai"),  # priced by the hour
     ],
 )
-def test_what_has_no_price_is_unknown_and_not_free(model: str, provider: str | None) -> None:
+def test_a_missing_price_is_unknown_and_not_free(model: str, provider: str | None) -> None:
     assert price(model, provider, Usage(input=5, output=5)) is None
 
 
@@ -110,7 +110,7 @@ def test_without_all_tokens_the_cost_is_unknown(usage: Usage) -> None:
     assert price("gpt-4o-mini", "openai", usage) is None
 
 
-def test_an_answer_that_has_no_price_makes_the_cost_unknown() -> None:
+def test_output_without_a_price_makes_the_cost_unknown() -> None:
     assert price("text-embedding-3-small", "openai", Usage(input=5, output=5)) is None
 
 
@@ -129,7 +129,7 @@ def test_the_price_of_the_hour_is_taken() -> None:
     assert price("deepseek-chat", "deepseek", million, at_us=night) == pytest.approx(0.135)
 
 
-def test_an_address_says_whose_prices_hold() -> None:
+def test_the_address_selects_the_prices() -> None:
     usage = Usage(input=1_000_000, output=1_000_000)
     assert cost(OPENAI, usage) == pytest.approx(0.75)
     assert price("gpt-4o-mini", "mine", usage, base_url=OPENAI.base_url) == pytest.approx(0.75)
@@ -143,7 +143,7 @@ def test_an_address_says_whose_prices_hold() -> None:
         Endpoint("ollama", "gpt-4o-mini", "http://127.0.0.1:1/v1"),
     ],
 )
-def test_an_address_that_is_not_known_has_no_price(endpoint: Endpoint) -> None:
+def test_an_unknown_address_has_no_price(endpoint: Endpoint) -> None:
     assert cost(endpoint, Usage(input=5, output=5)) is None
 
 

@@ -1,4 +1,4 @@
-"""The providers known by name: their default models are real, and what they sign goes back."""
+"""The known providers: their default models exist, and their signatures go back to them."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def test_the_default_model_is_one_that_the_public_price_data_knows(name: str) ->
         assert window is not None
 
 
-async def test_the_signature_of_a_call_goes_back_to_gemini_and_to_nobody_else() -> None:
+async def test_the_signature_of_a_call_goes_back_only_to_gemini() -> None:
     first = sse(
         call_delta(0, id="a", name="grep", arguments='{"pattern": "x"}', extra_content=SIGNED),
         call_delta(1, id="b", name="grep", arguments='{"pattern": "y"}'),
@@ -51,7 +51,7 @@ async def test_the_signature_of_a_call_goes_back_to_gemini_and_to_nobody_else() 
     ]
 
 
-def test_all_keys_are_known_to_redaction_before_they_are_used(
+def test_all_keys_are_registered_for_redaction_before_use(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(redactor, "_registered", ())
@@ -77,5 +77,5 @@ def test_all_keys_are_known_to_redaction_before_they_are_used(
         ("localhost.evil.example", False), ("192.0.2.1", False), ("[2001:db8::1]", False),
     ],
 )  # fmt: skip
-def test_only_addresses_of_this_machine_are_taken_for_it(host: str, near: bool) -> None:
+def test_only_loopback_addresses_count_as_this_machine(host: str, near: bool) -> None:
     assert is_loopback(f"http://{host}:8080/v1") is near

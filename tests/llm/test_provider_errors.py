@@ -55,7 +55,7 @@ def test_codes_of_every_shape_are_read(
         (403, "country not supported", FaultKind.PERMISSION),
     ],
 )
-def test_kinds(status: int, message: str, kind: FaultKind) -> None:
+def test_statuses_and_texts_map_to_kinds(status: int, message: str, kind: FaultKind) -> None:
     error = from_response(ENDPOINT, status, {"error": {"message": message}}, {}, 0.0)
     assert error.kind is kind
     assert message in error.message
@@ -84,7 +84,7 @@ def test_kinds(status: int, message: str, kind: FaultKind) -> None:
         (400, "该模型不支持工具调用"),
     ],
 )
-def test_refusals_of_tools_are_recognised(status: int, message: str) -> None:
+def test_refusals_of_tools_are_recognized(status: int, message: str) -> None:
     error = from_response(ENDPOINT, status, {"error": {"message": message}}, {}, 0.0)
     assert error.kind is FaultKind.NO_TOOLS
 
@@ -117,13 +117,13 @@ def test_other_refusals_about_tools_keep_the_tools(message: str) -> None:
         {"base_resp": {"status_code": 1004, "status_msg": "the cause"}},
     ],
 )
-def test_words_are_found_in_bodies_of_other_shapes(body: object) -> None:
+def test_the_text_is_found_in_bodies_of_other_shapes(body: object) -> None:
     error = from_response(ENDPOINT, 400, body, {}, 0.0)
     assert "the cause" in error.body
     assert "the cause" in error.message
 
 
-def test_a_body_that_is_no_json_is_shortened() -> None:
+def test_a_body_other_than_json_is_shortened() -> None:
     error = from_response(ENDPOINT, 502, "<html>" + "x" * 100_000, {}, 0.0)
     assert len(error.message) < 600
     assert len(error.body) < 2_000
@@ -153,7 +153,7 @@ def test_any_retry_after_gives_a_wait_within_the_limit_or_none(text: str) -> Non
     assert seconds is None or 0.0 <= seconds <= 300.0
 
 
-def test_what_is_retried() -> None:
+def test_temporary_statuses_are_retried() -> None:
     retried = {s for s in range(400, 600) if retryable_status(s, asked_to_wait=False)}
     assert retried == {408, 409, 429, *range(500, 600)}
     assert retryable_status(402, asked_to_wait=True)

@@ -1,4 +1,4 @@
-"""What an endpoint refuses is learnt from its refusal, said, and kept for the session."""
+"""Quirks of an endpoint are learned from its refusals, reported, and kept for the session."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -35,7 +35,8 @@ async def provider() -> AsyncIterator[FakeProvider]:
 async def twice(
     provider: FakeProvider, refusal: str, request: ChatRequest, **settings: Any
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """The bodies of a request that is refused, made anew, and made once more; what was told."""
+    """The bodies of a request that is refused, repeated and repeated again, and the reported
+    changes."""
     provider.add(error(400, refusal), Answer("Hi"), Answer("Hi"))
     asked = Asked(provider, FakeClock(), **settings)
     await asked(request)
@@ -44,7 +45,7 @@ async def twice(
     return [each.body for each in provider.requests], [c for _, c in asked.observer.fallbacks]
 
 
-async def test_stream_options_that_are_refused_are_left_out(provider: FakeProvider) -> None:
+async def test_refused_stream_options_are_left_out(provider: FakeProvider) -> None:
     bodies, told = await twice(provider, "Unknown parameter: 'stream_options'.", REQUEST)
     assert ["stream_options" in body for body in bodies] == [True, False, False]
     assert told == ["trying without stream_options; token counts may be unknown"]
@@ -58,7 +59,7 @@ async def test_the_limit_of_a_reply_is_sent_under_its_other_name(provider: FakeP
     assert len(told) == 1
 
 
-async def test_reasoning_that_is_refused_stays_here(provider: FakeProvider) -> None:
+async def test_refused_reasoning_is_not_sent_again(provider: FakeProvider) -> None:
     refusal = "messages[2]: unknown field `reasoning_content`"
     bodies, told = await twice(provider, refusal, THOUGHT)
     sent = ["reasoning_content" in body["messages"][2] for body in bodies]
@@ -86,7 +87,7 @@ async def test_preferences_go_with_every_request_where_set_so(provider: FakeProv
     assert provider.requests[0].body["provider"] == wanted
 
 
-async def test_what_an_endpoint_taught_is_known_to_the_next_model_of_it(
+async def test_the_next_model_of_an_endpoint_knows_its_quirks(
     provider: FakeProvider,
 ) -> None:
     kept = LearnedQuirks()

@@ -41,7 +41,7 @@ def test_t6_new_ids_under_one_index_open_new_calls() -> None:
     ) == [("a", "grep", '{"x": 1}'), ("b", "grep", '{"x": 2}')]
 
 
-def test_t6_fragments_under_one_index_are_told_apart_by_their_ids() -> None:
+def test_t6_fragments_under_one_index_are_separated_by_their_ids() -> None:
     assert calls(
         call_delta(0, id="a", name="grep", arguments='{"x"'),
         call_delta(0, id="b", name="list", arguments='{"y"'),
@@ -67,7 +67,7 @@ def test_t6_the_same_tool_twice_without_ids() -> None:
     ) == [("", "grep", '{"x": 1}'), ("", "grep", '{"x": 2}')]
 
 
-def test_two_tools_without_arguments_and_ids_are_no_name_in_pieces() -> None:
+def test_two_names_without_arguments_are_two_calls() -> None:
     assert calls(call_delta(0, name="list"), call_delta(0, name="grep", arguments="{}")) == [
         ("", "list", ""),
         ("", "grep", "{}"),
@@ -111,7 +111,7 @@ def test_calls_without_index_are_gathered_by_id() -> None:
         ["grep", "grep", "grep"],
     ],
 )
-def test_t9_names_late_in_pieces_repeated_or_empty(names: list[str | None]) -> None:
+def test_t9_names_come_late_in_parts_repeated_or_empty(names: list[str | None]) -> None:
     def fragment(name: str | None, arguments: str = "") -> object:
         function = {"name": name, "arguments": arguments}
         return delta(tool_calls=[{"index": 0, "id": "", "function": function}])
@@ -138,13 +138,13 @@ def test_arguments_that_come_as_an_object_are_written_as_json() -> None:
 
 
 @pytest.mark.parametrize("reason", ["stop", "something new", "tool_calls"])
-def test_t23_the_presence_of_calls_decides_not_the_reason(reason: str) -> None:
+def test_t23_calls_count_whatever_the_finish_reason(reason: str) -> None:
     reply = assemble(call_delta(0, id="a", name="grep"), delta(finish_reason=reason))
     assert [call.name for call in reply.message.calls] == ["grep"]
     assert reply.finish_reason == reason
 
 
-def test_a_call_that_the_length_limit_cut_off_keeps_its_half_arguments() -> None:
+def test_a_truncated_call_keeps_its_incomplete_arguments() -> None:
     reply = assemble(
         delta(content="Looking"),
         call_delta(0, id="a", name="grep", arguments='{"x": 1}'),
@@ -238,7 +238,7 @@ def test_t29_reasoning_is_kept_with_the_name_of_its_field() -> None:
     assert opaque(reply) == {"reasoning": None}
 
 
-def test_t30_reasoning_details_keep_their_order_and_blocks_are_made_whole() -> None:
+def test_t30_reasoning_details_keep_their_order_and_blocks_are_joined() -> None:
     encrypted = {"type": "reasoning.encrypted", "data": "xyz", "id": "r1", "index": 1}
     reply = assemble(
         delta(reasoning_details=[{"type": "reasoning.text", "text": "Let", "index": 0}]),
@@ -280,9 +280,7 @@ def test_t30_signatures_on_calls_are_kept() -> None:
     ),
     size=st.integers(1, 60),
 )
-def test_any_cutting_of_the_stream_gives_what_the_whole_body_gives(
-    answer: Answer, size: int
-) -> None:
+def test_a_stream_cut_anywhere_gives_the_reply_of_the_whole_body(answer: Answer, size: int) -> None:
     assembler = DeltaAssembler(ENDPOINT, turn=3, tools=TOOLS)
     reader = SseReader()
     steps = answer.script(stream=True).steps

@@ -1,4 +1,4 @@
-"""Keys that are kept: where they are, for whom they are given out, and what is never shown."""
+"""Saved keys: their location, the addresses that get them, and that they are never shown."""
 
 import json
 import stat
@@ -38,7 +38,7 @@ def no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Keyring(ModuleType):
-    """One that works, in memory."""
+    """A working keyring in memory."""
 
     def __init__(self) -> None:
         super().__init__("keyring")
@@ -55,7 +55,7 @@ class Keyring(ModuleType):
 
 
 class ForgetfulKeyring(Keyring):
-    """One that takes everything and keeps nothing."""
+    """A keyring that accepts everything and stores nothing."""
 
     def set_password(self, service: str, name: str, value: str) -> None: ...
 
@@ -65,7 +65,7 @@ def of(base_url: str) -> Settings:
 
 
 async def asked_with(settings: Settings, fake: FakeProvider) -> str | None:
-    """The key that the provider `desk` gets."""
+    """The key that the provider `desk` receives."""
     model = await connect(settings, {}, model="desk/m")
     try:
         await model.complete(QUESTION, RecordingObserver())
@@ -75,7 +75,7 @@ async def asked_with(settings: Settings, fake: FakeProvider) -> str | None:
 
 
 @pytest.mark.usefixtures("no_keyring")
-async def test_a_kept_key_is_asked_with_and_a_deleted_one_is_not() -> None:
+async def test_a_saved_key_is_used_and_a_deleted_one_is_not() -> None:
     async with FakeProvider([Answer("a"), Answer("b")]) as fake:
         settings = of(fake.base_url)
         assert save_key(settings, {}, "desk", f" {KEY}\n") is KeyLocation.FILE
@@ -85,11 +85,11 @@ async def test_a_kept_key_is_asked_with_and_a_deleted_one_is_not() -> None:
         assert forget_key(settings, {}, "desk")
         assert not forget_key(settings, {}, "desk")
         assert state_of(settings, {}, "desk").key is KeyState.NONE
-        assert await asked_with(settings, fake) == "Bearer no-key"  # as where there is none
+        assert await asked_with(settings, fake) == "Bearer no-key"  # as without a key
 
 
 @pytest.mark.usefixtures("no_keyring")
-def test_only_the_owner_may_read_the_file(home: Path) -> None:
+def test_only_the_owner_can_read_the_file(home: Path) -> None:
     save_key(Settings(), {}, "openai", KEY)
     path = home / "config" / "providers.key"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -103,7 +103,7 @@ def test_only_the_owner_may_read_the_file(home: Path) -> None:
 
 @pytest.mark.usefixtures("no_keyring")
 @pytest.mark.parametrize("content", ["", "[]", '{"keys": 3}', '{"keys": {"a": {"key": 1}}}', "{"])
-def test_a_file_of_another_form_is_told(home: Path, content: str) -> None:
+def test_an_invalid_file_is_a_clear_error(home: Path, content: str) -> None:
     save_key(Settings(), {}, "openai", KEY)
     path = home / "config" / "providers.key"
     path.write_text(content)
@@ -111,7 +111,7 @@ def test_a_file_of_another_form_is_told(home: Path, content: str) -> None:
         hosted_with_key(Settings(), {})
 
 
-async def test_a_keyring_that_works_holds_the_key_and_the_file_does_not(
+async def test_a_working_keyring_stores_the_key_instead_of_the_file(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keyring = Keyring()
@@ -126,14 +126,14 @@ async def test_a_keyring_that_works_holds_the_key_and_the_file_does_not(
     assert not keyring.held
 
 
-def test_a_keyring_that_keeps_nothing_is_not_relied_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_keyring_that_stores_nothing_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keyring", ForgetfulKeyring())
     assert save_key(Settings(), {}, "openai", KEY) is KeyLocation.FILE
 
 
 @pytest.mark.usefixtures("no_keyring")
-async def test_a_repository_cannot_send_a_kept_key_elsewhere(tmp_path: Path, home: Path) -> None:
-    """Not even a trusted one, which may set addresses."""
+async def test_a_repository_cannot_redirect_a_saved_key(tmp_path: Path, home: Path) -> None:
+    """A repository cannot do it even if it is trusted and may set addresses."""
     save_key(Settings(), {}, "openai", KEY)
     repo = tmp_path / "repo"
     (repo / ".treadle").mkdir(parents=True)
@@ -155,7 +155,7 @@ async def test_a_repository_cannot_send_a_kept_key_elsewhere(tmp_path: Path, hom
 
 
 @pytest.mark.usefixtures("no_keyring")
-def test_a_keyring_entry_of_the_settings_cannot_name_a_kept_key() -> None:
+def test_a_keyring_entry_of_the_settings_cannot_name_a_saved_key() -> None:
     keyring = Keyring()
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "keyring", keyring)
@@ -164,7 +164,7 @@ def test_a_keyring_entry_of_the_settings_cannot_name_a_kept_key() -> None:
 
 
 @pytest.mark.usefixtures("no_keyring")
-async def test_the_environment_wins_over_a_kept_key_and_a_kept_one_over_none() -> None:
+async def test_the_environment_has_precedence_over_a_saved_key() -> None:
     save_key(Settings(), {}, "openai", KEY)
     assert [profile.name for profile in hosted_with_key(Settings(), {})] == ["openai"]
     assert state_of(Settings(), {"OPENAI_API_KEY": "x" * 9}, "openai").key is KeyState.ENVIRONMENT
@@ -174,7 +174,7 @@ async def test_the_environment_wins_over_a_kept_key_and_a_kept_one_over_none() -
 
 
 @pytest.mark.usefixtures("no_keyring")
-async def test_a_refused_kept_key_is_told_without_it() -> None:
+async def test_the_error_of_a_refused_saved_key_does_not_show_it() -> None:
     async with FakeProvider([error(401, f"bad key {KEY}")]) as fake:
         settings = of(fake.base_url)
         save_key(settings, {}, "desk", KEY)
@@ -184,7 +184,7 @@ async def test_a_refused_kept_key_is_told_without_it() -> None:
 
 
 @pytest.mark.usefixtures("no_keyring")
-def test_kept_keys_are_known_to_redaction_before_they_are_used(
+def test_saved_keys_are_registered_for_redaction_before_use(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     save_key(Settings(), {}, "openai", KEY)
@@ -194,13 +194,13 @@ def test_kept_keys_are_known_to_redaction_before_they_are_used(
 
 
 @pytest.mark.parametrize("key", ["", "  ", "two words", "line\nline", "k\u00e9y", "k" * 20_000])
-def test_what_is_no_key_is_not_kept(key: str) -> None:
+def test_an_invalid_key_is_not_saved(key: str) -> None:
     with pytest.raises(UsageError, match="is not a valid key"):
         save_key(Settings(), {}, "openai", key)
     assert saved_keys.find("openai") is None
 
 
-def test_who_takes_no_key_says_so() -> None:
+def test_a_provider_without_keys_refuses_a_key() -> None:
     with pytest.raises(UsageError, match="needs no key"):
         save_key(Settings(), {}, "embedded", KEY)
     with pytest.raises(UsageError, match="TREADLE_API_KEY"):

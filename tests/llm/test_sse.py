@@ -30,7 +30,7 @@ def test_accepts_every_line_end_and_a_byte_order_mark() -> None:
     ]
 
 
-def test_gives_the_last_event_without_its_blank_line() -> None:
+def test_returns_the_last_event_without_its_blank_line() -> None:
     assert read(b"data: one\n\ndata: two") == [Data("one"), Data("two")]
 
 
@@ -44,7 +44,7 @@ def test_skips_empty_data() -> None:
     ).map("".join),
     st.data(),
 )
-def test_any_cutting_of_the_bytes_gives_the_same_events(text: str, data: st.DataObject) -> None:
+def test_bytes_cut_anywhere_give_the_same_events(text: str, data: st.DataObject) -> None:
     stream = text.encode()
     cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)))))
     borders = [0, *cuts, len(stream)]

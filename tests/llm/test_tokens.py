@@ -80,13 +80,13 @@ def samples() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "text"), [pytest.param(*s, id=s[0]) for s in samples()])
-def test_is_an_upper_bound_close_to_the_real_count(name: str, text: str) -> None:
+def test_an_estimate_is_an_upper_bound_close_to_the_real_count(name: str, text: str) -> None:
     text = text[:30_000]
     real = len(O200K.encode(text))
     assert real <= estimate(text) <= 1.2 * real + 2
 
 
-def test_nothing_costs_nothing() -> None:
+def test_an_empty_text_has_no_tokens() -> None:
     assert estimate("") == 0
 
 
@@ -98,6 +98,6 @@ def test_any_text_has_an_estimate_that_grows_with_its_length(text: str) -> None:
 
 
 @pytest.mark.parametrize("unit", [*" aA.0é中🦀", " \n", "\t x", " " * 99])
-def test_is_linear_in_the_length_whatever_the_text(unit: str) -> None:
+def test_an_estimate_takes_linear_time(unit: str) -> None:
     pieces = 2_000_000 // len(unit)
     assert 0 < estimate(unit * pieces) <= 3 * 2_000_000

@@ -48,7 +48,7 @@ from treadle.llm.usage import read_usage
             },
             Usage(input=100, output=50, cached=20, reasoning=30),
         ),
-        (  # Anthropic's own: cached tokens beside the input
+        (  # Anthropic: cached tokens separate from the input
             {
                 "input_tokens": 10,
                 "output_tokens": 5,
@@ -57,11 +57,11 @@ from treadle.llm.usage import read_usage
             },
             Usage(input=3_210, output=5, cached=3_000, cache_write=200),
         ),
-        (  # the same with few of them: its own names always mean beside
+        (  # the same with few cached tokens: Anthropic's names always mean separate counts
             {"input_tokens": 500, "output_tokens": 5, "cache_read_input_tokens": 100},
             Usage(input=600, output=5, cached=100),
         ),
-        (  # a compatible server that hands on what Anthropic counts
+        (  # a compatible server that passes on Anthropic's counts
             {
                 "prompt_tokens": 10,
                 "completion_tokens": 5,
@@ -70,7 +70,7 @@ from treadle.llm.usage import read_usage
             },
             Usage(input=3_010, output=5, cached=3_000),
         ),
-        (  # LiteLLM: both forms, and the prompt holds everything
+        (  # LiteLLM: both forms, and the prompt contains everything
             {
                 "prompt_tokens": 3_210,
                 "completion_tokens": 5,
@@ -81,7 +81,7 @@ from treadle.llm.usage import read_usage
             },
             Usage(input=3_210, output=5, cached=3_000, cache_write=200),
         ),
-        (  # sums that say it is inside
+        (  # sums that show that the cache is inside
             {
                 "prompt_tokens": 500,
                 "completion_tokens": 5,
@@ -97,7 +97,7 @@ from treadle.llm.usage import read_usage
         ({"prompt_tokens": -1, "completion_tokens": 5}, Usage(output=5)),
     ],
 )
-def test_every_server_counts_in_its_own_way(reported: dict[str, object], usage: Usage) -> None:
+def test_the_usage_of_every_server_is_read(reported: dict[str, object], usage: Usage) -> None:
     assert read_usage(reported) == usage
 
 
@@ -130,7 +130,7 @@ def test_anthropics_parts_never_outgrow_the_input(reported: dict[str, object]) -
     [(1600, 1500), (1100, 1000), (None, 1000)],
     ids=["beside", "part", "unsaid"],
 )
-def test_thoughts_that_the_total_counts_beside_the_answer_are_added(
+def test_thoughts_that_the_total_counts_separately_are_added(
     total: int | None, output: int
 ) -> None:
     """router-for-me/CLIProxyAPI#5743, mozilla-ai/any-llm#1290: Gemini's thoughts went unbilled."""
@@ -143,13 +143,13 @@ def test_thoughts_that_the_total_counts_beside_the_answer_are_added(
     assert read_usage(reported) == Usage(input=100, output=output, reasoning=500)
 
 
-def test_more_thoughts_than_answer_are_beside_it() -> None:
+def test_more_thoughts_than_answer_are_counted_separately() -> None:
     details = {"reasoning_tokens": 500}
     reported = {"prompt_tokens": 9, "completion_tokens": 5, "completion_tokens_details": details}
     assert read_usage(reported).output == 505
 
 
-def test_whole_numbers_with_a_point_are_counts() -> None:
+def test_whole_numbers_with_a_decimal_point_are_counts() -> None:
     reported = {"prompt_tokens": 100.0, "completion_tokens": 2.0, "total_tokens": 102.0}
     assert read_usage(reported) == Usage(input=100, output=2)
     assert read_usage({"prompt_tokens": 1.5, "completion_tokens": 2}) == Usage(output=2)

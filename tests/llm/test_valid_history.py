@@ -1,4 +1,4 @@
-"""Any history of ours is valid for the strictest endpoint, and nothing is lost that need not be."""
+"""Any history becomes valid for the strictest endpoint, and only unacceptable content is lost."""
 
 import json
 from collections.abc import Sequence
@@ -101,7 +101,7 @@ strictnesses = st.builds(
 
 
 def consistent(strictness: Strictness) -> Strictness:
-    """Without demands that exclude each other: a field that is required is not refused."""
+    """Demands that do not exclude each other: a required field is not refused."""
     required = {strictness.reasoning_field}
     if strictness.call_signatures:
         required.add("extra_content")
@@ -109,7 +109,7 @@ def consistent(strictness: Strictness) -> Strictness:
 
 
 def rules_of(strictness: Strictness) -> list[strict.Rule]:
-    """The rules of the endpoint that is so strict, as its own checks have them."""
+    """The checks of the strict endpoint."""
     pattern = next(p for p, rule in ID_RULES.items() if rule == strictness.call_ids)
     rules = [strict.one_leading_system, strict.ends_with_question, strict.ids_like(pattern)]
     if strictness.alternating:
@@ -152,9 +152,7 @@ def test_any_history_is_valid_for_any_strict_endpoint(
 
 @settings(max_examples=300)
 @given(histories, strictnesses.map(consistent))
-def test_making_a_valid_history_valid_changes_nothing(
-    history: list[Message], strictness: Strictness
-) -> None:
+def test_a_valid_history_does_not_change(history: list[Message], strictness: Strictness) -> None:
     dialect = Dialect("fake", "m", strictness)
     valid = valid_history(history, dialect)
     assert valid_history(valid, dialect) == valid
@@ -162,8 +160,8 @@ def test_making_a_valid_history_valid_changes_nothing(
 
 @settings(max_examples=200)
 @given(histories, strictnesses.map(consistent))
-def test_nothing_is_lost_that_need_not_be(history: list[Message], strictness: Strictness) -> None:
-    """Each text, call and result that has its place is told once, in the order in which it came."""
+def test_only_unacceptable_content_is_lost(history: list[Message], strictness: Strictness) -> None:
+    """Check that each text, call and result appears once, in its original order."""
     numbered = [_numbered(message, number) for number, message in enumerate(history)]
     wire = encode(numbered, Dialect("fake", "m", strictness))
     sent = json.dumps(wire, ensure_ascii=False)
@@ -173,7 +171,7 @@ def test_nothing_is_lost_that_need_not_be(history: list[Message], strictness: St
 
 
 def _numbered(message: Message, number: int) -> Message:
-    """The message with a text that no other one has."""
+    """The message with a text that no other message has."""
     match message:
         case AssistantMessage(text=text):
             return replace(message, text=f"said{number}." if text else text)
@@ -189,7 +187,7 @@ def _numbered(message: Message, number: int) -> Message:
 
 
 def _texts(history: Sequence[Message], strictness: Strictness) -> list[str]:
-    """What has to be told, in order. Results stand with their calls."""
+    """The expected content in order. Results are with their calls."""
     system = [m for m in history if isinstance(m, SystemMessage)]
     texts = [each.text for each in system[:1]]
     for place, message in enumerate(history):
@@ -220,7 +218,7 @@ def _texts(history: Sequence[Message], strictness: Strictness) -> list[str]:
 def test_ids_of_earlier_calls_stay_when_the_history_grows_or_is_cut(
     rule: IdRule, named: list[str]
 ) -> None:
-    """The beginning of a request stays the same, so that a provider's cache of it is used."""
+    """The beginning of a request does not change, so that a provider's cache of it stays valid."""
     dialect = Dialect("fake", "m", Strictness(call_ids=rule))
     history: list[Message] = [UserMessage("Go")]
     for turn, call_id in enumerate(dict.fromkeys(named)):
@@ -232,7 +230,7 @@ def test_ids_of_earlier_calls_stay_when_the_history_grows_or_is_cut(
         assert encode([history[0], *history[3:]], dialect) == [whole[0], *whole[3:]]
 
 
-def test_an_id_that_fits_stays_as_it_is() -> None:
+def test_an_acceptable_id_does_not_change() -> None:
     calls = tuple(
         ToolCall(CallKey(0, slot), call_id, "grep", "{}")
         for slot, call_id in enumerate(["A1b2C3d4E", "call_t1", "A1b2C3d4E"])
@@ -254,7 +252,7 @@ def calling(*slots: int, turn: int = 0, **more: Any) -> AssistantMessage:
     return AssistantMessage(more.pop("text", None), made, **more)
 
 
-def test_a_call_without_a_result_is_closed_and_takes_none_of_a_later_turn() -> None:
+def test_a_call_without_a_result_gets_one_and_takes_none_of_a_later_turn() -> None:
     key = CallKey(0, 0)
     history: list[Message] = [UserMessage("Go"), calling(0), calling(0), ToolMessage(key, "second")]
     results = [m["content"] for m in sent(history) if m["role"] == "tool"]
@@ -268,12 +266,12 @@ def test_a_call_without_a_result_is_closed_and_takes_none_of_a_later_turn() -> N
 
 
 @pytest.mark.parametrize("blank", ["", " \n"])
-def test_an_empty_result_is_told_as_such(blank: str) -> None:
+def test_an_empty_result_is_replaced_by_a_text(blank: str) -> None:
     history: list[Message] = [calling(0), ToolMessage(CallKey(0, 0), blank)]
     assert sent(history)[1]["content"] == "(no output)"
 
 
-def test_calls_one_after_another_say_their_text_and_reasoning_once() -> None:
+def test_separated_calls_repeat_no_text_and_no_reasoning() -> None:
     reply = calling(0, 1, text="I look.", reasoning="Hm", provider="fake", model="m")
     wire = sent([UserMessage("Go"), reply], single_calls=True)
     assert [m["role"] for m in wire] == ["user", "assistant", "tool", "assistant", "tool"]
@@ -290,7 +288,7 @@ def test_calls_one_after_another_say_their_text_and_reasoning_once() -> None:
         (Reasoning.FILLED, ["Hm", "(not recorded)", "(not recorded)"]),
     ],
 )
-def test_reasoning_goes_back_as_the_endpoint_wants_it(
+def test_reasoning_goes_back_as_the_endpoint_needs_it(
     wants: Reasoning, told: list[str | None]
 ) -> None:
     own: Message = AssistantMessage("A", reasoning="Hm", provider="fake", model="m")
@@ -308,7 +306,7 @@ def test_only_the_first_call_of_a_reply_is_signed() -> None:
     assert signed == [True, False]
 
 
-def test_without_tools_the_other_prompt_is_sent() -> None:
+def test_without_tools_the_prompt_without_tools_is_sent() -> None:
     system = SystemMessage("Call the tools.", "Answer.")
     assert sent([system, UserMessage("Go")])[0]["content"] == "Call the tools."
     assert sent([system, UserMessage("Go")], tools=False)[0]["content"] == "Answer."

@@ -89,7 +89,7 @@ def test_ids_of_earlier_calls_stay_when_the_history_grows() -> None:
     assert longer[: len(shorter)] == shorter
 
 
-def test_the_context_stands_in_front_of_the_text() -> None:
+def test_the_context_precedes_the_text() -> None:
     wire = encoded(UserMessage("Where?", context="<code>"))
     fenced = verbatim("<code>", "context of this message")
     assert wire == [{"role": "user", "content": f"{fenced}\n\nWhere?"}]
@@ -123,7 +123,7 @@ def test_arguments_on_the_wire_are_always_a_json_object(written: str, sent: str)
     assert wire[1]["tool_calls"][0]["function"]["arguments"] == sent
 
 
-def test_a_name_that_a_model_made_up_is_made_acceptable() -> None:
+def test_an_invalid_tool_name_is_replaced() -> None:
     wire = encoded(USER, AssistantMessage(calls=(call(0, "a", name="functions.grep it"),)))
     assert wire[1]["tool_calls"][0]["function"]["name"] == "functions_grep_it"
 
@@ -166,7 +166,7 @@ def test_reasoning_without_a_known_field_goes_back_as_reasoning_content() -> Non
     assert encoded(USER, reply, USER)[1]["reasoning_content"] == "hm"
 
 
-def test_t13_the_flat_history_tells_calls_and_results_as_text() -> None:
+def test_t13_the_flat_history_has_calls_and_results_as_text() -> None:
     wire = encode_flat(
         [
             SYSTEM,
@@ -215,7 +215,7 @@ messages = st.lists(
 
 
 @given(messages)
-def test_any_history_becomes_an_order_that_strict_servers_accept(history: list[Message]) -> None:
+def test_any_history_gets_an_order_that_strict_servers_accept(history: list[Message]) -> None:
     history = [*history, USER]
     for wire in (encode(history, DIALECT), encode_flat(history)):
         assert violations({"messages": wire}) == []

@@ -1,4 +1,4 @@
-"""What the session tests share: a bus with a real executor, tiny real tools, a recorder."""
+"""Shared parts of the session tests: a bus with a real executor, small real tools, a recorder."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -27,21 +27,21 @@ E = TypeVar("E", bound=Event)
 
 
 class EchoArguments(Arguments):
-    """What to say."""
+    """The text to repeat."""
 
     text: str = ""
     times: int = 1
 
 
 class EchoResult(Result):
-    """What was said."""
+    """The repeated text."""
 
     type: str = "echo"
     text: str
 
 
 class Echo(Tool[EchoArguments, EchoResult]):
-    """Says what it is told."""
+    """Repeats its text."""
 
     name: ClassVar[str] = "echo"
     description: ClassVar[str] = "Say it."
@@ -53,7 +53,10 @@ class Echo(Tool[EchoArguments, EchoResult]):
 
 
 class Gate(Echo):
-    """Answers a call when the test opens the gate of its text; keeps who came and who was ended."""
+    """Answers a call when the test opens the gate of its text.
+
+    Records running and cancelled calls.
+    """
 
     name: ClassVar[str] = "gate"
     description: ClassVar[str] = "Wait, then say it."
@@ -86,7 +89,7 @@ class Gate(Echo):
 
 
 class SlowWrite(Gate):
-    """The same, but it changes things and has a time-out of its own."""
+    """The same as a writing tool with its own time limit."""
 
     name: ClassVar[str] = "slow_write"
     effect: ClassVar[ToolEffect] = ToolEffect.WRITE
@@ -95,7 +98,7 @@ class SlowWrite(Gate):
 
 
 class Stubborn(Echo):
-    """Finishes although it is cancelled."""
+    """Finishes although it was cancelled."""
 
     name: ClassVar[str] = "stubborn"
 
@@ -111,7 +114,7 @@ class Stubborn(Echo):
 
 @dataclass(slots=True)
 class Stage:
-    """A bus with an executor on it, a conversation, and every event so far."""
+    """A bus with an executor, a conversation, and all events so far."""
 
     bus: EventBus
     executor: ToolExecutor
@@ -159,7 +162,7 @@ class Stage:
 async def stage(
     *tools: AnyTool, clock: Clock | None = None, root: Path = Path("/")
 ) -> AsyncIterator[Stage]:
-    """Everything but the model. No task may be left when it ends."""
+    """A stage without a model. No task may remain at its end."""
     before = asyncio.all_tasks()
     clock = clock or FakeClock()
     bus, registry = EventBus(clock), Registry(tools)
@@ -187,7 +190,7 @@ def results(messages: Iterable[Message]) -> list[str]:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Let things run until the callable is true."""
+    """Let other tasks run until the condition is true."""
     for _ in range(20_000):
         if condition():
             return

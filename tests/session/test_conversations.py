@@ -35,7 +35,7 @@ from treadle.session.conversation import MessageState, title_of
 from treadle.session.conversations import MIGRATIONS
 from treadle.session.message_json import decode, encode
 
-text = st.text(st.characters())  # lone surrogates too
+text = st.text(st.characters())  # with lone surrogates
 key = st.builds(CallKey, st.integers(0, 9), st.integers(0, 9))
 maybe = st.none() | text
 call = st.builds(ToolCall, key, text, text, text, text, maybe)
@@ -63,7 +63,7 @@ KEY = f"sk-ant-api03-{'aB3dE5gH7j' * 9}xyzAA"
         NoteMessage(f"a {KEY}"),
     ],
 )
-def test_no_key_is_stored_whatever_it_came_in(message: Message) -> None:
+def test_no_secret_of_any_message_is_stored(message: Message) -> None:
     kind, body = encode(message)
     assert KEY not in body
     assert "[redacted:" in body
@@ -72,7 +72,7 @@ def test_no_key_is_stored_whatever_it_came_in(message: Message) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(message)
-def test_every_message_comes_back_as_it_was(original: Message) -> None:
+def test_every_message_survives_a_round_trip(original: Message) -> None:
     kind, body = encode(original)
     assert body.isascii()
     assert decode(kind, body) == original
@@ -99,7 +99,7 @@ async def add(store: ConversationStore, conversation: Conversation, *messages: M
     await store.append(conversation, first)
 
 
-async def test_a_conversation_comes_back_whole(path: Path, tmp_path: Path) -> None:
+async def test_a_conversation_survives_a_round_trip(path: Path, tmp_path: Path) -> None:
     async with await ConversationStore.open(path, clock=FakeClock()) as store:
         made = await store.create(tmp_path, "fake/model")
         await add(
@@ -116,13 +116,15 @@ async def test_a_conversation_comes_back_whole(path: Path, tmp_path: Path) -> No
         assert summary.stop_reason is StopReason.COMPLETED
 
 
-async def test_a_new_file_is_for_its_owner_alone(path: Path) -> None:
+async def test_only_the_owner_can_read_a_new_file(path: Path) -> None:
     async with await ConversationStore.open(path):
         mode = await asyncio.to_thread(path.stat)
     assert stat.S_IMODE(mode.st_mode) == 0o600
 
 
-async def test_the_last_one_is_that_of_the_repository(path: Path, tmp_path: Path) -> None:
+async def test_last_means_the_last_conversation_of_the_repository(
+    path: Path, tmp_path: Path
+) -> None:
     clock = FakeClock()
     async with await ConversationStore.open(path, clock=clock) as store:
         one, two = tmp_path / "one", tmp_path / "two"
@@ -140,7 +142,9 @@ async def test_the_last_one_is_that_of_the_repository(path: Path, tmp_path: Path
             await store.get("last", root=tmp_path / "three")
 
 
-async def test_those_of_agents_and_of_the_assistant_never_meet(path: Path, tmp_path: Path) -> None:
+async def test_conversations_of_agents_and_of_the_assistant_are_separate(
+    path: Path, tmp_path: Path
+) -> None:
     clock = FakeClock()
     async with await ConversationStore.open(path, clock=clock) as store:
         own = await store.create(tmp_path, "m")
@@ -159,7 +163,7 @@ async def test_those_of_agents_and_of_the_assistant_never_meet(path: Path, tmp_p
                 await store.delete(str(other.id), root=tmp_path, kind=kind)
 
 
-async def test_references_are_whole_ids_or_unique_beginnings(path: Path, tmp_path: Path) -> None:
+async def test_references_are_ids_or_unique_prefixes(path: Path, tmp_path: Path) -> None:
     ids = iter([UUID("01234567" + "0" * 24), UUID("01234568" + "0" * 24)])
     async with await ConversationStore.open(path, ids=lambda: next(ids)) as store:
         first = await store.create(tmp_path, "m")
@@ -173,7 +177,7 @@ async def test_references_are_whole_ids_or_unique_beginnings(path: Path, tmp_pat
                 await store.get(unknown, root=tmp_path)
 
 
-async def test_writing_goes_on_when_the_writer_is_cancelled(path: Path, tmp_path: Path) -> None:
+async def test_a_write_completes_when_its_caller_is_cancelled(path: Path, tmp_path: Path) -> None:
     async with await ConversationStore.open(path) as store:
         made = await store.create(tmp_path, "m")
         writers = [asyncio.ensure_future(add(store, made, UserMessage(str(n)))) for n in range(20)]
@@ -184,7 +188,7 @@ async def test_writing_goes_on_when_the_writer_is_cancelled(path: Path, tmp_path
         assert (await store.load("last", root=tmp_path)).messages == made.messages
 
 
-async def test_two_who_continue_the_same_conversation_collide_clearly(
+async def test_two_writers_of_one_conversation_get_a_clear_error(
     path: Path, tmp_path: Path
 ) -> None:
     async with await ConversationStore.open(path) as store:
@@ -197,14 +201,14 @@ async def test_two_who_continue_the_same_conversation_collide_clearly(
         assert (await store.load("last", root=tmp_path)).messages == (UserMessage("mine"),)
 
 
-async def test_several_open_a_new_file_at_once(path: Path) -> None:
+async def test_several_processes_open_a_new_file_at_once(path: Path) -> None:
     stores = await asyncio.gather(*(ConversationStore.open(path) for _ in range(6)))
     for store in stores:
         assert await store.list() == ()
         await store.close()
 
 
-def test_a_file_of_a_newer_version_is_left_alone(path: Path) -> None:
+def test_a_file_of_a_newer_version_is_not_changed(path: Path) -> None:
     path.parent.mkdir()
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 99")
@@ -213,7 +217,7 @@ def test_a_file_of_a_newer_version_is_left_alone(path: Path) -> None:
         asyncio.run(ConversationStore.open(path))
 
 
-def test_a_file_that_is_no_database_is_a_clear_error(path: Path) -> None:
+def test_a_file_other_than_a_database_is_a_clear_error(path: Path) -> None:
     path.parent.mkdir()
     path.write_text("no database, but long enough to be looked at as one " * 20)
     with pytest.raises(StoreError, match="cannot be read or written"):
@@ -304,7 +308,7 @@ asyncio.run(main())
 """
 
 
-async def test_after_a_kill_everything_that_had_happened_is_there(tmp_path: Path) -> None:
+async def test_everything_before_a_kill_is_saved(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", _KILLED, str(tmp_path), stdout=asyncio.subprocess.PIPE
     )
@@ -348,12 +352,12 @@ async def test_a_file_of_the_first_version_is_read_as_one_branch(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 30), max_size=12))
-def test_every_branch_comes_back_as_it_was_said(points: list[int]) -> None:
+def test_every_branch_survives_a_round_trip(points: list[int]) -> None:
     asyncio.run(_branches(points))
 
 
 async def _branches(points: list[int]) -> None:
-    """Say something, go to any message, say the next thing: each path is that of its making."""
+    """Add messages and move to any message: each path keeps its messages."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         async with await ConversationStore.open(root / "c.db") as store:
@@ -373,7 +377,7 @@ async def _branches(points: list[int]) -> None:
 
 
 @pytest.mark.parametrize("lost", [0, 1, 2, 3])
-async def test_a_conversation_that_lost_a_message_goes_on(
+async def test_a_conversation_with_a_lost_message_can_continue(
     path: Path, tmp_path: Path, lost: int
 ) -> None:
     asked = AssistantMessage(calls=(ToolCall(CallKey(0, 0), "c1", "echo", "{}", "fake"),))

@@ -1,4 +1,4 @@
-"""What goes into a request: whole pairs in order, within the budget, the newest message intact."""
+"""The content of a request: complete pairs in order, within the budget, with the newest message."""
 
 from itertools import pairwise
 
@@ -38,7 +38,7 @@ words = st.integers(0, 400).map(lambda count: "word 0x3f, " * count)
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Message]:
-    """Histories with all that may go wrong: lost, double and misplaced results, notes between."""
+    """Histories with lost, duplicate and misplaced results, and notes between them."""
     messages: list[Message] = []
     for turn in range(draw(st.integers(0, 8))):
         kind = draw(st.sampled_from(["user", "note", "reply", "reply", "reply"]))
@@ -56,7 +56,7 @@ def histories(draw: st.DrawFn) -> list[Message]:
 
 
 def pairs_are_whole(messages: tuple[Message, ...]) -> bool:
-    """Each reply is followed by exactly its results in slot order, and no result stands alone."""
+    """Check that exactly its results follow each reply, in slot order."""
     expected: list[CallKey] = []
     for message in messages:
         if isinstance(message, ToolMessage):
@@ -81,7 +81,7 @@ def heads(messages: tuple[Message, ...]) -> list[Message]:
     after=histories(),
     window=st.integers(256, 20_000),
 )
-def test_every_prompt_is_whole_within_its_budget_and_keeps_the_newest_message(
+def test_every_prompt_is_valid_within_its_budget_and_keeps_the_newest_message(
     history: list[Message], user: str, context: str, after: list[Message], window: int
 ) -> None:
     run = [m for m in after if not isinstance(m, UserMessage)]
@@ -91,8 +91,8 @@ def test_every_prompt_is_whole_within_its_budget_and_keeps_the_newest_message(
     except ContextWindowError:
         alone: list[Message] = [SystemMessage("Be brief."), UserMessage(user)]
         newest = [m for m in run if isinstance(m, AssistantMessage)][-1:]
-        # It says so only when the message with the newest reply, its results cut short, and the
-        # notes after it is indeed too much.
+        # The error is right only if the newest message, the newest reply with shortened results and
+        # the notes after it exceed the budget.
         least = TokenCounts().of([*alone, *newest]) + tools_tokens([TOOL])
         notes = sum(TokenCounts().of([m]) for m in run if isinstance(m, NoteMessage))
         results = 90 * sum(len(m.calls) for m in newest)
@@ -108,7 +108,7 @@ def test_every_prompt_is_whole_within_its_budget_and_keeps_the_newest_message(
     assert prompt.left_out == len(repaired) + 1 - len(prompt.messages)
     assert (prompt.reason is None) == (prompt.messages[1:] == tuple(repaired))
     kept = iter(heads(tuple(repaired)))
-    for message in heads(prompt.messages):  # a subsequence: nothing changes places
+    for message in heads(prompt.messages):  # a subsequence: the order stays
         assert any(_same(message, each) for each in kept)
 
 
@@ -126,7 +126,7 @@ def test_repairing_twice_changes_nothing_more(history: list[Message]) -> None:
     assert pairs_are_whole(tuple(once))
 
 
-def test_a_call_left_open_by_a_crash_is_closed_as_unknown() -> None:
+def test_a_call_left_open_by_a_crash_gets_an_unknown_result() -> None:
     history: list[Message] = [UserMessage("Go"), AssistantMessage(None, (call(0, 0), call(0, 1)))]
     results = [ToolMessage(CallKey(0, 1), "second")]
     prompt = build_prompt("S", [*history, *results], [], context_window=4_000)
@@ -176,7 +176,7 @@ def test_older_results_of_the_run_are_shortened_before_the_newest_and_before_rep
     assert "older tool results shortened" in prompt.reason
 
 
-def test_a_note_at_the_end_leaves_the_newest_results_the_newest() -> None:
+def test_a_note_at_the_end_does_not_age_the_newest_results() -> None:
     run: list[Message] = [
         UserMessage("Go"),
         AssistantMessage(None, (call(0, 0),)),
@@ -189,12 +189,12 @@ def test_a_note_at_the_end_leaves_the_newest_results_the_newest() -> None:
     assert prompt.messages[-2:] == (run[-2], run[-1])
 
 
-def test_what_cannot_fit_is_a_clear_error() -> None:
+def test_a_message_that_cannot_fit_is_a_clear_error() -> None:
     with pytest.raises(ContextWindowError, match=r"tokens; the model's window of 300"):
         build_prompt("S", [UserMessage("word " * 1_000)], [TOOL], context_window=300)
 
 
-def test_results_are_cut_further_where_the_notice_takes_up_what_a_cut_saves() -> None:
+def test_results_are_cut_further_if_the_notice_takes_up_the_gain() -> None:
     calls = tuple(ToolCall(CallKey(0, slot), "a", "echo", "{}") for slot in range(3))
     results = [ToolMessage(call.key, "word 0x3f, " * 69) for call in calls]
     question = UserMessage("word " * 2_500)

@@ -29,7 +29,7 @@ def saying(text: str) -> tuple[str, str]:
 
 
 def different(**more: Any) -> Iterator[Say]:
-    """Replies without end, each with a call that was not made before."""
+    """Replies without end, each with a new call."""
     return (Say(f"Reply {n}.", calls=(saying(str(n)),), **more) for n in count())
 
 
@@ -38,7 +38,7 @@ async def run(at: Stage, model: FakeModel, **limits: Any) -> SessionOutcome:
 
 
 async def usable(at: Stage) -> None:
-    """The next message is served, and each call of the conversation has its result."""
+    """Check that the next message is served and that each call has its result."""
     assert (await at.session(FakeModel(Say("Fine."))).run("Go on")).text == "Fine."
     messages = at.conversation.messages
     called = [call.key for m in messages for call in getattr(m, "calls", ())]
@@ -58,7 +58,7 @@ def notices(at: Stage) -> str:
         ({"cost": 0.3}, Usage(), 0.1, StopReason.COST_LIMIT, "the limit is $0.3"),
     ],
 )
-async def test_what_is_spent_ends_the_loop_in_words(
+async def test_a_reached_limit_ends_the_loop_with_its_reason(
     limits: dict[str, Any], usage: Usage, cost: float | None, reason: StopReason, said: str
 ) -> None:
     async with stage(Echo()) as at:
@@ -73,7 +73,7 @@ async def test_what_is_spent_ends_the_loop_in_words(
         assert len(at.seen(ToolCallRequested)) == 2
 
 
-async def test_tokens_that_a_provider_does_not_tell_are_estimated() -> None:
+async def test_unreported_tokens_are_estimated() -> None:
     async with stage(Echo()) as at:
         replies = different(usage=Usage())
         model = FakeModel(*[next(replies) for _ in range(20)])
@@ -82,7 +82,7 @@ async def test_tokens_that_a_provider_does_not_tell_are_estimated() -> None:
         assert len(model.requests) < 20
 
 
-async def test_a_cost_that_is_not_known_ends_a_session_with_a_limit_of_cost() -> None:
+async def test_an_unknown_cost_ends_a_session_with_a_cost_limit() -> None:
     async with stage(Echo()) as at:
         model = FakeModel(Say(calls=(saying("a"),), cost=None), Say("Done.", cost=None))
         assert (await run(at, model, cost=1.0)).stop_reason is StopReason.COST_LIMIT
@@ -91,7 +91,7 @@ async def test_a_cost_that_is_not_known_ends_a_session_with_a_limit_of_cost() ->
         assert notices(at).count("does not report costs") == 1
 
 
-async def test_a_cost_that_is_not_known_does_not_take_the_answer_away() -> None:
+async def test_an_unknown_cost_keeps_the_answer() -> None:
     async with stage(Echo()) as at:
         outcome = await run(at, FakeModel(Say("Done.", cost=None)), cost=1.0)
         assert (outcome.text, outcome.stop_reason) == ("Done.", StopReason.COMPLETED)
@@ -100,9 +100,7 @@ async def test_a_cost_that_is_not_known_does_not_take_the_answer_away() -> None:
 @pytest.mark.parametrize(
     ("price", "reason"), [(0.0, StopReason.COMPLETED), (1e6, StopReason.COST_LIMIT)]
 )
-async def test_a_setting_estimates_a_cost_that_is_not_known(
-    price: float, reason: StopReason
-) -> None:
+async def test_a_setting_estimates_an_unknown_cost(price: float, reason: StopReason) -> None:
     async with stage(Echo()) as at:
         model = FakeModel(Say(calls=(saying("a"),), cost=None), Say("Done.", cost=None))
         outcome = await run(at, model, cost=1.0, unknown_price=price)
@@ -141,7 +139,7 @@ async def test_calls_after_the_last_are_refused() -> None:
         await usable(at)
 
 
-async def test_the_time_is_up_while_a_tool_runs() -> None:
+async def test_the_time_limit_ends_a_running_tool() -> None:
     clock, tool = FakeClock(), SlowWrite()
     async with stage(tool, clock=clock) as at:
         model = FakeModel(Say("Look:", calls=(("slow_write", '{"text": "a"}'),)))
@@ -157,7 +155,7 @@ async def test_the_time_is_up_while_a_tool_runs() -> None:
         assert "time limit of 4 s" in notices(at)
 
 
-async def test_the_time_is_up_while_the_model_replies() -> None:
+async def test_the_time_limit_ends_a_reply() -> None:
     clock = FakeClock()
     async with stage(Echo(), clock=clock) as at:
         model = FakeModel(Say("First.", calls=(saying("a"),)), Hang())
@@ -185,7 +183,7 @@ async def test_the_third_identical_call_gets_a_hint_and_the_fifth_ends_the_loop(
 
 
 class Counter(Echo):
-    """Says another number each time."""
+    """Returns another number each time."""
 
     name: ClassVar[str] = "counter"
 
@@ -205,14 +203,14 @@ class Counter(Echo):
     ],
     ids=["another result", "twins in one reply", "other arguments"],
 )
-async def test_what_is_no_loop_is_not_hindered(replies: list[Say]) -> None:
+async def test_changing_results_are_not_a_loop(replies: list[Say]) -> None:
     async with stage(Echo(), Counter()) as at:
         outcome = await run(at, FakeModel(*replies, Say("Done.")))
         assert outcome.stop_reason is StopReason.COMPLETED
         assert not any("same call" in content for content in results(at.conversation.messages))
 
 
-async def test_a_loop_among_other_calls_is_noticed_too() -> None:
+async def test_a_loop_among_other_calls_is_detected() -> None:
     async with stage(Echo()) as at:
         mixed = [Say(calls=(saying("a"), saying(f"other {n}"))) for n in range(8)]
         settings = ToolSettings(max_turns=8)

@@ -116,7 +116,7 @@ async def test_a_failing_provider_leaves_the_conversation_usable() -> None:
         assert len(provider.requests) == 2
 
 
-async def test_what_happens_meanwhile_is_told_by_events() -> None:
+async def test_events_report_the_progress() -> None:
     busy = error(503, "overloaded", retry_after="0")
     no_tools = error(404, "No endpoints found that support tool use")
     answer = Answer("Hello.", reasoning="Greet.")

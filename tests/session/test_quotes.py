@@ -22,7 +22,7 @@ def quoted(root: Path, name: str, start: int, end: int, content: str) -> tuple[Q
     return check_quotes(root, text)
 
 
-def test_what_the_file_holds_is_exact(root: Path) -> None:
+def test_a_quote_with_the_bytes_of_the_file_is_exact(root: Path) -> None:
     start = CODE.index("def subtract")
     (quote,) = quoted(root, "calc.py", start, len(CODE) - 1, CODE[start:-1])
     assert quote == Quote("calc.py", start, len(CODE) - 1, 5, 6, QuoteVerdict.EXACT)
@@ -35,7 +35,7 @@ def test_a_wrong_range_is_corrected(root: Path) -> None:
         assert quote == Quote("calc.py", start, len(CODE) - 1, 5, 6, QuoteVerdict.MOVED)
 
 
-def test_what_it_does_not_hold_is_different(root: Path) -> None:
+def test_a_quote_with_other_bytes_is_different(root: Path) -> None:
     (quote,) = quoted(root, "calc.py", 0, 12, "def add(a, b")
     assert (quote.verdict, quote.start_line) == (QuoteVerdict.DIFFERENT, 0)
     (empty,) = quoted(root, "calc.py", 3, 1, "")
@@ -43,12 +43,12 @@ def test_what_it_does_not_hold_is_different(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["none.py", ".env", "../elsewhere.py", "\0", ""])
-def test_what_may_not_be_read_is_not(root: Path, name: str) -> None:
+def test_a_quote_of_an_unreadable_file_is_unreadable(root: Path, name: str) -> None:
     (quote,) = quoted(root, name, 0, 5, "KEY=1")
     assert quote.verdict is QuoteVerdict.UNREADABLE
 
 
-def test_prose_holds_no_quotes(root: Path) -> None:
+def test_prose_has_no_quotes(root: Path) -> None:
     assert check_quotes(root, 'Write `<code="a" #1:2>` around it.') == ()
     assert check_quotes(root, '<code="a.py" #0:3>\nnever closed') == ()
 
@@ -58,7 +58,7 @@ def test_prose_holds_no_quotes(root: Path) -> None:
     content=st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
     start=st.integers(0, 99),
 )
-def test_what_is_well_formed_is_claimed_alike(before: str, content: str, start: int) -> None:
+def test_well_formed_snippets_parse_alike(before: str, content: str, start: int) -> None:
     snippet = write_snippet("/a.py", start, start + len(content.encode()), content)
     text = f"{before}\n{snippet}\n"
     if parse_snippets(before) == claimed_snippets(before) == ():

@@ -4,12 +4,12 @@ from treadle.session.role import system_prompt
 from treadle.tokens import estimate
 
 
-def test_it_speaks_only_of_tools_that_are_offered() -> None:
+def test_the_prompt_mentions_only_offered_tools() -> None:
     assert "request_code_context" in system_prompt("/repo", ["request_code_context"])
     assert "request_code_context" not in system_prompt("/repo", [])
 
 
-def test_it_is_concise_and_names_the_repository() -> None:
+def test_the_prompt_is_concise_and_names_the_repository() -> None:
     prompt = system_prompt("/repo", ["request_code_context"])
     assert "/repo" in prompt
     assert estimate(prompt) < 400

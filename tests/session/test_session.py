@@ -62,7 +62,7 @@ def said(content: str) -> object:
     return json.loads(content)["text"]
 
 
-async def test_a_plain_answer() -> None:
+async def test_an_answer_without_calls_ends_the_session() -> None:
     async with stage(Echo()) as at:
         outcome = await at.session(FakeModel(Say("Hello."))).run("Hi")
         assert outcome == SessionOutcome(
@@ -107,7 +107,7 @@ async def test_three_parallel_calls_keep_their_order_whatever_the_order_of_their
         assert {event.parent_id for event in at.seen(ToolCallRequested)} == {operation}
 
 
-async def test_no_more_calls_are_open_at_once_than_the_setting_says() -> None:
+async def test_the_setting_limits_concurrent_calls() -> None:
     tool = Gate()
     async with stage(tool) as at:
         model = FakeModel(gate("a", "b", "c", "d"), Say("Done."))
@@ -123,7 +123,7 @@ async def test_no_more_calls_are_open_at_once_than_the_setting_says() -> None:
         assert most == 2
 
 
-async def test_a_call_that_is_too_slow_fails_alone_and_its_tool_is_ended() -> None:
+async def test_a_call_that_times_out_fails_alone_and_ends_its_tool() -> None:
     tool, clock = Gate(), FakeClock()
     async with stage(tool, clock=clock) as at:
         model = FakeModel(gate("slow", "quick"), Say("Done."))
@@ -149,7 +149,7 @@ async def test_a_call_that_is_too_slow_fails_alone_and_its_tool_is_ended() -> No
         assert not at.seen(ToolCallLate)
 
 
-async def test_time_outs_begin_when_a_call_is_published_and_tools_may_have_their_own() -> None:
+async def test_a_time_limit_begins_with_publication_and_tools_may_set_it() -> None:
     tool, clock = SlowWrite(), FakeClock()
     async with stage(tool, clock=clock) as at:
         model = FakeModel(gate("a", "b", tool="slow_write"), Say("Done."))
@@ -180,7 +180,7 @@ async def test_a_result_after_the_time_out_is_late_and_never_a_second_message() 
         assert len(results(at.conversation.messages)) == 1
 
 
-async def test_cancelling_answers_every_open_call_and_the_next_prompt_goes_on() -> None:
+async def test_cancelling_answers_every_open_call_and_the_next_message_works() -> None:
     tool, write = Gate(), SlowWrite()
     async with stage(tool, write) as at:
         three = Say(calls=(*gate("a", "b").calls, *gate("c", tool="slow_write").calls))
@@ -210,7 +210,7 @@ async def test_cancelling_answers_every_open_call_and_the_next_prompt_goes_on() 
 
 
 @pytest.mark.parametrize("rounds", range(8))
-async def test_cancelling_twice_still_answers_the_calls_and_tells_the_end(rounds: int) -> None:
+async def test_cancelling_twice_still_answers_the_calls_and_reports_the_end(rounds: int) -> None:
     tool = Gate()
     async with stage(tool) as at:
         running = asyncio.ensure_future(at.session(FakeModel(gate("a", "b"))).run("Go"))
@@ -226,7 +226,7 @@ async def test_cancelling_twice_still_answers_the_calls_and_tells_the_end(rounds
         assert (await at.session(FakeModel(Say("Fine."))).run("And now?")).text == "Fine."
 
 
-async def test_calls_that_wait_for_a_place_are_answered_too_when_cancelled() -> None:
+async def test_calls_that_wait_for_a_lane_are_answered_when_cancelled() -> None:
     tool = SlowWrite()
     async with stage(tool) as at:
         session = at.session(
@@ -270,7 +270,7 @@ async def test_a_failing_provider_ends_the_session_and_leaves_the_conversation_u
         assert (await at.session(model).run("Again")).text == "Better."
 
 
-async def test_an_unexpected_error_is_told_without_secrets_and_raised() -> None:
+async def test_an_unexpected_error_is_reported_without_secrets_and_raised() -> None:
     async with stage() as at:
         key = "sk-" + "a1B2" * 12
         with pytest.raises(RuntimeError):
@@ -280,7 +280,7 @@ async def test_an_unexpected_error_is_told_without_secrets_and_raised() -> None:
         assert key not in at.seen(SessionFailed)[0].message
 
 
-async def test_an_unknown_tool_is_answered_with_the_tools_and_the_loop_goes_on() -> None:
+async def test_an_unknown_tool_is_answered_with_the_tools_and_the_loop_continues() -> None:
     async with stage(Echo()) as at:
         model = FakeModel(Say(calls=calls("sing")), Say(calls=calls("echo")), Say("Done."))
         outcome = await at.session(model).run("Go")
@@ -299,7 +299,7 @@ async def test_an_unknown_tool_is_answered_with_the_tools_and_the_loop_goes_on()
         (("echo", "{"), StopReason.INVALID_CALLS),
     ],
 )
-async def test_ill_calls_several_times_in_a_row_end_the_session(
+async def test_invalid_calls_several_times_in_a_row_end_the_session(
     call: tuple[str, str], reason: StopReason
 ) -> None:
     async with stage(Echo()) as at:
@@ -311,7 +311,7 @@ async def test_ill_calls_several_times_in_a_row_end_the_session(
         assert [notice.level for notice in at.seen(Notice)] == ["error"]
 
 
-async def test_one_good_call_beside_an_ill_one_is_no_ill_reply() -> None:
+async def test_a_valid_call_next_to_an_invalid_one_keeps_the_session() -> None:
     async with stage(Echo()) as at:
         mixed = Say(calls=calls("sing", "echo"))
         model = FakeModel(*[mixed] * 4, Say("Done."))
@@ -329,7 +329,7 @@ async def test_the_last_turn_offers_no_tools_and_says_so() -> None:
         assert not any(isinstance(m, NoteMessage) for m in at.conversation.messages)
 
 
-async def test_calls_at_the_last_turn_are_refused_not_run() -> None:
+async def test_calls_at_the_last_turn_do_not_run() -> None:
     async with stage(Echo()) as at:
         again = Say("Once more.", calls=calls("echo"))
         outcome = await at.session(FakeModel(again, again), settings=ToolSettings(max_turns=2)).run(
@@ -341,7 +341,7 @@ async def test_calls_at_the_last_turn_are_refused_not_run() -> None:
         assert len(at.seen(ToolCallRequested)) == 1
 
 
-async def test_without_tools_the_only_turn_is_no_limit() -> None:
+async def test_a_session_without_tools_may_have_one_turn() -> None:
     async with stage() as at:
         model = FakeModel(Say("Hello."))
         outcome = await at.session(model, settings=ToolSettings(max_turns=1)).run("Hi")
@@ -363,7 +363,7 @@ async def test_calls_of_a_filtered_reply_never_run() -> None:
         )
 
 
-async def test_calls_that_were_whole_before_the_limit_of_length_run() -> None:
+async def test_complete_calls_of_a_truncated_reply_run() -> None:
     async with stage(Echo()) as at:
         whole, half = ("echo", '{"text": "a"}'), ("echo", '{"te')
         cut = Say(calls=(whole, half, ("echo", "")), finish_reason="length")
@@ -408,7 +408,7 @@ async def test_repeated_calls_are_hinted_at_inside_the_json() -> None:
         assert ["repeated" in json.loads(content) for content in contents] == [False, False, True]
 
 
-async def test_sessions_on_one_bus_do_not_hear_each_other() -> None:
+async def test_sessions_on_one_bus_do_not_receive_foreign_events() -> None:
     tool = Gate()
     async with stage(tool) as at:
 
@@ -451,7 +451,7 @@ async def test_unknown_usage_stays_unknown() -> None:
         assert outcome.cost is None
 
 
-async def test_automatic_context_goes_in_front_of_the_message_once() -> None:
+async def test_automatic_context_precedes_the_message_once() -> None:
     asked: list[str] = []
 
     async def context(text: str, request_id: UUID) -> str:
@@ -465,7 +465,7 @@ async def test_automatic_context_goes_in_front_of_the_message_once() -> None:
         assert [r.messages[1] for r in model.requests] == [UserMessage("Go", "<code>")] * 2
 
 
-async def test_without_its_automatic_context_a_session_goes_on() -> None:
+async def test_a_session_continues_without_automatic_context() -> None:
     async def context(text: str, request_id: UUID) -> str:
         raise TreadleError("The index cannot be read.")
 
@@ -500,7 +500,7 @@ async def test_a_session_serves_one_message() -> None:
             await session.run("Hi")
 
 
-async def test_what_does_not_fit_the_window_is_a_clear_error() -> None:
+async def test_a_message_above_the_window_is_a_clear_error() -> None:
     async with stage(Echo()) as at:
         with pytest.raises(TreadleError, match=r"window of 2,000") as caught:
             await at.session(FakeModel(context_window=2_000)).run("word " * 5_000)
@@ -528,7 +528,7 @@ async def test_a_role_has_its_own_prompt_and_ends_with_a_final_call() -> None:
     assert (started.agent, started.labels) == ("data", ("mine",))
 
 
-async def test_a_role_may_have_less_patience_with_a_call_that_is_repeated() -> None:
+async def test_a_role_may_set_the_limits_of_repeated_calls() -> None:
     role = Role("data", "", patience=RepetitionLimits(hint_at=2, stop_at=3))
     async with stage(Echo()) as at:
         again = Say(calls=(("echo", '{"text": "a"}'),))

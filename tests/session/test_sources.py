@@ -1,4 +1,4 @@
-"""Which lines the model was given."""
+"""The lines that the model received."""
 
 import asyncio
 import json
@@ -81,7 +81,7 @@ async def test_retrievals_and_lines_read_are_the_sources_of_the_answer() -> None
         )
 
 
-async def test_the_real_tools_tell_their_lines(tmp_path: Path) -> None:
+async def test_the_real_tools_report_their_lines(tmp_path: Path) -> None:
     (tmp_path / "loom.py").write_text("def weave():\n    return 'cloth'\n\n\nX = 1\n")
     index = await asyncio.to_thread(CodeIndex.open, tmp_path, cache_dir=tmp_path / "cache")
     await asyncio.to_thread(index.refresh)
@@ -129,7 +129,7 @@ def source_of(shown: dict[str, Any], path: str = "") -> SourceRange:
 
 
 class Change(Tool[Arguments, Lines]):
-    """Changes the file that the others read."""
+    """Changes the file that the other tools read."""
 
     name: ClassVar[str] = "change"
     description: ClassVar[str] = "Change."
@@ -145,7 +145,7 @@ class Change(Tool[Arguments, Lines]):
         return Lines(file="d.py")
 
 
-async def test_what_was_read_before_a_change_is_stale() -> None:
+async def test_lines_read_before_a_change_are_stale() -> None:
     async with stage(Search(), Read(), Change()) as at:
         model = FakeModel(
             Say(calls=calls("search", "read")), Say(calls=calls("change")), Say("Done.")
@@ -162,7 +162,7 @@ async def test_what_was_read_before_a_change_is_stale() -> None:
         assert all(not source.stale for source in outcome.sources)
 
 
-def test_a_range_inside_another_is_not_told_twice() -> None:
+def test_a_range_inside_another_is_merged() -> None:
     ranges = [
         SourceRange("a", 5, 6),
         SourceRange("b", 5, 6),

@@ -1,4 +1,4 @@
-"""A message that is sent while a turn runs, and many turns at once on one bus."""
+"""Messages that are sent while a turn runs, and many turns at once on one bus."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ def said(request: ChatRequest) -> list[str]:
     return [message.text for message in request.messages if isinstance(message, UserMessage)]
 
 
-async def test_a_message_steers_the_next_request_behind_the_results() -> None:
+async def test_a_steering_message_follows_the_results() -> None:
     gate = Gate()
     async with stage(gate) as at:
         model = FakeModel(Say(calls=calls(("gate", '{"text": "a"}'))), Say("Both."))
@@ -38,7 +38,7 @@ async def test_a_message_steers_the_next_request_behind_the_results() -> None:
         assert [event.text for event in at.seen(MessageSteered)] == ["And that?"]
 
 
-async def test_an_answer_that_comes_first_is_kept_and_the_model_asked_once_more() -> None:
+async def test_an_answer_before_the_steering_message_is_kept() -> None:
     async with stage() as at:
         model = FakeModel(lambda _: Say("One."), Say("Two."))
         session = at.session(model)
@@ -63,7 +63,7 @@ async def test_an_answer_that_comes_first_is_kept_and_the_model_asked_once_more(
         ]
 
 
-async def test_what_a_limit_kept_from_the_model_is_not_lost() -> None:
+async def test_unserved_steering_messages_are_returned() -> None:
     gate = Gate()
     async with stage(gate) as at:
         model = FakeModel(Say(calls=calls(("gate", '{"text": "a"}'))))
@@ -75,7 +75,7 @@ async def test_what_a_limit_kept_from_the_model_is_not_lost() -> None:
         assert said(model.requests[0]) == ["Go", "First thing"]
 
 
-async def test_many_sessions_on_one_bus_hear_only_their_own() -> None:
+async def test_many_sessions_on_one_bus_receive_only_their_events() -> None:
     async with stage(Echo()) as at:
 
         async def one(number: int) -> None:

@@ -1,4 +1,4 @@
-"""How the calls of one reply share time: lanes, write sets, and time limits that stand still."""
+"""How the calls of one reply share time: lanes, write sets, and time limits that pause."""
 
 import asyncio
 import json
@@ -34,21 +34,21 @@ from treadle.tools.contract import (
 
 
 class WriteArguments(Arguments):
-    """What is written, and for how many seconds."""
+    """The written resources, and the seconds that it takes."""
 
     resources: tuple[str, ...] = ()
     seconds: float = 1.0
 
 
 class Written(Result):
-    """Nothing more."""
+    """An empty result."""
 
     type: str = "written"
 
 
 @dataclass(slots=True)
 class Log:
-    """Which calls ran when, by their slot."""
+    """The running calls and their order, by slot."""
 
     running: dict[int, frozenset[str]] = field(default_factory=dict)
     begun: list[int] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Log:
 
 
 class Write(Tool[WriteArguments, Written]):
-    """Writes resources for a while."""
+    """Writes resources for some seconds."""
 
     name: ClassVar[str] = "write"
     description: ClassVar[str] = "Write."
@@ -88,7 +88,7 @@ class Write(Tool[WriteArguments, Written]):
 
 
 class Build(Gate):
-    """A tool that runs in the background."""
+    """A background tool."""
 
     name: ClassVar[str] = "build"
     tool_class: ClassVar[ToolClass] = ToolClass.BACKGROUND
@@ -112,7 +112,7 @@ def gate(*texts: str, tool: str = "gate") -> tuple[tuple[str, str], ...]:
 
 
 async def finished(at: Stage, running: asyncio.Future[Any], clock: FakeClock) -> None:
-    """Move the clock on until the session has ended."""
+    """Advance the clock until the session has ended."""
     for _ in range(200):
         if running.done():
             break
@@ -172,7 +172,7 @@ def test_many_calls_that_write_the_same_run_in_order_and_all_others_together() -
     many(ANY(_any_write_sets))()
 
 
-async def test_disjoint_writes_run_together_and_a_wait_does_not_take_time_or_a_place() -> None:
+async def test_disjoint_writes_run_together_and_a_wait_takes_no_time_and_no_lane() -> None:
     log, clock = Log(), FakeClock()
     async with stage(Write(log), clock=clock) as at:
         made = tuple(("write", json.dumps({"resources": [name], "seconds": 9})) for name in "aaab")
@@ -186,7 +186,7 @@ async def test_disjoint_writes_run_together_and_a_wait_does_not_take_time_or_a_p
         assert not at.seen(ToolCallFailed)  # though the last waited 18 s for the others
 
 
-async def test_ill_arguments_of_a_writing_tool_hold_up_nobody() -> None:
+async def test_invalid_arguments_of_a_writing_tool_delay_no_call() -> None:
     log, clock = Log(), FakeClock()
     async with stage(Write(log), clock=clock) as at:
         made = (("write", '{"resources": 7}'), ("write", '{"resources": ["*"]}'))
@@ -196,7 +196,7 @@ async def test_ill_arguments_of_a_writing_tool_hold_up_nobody() -> None:
         assert (ill["kind"], well["ok"]) == ("validation", True)
 
 
-async def test_background_calls_have_places_and_a_time_limit_of_their_own() -> None:
+async def test_background_calls_have_separate_limits() -> None:
     build, gates, clock = Build(), Gate(), FakeClock()
     async with stage(build, gates, clock=clock) as at:
         made = (*gate("1", "2", "3", tool="build"), *gate("a", "b"))

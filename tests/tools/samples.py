@@ -82,7 +82,7 @@ class NoArguments(Arguments):
 
 
 class Raising(Tool[NoArguments, Result]):
-    """Raises what it was made with."""
+    """Raises the exception that it was created with."""
 
     name = "raising"
     description = "Fails."
@@ -109,7 +109,7 @@ class TouchArguments(Arguments):
 
 
 class Touch(Tool[TouchArguments, Result]):
-    """Is about paths and a command, and says which private files it may read."""
+    """Has paths and a command as subjects, and returns the private files that it may read."""
 
     name = "touch"
     description = "Touches."
@@ -126,7 +126,7 @@ class Touch(Tool[TouchArguments, Result]):
 
 
 class Change(Touch):
-    """Changes things, so it asks."""
+    """A writing tool, which asks."""
 
     name = "change"
     effect = ToolEffect.WRITE

@@ -41,7 +41,7 @@ SESSION, OTHER_SESSION = UUID(int=1), UUID(int=2)
 
 
 class Propose(Tool[NoArguments, Result]):
-    """Proposes a change while it runs, as a tool for edits does."""
+    """Proposes a change while it runs, as the edit tools do."""
 
     name = "propose"
     description = "Proposes."
@@ -91,7 +91,7 @@ class Gate:
     async def answered(
         self, scope: ApprovalScope, words: str | None = None, tool: str = "change", **more: Any
     ) -> Outcome:
-        """A call about which the person is asked, and what came of the answer."""
+        """The outcome of a call for which the person answers a question."""
         calling = asyncio.ensure_future(self.call(tool, **more))
         assert self.approvals.answer((await self.question()).approval_id, scope, words)
         return await calling
@@ -133,7 +133,7 @@ def done(outcome: Outcome) -> str:
     return str(json.loads(outcome.content)["type"])
 
 
-async def test_what_only_reads_is_run_and_what_writes_asks(root: Path) -> None:
+async def test_reading_tools_run_and_writing_tools_ask(root: Path) -> None:
     async with gate(root) as at:
         done(await at.call("touch", paths=["a"]))
         failure = denied(await at.call("change", paths=["a"]))
@@ -149,7 +149,7 @@ async def test_what_only_reads_is_run_and_what_writes_asks(root: Path) -> None:
             assert at.approvals.answer(asked.approval_id, ApprovalScope.ONCE)
             outcome = await calling
         done(outcome)
-        assert outcome.duration == 0  # the person's time is not the tool's
+        assert outcome.duration == 0  # the wait for the person is not the tool's time
         await settle()
         (resolved,) = at.seen(ApprovalResolved)
         assert (resolved.scope, resolved.duration) == (ApprovalScope.ONCE, 100)
@@ -159,7 +159,7 @@ async def test_what_only_reads_is_run_and_what_writes_asks(root: Path) -> None:
         assert not at.approvals.answer(asked.approval_id, ApprovalScope.ONCE)
 
 
-async def test_a_denial_gives_the_person_s_words_to_the_model(root: Path) -> None:
+async def test_a_denial_passes_the_words_of_the_person_to_the_model(root: Path) -> None:
     async with gate(root) as at:
         with at.approvals.attend():
             outcome = await at.answered(ApprovalScope.DENIED, " use the other file ", paths=["a"])
@@ -173,14 +173,14 @@ async def test_a_denial_gives_the_person_s_words_to_the_model(root: Path) -> Non
         assert words == ["use the other file", None]
 
 
-async def test_an_answer_holds_as_long_as_its_scope(root: Path, tmp_path: Path) -> None:
+async def test_an_answer_is_valid_for_its_scope(root: Path, tmp_path: Path) -> None:
     store = GrantStore(tmp_path / "data" / "approvals.db")
     async with gate(root, store=store) as at:
         with at.approvals.attend():
             done(await at.answered(ApprovalScope.ONCE, paths=["a"]))
             done(await at.answered(ApprovalScope.SESSION, paths=["a"]))
             done(await at.call(paths=["./x/../a"]))
-            done(await at.answered(ApprovalScope.ONCE, paths=["b"]))  # another file asks
+            done(await at.answered(ApprovalScope.ONCE, paths=["b"]))  # another file
             done(await at.answered(ApprovalScope.ALWAYS, session_id=OTHER_SESSION, paths=["a"]))
         done(await at.call(session_id=UUID(int=3), paths=["a"]))
         denied(await at.call(session_id=UUID(int=3), paths=["a", "b"]))
@@ -198,7 +198,7 @@ async def test_an_answer_holds_as_long_as_its_scope(root: Path, tmp_path: Path) 
         denied(await at.call(paths=["a"]))
 
 
-async def test_an_answer_for_the_session_answers_the_same_question_of_other_calls(
+async def test_an_answer_for_the_session_covers_the_same_question_of_other_calls(
     root: Path,
 ) -> None:
     async with gate(root) as at:
@@ -258,7 +258,7 @@ async def test_rules_refuse_ask_and_allow_by_tool_path_and_command(root: Path) -
         ).message  # fmt: skip
         denied(await at.call("change", paths=["src/a.py"]))
         denied(await at.call("change", paths=["docs/a.md"], command="make"))
-        with at.approvals.attend():  # nobody can allow what a rule refuses
+        with at.approvals.attend():  # a person cannot allow what a rule refuses
             denied(await at.call("change", paths=["secrets/a"]))
     assert not at.seen(ApprovalRequested)
 
@@ -266,7 +266,7 @@ async def test_rules_refuse_ask_and_allow_by_tool_path_and_command(root: Path) -
 @pytest.mark.parametrize(
     "name", [".env", "a/server.pem", ".git/config", "link", "sub/link2/config"]
 )
-async def test_secrets_need_explicit_consent_also_behind_links(root: Path, name: str) -> None:
+async def test_secrets_need_explicit_consent_even_behind_links(root: Path, name: str) -> None:
     (root / "sub").mkdir()
     (root / ".git").mkdir()
     (root / "link").symlink_to(".env")
@@ -293,7 +293,7 @@ async def test_a_path_outside_the_root_is_refused_before_anybody_is_asked(root: 
     assert outcome.error.kind is ErrorKind.PERMISSION
 
 
-async def test_a_tool_asks_for_what_it_proposes_while_it_runs(root: Path) -> None:
+async def test_a_running_tool_asks_for_approval_of_its_proposal(root: Path) -> None:
     async with gate(root) as at:
         assert "Not allowed: change a.py and b.py." in denied(await at.call("propose")).message
         with at.approvals.attend():
@@ -310,7 +310,7 @@ async def test_a_tool_asks_for_what_it_proposes_while_it_runs(root: Path) -> Non
             assert "said: too big" in denied(no).message
 
 
-async def test_a_tool_that_proposes_is_asked_about_once_with_its_preview(root: Path) -> None:
+async def test_a_proposing_tool_needs_one_question_with_its_preview(root: Path) -> None:
     async with gate(root, Propose(), ask=["propose"]) as at:
         with at.approvals.attend():
             calling = asyncio.ensure_future(at.call("propose"))
@@ -325,7 +325,7 @@ async def test_a_tool_that_proposes_is_asked_about_once_with_its_preview(root: P
         assert done(await at.call("propose")) == "None"
 
 
-async def test_it_is_told_whether_anybody_was_there_to_ask(root: Path) -> None:
+async def test_a_refusal_states_whether_a_person_could_be_asked(root: Path) -> None:
     context = ToolContext(UUID(int=3), CallKey(0, 0), root, tool="change")
     question = Question((Subject(path="a"),), Policy.ASK, "change a")
     async with gate(root) as at:
@@ -340,7 +340,7 @@ async def test_it_is_told_whether_anybody_was_there_to_ask(root: Path) -> None:
         )  # fmt: skip
 
 
-async def test_calls_outside_a_session_are_decided_as_well(root: Path) -> None:
+async def test_calls_outside_a_session_need_approval_too(root: Path) -> None:
     async with gate(root) as at:
         denied(await at.executor.call("change", "{}"))
         with at.approvals.attend():
@@ -350,7 +350,7 @@ async def test_calls_outside_a_session_are_decided_as_well(root: Path) -> None:
         denied(await at.executor.call("change", '{"command": "make"}'))
 
 
-async def test_an_answer_that_cannot_be_remembered_counts_for_the_session(
+async def test_an_answer_that_cannot_be_stored_is_valid_for_the_session(
     root: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "data").write_text("no folder")
@@ -369,7 +369,7 @@ async def test_an_answer_that_cannot_be_remembered_counts_for_the_session(
         GrantStore(tmp_path / "a.db").remember(root, [Grant("change", "\udcff")], 0)
 
 
-def test_grants_are_for_the_owner_of_the_file_alone(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_grants(tmp_path: Path) -> None:
     store = GrantStore(tmp_path / "approvals.db")
     assert store.remembered(tmp_path) == []
     assert not (tmp_path / "approvals.db").exists()
@@ -389,7 +389,7 @@ rule_lists = st.lists(patterns, max_size=3)
 
 
 @given(paths, rule_lists, rule_lists, rule_lists, rule_lists)
-def test_more_refusals_and_questions_never_allow_more(
+def test_more_deny_and_ask_rules_never_allow_more(
     path: str, deny: list[str], ask: list[str], allow: list[str], more: list[str]
 ) -> None:
     def policy(*lists: list[str]) -> Policy:

@@ -27,7 +27,7 @@ def test_no_arguments_are_an_empty_object(raw: str) -> None:
 
 
 @pytest.mark.parametrize("raw", ["", "null", "{}"])
-def test_but_a_required_argument_is_still_asked_for(raw: str) -> None:
+def test_a_missing_required_argument_is_an_error(raw: str) -> None:
     error = failure(raw, NeedyArguments)
     assert (error.kind, error.field) == (ErrorKind.VALIDATION, "token_budget")
     assert error.message == "echo needs the argument `token_budget`."
@@ -36,14 +36,14 @@ def test_but_a_required_argument_is_still_asked_for(raw: str) -> None:
     assert error.hint == "How many tokens."
 
 
-def test_arguments_encoded_more_than_once_are_unwrapped() -> None:
+def test_arguments_encoded_several_times_are_decoded() -> None:
     raw = '{"text": "a"}'
     for _ in range(3):
         assert echo(raw).text == "a"
         raw = json.dumps(raw)
 
 
-def test_a_field_that_holds_a_list_or_object_as_text_is_unwrapped_at_any_depth() -> None:
+def test_a_list_or_object_encoded_as_text_is_decoded_at_any_depth() -> None:
     piece = json.dumps({"file": "a.py", "lines": json.dumps([1, 2])})
     parsed = echo(json.dumps({"pieces": json.dumps([piece]), "options": json.dumps({"a": 1})}))
     assert parsed.pieces[0].file == "a.py"
@@ -87,7 +87,7 @@ def test_text_survives_any_number_of_encodings(text: str, times: int) -> None:
         ('{"count": ' + "9" * 5000 + "}", "double quotes"),
     ],
 )
-def test_what_is_no_json_is_a_parsing_error(raw: str, hint: str) -> None:
+def test_invalid_json_is_a_parsing_error(raw: str, hint: str) -> None:
     error = failure(raw)
     assert error.kind is ErrorKind.PARSING
     assert error.expected == "a JSON object"
@@ -96,7 +96,7 @@ def test_what_is_no_json_is_a_parsing_error(raw: str, hint: str) -> None:
 
 
 @pytest.mark.parametrize("raw", ["[]", "1", "true", '"hello"', '[{"text": "a"}]', '"[1]"'])
-def test_json_that_is_no_object_is_a_validation_error(raw: str) -> None:
+def test_json_other_than_an_object_is_a_validation_error(raw: str) -> None:
     error = failure(raw)
     assert (error.kind, error.expected) == (ErrorKind.VALIDATION, "a JSON object")
     assert "`text` (optional)" in (error.hint or "")
@@ -119,7 +119,7 @@ def test_json_that_is_no_object_is_a_validation_error(raw: str) -> None:
         ({"options": {"a": "x"}}, "options.a", "an integer", '"x"'),
     ],
 )
-def test_a_wrong_value_is_told_in_plain_words(
+def test_an_error_describes_the_allowed_values_in_words(
     arguments: dict[str, object], field: str, expected: str, received: str
 ) -> None:
     error = failure(json.dumps(arguments))
@@ -128,7 +128,7 @@ def test_a_wrong_value_is_told_in_plain_words(
     assert field in error.message
 
 
-def test_a_tools_own_rule_is_told_in_its_own_words() -> None:
+def test_an_error_of_a_validator_keeps_its_words() -> None:
     error = failure('{"text": "rude"}')
     assert error.message == "rude words are not echoed."
     assert (error.field, error.expected) == ("text", "a string")
@@ -137,14 +137,14 @@ def test_a_tools_own_rule_is_told_in_its_own_words() -> None:
 @pytest.mark.parametrize(
     ("name", "nearest"), [("txt", "text"), ("Count", "count"), ("piece", "pieces")]
 )
-def test_an_unknown_argument_is_named_with_the_nearest(name: str, nearest: str) -> None:
+def test_an_unknown_argument_suggests_the_nearest_name(name: str, nearest: str) -> None:
     error = failure(json.dumps({name: 1}))
     assert error.message == f"echo has no argument `{name}`."
     assert error.field == name
     assert f"Did you mean `{nearest}`?" in (error.hint or "")
 
 
-def test_a_misspelt_required_argument_is_told_first_and_the_rest_counted() -> None:
+def test_a_misspelt_required_argument_is_reported_first_and_the_rest_counted() -> None:
     error = failure('{"tokenBudget": 100, "bogus": 1}', NeedyArguments)
     assert error.message == "echo has no argument `tokenBudget` (2 more problems)."
     assert error.hint == (
@@ -152,7 +152,7 @@ def test_a_misspelt_required_argument_is_told_first_and_the_rest_counted() -> No
     )
 
 
-def test_an_unknown_argument_inside_an_element_is_named_with_its_place() -> None:
+def test_an_unknown_argument_inside_an_element_is_reported_with_its_path() -> None:
     error = failure('{"pieces": [{"file": "a", "line": 3}]}')
     assert error.message == "echo has no argument `line` in `pieces.0`."
     assert "Did you mean `lines`?" in (error.hint or "")
@@ -164,7 +164,7 @@ def test_a_long_value_is_cut() -> None:
 
 
 @given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists, max_leaves=5))
-def test_any_json_is_either_read_or_refused_in_words(value: object) -> None:
+def test_any_json_is_parsed_or_refused_with_an_explanation(value: object) -> None:
     for raw in (json.dumps(value), json.dumps({"pieces": value, "count": value})):
         try:
             error = None
@@ -180,7 +180,7 @@ def test_any_json_is_either_read_or_refused_in_words(value: object) -> None:
     ['{"text": "a\nb\tc"}', '{"pieces": "[{\\"file\\": \\"a\nb\tc\\"}]"}'],
     ids=["text", "twice"],
 )
-def test_bare_line_breaks_and_tabs_in_texts_are_read(raw: str) -> None:
+def test_unescaped_line_breaks_and_tabs_in_strings_are_accepted(raw: str) -> None:
     """earendil-works/pi#3637, jundot/omlx#1672: models copy tabs of a file into the JSON."""
     read = echo(raw)
     assert "a\nb\tc" in {read.text, *(piece.file for piece in read.pieces)}

@@ -1,4 +1,4 @@
-"""Background tools: threads of their own, progress, and an end with their session."""
+"""Background tools: their threads, and their progress."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ from treadle.tools.executor import BACKGROUND_THREADS
 
 
 class Block(Tool[NoArguments, Result]):
-    """Holds a thread until the test lets go, or its call ends."""
+    """Blocks a thread until the test releases it or its call ends."""
 
     name = "block"
     description = "Blocks."
@@ -46,7 +46,7 @@ class Block(Tool[NoArguments, Result]):
 
 
 class Look(Block):
-    """The same, but realtime."""
+    """The same as a realtime tool."""
 
     name = "look"
     tool_class = ToolClass.REALTIME
@@ -78,7 +78,9 @@ async def test_background_work_leaves_the_threads_of_realtime_tools_alone(
     assert not any(name.startswith("treadle-background") for name in look.threads)
 
 
-async def test_progress_is_told_and_never_waited_for(bus: EventBus, root: Path) -> None:
+async def test_progress_is_published_without_waiting_for_subscribers(
+    bus: EventBus, root: Path
+) -> None:
     block = Block()
     with bus.subscribe(ToolProgress) as events, bus.subscribe(ToolProgress, limit=1) as lagging:
         async with serving(bus, root, block) as caller:

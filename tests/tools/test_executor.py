@@ -71,7 +71,7 @@ async def test_an_unknown_tool_is_answered_with_the_list(bus: EventBus, root: Pa
     assert outcome.error.hint == "The tools are: echo, needy."
 
 
-async def test_bad_arguments_are_answered_and_nothing_runs(bus: EventBus, root: Path) -> None:
+async def test_invalid_arguments_are_answered_and_nothing_runs(bus: EventBus, root: Path) -> None:
     async with serving(bus, root, Needy()) as caller:
         outcome = await caller.call("needy", '{"token_budget": 0}')
     assert isinstance(outcome, ToolCallFailed)
@@ -92,7 +92,7 @@ async def test_bad_arguments_are_answered_and_nothing_runs(bus: EventBus, root: 
         (asyncio.CancelledError(), ErrorKind.INTERNAL, "raising failed: RuntimeError"),
     ],
 )
-async def test_whatever_a_tool_raises_its_call_is_answered_in_one_line(
+async def test_any_exception_of_a_tool_becomes_a_failure_of_one_line(
     bus: EventBus, root: Path, error: BaseException, kind: ErrorKind, message: str
 ) -> None:
     failure = await failed_by(bus, root, Raising(error))
@@ -111,9 +111,7 @@ async def test_an_internal_failure_is_logged_with_its_cause(
     assert caplog.records[0].exc_info is not None
 
 
-async def test_a_changing_tool_that_breaks_leaves_an_unknown_effect(
-    bus: EventBus, root: Path
-) -> None:
+async def test_a_failing_writing_tool_has_an_unknown_effect(bus: EventBus, root: Path) -> None:
     failure = await failed_by(bus, root, RaisingWriter(OSError("disk full")))
     assert failure.effect is Effect.UNKNOWN
 
@@ -142,7 +140,7 @@ async def timed_out(bus: EventBus, caller: SessionCaller) -> None:
     )
 
 
-async def test_a_call_that_the_session_answered_is_cancelled(bus: EventBus, root: Path) -> None:
+async def test_an_outcome_of_another_publisher_cancels_the_tool(bus: EventBus, root: Path) -> None:
     gate = Gate()
     async with serving(bus, root, gate) as caller:
         future = await caller.start("gate")
@@ -157,9 +155,7 @@ async def test_a_call_that_the_session_answered_is_cancelled(bus: EventBus, root
     assert isinstance(future.result(), ToolCallFailed)
 
 
-async def test_what_a_stubborn_tool_still_brings_is_a_late_result(
-    bus: EventBus, root: Path
-) -> None:
+async def test_an_outcome_after_the_first_is_a_late_result(bus: EventBus, root: Path) -> None:
     gate = Gate(stubborn=True)
     with bus.subscribe(ToolCallLate) as late:
         async with serving(bus, root, gate) as caller:
@@ -186,7 +182,7 @@ def requests(name: str, number: int) -> list[ToolCallRequested]:
     ]
 
 
-async def test_giving_up_a_reply_ends_its_tools_alone(bus: EventBus, root: Path) -> None:
+async def test_giving_up_a_reply_ends_only_its_tools(bus: EventBus, root: Path) -> None:
     gate = Gate()
     async with serving(bus, root, gate) as caller:
         other = await caller.start("gate")
@@ -245,7 +241,7 @@ async def test_leaving_cancels_and_awaits_everything(bus: EventBus, root: Path) 
     assert gate.running == 0
 
 
-async def test_a_call_without_a_session_is_a_request_of_its_own(bus: EventBus, root: Path) -> None:
+async def test_a_call_without_a_session_is_a_separate_request(bus: EventBus, root: Path) -> None:
     with bus.subscribe() as everything:
         async with serving(bus, root, Echo(), Raising(OSError("odd"))) as caller:
             completed = await caller.executor.call("echo", "", call_id="7", vendor="somebody")

@@ -78,7 +78,7 @@ class Front:
         return future
 
     async def end(self, kind: ErrorKind, slot: int = 0) -> None:
-        """What a session does that gives up a call."""
+        """End a call as a session does when it gives up."""
         await self.bus.publish(
             ToolCallFailed(
                 request_id=self.caller.request_id,
@@ -131,7 +131,7 @@ def failure_of(outcome: Outcome) -> ToolFailure:
     return outcome.error
 
 
-async def test_a_front_end_runs_a_call_like_any_other() -> None:
+async def test_a_front_end_answers_a_call() -> None:
     async with front() as at:
         with at.bridge.connect("page") as page:
             future = await at.called()
@@ -148,7 +148,7 @@ async def test_a_front_end_runs_a_call_like_any_other() -> None:
     assert not at.late()
 
 
-async def test_a_front_end_may_say_that_it_failed() -> None:
+async def test_a_front_end_can_report_a_failure() -> None:
     async with front() as at:
         with at.bridge.connect("page") as page:
             future = await at.called()
@@ -172,7 +172,7 @@ async def test_arguments_are_checked_against_the_schema_of_the_definition() -> N
             assert (inner.field, inner.expected, inner.received) == (
                 "place.line", "an integer", "'x'"
             )  # fmt: skip
-            # What was encoded twice is unwrapped, as for any tool (T2).
+            # A value that was encoded twice is decoded, as for any tool (T2).
             _ = await at.called(arguments='{"url": "[1]", "place": "{\\"line\\": 3}"}')
             assert (await offered(page)).arguments == {"url": "[1]", "place": {"line": 3}}
 
@@ -211,7 +211,7 @@ def test_arguments_reach_the_front_end_as_they_are(arguments: dict[str, Any]) ->
         {"properties": {"a": 7}},
     ],
 )  # fmt: skip
-async def test_a_schema_that_cannot_be_used_is_refused(parameters: dict[str, Any]) -> None:
+async def test_an_unusable_schema_is_refused(parameters: dict[str, Any]) -> None:
     bridge = Bridge(EventBus())
     definition = ToolDefinition(name="odd", description="Odd.", parameters=parameters)
     with pytest.raises(UsageError, match="parameters of the tool odd"):
@@ -219,11 +219,11 @@ async def test_a_schema_that_cannot_be_used_is_refused(parameters: dict[str, Any
     assert bridge.tools() == ()
 
 
-async def test_definitions_are_told_to_a_model_with_their_own_schema() -> None:
+async def test_a_model_receives_the_schema_of_the_definition() -> None:
     bridge = Bridge(EventBus(), reserved=["echo"])
     old = {**OPEN.model_dump(by_alias=True), "parameters": {"definitions": {"a": {"type": "null"}}}}
     bridge.define(ToolDefinition.model_validate(old))
-    bridge.define(OPEN)  # again, better
+    bridge.define(OPEN)  # an improved definition
     bridge.define(READ)
     first, second = Registry(bridge.tools()).specs()
     assert (first.name, first.parameters["required"]) == ("open_page", ["url"])
@@ -233,7 +233,7 @@ async def test_definitions_are_told_to_a_model_with_their_own_schema() -> None:
         bridge.define(ToolDefinition(name="echo", description="Mine."))
 
 
-async def test_without_a_front_end_a_call_fails_at_once_and_clearly() -> None:
+async def test_without_a_front_end_a_call_fails_immediately() -> None:
     async with front() as at:
         failure = failure_of(await at.caller.call("open_page", CALL))
         assert (failure.kind, failure.effect) == (ErrorKind.UNAVAILABLE, Effect.NONE)
@@ -265,7 +265,7 @@ def _fields(offer: CallOffer) -> dict[str, Any]:
     return {name: getattr(offer, name) for name in CallOffer.__slots__}
 
 
-async def test_a_new_connection_of_the_same_front_end_takes_the_place_of_the_old() -> None:
+async def test_a_new_connection_of_a_front_end_replaces_the_old_one() -> None:
     async with front() as at:
         old = at.bridge.connect("page")
         _ = await at.called()
@@ -273,7 +273,7 @@ async def test_a_new_connection_of_the_same_front_end_takes_the_place_of_the_old
         new = at.bridge.connect("page")
         assert [message async for message in old] == []
         assert (await offered(new)).again
-        old.close()  # its transport notices late
+        old.close()  # its transport notices the loss late
         future = await at.called("read_page", "")
         offer = await offered(new)
         await new.answer(offer.request_id, offer.key, None)
@@ -283,7 +283,7 @@ async def test_a_new_connection_of_the_same_front_end_takes_the_place_of_the_old
 @pytest.mark.parametrize(
     ("name", "effect"), [("open_page", Effect.UNKNOWN), ("read_page", Effect.NONE)]
 )
-async def test_a_front_end_that_stays_away_fails_its_calls(name: str, effect: Effect) -> None:
+async def test_calls_fail_if_their_front_end_does_not_return(name: str, effect: Effect) -> None:
     async with front() as at:
         with at.bridge.connect("page"):
             future = await at.called(name, CALL if name == "open_page" else "{}")
@@ -293,7 +293,7 @@ async def test_a_front_end_that_stays_away_fails_its_calls(name: str, effect: Ef
         assert "disconnected and did not reconnect" in failure.message
 
 
-async def test_a_call_that_comes_while_the_front_end_is_away_waits_for_it() -> None:
+async def test_a_new_call_waits_for_a_front_end_that_just_left() -> None:
     async with front() as at:
         at.bridge.connect("page").close()
         await at.clock.advance(10)
@@ -321,7 +321,7 @@ async def test_a_call_that_the_session_ended_is_withdrawn_and_its_answer_late(
             assert at.late() == ["completed"]
 
 
-async def test_an_answer_in_the_moment_of_the_time_out_is_not_lost() -> None:
+async def test_an_answer_at_the_moment_of_the_time_out_is_a_late_result() -> None:
     async with front() as at:
         with at.bridge.connect("page") as page:
             _ = await at.called()
@@ -333,7 +333,7 @@ async def test_an_answer_in_the_moment_of_the_time_out_is_not_lost() -> None:
             assert at.late() == ["failed"]
 
 
-async def test_an_answer_to_no_call_or_to_another_s_is_refused() -> None:
+async def test_an_answer_to_an_unknown_or_foreign_call_is_refused() -> None:
     async with front() as at:
         one, two = at.bridge.connect("one"), at.bridge.connect("two")
         _ = await at.called()
@@ -346,7 +346,7 @@ async def test_an_answer_to_no_call_or_to_another_s_is_refused() -> None:
         assert not at.late()
 
 
-async def test_calls_of_a_request_go_to_the_front_end_that_it_belongs_to() -> None:
+async def test_calls_go_to_the_front_end_of_their_request() -> None:
     async with front() as at:
         one, two = at.bridge.connect("one"), at.bridge.connect("two", runs=["open_page"])
         at.bridge.attach("one", at.caller.request_id)
@@ -358,7 +358,7 @@ async def test_calls_of_a_request_go_to_the_front_end_that_it_belongs_to() -> No
         await offered(two)
 
 
-async def test_messages_as_json_there_and_back() -> None:
+async def test_messages_round_trip_as_json() -> None:
     async with front() as at:
         with at.bridge.connect("page") as page:
             future = await at.called()
@@ -401,7 +401,7 @@ async def test_messages_as_json_there_and_back() -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"type": "tool_result"}', '{"type": "x"}', "\ud800", b"\xff", "[" * 9]
 )
-async def test_a_message_that_cannot_be_read_is_a_clear_error(text: str | bytes) -> None:
+async def test_an_invalid_message_is_a_usage_error(text: str | bytes) -> None:
     bridge = Bridge(EventBus())
     with bridge.connect("page") as page, pytest.raises(UsageError, match="message is invalid"):
         await receive(page, text)
@@ -414,10 +414,10 @@ async def test_an_external_tool_that_writes_asks_first() -> None:
             failure = failure_of(await at.caller.call("write_page"))
             assert (failure.kind, failure.effect) == (ErrorKind.DENIED, Effect.NONE)
             _ = await at.called("read_page", "{}")
-            assert (await offered(page)).name == "read_page"  # the other was never offered
+            assert (await offered(page)).name == "read_page"  # the other call was never offered
 
 
-async def test_front_ends_that_went_for_good_are_forgotten() -> None:
+async def test_front_ends_that_do_not_return_are_forgotten() -> None:
     async with front() as at:
         for number in range(50):
             at.bridge.connect(f"page {number}").close()

@@ -6,13 +6,13 @@ from treadle.events.types import Effect, ErrorKind, ToolFailure
 from treadle.tools.failures import failure_content, unknown_tool
 
 
-def test_a_failure_is_one_compact_object_without_what_is_not_known() -> None:
+def test_a_failure_is_a_compact_object_without_unknown_fields() -> None:
     assert failure_content(ToolFailure(ErrorKind.TIMEOUT, "Too slow.")) == snapshot(
         '{"ok":false,"error":"Too slow.","kind":"timeout","effect":"none"}'
     )
 
 
-def test_everything_that_is_known_is_told() -> None:
+def test_a_failure_contains_all_known_fields() -> None:
     failure = ToolFailure(
         ErrorKind.VALIDATION, "Wrong “x”.", "x", "a number", '"é"', "Try 1.", Effect.UNKNOWN
     )
@@ -35,7 +35,7 @@ def test_text_that_cannot_be_sent_is_replaced() -> None:
     assert json.loads(content.encode("utf-8"))["error"] == "No ? here."
 
 
-def test_an_unknown_tool_lists_the_known() -> None:
+def test_an_unknown_tool_lists_the_existing_tools() -> None:
     failure = unknown_tool("x" * 5000, ("echo", "needy"))
     assert failure.kind is ErrorKind.UNKNOWN_TOOL
     assert failure.hint == "The tools are: echo, needy."

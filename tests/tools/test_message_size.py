@@ -82,7 +82,7 @@ def test_a_note_can_be_added_to_plain_text_and_to_an_empty_object() -> None:
     assert json.loads(with_note("{}", "repeated", "x", 100)) == {"repeated": "x"}
 
 
-def test_an_excerpt_says_how_much_there_was_and_uses_most_of_the_limit() -> None:
+def test_an_excerpt_states_the_full_size_and_uses_most_of_the_limit() -> None:
     content = json.dumps({"ok": True, "text": "a line of words\n" * 100_000})
     fitted = fit_message(content, 1_000)
     assert 900 <= estimate(fitted) <= 1_000

@@ -26,7 +26,7 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def test_the_enclosing_git_root_is_found_also_where_git_is_a_file(root: Path) -> None:
+def test_the_enclosing_git_root_is_found_even_if_git_is_a_file(root: Path) -> None:
     assert find_root(root / "src") == root / "src"
     (root / ".git").write_text("gitdir: elsewhere\n")
     assert find_root(root / "src") == root
@@ -43,18 +43,18 @@ def test_an_absolute_name_inside_is_accepted(root: Path) -> None:
     assert resolve_inside(root, str(root / "src" / "a.py")) == root / "src" / "a.py"
 
 
-def test_folders_that_do_not_exist_yet_are_resolved_from_the_deepest_that_does(root: Path) -> None:
+def test_missing_folders_are_resolved_from_the_deepest_existing_one(root: Path) -> None:
     (root / "link").symlink_to(root / "src")
     assert resolve_inside(root, "link/new/deep.py") == root / "src" / "new" / "deep.py"
 
 
 @pytest.mark.parametrize("name", ["../outside.txt", "src/../../outside.txt", "/etc/passwd", "/"])
-def test_a_name_that_leads_out_is_refused(root: Path, name: str) -> None:
+def test_a_path_outside_the_root_is_refused(root: Path, name: str) -> None:
     with pytest.raises(PathRefusedError, match="outside the root"):
         resolve_inside(root, name)
 
 
-def test_a_sibling_with_the_same_beginning_is_outside(root: Path) -> None:
+def test_a_sibling_folder_with_the_same_prefix_is_outside(root: Path) -> None:
     sibling = root.parent / "root2"
     sibling.mkdir()
     with pytest.raises(PathRefusedError):
@@ -62,7 +62,7 @@ def test_a_sibling_with_the_same_beginning_is_outside(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["out", "dir/file.txt", "dir", "dir/new.txt", "src/../dir/x/y"])
-def test_a_link_that_points_out_is_refused_and_its_end_named(root: Path, name: str) -> None:
+def test_a_link_out_of_the_root_is_refused_with_its_target(root: Path, name: str) -> None:
     (root / "out").symlink_to(root.parent / "outside.txt")
     (root / "dir").symlink_to(root.parent)
     with pytest.raises(PathRefusedError) as refused:
@@ -86,13 +86,13 @@ def test_the_root_may_itself_be_a_link(root: Path) -> None:
         resolve_inside(link, "../outside.txt")
 
 
-def test_a_link_loop_stays_inside_and_is_no_crash(root: Path) -> None:
+def test_a_link_loop_does_not_crash(root: Path) -> None:
     (root / "loop").symlink_to("loop")
     assert resolve_inside(root, "loop").is_relative_to(root)
 
 
 @pytest.mark.parametrize("name", ["a\0b", "\ud800"])
-def test_what_cannot_be_a_path_is_refused(root: Path, name: str) -> None:
+def test_an_impossible_path_is_refused(root: Path, name: str) -> None:
     with pytest.raises(PathRefusedError, match="is not a valid path"):
         resolve_inside(root, name)
 
@@ -133,7 +133,7 @@ def test_names_of_secrets_are_private(root: Path, name: str) -> None:
         ".environment", "envoy.yaml", "credentials.json.example", "main.tf", "settings.xml",
     ],
 )  # fmt: skip
-def test_names_that_only_look_like_it_are_not(root: Path, name: str) -> None:
+def test_similar_names_are_not_private(root: Path, name: str) -> None:
     assert why_private(name) is None
     assert resolve_readable(root, name) == root / name
 

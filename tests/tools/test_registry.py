@@ -26,7 +26,7 @@ def test_tools_are_found_by_name_and_kept_in_order() -> None:
     assert registry.get("Echo") is None
 
 
-def test_only_some_tools_keep_their_order() -> None:
+def test_a_subset_of_tools_keeps_its_order() -> None:
     registry = Registry([Needy(), Echo()])
     assert registry.only({"echo", "unknown"}).names() == ("echo",)
     assert registry.only({"echo", "needy"}).names() == ("needy", "echo")
@@ -37,7 +37,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
         Registry([Echo(), Echo()])
 
 
-def test_a_model_is_told_name_description_and_a_plain_schema() -> None:
+def test_a_model_receives_name_description_and_a_plain_schema() -> None:
     needy, echo = Registry([Needy(), Echo()]).specs()
     assert (needy.name, needy.description, needy.parameters) == snapshot(
         (
