@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from tests.cli.command import treadle
-from tests.cli.test_approving import Terminal, asking
+from tests.cli.test_approval_prompts import Terminal, asking
 from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer, Call
 

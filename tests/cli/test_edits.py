@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Ran, treadle
-from tests.cli.test_approving import asking
+from tests.cli.test_approval_prompts import asking
 from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer, Call
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.cli.markdown_stream import Kind, MarkdownCutter, Piece
+from treadle.cli.markdown_stream import Block, Kind, MarkdownSplitter
 
 REPLY = """# Title
 
@@ -19,10 +19,10 @@ After.
 """
 
 
-def cut(parts: list[str]) -> list[Piece]:
-    cutter = MarkdownCutter()
-    pieces = [piece for part in parts for piece in cutter.feed(part)]
-    return pieces + cutter.finish()
+def cut(parts: list[str]) -> list[Block]:
+    cutter = MarkdownSplitter()
+    blocks = [piece for part in parts for piece in cutter.feed(part)]
+    return blocks + cutter.finish()
 
 
 def test_prose_goes_out_by_blocks_and_code_by_lines() -> None:
@@ -44,12 +44,12 @@ def test_the_code_snippet_format_is_code() -> None:
 
 
 def test_a_fence_is_closed_by_its_own_kind_only() -> None:
-    pieces = cut(["````\n```\n~~~~\n````\n"])
-    assert [piece.kind for piece in pieces] == [Kind.FENCE, Kind.CODE, Kind.CODE, Kind.FENCE]
+    blocks = cut(["````\n```\n~~~~\n````\n"])
+    assert [piece.kind for piece in blocks] == [Kind.FENCE, Kind.CODE, Kind.CODE, Kind.FENCE]
 
 
 def test_a_long_list_is_not_held_back_until_its_end() -> None:
-    cutter = MarkdownCutter()
+    cutter = MarkdownSplitter()
     given_out = [piece for n in range(1000) for piece in cutter.feed(f"- item {n}\n")]
     assert sum(piece.text.count("\n") for piece in given_out) > 900
 
@@ -57,16 +57,16 @@ def test_a_long_list_is_not_held_back_until_its_end() -> None:
 @given(st.lists(st.text(alphabet='a `~\n-<code=">/#\\[', max_size=12), max_size=30))
 def test_every_way_to_split_a_reply_gives_the_same_pieces(parts: list[str]) -> None:
     whole = "".join(parts)
-    pieces = cut(parts)
-    assert "".join(piece.text for piece in pieces) == whole
-    assert pieces == cut([whole]) == cut(list(whole))
+    blocks = cut(parts)
+    assert "".join(piece.text for piece in blocks) == whole
+    assert blocks == cut([whole]) == cut(list(whole))
 
 
 @given(st.lists(st.text(alphabet="ab\n ", max_size=9), max_size=20), st.integers(1, 12))
 def test_what_is_unfinished_is_the_end_of_what_was_not_given_out(
     parts: list[str], length: int
 ) -> None:
-    cutter = MarkdownCutter()
+    cutter = MarkdownSplitter()
     given_out = "".join(piece.text for part in parts for piece in cutter.feed(part))
     held_back = "".join(parts)[len(given_out) :]
     assert cutter.unfinished(length) == held_back[-length:]

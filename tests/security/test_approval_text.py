@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.tools.test_approvals import denied, gate
-from treadle.cli.approving import Asker
-from treadle.cli.lines import Lines
+from treadle.cli.approval_prompts import ApprovalPrompt, LineReader
 from treadle.events.types import ApprovalRequested
 
 PADDING = " harmless" * 100
 
 
-class Typed(Lines):
-    """Lines of a person who says no."""
+class Typed(LineReader):
+    """The typed lines of a user who denies the call."""
 
     async def next(self) -> str:
         return "n no"
@@ -27,7 +26,7 @@ async def asked_about(root: Path, written: str) -> ApprovalRequested:
         with at.approvals.attend():
             calling = asyncio.ensure_future((at.caller()).call("change", written))
             question = await at.question()
-            await Asker(at.approvals, None, Typed(), print).ask(question)
+            await ApprovalPrompt(at.approvals, None, Typed(), print).ask(question)
             denied(await calling)
     return question
 

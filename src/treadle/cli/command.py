@@ -1,4 +1,4 @@
-"""What a command is, and the options that all of them share."""
+"""The definition of a command, and the options that commands share."""
 
 import argparse
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from treadle.paths import find_root, holds_home
 
 
 class Command(NamedTuple):
-    """One command: `configure` adds its options to the parser, `run` gives its exit status."""
+    """A command: `configure` adds its options to the parser, `run` returns its exit status."""
 
     description: str
     configure: Callable[[argparse.ArgumentParser], None]
@@ -19,7 +19,7 @@ class Command(NamedTuple):
 
 
 class RepositoryUse(Enum):
-    """What a command uses the repository for; each value is the help text of `--repo`."""
+    """The purpose of the repository for a command. Each value is the help text of `--repo`."""
 
     ROOT = "the repository (default: the git repository around this folder)"
     RECORDS = "only the records of this repository (default: all records)"
@@ -29,14 +29,14 @@ class RepositoryUse(Enum):
 
 
 def set_repository_use(parser: argparse.ArgumentParser, use: RepositoryUse) -> None:
-    """Declare what a command uses the repository for, where that is not its subject."""
+    """Declare the purpose of the repository for a command, if it is not the subject."""
     parser.set_defaults(repository_use=use)
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
     """Add `--repo`, `--json` and `--debug` to a command, or to each of its sub-commands.
 
-    A command without a use for the repository has no `--repo`.
+    A command without a purpose for the repository has no `--repo`.
     """
     nested = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]  # noqa: SLF001  (argparse has no public way)
     for action in nested:
@@ -55,7 +55,7 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 
 
 def repository(options: argparse.Namespace) -> Path:
-    """The root that the command is about. Raises UsageError when `--repo` is not a folder."""
+    """The root of the repository. Raises UsageError if `--repo` is not a folder."""
     given: Path | None = options.repo
     if given is None:
         root = find_root(Path.cwd())
@@ -73,7 +73,7 @@ def repository(options: argparse.Namespace) -> Path:
 
 
 MOST = 1_000_000_000
-"""The largest number that an option takes; a database could not count much further."""
+"""The largest number that an option accepts, within the range of a database."""
 
 
 def positive(text: str) -> int:
@@ -86,7 +86,7 @@ def positive(text: str) -> int:
 
 
 def allow_program(parser: argparse.ArgumentParser) -> None:
-    """Add the option that is consent to a program inside the repository."""
+    """Add the option that consents to run a program inside the repository."""
     parser.add_argument(
         "--yes", action="store_true", help="run a program inside the repository without asking"
     )

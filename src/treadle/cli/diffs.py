@@ -1,4 +1,4 @@
-"""Diffs for a terminal: unified or side by side."""
+"""Formats diffs for a terminal: unified or side by side."""
 
 import os
 import shutil
@@ -16,25 +16,25 @@ _COLOURS = {"+++": _BOLD, "---": _BOLD, "@@ ": _CYAN}
 _NARROWEST = 60
 
 _Row = tuple[str, int | None, str, int | None, str]
-"""A mark (" ", "-", "+" or "|"), number and text of the old line, the same of the new one."""
+"""A mark (" ", "-", "+" or "|"), then the number and text of the old and of the new line."""
 
 
 def coloured(stream: TextIO) -> bool:
-    """Whether `stream` takes colours: a terminal, and no `NO_COLOR`."""
+    """Whether `stream` is a terminal with colours and `NO_COLOR` is not set."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return stream.isatty() and not plain
 
 
 def unified_text(change: FileChange, *, colour: bool) -> str:
-    """The change as a unified diff, safe to print as it is."""
+    """The change as a unified diff with escaped control characters."""
     lines = [printable(line) for line in unified(change).splitlines()]
     return "\n".join(map(_painted, lines) if colour else lines)
 
 
 def side_by_side(change: FileChange, *, colour: bool, width: int | None = None) -> str:
-    """Old lines on the left, new ones on the right; long lines are cut.
+    """Old lines on the left, new lines on the right. Long lines are cut.
 
-    `width` is in columns, None: that of the terminal.
+    `width` is the number of columns; default: the width of the terminal.
     """
     width = max(_NARROWEST, width or shutil.get_terminal_size().columns)
     half = (width - 3) // 2
@@ -68,24 +68,24 @@ def _rows(hunk: Hunk, change: FileChange, number: int) -> Iterator[_Row]:
         _texts(data, encoding, hide_cr=hide_cr)
         for data in (hunk.before, hunk.after, hunk.old, hunk.new)
     )
-    for place, text in enumerate(before):
-        yield " ", start + place, text, start + place + shift, text
-    for place, (left, right) in enumerate(zip_longest(old, new)):
+    for index, text in enumerate(before):
+        yield " ", start + index, text, start + index + shift, text
+    for index, (left, right) in enumerate(zip_longest(old, new)):
         mark = "|" if None not in (left, right) else "-" if right is None else "+"
         yield (
             mark,
-            None if left is None else hunk.line + place,
+            None if left is None else hunk.line + index,
             left or "",
-            None if right is None else hunk.line + shift + place,
+            None if right is None else hunk.line + shift + index,
             right or "",
         )
-    behind_old, behind_new = hunk.line + len(old), hunk.line + shift + len(new)
-    for place, text in enumerate(after):
-        yield " ", behind_old + place, text, behind_new + place, text
+    after_old, after_new = hunk.line + len(old), hunk.line + shift + len(new)
+    for index, text in enumerate(after):
+        yield " ", after_old + index, text, after_new + index, text
 
 
 def _texts(data: bytes, encoding: str, *, hide_cr: bool) -> list[str]:
-    """The lines, without their ends, safe to print."""
+    """The lines without their ends, with escaped control characters."""
     if not data:
         return []
     lines = data.decode(encoding, "backslashreplace").removesuffix("\n").split("\n")

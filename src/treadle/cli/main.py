@@ -1,4 +1,4 @@
-"""The entry point: finds the command, loads only its module, and turns errors into one line.
+"""The entry point: finds the command, loads only its module, and prints errors as one line.
 
 The parser is argparse because a warm search has 60 ms for everything after the interpreter's
 start, and importing typer alone takes 200 (docs/decisions).
@@ -19,7 +19,7 @@ from treadle.errors import ExitStatus, TreadleError, UsageError
 
 
 class Entry(NamedTuple):
-    """A command as the overview shows it; its module has a `COMMAND`."""
+    """A command in the overview. Its module has a `COMMAND`."""
 
     module: str
     summary: str
@@ -46,7 +46,7 @@ COMMANDS = {
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Help as wide as the terminal, without `shutil`, which loads three compressors."""
+    """Help with the width of the terminal, without importing `shutil`, which is slow to load."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=_terminal_width() - 2)
@@ -66,7 +66,7 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that reports a mistake in one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise the mistake as an error of ours, which `main` prints."""
+        """Raise a UsageError, which `main` prints."""
         if message.endswith("required: ACTION"):
             actions = next(a.choices for a in self._actions if a.dest.endswith("action"))
             message = f"an action is missing: {', '.join(actions or ())}"
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debug:
             raise
         return _report(_refusal(error), ExitStatus.FAILED)
-    except Exception as error:  # the last line of defence: never a traceback
+    except Exception as error:  # users never see a traceback without --debug
         if debug:
             raise
         what = f"Unexpected {type(error).__name__}: {error}."
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _settle_output() -> None:
-    """Keep the interpreter from failing at its exit over what can no longer be written."""
+    """Prevent an error at the exit of the interpreter when standard output is closed."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
@@ -114,9 +114,9 @@ def _settle_output() -> None:
 
 
 def _leave(status: int) -> int:
-    """End at once where a thread still works: the embedded model stops only between two tokens.
+    """End at once if a thread still works, since the embedded model stops only between tokens.
 
-    All that is ours was closed when the command was left.
+    The command has closed all stores by then.
     """
     if threading.active_count() > 1:
         _settle_output()
@@ -162,7 +162,7 @@ def _run(words: list[str]) -> int:
 
 
 def _warn_of_variables(*, quick: bool) -> None:
-    """Name the variables that begin with our prefix but are not settings.
+    """Warn of variables with the prefix TREADLE_ that are not settings.
 
     A quick command checks only their first part, since loading the settings takes longer than
     a search.
@@ -185,7 +185,7 @@ def _show_logs() -> None:
 
 
 def _silence_logs() -> None:
-    """Keep log records, which may hold tracebacks, from the terminal: events report the errors.
+    """Hide log records, which may contain tracebacks, because events report the errors.
 
     Commands that run an event loop have loaded `logging` by now; for the others it is too slow.
     """
@@ -209,7 +209,7 @@ def _overview() -> Parser:
 
 
 def _prepare_streams() -> None:
-    """Let any text go out and come in, whatever the encoding, also where a stream is closed."""
+    """Accept and print any text in any encoding, and replace closed streams."""
     import codecs
 
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
@@ -226,7 +226,7 @@ def _prepare_streams() -> None:
 
 
 def _escape(error: UnicodeError) -> tuple[str, int]:
-    """What an encoding lacks as JSON writes it, so that JSON stays JSON in ASCII too."""
+    """Escape characters that the encoding lacks as JSON does, so that JSON stays valid."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
@@ -235,7 +235,7 @@ def _escape(error: UnicodeError) -> tuple[str, int]:
 
 
 def _refusal(error: OSError) -> str:
-    """What the system did not let happen, in a sentence, and what to do."""
+    """The failed system call in a sentence, and what to do."""
     what = (error.strerror or str(error)).rstrip(".")
     about = f" ({os.fsdecode(error.filename)})" if isinstance(error.filename, str | bytes) else ""
     return (
@@ -247,7 +247,7 @@ def _refusal(error: OSError) -> str:
 def _report(message: str, status: ExitStatus) -> int:
     from treadle.visible import printable
 
-    # One line: what a foreign error text brings along must not break the form.
+    # One line, even if a foreign error text contains several.
     print(printable(" ".join(message.split())), file=sys.stderr)
     return status
 

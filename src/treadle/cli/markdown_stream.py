@@ -13,7 +13,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)")
 _SNIPPET = re.compile(r'\s*<code="')
 _SNIPPET_END = "</code>"
 _LIMIT = 40
-"""Lines after which a block is given out at a list item: a long list has no blank line."""
+"""Lines after which a block ends at a list item, because a long list has no blank lines."""
 _ITEM = re.compile(r" {0,3}([-*+]|\d+[.)]) ")
 
 
@@ -27,15 +27,15 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of the reply, line ends included. All blocks together are the reply."""
+class Block:
+    """A part of the reply with its line ends. All blocks together are the reply."""
 
     kind: Kind
     text: str
 
 
-class MarkdownCutter:
-    """Takes text in any chunks, and returns the blocks that are complete."""
+class MarkdownSplitter:
+    """Splits text, which may arrive in any chunks, into complete blocks."""
 
     def __init__(self) -> None:
         self._partial: list[str] = []
@@ -43,7 +43,7 @@ class MarkdownCutter:
         self._fence: str | None = None
 
     def unfinished(self, length: int) -> str:
-        """The last `length` characters of what was taken and is not given out yet."""
+        """The last `length` characters that are not part of a returned block yet."""
         end = ""
         for part in chain(reversed(self._partial), reversed(self._block)):
             if len(end) >= length:
@@ -51,45 +51,45 @@ class MarkdownCutter:
             end = part + end
         return end[-length:]
 
-    def feed(self, text: str) -> list[Piece]:
-        """Take some text; return the blocks that it completes."""
+    def feed(self, text: str) -> list[Block]:
+        """Add text, and return the blocks that it completes."""
         head, newline, rest = text.partition("\n")
         self._partial.append(head)
         if not newline:
             return []
-        pieces = self._line("".join(self._partial) + "\n")
+        blocks = self._line("".join(self._partial) + "\n")
         *lines, last = rest.split("\n")
         for line in lines:
-            pieces += self._line(line + "\n")
+            blocks += self._line(line + "\n")
         self._partial = [last] if last else []
-        return pieces
+        return blocks
 
-    def finish(self) -> list[Piece]:
-        """Give out what is left: the reply is over."""
+    def finish(self) -> list[Block]:
+        """Return the rest at the end of the reply."""
         rest = "".join(self._partial)
         self._partial = []
-        pieces = self._line(rest) if rest else []
-        return pieces + self._flush()
+        blocks = self._line(rest) if rest else []
+        return blocks + self._flush()
 
-    def _line(self, line: str) -> list[Piece]:
+    def _line(self, line: str) -> list[Block]:
         if self._fence is not None:
             if not _closes(line, self._fence):
-                return [Piece(Kind.CODE, line)]
+                return [Block(Kind.CODE, line)]
             self._fence = None
-            return [Piece(Kind.FENCE, line)]
+            return [Block(Kind.FENCE, line)]
         opening = _FENCE.match(line)
         if opening or _SNIPPET.match(line):
             self._fence = opening[1] if opening else _SNIPPET_END
-            return [*self._flush(), Piece(Kind.FENCE, line)]
+            return [*self._flush(), Block(Kind.FENCE, line)]
         if len(self._block) >= _LIMIT and _ITEM.match(line):
             return [*self._flush(), *self._line(line)]
         self._block.append(line)
         return [] if line.strip() else self._flush()
 
-    def _flush(self) -> list[Piece]:
+    def _flush(self) -> list[Block]:
         text = "".join(self._block)
         self._block = []
-        return [Piece(Kind.PROSE, text)] if text else []
+        return [Block(Kind.PROSE, text)] if text else []
 
 
 def _closes(line: str, fence: str) -> bool:

@@ -1,4 +1,4 @@
-"""How text reaches a terminal: foreign text is shown literally, JSON goes out whole."""
+"""Prints text, tables and JSON. Foreign text is escaped, JSON is one line."""
 
 import re
 import sys
@@ -17,27 +17,27 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def say(text: str = "") -> None:
-    """Print for a person, on standard output."""
+    """Print text on standard output."""
     print(printable(text))
 
 
 def say_line(text: str) -> None:
-    """Print a line with foreign names in it for a person, on standard output."""
+    """Print one line on standard output, with line ends in foreign text escaped."""
     print(in_line(text))
 
 
 def tell(text: str) -> None:
-    """Print a message for a person on standard error, separate from the result."""
+    """Print a message on standard error, separate from the result."""
     print(printable(text), file=sys.stderr, flush=True)
 
 
 def tell_line(text: str) -> None:
-    """Print a line with foreign names in it for a person, on standard error."""
+    """Print one line on standard error, with line ends in foreign text escaped."""
     print(in_line(text), file=sys.stderr, flush=True)
 
 
 def table(rows: Sequence[tuple[str, ...]], headers: tuple[str, ...]) -> str:
-    """Rows as aligned columns under their headers; the last column is left as long as it is."""
+    """Aligned columns under their headers. The last column keeps its length."""
     cells = [headers, *((*map(in_line, row),) for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(headers) - 1)]
     lines = []
@@ -62,14 +62,14 @@ _LONG_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}
 
 
 def short_id(identity: str) -> str:
-    """An id as lists show it, which every command takes.
+    """The displayed form of an id, which every command accepts.
 
-    Of a UUID it is so much as is unique in practice: a UUIDv7 begins with 12 digits of the time.
-    Any other id stays whole, since its hyphens are part of it.
+    A UUID is shortened to 18 digits, which are unique in practice, since a UUIDv7 begins with 12
+    digits of the time. Other ids stay whole, because their hyphens are part of them.
     """
     return identity.replace("-", "")[:18] if _LONG_ID.fullmatch(identity) else in_line(identity)
 
 
 def when(microseconds: int) -> str:
-    """A moment in the person's own time zone, to the minute."""
+    """A time in the local time zone, to the minute."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(microseconds / 1e6))

@@ -1,4 +1,4 @@
-"""Shows a running question in a terminal: what happens on standard error, the answer on output."""
+"""Shows a turn in a terminal: events on standard error, the answer on standard output."""
 
 import asyncio
 import sys
@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from treadle.app.application import App
-from treadle.cli.approving import Asker, prompt
-from treadle.cli.lines import Lines
-from treadle.cli.markdown_stream import Kind, MarkdownCutter, Piece
+from treadle.cli.approval_prompts import ApprovalPrompt, LineReader, prompt
+from treadle.cli.markdown_stream import Block, Kind, MarkdownSplitter
 from treadle.cli.output import say, say_line, short_id, tell, tell_line
 from treadle.cli.progress import IndexBar
 from treadle.cli.trace_lines import failure_symbol
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SILENCE = 2.0
-"""Seconds of nothing after which the state is shown (nobody should wonder whether it hangs)."""
+"""Seconds without an event after which the terminal shows the state."""
 _REPEAT = 15.0
-"""Seconds between such lines where a line cannot be rewritten."""
+"""Seconds between state lines if the terminal cannot rewrite a line."""
 _QUEUEING = 10.0
-"""Seconds without data after which it is said that the provider is the one that keeps waiting."""
+"""Seconds without data after which the terminal reports that the provider is slow."""
 _ARGUMENTS_SHOWN = 100
 _QUOTE_MARKS = {
     QuoteVerdict.EXACT: "✓ matches",
@@ -41,13 +40,13 @@ _QUOTE_MARKS = {
 
 
 class Terminal:
-    """Prints the events of one request as they come; foreign text is always shown literally."""
+    """Prints the events of one request as they arrive, with foreign text escaped."""
 
     def __init__(self, clock: Clock, *, answer_at_once: bool = True) -> None:
-        """Without `answer_at_once` the answer is shown when it is whole."""
+        """Without `answer_at_once`, show the answer when it is complete."""
         self._clock = clock
         self._answer_at_once = answer_at_once
-        self._cutter = MarkdownCutter()
+        self._splitter = MarkdownSplitter()
         self._console = _console() if sys.stdout.isatty() else None
         self._rewrites = sys.stderr.isatty()
         self._status_shown = False
@@ -55,16 +54,16 @@ class Terminal:
         self._since = clock.monotonic()
         self._last_status = 0.0
         self._line_open = False
-        self._asker: Asker | None = None
+        self._approval_prompt: ApprovalPrompt | None = None
         self._asking = False
 
     @contextmanager
     def answering(self, app: App) -> Iterator[None]:
-        """Meanwhile ask the person what waits for approval, if there is one at this terminal."""
+        """Ask for approvals during the turn, if a user is at this terminal."""
         if not (sys.stdin.isatty() and self._rewrites):
             yield
             return
-        self._asker = Asker(app.approvals, app.edits, Lines(), prompt)
+        self._approval_prompt = ApprovalPrompt(app.approvals, app.edits, LineReader(), prompt)
         with app.approvals.attend():
             yield
 
@@ -75,24 +74,24 @@ class Terminal:
             with IndexBar() as self._bar:
                 async for envelope in events:
                     self._show(envelope.event)
-                    if isinstance(envelope.event, ev.ApprovalRequested) and self._asker:
-                        await self._ask(self._asker, envelope.event)
+                    if isinstance(envelope.event, ev.ApprovalRequested) and self._approval_prompt:
+                        await self._ask(self._approval_prompt, envelope.event)
         finally:
             watch.cancel()
             self._clear_status()
 
-    async def _ask(self, asker: Asker, question: ev.ApprovalRequested) -> None:
-        """Put a question; all that happens meanwhile is shown afterwards."""
+    async def _ask(self, approval_prompt: ApprovalPrompt, question: ev.ApprovalRequested) -> None:
+        """Ask a question. Events during the question are shown afterwards."""
         self._end_line()
         self._asking = True
         try:
-            await asker.ask(question)
+            await approval_prompt.ask(question)
         finally:
             self._asking = False
-            self._now(self._state)
+            self._set_state(self._state)
 
     async def _watch(self) -> None:
-        """Say what is waited for when nothing happens."""
+        """Show the state during silence."""
         while True:
             await self._clock.sleep(1.0)
             now = self._clock.monotonic()
@@ -115,15 +114,15 @@ class Terminal:
             self._status_shown = False
 
     def _preview(self) -> None:
-        """Show the end of a paragraph that is still being written, until it is set for good."""
+        """Show the end of an unfinished paragraph in the status line."""
         if self._console is None or not self._rewrites:
             return
-        line = printable(self._cutter.unfinished(self._console.width - 2).replace("\n", " "))
+        line = printable(self._splitter.unfinished(self._console.width - 2).replace("\n", " "))
         sys.stderr.write(f"\r\x1b[K{line[-(self._console.width - 2) :]}")
         sys.stderr.flush()
         self._status_shown = True
 
-    def _now(self, state: str) -> None:
+    def _set_state(self, state: str) -> None:
         self._state = state
         self._since = self._clock.monotonic()
         self._clear_status()
@@ -132,33 +131,35 @@ class Terminal:
         match event:
             case ev.IndexProgress(done=done, total=total):
                 self._bar(done, total)
-                self._now("indexing the repository" if done < total else "connecting to a model")
+                self._set_state(
+                    "indexing the repository" if done < total else "connecting to a model"
+                )
             case ev.ModelDelta(text=text, reasoning=False) if self._answer_at_once:
-                self._now("waiting for the rest of the answer")
-                self._answer(self._cutter.feed(text), raw=text)
+                self._set_state("waiting for the rest of the answer")
+                self._answer(self._splitter.feed(text), raw=text)
                 self._preview()
             case ev.ModelDelta():
-                self._now("the model is thinking")
+                self._set_state("the model is thinking")
             case ev.ModelRequestStarted(provider=provider):
-                self._now(f"waiting for {provider}")
+                self._set_state(f"waiting for {provider}")
             case ev.ToolCallRequested(name=name):
-                self._now(f"{name} is running")
+                self._set_state(f"{name} is running")
             case ev.ToolProgress(text=text):
-                self._now(text)
+                self._set_state(text)
             case ev.RetryScheduled(delay=delay):
-                self._now(f"trying again in {delay:.0f} s")
+                self._set_state(f"trying again in {delay:.0f} s")
             case ev.ModelWaiting():
-                pass  # silence is what the state line is about
+                pass  # the state line shows the silence
             case _:
-                self._now(self._state)
+                self._set_state(self._state)
         if (line := _line(event)) is not None:
             self._tell(line)
 
     def finish(self, outcome: SessionOutcome, trace_id: str) -> None:
-        """Show the sources under the answer, and what it took."""
+        """Show the sources, the quotes and the usage below the answer."""
         if not self._answer_at_once:
             self._end_line()
-            self._answer(self._cutter.feed(outcome.text), raw=outcome.text)
+            self._answer(self._splitter.feed(outcome.text), raw=outcome.text)
         self._end_line()
         if not outcome.text.strip():
             tell("The model replied without text.")
@@ -188,33 +189,33 @@ class Terminal:
         tell_line(text)
 
     def _end_line(self) -> None:
-        """Finish what is shown of the answer so far, so that something else can follow it."""
+        """End the current line of the answer, so that other output can follow."""
         self._clear_status()
-        self._answer(self._cutter.finish(), raw="")
+        self._answer(self._splitter.finish(), raw="")
         if self._line_open:
             print(flush=True)
             self._line_open = False
 
-    def _answer(self, pieces: list[Piece], *, raw: str) -> None:
+    def _answer(self, blocks: list[Block], *, raw: str) -> None:
         if self._console is None:
             if raw:
                 print(printable(raw), end="", flush=True)
                 self._line_open = not raw.endswith("\n")
             return
-        for piece in pieces:
-            self._print(self._console, piece)
+        for block in blocks:
+            self._print(self._console, block)
 
-    def _print(self, console: "Console", piece: Piece) -> None:
+    def _print(self, console: "Console", block: Block) -> None:
         from rich.markdown import Markdown
         from rich.text import Text
 
-        text = printable(piece.text)
-        if piece.kind is Kind.PROSE:
+        text = printable(block.text)
+        if block.kind is Kind.PROSE:
             if text.strip():
                 console.print(Markdown(text, hyperlinks=False))
                 console.print()
         else:
-            style = "dim" if piece.kind is Kind.FENCE else "cyan"
+            style = "dim" if block.kind is Kind.FENCE else "cyan"
             console.print(Text(text.rstrip("\n"), style=style), soft_wrap=True)
 
 
@@ -228,7 +229,7 @@ _RESOLVED = {
 
 
 def _line(event: Event) -> str | None:
-    """What is said of an event, if anything."""
+    """The line for an event, if it has one."""
     return _call_line(event) or _model_line(event)
 
 
@@ -273,7 +274,7 @@ def _console() -> "Console":
     from rich.console import Console
     from rich.theme import Theme
 
-    # Rich's own style for code in a line has a black background, which is a box on a light screen.
+    # Rich's style for inline code has a black background, which looks wrong on a light screen.
     theme = Theme({"markdown.code": "cyan"})
     return Console(markup=False, highlight=False, emoji=False, theme=theme)
 

@@ -1,4 +1,4 @@
-"""A conversation written out for people: as lines for a terminal, and as Markdown."""
+"""Formats a conversation for people: as lines for a terminal, and as Markdown."""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,7 +18,7 @@ _STATES = {
 
 
 def as_lines(conversation: Conversation, tree: Sequence[Entry]) -> Iterator[str]:
-    """The branch in use, each message with its number, and where the other branches end."""
+    """The current branch with numbered messages, and the ends of the other branches."""
     yield f"{conversation.title}\n{conversation.id}  {when(conversation.created_us)}"
     for entry in conversation.entries:
         yield from _lines(entry)
@@ -29,7 +29,7 @@ def as_lines(conversation: Conversation, tree: Sequence[Entry]) -> Iterator[str]
 
 
 def as_markdown(conversation: Conversation) -> str:
-    """The branch in use: what was said, with calls and results folded into their turns."""
+    """The current branch as Markdown, with the results of calls in collapsed sections."""
     parts = [
         f"# {conversation.title or 'A conversation'}",
         f"{when(conversation.created_us)}, {conversation.model}, {conversation.root}",
@@ -56,7 +56,7 @@ def as_markdown(conversation: Conversation) -> str:
 
 
 def other_ends(conversation: Conversation, tree: Sequence[Entry]) -> list[Entry]:
-    """The last messages of the branches that are not in use."""
+    """The last messages of the other branches."""
     parents = {entry.parent for entry in tree}
     used = {entry.number for entry in conversation.entries}
     return [e for e in tree if e.number not in parents and e.number not in used]
@@ -85,7 +85,7 @@ def _lines(entry: Entry) -> Iterator[str]:
 
 
 def _code(text: str) -> str:
-    """`text` as code in a line, whatever ticks it holds."""
+    """`text` as inline code, even if it contains back ticks."""
     line = " ".join(text.split())
     fence = "`" * (_longest_run(line) + 1)
     return f"{fence} {line} {fence}" if "`" in line else f"`{line}`"
@@ -97,7 +97,7 @@ def _folded(title: str, text: str) -> str:
 
 
 def _longest_run(text: str) -> int:
-    """Of back ticks."""
+    """The length of the longest run of back ticks."""
     longest = run = 0
     for character in text:
         run = run + 1 if character == "`" else 0

@@ -1,4 +1,4 @@
-"""`treadle agent`: ask about what was recorded."""
+"""`treadle agent`: asks an agent about recorded traces."""
 
 import argparse
 import os
@@ -9,9 +9,9 @@ from treadle.agents.page_context import PageContext
 from treadle.app.agents import ORCHESTRATOR, AgentService
 from treadle.app.application import open_app
 from treadle.cli.command import Command, repository
-from treadle.cli.commands.sessions import stored
+from treadle.cli.commands.sessions import with_conversations
 from treadle.cli.output import print_json, say, short_id, table, tell, tell_line, when
-from treadle.cli.screens import Screen, exit_status, screen_for, shown
+from treadle.cli.turn_output import TurnOutput, exit_status, output_for, show_turn
 from treadle.config.loader import load
 from treadle.errors import ExitStatus, UsageError
 from treadle.events import EventBus
@@ -22,7 +22,7 @@ from treadle.session.conversations import Kind
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the question and what it is about."""
+    """Add the question and its subject."""
     parser.add_argument(
         "question", nargs="?", help="the question; `-` reads it from standard input"
     )
@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask, show what happens, and give the exit status."""
+    """Ask, show the turn, and return the exit status."""
     if options.list:
         return _list(options)
     if options.conversations:
@@ -66,18 +66,18 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(
             "The question is empty.", hint='Pass a question: `treadle agent "what went wrong?"`.'
         )
-    screen = screen_for(options, answer_at_once=False)
-    return exit_status(screen, lambda screen: _ask(options, question, screen))
+    output = output_for(options, answer_at_once=False)
+    return exit_status(output, lambda output: _ask(options, question, output))
 
 
-async def _ask(options: argparse.Namespace, question: str, screen: Screen) -> SessionOutcome:
+async def _ask(options: argparse.Namespace, question: str, output: TurnOutput) -> SessionOutcome:
     bus, request_id = EventBus(), new_id()
-    answering = _answer(options, question, screen, bus, request_id)
-    return await shown(answering, screen, bus, request_id, others=True)
+    turn = _answer(options, question, output, bus, request_id)
+    return await show_turn(turn, output, bus, request_id, all_requests=True)
 
 
 async def _answer(
-    options: argparse.Namespace, question: str, screen: Screen, bus: EventBus, request_id: UUID
+    options: argparse.Namespace, question: str, output: TurnOutput, bus: EventBus, request_id: UUID
 ) -> tuple[SessionOutcome, list[str]]:
     """The outcome of the question, and the data that could not be recorded."""
     root = repository(options)
@@ -101,7 +101,7 @@ async def _answer(
             )
         )
         conversation = await agents.conversation(options.conversation, agent=options.agent)
-        with screen.answering(app):
+        with output.answering(app):
             outcome = await agents.ask(
                 question,
                 page,
@@ -139,7 +139,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _list_conversations(options: argparse.Namespace) -> int:
     root = repository(options)
-    found = stored(lambda store: store.list(root=root, kind=Kind.AGENT))
+    found = with_conversations(lambda store: store.list(root=root, kind=Kind.AGENT))
     if options.json:
         data = [{**to_json(row), "agent": row.agent} for row in found]
         print_json({"conversations": data})

@@ -1,4 +1,4 @@
-"""`treadle ask`: answer a question about a repository."""
+"""`treadle ask`: answers a question about a repository."""
 
 import argparse
 import os
@@ -12,7 +12,7 @@ from treadle.app.application import Toolset, open_app
 from treadle.app.assistant import Assistant, Choices
 from treadle.cli.command import Command, repository
 from treadle.cli.output import tell_line
-from treadle.cli.screens import Screen, exit_status, screen_for, shown
+from treadle.cli.turn_output import TurnOutput, exit_status, output_for, show_turn
 from treadle.config.loader import load
 from treadle.errors import UsageError
 from treadle.events import EventBus
@@ -24,7 +24,7 @@ from treadle.session.replay import replaying, still_clock
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the question and how it is to be served."""
+    """Add the question and its options."""
     parser.add_argument(
         "question", nargs="?", help="the question; `-` reads it from standard input"
     )
@@ -53,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def add_serving_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how a model is asked."""
+    """Add the options for calling a model."""
     parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model to ask")
     parser.add_argument("--no-tools", action="store_true", help="do not offer tools to the model")
     parser.add_argument(
@@ -62,48 +62,48 @@ def add_serving_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask, show what happens, and give the exit status."""
+    """Ask, show the turn, and return the exit status."""
     if options.at is not None and options.session is None:
         raise UsageError("--at requires --session.", hint="Pass the conversation with --session.")
     if options.replay is None:
-        asked = _Asked(options.session, options.at, options.record)
-        return serve(options, options.question or "", asked)
+        source = _Continuation(options.session, options.at, options.record)
+        return serve(options, options.question or "", source)
     if options.question is not None or options.session is not None:
         raise UsageError(
             "--replay takes neither a question nor --session: it repeats the recorded question.",
             hint="Remove the question and --session.",
         )
-    return exit_status(screen_for(options), lambda screen: _replay(options.replay, screen))
+    return exit_status(output_for(options), lambda output: _replay(options.replay, output))
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """Where a question goes: into which conversation, behind which message, on which tape."""
+class _Continuation:
+    """The conversation and message to continue from, and the file to record to."""
 
     session: str | None = None
     at: int | None = None
     record: Path | None = None
 
 
-def serve(options: argparse.Namespace, question: str, asked: _Asked | str | None) -> int:
-    """Ask `question` (`-`: what standard input holds) in a saved conversation, or in a new one."""
+def serve(options: argparse.Namespace, question: str, source: _Continuation | str | None) -> int:
+    """Ask `question` (`-`: standard input) in a saved or a new conversation."""
     text = sys.stdin.read() if question == "-" else question
     if not text.strip():
         raise UsageError("The question is empty.", hint='Pass a question: `treadle ask "…"`.')
-    where = asked if isinstance(asked, _Asked) else _Asked(asked)
-    return exit_status(screen_for(options), lambda screen: _ask(options, text, where, screen))
+    source = source if isinstance(source, _Continuation) else _Continuation(source)
+    return exit_status(output_for(options), lambda output: _ask(options, text, source, output))
 
 
 async def _ask(
-    options: argparse.Namespace, question: str, asked: _Asked, screen: Screen
+    options: argparse.Namespace, question: str, source: _Continuation, output: TurnOutput
 ) -> SessionOutcome:
     bus, request_id = EventBus(), new_id()
-    run = _run(options, question, asked, screen=screen, bus=bus, request_id=request_id)
-    return await shown(run, screen, bus, request_id)
+    run = _run(options, question, source, output=output, bus=bus, request_id=request_id)
+    return await show_turn(run, output, bus, request_id)
 
 
-async def _replay(path: Path, screen: Screen) -> SessionOutcome:
-    """The recorded session once more. Nothing of it is saved or recorded as a trace."""
+async def _replay(path: Path, output: TurnOutput) -> SessionOutcome:
+    """Replay a recorded session without saving it or recording a trace."""
     cassette = Cassette.load(path)
     bus = EventBus(still_clock(cassette))
 
@@ -111,15 +111,15 @@ async def _replay(path: Path, screen: Screen) -> SessionOutcome:
         async with replaying(cassette, bus) as session:
             return await session.run(cassette.question), []
 
-    return await shown(run(), screen, bus, UUID(cassette.head["request_id"]))
+    return await show_turn(run(), output, bus, UUID(cassette.head["request_id"]))
 
 
 async def _run(
     options: argparse.Namespace,
     question: str,
-    asked: _Asked,
+    source: _Continuation,
     *,
-    screen: Screen,
+    output: TurnOutput,
     bus: EventBus,
     request_id: UUID,
 ) -> tuple[SessionOutcome, list[str]]:
@@ -132,18 +132,18 @@ async def _run(
     toolset = Toolset.CODE if choices.tools else Toolset.NONE
     async with AsyncExitStack() as stack:
         recording = None
-        if asked.record is not None:
+        if source.record is not None:
             recording = await stack.enter_async_context(
-                SessionRecording(asked.record, bus, request_id)
+                SessionRecording(source.record, bus, request_id)
             )
         opening = open_app(root, settings=loaded.settings, bus=bus, toolset=toolset)
         app = await stack.enter_async_context(opening)
         assistant = await stack.enter_async_context(
             Assistant.open(app, request_id=request_id, choices=choices)
         )
-        conversation = await assistant.conversation(asked.session, asked.at)
+        conversation = await assistant.conversation(source.session, source.at)
         session = await assistant.session(conversation, request_id, recording)
-        with screen.answering(app):
+        with output.answering(app):
             outcome = await session.run(question)
     return outcome, assistant.warnings
 

@@ -1,4 +1,4 @@
-"""`treadle context`: what a model would be given for a question, within a token budget."""
+"""`treadle context`: prints the code that a model receives for a question."""
 
 import argparse
 import json

@@ -170,9 +170,9 @@ def _change(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> in
 
 
 def _check(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
-    from treadle.cli.checking import check
+    from treadle.cli.commands.checks import run_check
 
-    return check(
+    return run_check(
         edits.root,
         load(edits.root, os.environ, {}).settings,
         options.name,

@@ -1,4 +1,4 @@
-"""`treadle index`: build or refresh the code index, once or whenever files change."""
+"""`treadle index`: builds or refreshes the code index, once or at every change of files."""
 
 import argparse
 from pathlib import Path
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Refresh the index and say what was done."""
+    """Refresh the index, and print the counts of files and items."""
     if options.path is not None and options.repo is not None:
         raise UsageError("The repository is given twice.", hint="Pass PATH or --repo, not both.")
     options.repo = options.repo or options.path
@@ -64,11 +64,11 @@ def _refresh(index: CodeIndex, options: argparse.Namespace) -> None:
         "s)."
     )
     if options.report:
-        _tell_readings(index.readings(), report)
+        _print_readings(index.readings(), report)
 
 
-def _tell_readings(readings: tuple[FileReading, ...], report: RefreshReport) -> None:
-    """Each way of reading with its count, and the files of all but the best."""
+def _print_readings(readings: tuple[FileReading, ...], report: RefreshReport) -> None:
+    """Print the count of files per reading, and the files without code structure."""
     for kind in Reading:
         if kind is Reading.SKIPPED:
             files = [f"{path}: {reason}" for path, reason in report.skipped.items()]

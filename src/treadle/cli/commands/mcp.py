@@ -1,4 +1,4 @@
-"""`treadle mcp`: serve the tools to another program over standard input and output."""
+"""`treadle mcp`: serves the tools to another program over standard input and output."""
 
 import argparse
 import asyncio
@@ -10,7 +10,7 @@ from treadle.cli.output import tell
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Which groups of tools a client is offered."""
+    """Add the groups of tools and the scope of traces."""
     parser.add_argument(
         "--tools",
         metavar="GROUPS",
@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until the client goes away."""
+    """Serve until the client disconnects."""
     from treadle.app.tool_groups import groups_named
 
     groups = groups_named(options.tools)
@@ -37,8 +37,8 @@ def run(options: argparse.Namespace) -> int:
         tell("Waiting for an MCP client on standard input (docs/mcp.md); Ctrl-C stops the server.")
     from treadle.mcp.server import serve_stdio
 
-    # The thread that waits for the client's next line cannot be cancelled, so Ctrl-C ends the
-    # process as it is: no store minds.
+    # Nothing can cancel the thread that waits for the client's next line. Ctrl-C therefore ends
+    # the process at once, which is safe for all stores.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     asyncio.run(serve_stdio(root, groups, all_traces=options.all_traces))
     return 0

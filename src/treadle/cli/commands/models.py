@@ -1,4 +1,4 @@
-"""`treadle models`: list the available models, test one, store the key of a provider."""
+"""`treadle models`: lists the available models, tests one, and stores API keys."""
 
 import argparse
 import asyncio
@@ -14,9 +14,9 @@ from treadle.llm import ModelTest, ProviderModels, check_model, connect, list_mo
 from treadle.llm.saved_keys import KeyLocation
 
 _SHOWN = 30
-"""Models of one provider that are listed; some offer hundreds. `--json` has all."""
+"""The maximum number of listed models per provider. `--json` lists all of them."""
 _LONGEST_LINE = 20_000
-"""Characters; a key is shorter."""
+"""The maximum characters of an entered key."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do what the sub-command says."""
+    """Run the sub-command."""
     loaded = load(repository(options), os.environ, {})
     for warning in loaded.warnings:
         tell_line(f"! {warning}")
@@ -83,22 +83,22 @@ def _key(settings: Settings, options: argparse.Namespace) -> int:
                 f"The key of {provider} is deleted." if gone else f"No key of {provider} is stored."
             )
         return ExitStatus.DONE
-    place = save_key(settings, os.environ, provider, _entered(provider))
+    location = save_key(settings, os.environ, provider, _read_key(provider))
     state = state_of(settings, os.environ, provider)
     if options.json:
-        print_json({"provider": provider, "kept": place, "base_url": state.base_url})
+        print_json({"provider": provider, "kept": location, "base_url": state.base_url})
         return ExitStatus.DONE
-    where = "the system keyring" if place is KeyLocation.KEYRING else str(saved_keys.path())
+    where = "the system keyring" if location is KeyLocation.KEYRING else str(saved_keys.path())
     say(f"The key of {provider} for {state.base_url} is stored in {where}.")
     if state.key is KeyState.ENVIRONMENT:
         tell(f"! {state.key_name} is set and overrides the stored key.")
     return ExitStatus.DONE
 
 
-def _entered(provider: str) -> str:
-    """The key, from a prompt that does not show it or from standard input.
+def _read_key(provider: str) -> str:
+    """Read the key from a hidden prompt or from standard input.
 
-    Never from an argument, which other programs could read.
+    A key never comes from an argument, because other programs can read arguments.
     """
     if sys.stdin.isatty():
         import getpass

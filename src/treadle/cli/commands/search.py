@@ -1,4 +1,4 @@
-"""`treadle search`: ranked items or files for a query."""
+"""`treadle search`: ranks items or files for a query."""
 
 import argparse
 import gc
@@ -14,7 +14,7 @@ from treadle.json_values import to_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the query and how much to show of what."""
+    """Add the query, the view and the number of results."""
     parser.add_argument("query", help="a symbol, a path or a question")
     parser.add_argument(
         "--top-k", type=positive, default=10, metavar="N", help="the number of results"
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     """Refresh the index, search it, print the results."""
     if not options.query.strip():
         raise UsageError("The query is empty.", hint='Pass a query: `treadle search "…"`.')
-    gc.disable()  # it took a tenth of the time and found nothing
+    gc.disable()  # it took a tenth of the time and freed nothing
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a third of the time to load numpy
     root = repository(options)
     index = open_index(root)

@@ -1,4 +1,4 @@
-"""`treadle serve`: serve a repository to pages, editors and other programs over HTTP."""
+"""`treadle serve`: serves a repository to the page, editors and other programs over HTTP."""
 
 import argparse
 import asyncio
@@ -22,7 +22,7 @@ VARIABLE = "TREADLE_SERVE_TOKEN"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the address."""
+    """Add the address and the access options."""
     parser.add_argument(
         "--host", default="127.0.0.1", help="the address to bind to (default: %(default)s)"
     )
@@ -63,9 +63,9 @@ def run(options: argparse.Namespace) -> int:
         else:
             _say(root, served)
         if options.open:
-            # Alongside the server, which answers meanwhile; a browser may be the one that ends.
+            # In a thread, so that the server can answer the browser.
             Thread(target=_open, args=(served,), daemon=True).start()
-        gc.freeze()  # all that is there stays: each look through it held up requests for 70 ms
+        gc.freeze()  # a collection of the loaded modules delayed requests by 70 ms
 
     serving = serve(
         root,
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         require_token=options.require_token,
         ready=ready,
     )
-    with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
+    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is the normal end
         asyncio.run(serving)
     return 0
 
@@ -96,10 +96,10 @@ def _say(root: Path, served: "Ready") -> None:
 
 
 def _open(served: "Ready") -> None:
-    """Show the page to the person, or say that it could not be shown.
+    """Open the page in a browser, or report that this failed.
 
-    The command line of a browser can be read by every user of the machine, so the key is not in it:
-    where the system knows its user the page needs none, else a file of this user passes it on.
+    Every user of the machine can read the command line of a browser, so it must not contain the
+    token. If the server needs a token, a private file redirects the browser to the page.
     """
     import webbrowser
 
@@ -113,7 +113,7 @@ def _open(served: "Ready") -> None:
 
 
 def _redirect(page: str) -> str:
-    """The address of a file, for this user alone, that leads a browser to the page."""
+    """The address of a private file that redirects a browser to the page."""
     path = data_path("open-page.html")
     to = escape(page)
     with open_output(path) as file:

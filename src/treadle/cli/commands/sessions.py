@@ -32,23 +32,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--all", action="store_true", help="list the conversations about every repository"
     )
 
-    def about(name: str, text: str) -> argparse.ArgumentParser:
+    def add_action(name: str, text: str) -> argparse.ArgumentParser:
         action = actions.add_parser(name, help=text)
         action.add_argument("session", help=_REFERENCE)
         return action
 
-    show = about("show", "show a conversation as text, each message with its number")
+    show = add_action("show", "show a conversation as text, each message with its number")
     _add_at(show, "show the branch that ends at this message")
-    resume = about("resume", "continue a conversation")
+    resume = add_action("resume", "continue a conversation")
     resume.add_argument("question", nargs="?", help="the next question (default: ask for it)")
     add_serving_options(resume)
-    branch = about(
+    branch = add_action(
         "branch", "continue from an earlier message; the later messages are kept as a branch"
     )
     _add_at(branch, "the message to continue from", required=True)
-    rename = about("rename", "rename a conversation")
+    rename = add_action("rename", "rename a conversation")
     rename.add_argument("title", help="the new title")
-    export = about("export", "export a conversation as Markdown or JSON")
+    export = add_action("export", "export a conversation as Markdown or JSON")
     export.add_argument(
         "--format",
         choices=("markdown", "json"),
@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--output", metavar="FILE", type=Path, help="the new file (default: standard output)"
     )
     _add_at(export, "export the branch that ends at this message")
-    delete = about("delete", "permanently delete a conversation and its branches")
+    delete = add_action("delete", "permanently delete a conversation and its branches")
     delete.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
@@ -68,7 +68,7 @@ def _add_at(parser: argparse.ArgumentParser, text: str, *, required: bool = Fals
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do what the sub-command says."""
+    """Run the sub-command."""
     actions: dict[str, Callable[[argparse.Namespace], int]] = {
         "list": _list,
         "show": _show,
@@ -81,8 +81,8 @@ def run(options: argparse.Namespace) -> int:
     return actions[options.action](options)
 
 
-def stored(work: Callable[[ConversationStore], Awaitable[T]]) -> T:
-    """What `work` makes of the saved conversations."""
+def with_conversations(work: Callable[[ConversationStore], Awaitable[T]]) -> T:
+    """The result of `work` on the saved conversations."""
 
     async def open_and_work() -> T:
         async with await ConversationStore.open(conversations_path()) as store:
@@ -93,7 +93,7 @@ def stored(work: Callable[[ConversationStore], Awaitable[T]]) -> T:
 
 def _list(options: argparse.Namespace) -> int:
     root = None if options.all else repository(options)
-    found = stored(lambda store: store.list(root=root, limit=options.limit))
+    found = with_conversations(lambda store: store.list(root=root, limit=options.limit))
     if options.json:
         print_json({"sessions": to_json(found)})
         return 0
@@ -119,7 +119,7 @@ def _show(options: argparse.Namespace) -> int:
 
 def _branch(options: argparse.Namespace) -> int:
     root = repository(options)
-    found = stored(lambda store: store.branch(options.session, options.at, root=root))
+    found = with_conversations(lambda store: store.branch(options.session, options.at, root=root))
     if options.json:
         print_json({"ok": True, "id": str(found.id), "at": options.at})
     else:
@@ -133,7 +133,7 @@ def _rename(options: argparse.Namespace) -> int:
     if not title:
         raise UsageError("The title is empty.", hint="Pass the title after the conversation.")
     root = repository(options)
-    found = stored(lambda store: store.rename(options.session, title, root=root))
+    found = with_conversations(lambda store: store.rename(options.session, title, root=root))
     if options.json:
         print_json({"ok": True, "id": str(found.id), "title": title})
     else:
@@ -164,7 +164,7 @@ def _export(options: argparse.Namespace) -> int:
 
 def _delete(options: argparse.Namespace) -> int:
     root = repository(options)
-    found = stored(lambda store: store.get(options.session, root=root))
+    found = with_conversations(lambda store: store.get(options.session, root=root))
     if not options.yes:
         if not sys.stdin.isatty():
             raise UsageError(
@@ -176,7 +176,7 @@ def _delete(options: argparse.Namespace) -> int:
         )
         if _prompt().lower() not in ("y", "yes"):
             return 1
-    stored(lambda store: store.delete(str(found.id), root=root))
+    with_conversations(lambda store: store.delete(str(found.id), root=root))
     if options.json:
         print_json({"ok": True, "id": str(found.id)})
     else:
@@ -205,14 +205,14 @@ def _prompt() -> str:
 
 
 def _loaded(options: argparse.Namespace, at: int | None) -> tuple[Conversation, Sequence[Entry]]:
-    """The branch of the conversation that ends at `at` or is in use, and all its messages."""
+    """The current branch or the one that ends at `at`, and all messages of the conversation."""
     root = repository(options)
 
     async def load(store: ConversationStore) -> tuple[Conversation, Sequence[Entry]]:
         conversation = await store.load(options.session, root=root, at=at)
         return conversation, await store.tree(conversation)
 
-    return stored(load)
+    return with_conversations(load)
 
 
 COMMAND = Command(

@@ -1,4 +1,4 @@
-"""`treadle tools`: list the tools, show their schemas, call one, see how calls went."""
+"""`treadle tools`: lists tools and schemas, calls a tool, shows statistics and approvals."""
 
 import argparse
 import asyncio
@@ -8,15 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from treadle.app.code_index import open_index
+from treadle.app.stores import approvals_path
 from treadle.app.toolsets import listed_registry
-from treadle.cli.approved import list_approvals, revoke
 from treadle.cli.command import Command, positive, repository
-from treadle.cli.output import print_json, say, table, tell
+from treadle.cli.output import print_json, say, table, tell, when
 from treadle.cli.progress import IndexBar
 from treadle.cli.tool_stats import show_stats
 from treadle.errors import NotFoundError
 from treadle.events import Outcome
 from treadle.events.types import ErrorKind, ToolCallCompleted
+from treadle.tools.approvals.grants import GrantStore
 from treadle.tools.failures import failure_content
 from treadle.tools.registry import Registry
 from treadle.visible import in_json
@@ -51,14 +52,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do what the sub-command says."""
+    """Run the sub-command."""
     if options.action == "stats":
         return show_stats(options.since, as_json=options.json)
     root = repository(options)
     if options.action == "approvals":
         if options.revoke is not None:
-            return revoke(root, options.revoke, as_json=options.json)
-        return list_approvals(root, as_json=options.json)
+            return _revoke(root, options.revoke, as_json=options.json)
+        return _list_approvals(root, as_json=options.json)
     if options.action == "call":
         arguments = sys.stdin.read() if options.args == "-" else options.args
         outcome = call_tool(root, options.name, arguments, quiet=options.json)
@@ -113,7 +114,7 @@ def _schema(registry: Registry, options: argparse.Namespace) -> int:
 
 
 def call_tool(root: Path, name: str, arguments: str, *, quiet: bool) -> Outcome:
-    """Run one tool outside a session, on a fresh index; it is recorded as a run of its own."""
+    """Run one tool outside a session, on a fresh index. The call is recorded as its own run."""
     index = open_index(root)
     try:
         with IndexBar(quiet=quiet) as bar:
@@ -136,7 +137,7 @@ async def _call(root: Path, name: str, arguments: str) -> Outcome:
 def print_outcome(
     outcome: Outcome, *, as_json: bool, show: Callable[[dict[str, object]], str]
 ) -> int:
-    """Print a tool's result as the model would get it, or for a person; give the exit status."""
+    """Print a result as the model would receive it, or for a person. Return the exit status."""
     if isinstance(outcome, ToolCallCompleted):
         if as_json:
             print(in_json(outcome.content))
@@ -164,3 +165,55 @@ def _pretty(result: dict[str, object]) -> str:
 COMMAND = Command(
     "List the tools, show their schemas, call a tool, and show call statistics.", configure, run
 )
+
+
+def _list_approvals(root: Path, *, as_json: bool) -> int:
+    """Print the permanent approvals of the repository."""
+    remembered = GrantStore(approvals_path()).remembered(root)
+    if as_json:
+        print_json(
+            {
+                "approvals": [
+                    {
+                        "number": each.number,
+                        "tool": each.grant.tool,
+                        "path": each.grant.path or None,
+                        "command": each.grant.command or None,
+                        "program": each.grant.program or None,
+                        "granted_us": each.granted_us,
+                    }
+                    for each in remembered
+                ]
+            }
+        )
+    elif remembered:
+        rows = [
+            (
+                str(each.number),
+                each.grant.tool,
+                each.grant.path or each.grant.command or "(every call)",
+                each.grant.program,
+                when(each.granted_us),
+            )
+            for each in remembered
+        ]
+        say(table(rows, ("NUMBER", "TOOL", "PATH OR COMMAND", "PROGRAM", "ALLOWED")))
+    else:
+        say("This repository has no permanent approvals.")
+    return 0
+
+
+def _revoke(root: Path, which: str, *, as_json: bool) -> int:
+    """Revoke the approval with that number, or `all`. Raises NotFoundError for an unknown one."""
+    number = None if which == "all" else int(which)
+    count = GrantStore(approvals_path()).revoke(root, number)
+    if not count and number is not None:
+        raise NotFoundError(
+            f"This repository has no approval {number}.",
+            hint="List the approvals with `treadle tools approvals`.",
+        )
+    if as_json:
+        print_json({"revoked": count})
+    else:
+        say(f"{count} approval{'s' * (count != 1)} revoked.")
+    return 0

@@ -1,4 +1,4 @@
-"""`treadle traces`: what was recorded, one module for each sub-command."""
+"""`treadle traces`: reads, exchanges and deletes recorded traces, one module per sub-command."""
 
 import argparse
 
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do what the sub-command says."""
+    """Run the sub-command."""
     status: int = _ACTIONS[options.action].run(options)
     return status
 

@@ -1,7 +1,7 @@
-"""A stall, a rate limit, a cut, a refusal and a fallback are each said in words, at once.
+"""The terminal reports a stall, a rate limit, a cut, a refusal and a fallback at once.
 
-"At once" is tested by order, not by the clock: what is said comes while the provider still waits
-for the test. That silence is told after two seconds is tests/llm/test_client.py's.
+The tests check the order, not the clock: the message arrives while the provider still waits for
+the test. tests/llm/test_client.py checks the message after two seconds of silence.
 """
 
 import asyncio
