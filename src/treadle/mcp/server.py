@@ -130,7 +130,7 @@ class _Service:
         self._repository = repository
         self._stack = stack
         self._groups = groups
-        self._opened: dict[Path, App] = {}
+        self._apps: dict[Path, App] = {}
         self._opening = asyncio.Lock()
 
     @property
@@ -140,12 +140,12 @@ class _Service:
 
     def share(self, app: App) -> None:
         """Use an application that is already open."""
-        self._opened[app.root] = app
+        self._apps[app.root] = app
 
     async def list_tools(
         self, context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        """The tools, which are the same for every repository."""
+        """The tools, which are the same for every repository. An open application has them."""
         groups = _groups_of(context.request, self._groups)
         return types.ListToolsResult(tools=await asyncio.to_thread(self._tools, groups))
 
@@ -178,17 +178,19 @@ class _Service:
         self._repository.forget()
 
     def _tools(self, groups: frozenset[ToolGroup]) -> list[types.Tool]:
-        return listed_tools(in_groups(listed_registry(self._repository.likely), groups))
+        app = self._apps.get(self._repository.likely)
+        registry = app.registry if app else listed_registry(self._repository.likely)
+        return listed_tools(in_groups(registry, groups))
 
     async def _app(self, root: Path) -> App:
         """The application of the repository at `root`; a new one refreshes its index meanwhile."""
         async with self._opening:
-            if root not in self._opened:
+            if root not in self._apps:
                 toolset = Toolset.CODE if self._groups <= REPOSITORY_GROUPS else Toolset.ALL
                 app = await self._stack.enter_async_context(open_app(root, toolset=toolset))
                 await self._stack.enter_async_context(refresh_in_background(app.index, app.bus))
                 self.share(app)
-        return self._opened[root]
+        return self._apps[root]
 
 
 @asynccontextmanager
