@@ -63,7 +63,6 @@ NOT_YET_CHECKED: dict[str, int] = {
     "docs/tools-reference.md": 6,
     "src/treadle/toolbox": 13,
     "src/treadle/diagnosis/report": 45,
-    "src/treadle/diagnosis/detectors": 49,
     "src/treadle/traces/query": 3,
     "src/treadle/traces/store": 62,
 }

@@ -8,7 +8,7 @@ from treadle.spans.span import Span
 
 @dataclass(frozen=True, slots=True, order=True)
 class SpanReference:
-    """Which span."""
+    """The identity of a span."""
 
     trace_id: str
     span_id: str
@@ -16,11 +16,12 @@ class SpanReference:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Where a finding stands.
+    """The position of a quote.
 
     `field` is a path such as `output[0].content`, `output.error` (inside a result that is JSON
-    text) or `attributes.http.response.status_code`; `places.text_at` reads it. `start` and `end`
-    are characters, half open, of that field's decoded text, which hold exactly `quote`.
+    text) or `attributes.http.response.status_code`; see `field_paths.text_at`. `start` and `end`
+    are a half-open range of characters of the decoded text of that field. The range contains
+    exactly `quote`.
     """
 
     span: SpanReference
@@ -31,7 +32,7 @@ class Evidence:
 
 
 def holds(evidence: Evidence, span: Span) -> bool:
-    """Whether the quote stands in `span` exactly where `evidence` says."""
+    """Whether the quote is in `span` at exactly the position of `evidence`."""
     if evidence.span != SpanReference(span.trace_id, span.span_id):
         return False
     text = text_at(span, evidence.field)

@@ -1,9 +1,9 @@
-"""Paths into a span, and the text that stands at them: how evidence names its place.
+"""Paths into a span, and the text at a path. Evidence states its position by a path.
 
-A path begins with a field of the span and goes on with `.name`, `["any name"]` or `[index]`.
-A step into a text reads it as JSON, so `output[0].content` is the text of the first message of a
-model's reply, and `output.error` what a tool's JSON result says. Names of attributes hold dots:
-after `attributes` or `resource`, the dotted rest is one name, up to the next bracket.
+A path begins with a field of the span and continues with `.name`, `["any name"]` or `[index]`. A
+step into a text parses the text as JSON: `output[0].content` is the text of the first message of a
+model's reply, and `output.error` the error in a tool's JSON result. Names of attributes contain
+dots: after `attributes` or `resource`, the dotted rest up to the next bracket is one name.
 """
 
 import json
@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z_$][\w$-]*+")
 _DOTTED = re.compile(r"[^\s\[\]\"\\.][^\s\[\]\"\\]*+")
 _INDEX = re.compile(r"\[(\d{1,9})\]")
 _FLAT = re.compile(r"(?:(?:events|links)\[\d{1,9}\]\.)?(?:attributes|resource)")
-"""Paths of what has verbatim names, with dots in them."""
+"""Paths of mappings whose names contain dots."""
 
 
 def step(path: str, key: str | int) -> str:
@@ -33,7 +33,7 @@ def step(path: str, key: str | int) -> str:
 
 
 def text_at(span: Span, path: str) -> str | None:
-    """The text at `path`: a string as it is, any other value as compact JSON; None if not there."""
+    """The string at `path`, or another value as compact JSON; None if it is missing."""
     try:
         steps = tuple(_steps(path))
     except ValueError:
@@ -48,17 +48,17 @@ def text_at(span: Span, path: str) -> str | None:
 
 
 def as_text(value: object) -> str | None:
-    """The text by which evidence quotes a value; None for what is not there."""
+    """The text by which evidence quotes a value; None for a missing value."""
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-@lru_cache(maxsize=4)  # what reads one span reads the same texts again and again
+@lru_cache(maxsize=4)  # the readers of one span parse the same texts repeatedly
 def parsed(text: str) -> object:
-    """The value of JSON text, which nobody may change.
+    """The value of JSON text. Callers must not change it.
 
-    Raises ValueError, also for what is nested too deeply to read.
+    Raises ValueError, also for text that is nested too deeply.
     """
     try:
         return json.loads(text)
@@ -80,7 +80,7 @@ def _inside(value: object, key: str | int) -> object:
 
 
 def _steps(path: str) -> Iterator[str | int]:
-    """The keys of a path. Raises ValueError for what is no path."""
+    """The keys of a path. Raises ValueError for an invalid path."""
     flat = _FLAT.match(path)
     position = 0
     while position < len(path):

@@ -10,7 +10,7 @@ from importlib import resources
 from treadle import __version__, diagnosis
 from treadle.diagnosis import detectors
 from treadle.diagnosis.detectors import Finding, Layer, Rule, SpanExamination
-from treadle.diagnosis.detectors.detection import gather_worst
+from treadle.diagnosis.detectors.detection import combine_worst
 from treadle.diagnosis.detectors.examination import decode, encode
 from treadle.diagnosis.detectors.examiner import Examiner
 from treadle.diagnosis.evidence import SpanReference
@@ -51,7 +51,7 @@ def findings(
         )
         for each in found.data
     )
-    total, data = gather_worst(examined, limit)
+    total, data = combine_worst(examined, limit)
     return Findings(found.snapshot, found.spans, found.unexamined, total, data)
 
 
@@ -73,7 +73,7 @@ def _encoded(rules: Sequence[Rule], layers: Collection[Layer]) -> Callable[[Span
 
     def examine(span: Span) -> bytes | None:
         examined = examiner.examine(span)
-        return encode(examined) if examined.told else None
+        return encode(examined) if examined.texts else None
 
     return examine
 

@@ -29,8 +29,8 @@ LEAST_PEERS = 5
 LEAST_DISTANCE = 3.5
 """Deviations from the median at which a value becomes an outlier."""
 LEAST_RATIO = 2.0
-"""An outlier is at least this many times the median. Otherwise small changes of a steady duration
-are outliers."""
+"""An outlier is at least this many times the median, so that small changes of steady durations are
+not outliers."""
 LEAST_DEVIATION = 0.2
 """The least deviation of the logarithms. Peers that hardly differ are not a measure."""
 _CONSISTENT = 1.4826

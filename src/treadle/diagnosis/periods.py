@@ -1,4 +1,4 @@
-"""The period of a question, and the one of equal length before it."""
+"""The period of a query, and the preceding period of equal length."""
 
 from dataclasses import dataclass
 
@@ -8,20 +8,20 @@ from treadle.traces.store.results import Summary
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """From `since_us` until before `until_us`, in Unix microseconds."""
+    """The time from `since_us` to before `until_us`, in Unix microseconds."""
 
     since_us: int
     until_us: int
 
     @property
     def before(self) -> "Period":
-        """The period of equal length that ends where this one begins."""
+        """The preceding period of equal length."""
         return Period(2 * self.since_us - self.until_us, self.since_us)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The figures of a period and of the one before. Nothing is known of an empty one."""
+    """The figures of a period and of the preceding one."""
 
     now: Summary
     before: Summary
@@ -29,9 +29,9 @@ class Change:
 
 
 def period_of(query: Query, now_us: int) -> Period | None:
-    """The period that a query names: from its latest beginning to its earliest end, or until now.
+    """The period of a query: from its latest beginning to its earliest end, or to now.
 
-    None where it names no beginning, or where nothing lies between.
+    None if the query has no beginning, or the period is empty.
     """
     since = [
         int(each.values[0]) + (each.operator is Operator.MORE)
@@ -48,7 +48,7 @@ def period_of(query: Query, now_us: int) -> Period | None:
 
 
 def within(query: Query, period: Period) -> Query:
-    """The same question of another period."""
+    """The query for another period."""
     lasting = tuple(each for each in query.conditions if each.field is not Field.START)
     return Query(
         (

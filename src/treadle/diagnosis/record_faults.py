@@ -41,7 +41,7 @@ _CUT = re.compile(
     r"|(?:\.{3}|\u2026)\s*\d+ more (?:char(?:acter)?s|bytes|items)\s*\]?\s*\Z",
     re.IGNORECASE,
 )
-"""A note at the end of a text that says that more of it is missing."""
+"""A note at the end of a text that states that text is missing."""
 _SHORTEST_LIMIT = 64
 _ROUND = (100, 128, 250, 256)
 
@@ -78,7 +78,7 @@ def _faults(span: Span) -> Iterator[RecordFault]:
 
 
 def _truncated(span: Span) -> list[str]:
-    """The names of attributes that end before their text does."""
+    """The names of attributes with incomplete texts."""
     texts = {name: text for name, text in span.attributes.items() if isinstance(text, str)}
     lengths = [len(text) for text in texts.values()]
     longest = max(lengths, default=0)
@@ -86,7 +86,7 @@ def _truncated(span: Span) -> list[str]:
     cut = []
     for name, text in texts.items():
         at_limit = (limited and len(text) == longest) or _is_round(len(text))
-        # A text that begins as JSON and does not end as JSON, at a length that is a limit.
+        # A text at a typical limit that begins as JSON and is not complete JSON.
         broken = at_limit and text[:2] in ("[{", '{"', '["', "[[") and parse_json(text) is text
         if broken or _CUT.search(text[-100:]):
             cut.append(name)
@@ -94,7 +94,7 @@ def _truncated(span: Span) -> list[str]:
 
 
 def _is_round(length: int) -> bool:
-    """Whether a length is likely one that was configured: a power of two, or full hundreds."""
+    """Whether a length is probably a configured limit: a power of two, or full hundreds."""
     if length < _SHORTEST_LIMIT:
         return False
     return length & (length - 1) == 0 or length % 500 == 0 or length in _ROUND

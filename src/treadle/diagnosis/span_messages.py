@@ -1,7 +1,7 @@
-"""What a span says, by role: messages, calls and results, each with its path.
+"""The texts of a span by role: messages, calls and results, each with its path.
 
-Of a model call `input` and `output` are JSON lists of messages in the form of OpenAI's chat
-requests; of a tool call they are its arguments and its result.
+The `input` and `output` of a model call are JSON lists of messages in the form of OpenAI's chat
+requests. Those of a tool call are its arguments and its result.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from treadle.spans.span import Span, SpanKind
 
 
 class Role(StrEnum):
-    """Who speaks in a text."""
+    """The author of a text."""
 
     SYSTEM = "system"
     USER = "user"
@@ -21,22 +21,22 @@ class Role(StrEnum):
     TOOL = "tool"
     """The result of a call."""
     ARGUMENTS = "arguments"
-    """What a model wrote to call a tool."""
+    """The arguments of a call, as the model wrote them."""
     DOCUMENT = "document"
-    """What was retrieved."""
+    """Retrieved text."""
     ERROR = "error"
-    """What a span or an exception says went wrong."""
+    """The error of a span or an exception."""
     OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call as a model wrote it. `arguments` is its text, None where it is not there as text."""
+    """A call as a model wrote it. `arguments` is None if they are not text."""
 
     path: str
-    """Of the arguments."""
+    """The path of the arguments."""
     name_path: str
-    """Of the name, or of the whole call where it has none."""
+    """The path of the name, or of the whole call if it has no name."""
     name: str
     arguments: str | None
     call_id: str = ""
@@ -44,7 +44,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text of a span. `tool` and `arguments` are of the call that it answers or makes."""
+    """A text of a span. `tool` and `arguments` are those of its call."""
 
     path: str
     role: Role
@@ -63,23 +63,23 @@ class Message:
     calls: tuple[Call, ...] = ()
     call_id: str = ""
     refusal: str | None = None
-    """The path of what the model says instead of an answer."""
+    """The path of the refusal."""
     finish: str | None = None
-    """The path of why the reply ended."""
+    """The path of the finish reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A span taken apart."""
+    """The parts of a span."""
 
     span: Span
     history: tuple[Message, ...] = ()
     """The request of a model call."""
     reply: tuple[Message, ...] = ()
     texts: tuple[Text, ...] = ()
-    """All texts, those of messages included."""
+    """All texts, including those of messages."""
     error_path: str | None = None
-    """Where a provider's answer holds an error in the place of a reply."""
+    """The path of an error that a provider returned instead of a reply."""
 
 
 _ROLES = {
@@ -94,7 +94,7 @@ _ROLES = {
 
 
 def read(span: Span) -> Reading:
-    """The texts of `span` and their roles; what is in no known form has the role `other`."""
+    """The texts of `span` and their roles. A text of an unknown form has the role `other`."""
     match span.kind:
         case SpanKind.MODEL:
             return _model_call(span)
@@ -123,7 +123,7 @@ def read(span: Span) -> Reading:
 
 
 def tool_name(span: Span) -> str:
-    """The name of the tool that a span of a call is about."""
+    """The name of the tool of a tool call."""
     named = span.attributes.get("gen_ai.tool.name")
     return named if isinstance(named, str) else span.name.removeprefix(f"{span.operation} ")
 
@@ -148,7 +148,7 @@ def _model_call(span: Span) -> Reading:
 
 
 def _messages(content: str | None, path: str) -> tuple[tuple[Message, ...], str | None]:
-    """The messages at `path`, or the path of the error that stands there instead."""
+    """The messages at `path`, or the path of the error in their place."""
     if content is None or content.lstrip()[:1] not in ("[", "{"):
         return (), None
     try:
@@ -160,7 +160,7 @@ def _messages(content: str | None, path: str) -> tuple[tuple[Message, ...], str 
             return (), step(path, "error")
         if isinstance(value.get("messages"), Sequence):
             value, path = value["messages"], step(path, "messages")
-        else:  # one message, such as the reply as our own sessions record it
+        else:  # one message: Treadle's own sessions record replies so
             return tuple(filter(None, [_message(value, path, Role.ASSISTANT, {})])), None
     answers: dict[str, Call] = {}
     found: list[Message] = []
@@ -201,7 +201,7 @@ def _message(
 
 
 def _parts(content: object, path: str) -> Iterator[tuple[str, str, str]]:
-    """Path, text and type of each text in the content of a message."""
+    """The path, text and type of each text in the content of a message."""
     if isinstance(content, str):
         yield path, content, "text"
     elif isinstance(content, list):

@@ -1,4 +1,4 @@
-"""Where the time of traces went: what each span did itself, and the path that kept the others."""
+"""The distribution of the time of a trace: own times of spans, and the critical path."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from treadle.spans.forest import TreeSpan, arrange
 
 
 class Timed(TreeSpan, Protocol):
-    """What a span must tell of its place and its time. Microseconds since the Unix epoch."""
+    """The position and time of a span. Times are microseconds since the Unix epoch."""
 
     @property
     def trace_id(self) -> str: ...
@@ -22,15 +22,15 @@ T = TypeVar("T", bound=Timed)
 
 
 def reference(span: Timed) -> SpanReference:
-    """The name of a span."""
+    """The identity of a span."""
     return SpanReference(span.trace_id, span.span_id)
 
 
 def self_times(spans: Iterable[Timed]) -> Mapping[SpanReference, int]:
-    """Microseconds in which each span ran while none of its children did.
+    """The microseconds in which each span ran while none of its children did.
 
-    Children that run at once count once, and only within their parent's time. What has not ended,
-    or ended before it began, has no time of its own and takes none from its parent.
+    Concurrent children count once, and only within the time of their parent. A span without an end,
+    or with an end before its start, has no own time and takes none from its parent.
     """
     known = {reference(span): span for span in spans}
     below: dict[SpanReference, list[tuple[int, int]]] = defaultdict(list)
@@ -51,7 +51,7 @@ def self_times(spans: Iterable[Timed]) -> Mapping[SpanReference, int]:
 
 
 def _covered(intervals: list[tuple[int, int]]) -> int:
-    """How much of the time the intervals cover together."""
+    """The time that the intervals cover together."""
     covered, reached = 0, None
     for start, end in sorted(intervals):
         if reached is None or start > reached:
@@ -65,7 +65,7 @@ def _covered(intervals: list[tuple[int, int]]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[T]):
-    """How long a span itself was what a trace waited for. `span` is None for no span at all."""
+    """The time that a trace waited for a span itself. `span` None is time without any span."""
 
     span: T | None
     own_us: int
@@ -73,13 +73,13 @@ class Step(Generic[T]):
 
 @dataclass(slots=True)
 class _Frame(Generic[T]):
-    """A span whose time is walked backwards, from `at`."""
+    """A span whose time is walked backwards from `at`."""
 
     span: T | None
     start: int
     at: int
     children: Sequence[T]
-    """Those that end first come last, so that the last to end are met first."""
+    """The children, sorted so that the last one to end comes first."""
     place: int = 0
 
 
@@ -96,10 +96,11 @@ class _Walk(Generic[T]):
 
 
 def critical_path(spans: Sequence[T]) -> tuple[Step[T], ...]:
-    """The steps for which a trace had to wait, in order of time; their sum is its whole time.
+    """The steps that a trace waited for, in order of time. Their sum is the trace's duration.
 
-    Walked back from the end: of the children that had begun, the one that ended last is what its
-    parent waited for. Give the spans of one trace. Linear but for the sorting, never recursive.
+    The walk goes back from the end. Of the children that had begun, the parent waited for the one
+    that ended last. Pass the spans of one trace. The walk is linear after sorting, and not
+    recursive.
     """
     ended = [span for span in spans if span.end_us is not None and span.end_us > span.start_us]
     if not ended:
@@ -125,7 +126,7 @@ def critical_path(spans: Sequence[T]) -> tuple[Step[T], ...]:
 
 
 def _tree(spans: Sequence[T]) -> tuple[list[T], Mapping[SpanReference, list[T]]]:
-    """The roots and the children of each span, the last to end first."""
+    """The roots and the children of each span, the last one to end first."""
     roots: list[T] = []
     children: dict[SpanReference, list[T]] = defaultdict(list)
     for node in arrange(spans):
@@ -145,7 +146,7 @@ def _tree(spans: Sequence[T]) -> tuple[list[T], Mapping[SpanReference, list[T]]]
 
 
 def _awaited(frame: _Frame[T]) -> T | None:
-    """The next child that the frame waited for at its moment, if there is one."""
+    """The next child that the frame waited for at its moment; None without one."""
     while frame.place < len(frame.children):
         child = frame.children[frame.place]
         frame.place += 1

@@ -138,3 +138,12 @@ def test_a_run_that_a_limit_ended() -> None:
 def test_a_retrieval_of_nothing(changes: dict[str, Any]) -> None:
     assert only(other(SpanKind.RETRIEVAL, **changes)).kind is Kind.EMPTY_RESULT
     assert not detect([other(SpanKind.RETRIEVAL, output='[{"text": "Error: not found"}]')])
+
+
+def test_detectors_keep_their_names() -> None:
+    texts = ["Traceback (most recent call last):\nKeyError: 1", '{"ok": false}', "[]"]
+    assert [finding.detector for text in texts for finding in detect([tool(text)])] == [
+        "anchored-patterns",
+        "tool-result",
+        "empty-result",
+    ]

@@ -1,6 +1,6 @@
-"""Detectors: the faults of recorded spans, with evidence. Pure: spans in, findings out."""
+"""Detectors find faults in recorded spans. They are pure functions of the spans."""
 
-from treadle.diagnosis.detectors.detection import detect, gather
+from treadle.diagnosis.detectors.detection import combine, detect
 from treadle.diagnosis.detectors.examination import SpanExamination
 from treadle.diagnosis.detectors.examiner import ALL_LAYERS, examine
 from treadle.diagnosis.detectors.finding import Finding, Kind, Layer, Severity
@@ -14,7 +14,7 @@ __all__ = [
     "Rule",
     "Severity",
     "SpanExamination",
+    "combine",
     "detect",
     "examine",
-    "gather",
 ]

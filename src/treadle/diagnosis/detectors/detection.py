@@ -1,4 +1,4 @@
-"""The findings of many spans, folded together from what each of them tells."""
+"""The findings of many spans, combined from the examinations of single spans."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -18,9 +18,9 @@ from treadle.diagnosis.evidence import SpanReference
 from treadle.spans.span import Span
 
 MOST_COMPARED = 50
-"""Failed calls of one tool, the last ones, that a message may be about."""
+"""A message in a history is compared with this many latest failed calls of its tool."""
 LEAST_COMPARED = 4
-"""Characters of what went wrong by which a message is known again."""
+"""Characters that an error needs to be recognised in a later message."""
 
 
 def detect(
@@ -29,32 +29,32 @@ def detect(
     *,
     layers: Collection[Layer] = ALL_LAYERS,
 ) -> tuple[Finding, ...]:
-    """The faults of `spans`, by time and place; each at its first occurrence among them.
+    """The findings of `spans` in order of time, each at its first occurrence.
 
-    Give the spans of whole runs or threads: what only a span before them shows is reported at the
-    first of them that repeats it.
+    Pass the spans of whole runs or threads. If an earlier span is missing, its faults are reported
+    at the first span that repeats them.
     """
     examiner = Examiner(user_rules, layers=layers)
-    return gather(map(examiner.examine, spans))
+    return combine(map(examiner.examine, spans))
 
 
-def gather(examined: Iterable[SpanExamination]) -> tuple[Finding, ...]:
-    """The findings of spans that were examined one by one, as `detect` gives them."""
-    return gather_worst(examined, None)[1]
+def combine(examined: Iterable[SpanExamination]) -> tuple[Finding, ...]:
+    """The findings of spans that were examined one by one, as `detect` returns them."""
+    return combine_worst(examined, None)[1]
 
 
-def gather_worst(
+def combine_worst(
     examined: Iterable[SpanExamination], limit: int | None
 ) -> tuple[int, tuple[Finding, ...]]:
-    """How many findings there are, and the gravest, of equal ones the first; in order of time."""
-    gathering = _Gathering()
+    """The number of findings, and the most severe `limit` of them in order of time."""
+    combination = _Combination()
     for each in sorted(examined, key=_by_time):
-        gathering.add(each)
-    found = gathering.found
+        combination.add(each)
+    found = combination.found
     if limit is not None and limit < len(found):
         ranks = sorted(range(len(found)), key=lambda number: (-found[number].weight, number))
         found = [found[number] for number in sorted(ranks[:limit])]
-    return len(gathering.found), tuple(_findings(found))
+    return len(combination.found), tuple(_findings(found))
 
 
 def _by_time(examined: SpanExamination) -> tuple[int, str, str]:
@@ -62,7 +62,7 @@ def _by_time(examined: SpanExamination) -> tuple[int, str, str]:
 
 
 class _First:
-    """A fault at its first occurrence, and the later spans that repeat it."""
+    """The first occurrence of a fault, and the later spans that repeat it."""
 
     __slots__ = ("also_in", "examined", "number", "weight")
 
@@ -80,7 +80,7 @@ class _First:
 
 
 def _findings(found: Iterable[_First]) -> Iterator[Finding]:
-    """The findings; the faults of a span are read once for all of them, which stand together."""
+    """The findings. Faults of one span are adjacent, so they are decoded once."""
     examined: SpanExamination | None = None
     faults: list[Fault] = []
     for first in found:
@@ -90,8 +90,8 @@ def _findings(found: Iterable[_First]) -> Iterator[Finding]:
         yield faults[first.number].found_in(first.examined.span, first.also_in or ())
 
 
-class _Gathering:
-    """What was found so far in spans that come in order of time."""
+class _Combination:
+    """The faults so far, of spans in order of time."""
 
     def __init__(self) -> None:
         self.found: list[_First] = []
@@ -101,34 +101,34 @@ class _Gathering:
             Series.TOOLS: OccurrenceCounter(),
         }
         self._failed: defaultdict[str, list[tuple[str, _First]]] = defaultdict(list)
-        """By tool: what its spans without a result say went wrong, and which fault that is."""
+        """The failed calls without a result, by tool: the error and the fault."""
 
     def add(self, examined: SpanExamination) -> None:
         number = 0
         history: OccurrenceCounter | None = None
         known: set[int] = set()
-        for told in examined.told:
-            begin, number = number, number + len(told.marks)
-            numbering = self._over_spans.get(told.series)
-            if told.series == Series.HISTORY:
-                before = self._failure_of(told, known)
+        for text in examined.texts:
+            begin, number = number, number + len(text.keys)
+            counter = self._over_spans.get(text.series)
+            if text.series == Series.HISTORY:
+                before = self._failure_of(text, known)
                 if before is not None:
                     known.add(id(before))
                     before.repeated_in(examined.span)
                     continue
-                history = numbering = history or OccurrenceCounter()
-            occurrence = numbering.occurrence(told.content) if numbering is not None else None
-            for place, each in enumerate(told.marks, begin):
+                history = counter = history or OccurrenceCounter()
+            occurrence = counter.occurrence(text.content) if counter is not None else None
+            for place, each in enumerate(text.keys, begin):
                 first = self._report(examined, place, each, occurrence)
-                if told.series == Series.NONE and told.said is not None:
-                    self._failed[told.tool].append((told.said, first))
+                if text.series == Series.NONE and text.quote is not None:
+                    self._failed[text.tool].append((text.quote, first))
 
-    def _failure_of(self, told: TextFaults, known: Collection[int]) -> _First | None:
-        """The failed call whose span has no result, but tells of what this message tells."""
-        if told.said is None or not self._failed:
+    def _failure_of(self, text: TextFaults, known: Collection[int]) -> _First | None:
+        """The failed call without a result whose error this message repeats."""
+        if text.quote is None or not self._failed:
             return None
-        for words, first in self._failed.get(told.tool, ())[-MOST_COMPARED:]:
-            if id(first) not in known and len(words) >= LEAST_COMPARED and words in told.said:
+        for words, first in self._failed.get(text.tool, ())[-MOST_COMPARED:]:
+            if id(first) not in known and len(words) >= LEAST_COMPARED and words in text.quote:
                 return first
         return None
 

@@ -1,7 +1,7 @@
-"""What the examination of one span gives, from which the findings of many are folded together.
+"""The examination of one span, from which the findings of many spans are combined.
 
-It is plain values alone, so that a store can keep it: examining reads whole contents, and folding
-reads nothing but this.
+It consists of plain values, so a store can keep it. Examining reads whole contents. Combining reads
+only examinations.
 """
 
 import json
@@ -19,26 +19,26 @@ from treadle.diagnosis.evidence import Evidence, SpanReference
 from treadle.diagnosis.field_paths import parsed
 
 Occurrence = tuple[str, int]
-"""The digest of what a message says, and the number of this time that it is said, from 1."""
+"""The digest of a message, and how often the message has occurred so far, from 1."""
 
 
 def content_digest(kind: str, text: str) -> bytes:
-    """The digest of a message; the same JSON, written otherwise, is the same content."""
-    said = text.strip()
-    if said[:1] in ("{", "["):
-        with suppress(ValueError):  # it may be text that only looks like JSON
-            said = json.dumps(parsed(said), sort_keys=True)
-    return blake2b(f"{kind}\0{said}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    """The digest of a message. Equal JSON has an equal digest, however it is written."""
+    content = text.strip()
+    if content[:1] in ("{", "["):
+        with suppress(ValueError):  # the text may only look like JSON
+            content = json.dumps(parsed(content), sort_keys=True)
+    return blake2b(f"{kind}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 @dataclass(slots=True)
 class OccurrenceCounter:
-    """Which occurrence of its content a message is, counted over one history or one sequence."""
+    """Counts the occurrences of messages over one history or one sequence of spans."""
 
     seen: Counter[str] = field(default_factory=Counter)
 
     def occurrence(self, content: str) -> Occurrence:
-        """The content and its number, from 1."""
+        """The digest and the number of this occurrence, from 1."""
         self.seen[content] += 1
         return content, self.seen[content]
 
@@ -49,10 +49,10 @@ _ENCODING = ("utf-8", "surrogatepass")
 
 
 class Series(IntEnum):
-    """In which sequence of messages a text stands, where its content is counted."""
+    """The sequence of messages in which the occurrences of a text are counted."""
 
     NONE = 0
-    """In none: what it says is not repeated elsewhere."""
+    """None: the text does not recur elsewhere."""
     REPLIES = 1
     """The replies of models."""
     TOOLS = 2
@@ -62,7 +62,7 @@ class Series(IntEnum):
 
 
 class Fault(NamedTuple):
-    """A finding without its span, in values that JSON has; see `Finding`."""
+    """A finding without its span, in values of JSON. See `Finding`."""
 
     detector: str
     version: int
@@ -79,7 +79,7 @@ class Fault(NamedTuple):
     number: int
 
     def found_in(self, span: SpanReference, also_in: Iterable[SpanReference] = ()) -> Finding:
-        """The finding, first seen in `span`."""
+        """The finding, with `span` as its first occurrence."""
         return Finding(
             detector=self.detector,
             version=self.version,
@@ -96,41 +96,41 @@ class Fault(NamedTuple):
 
 
 class TextFaults(NamedTuple):
-    """What one text of a span, or the span itself, tells of: all that folding needs of it."""
+    """The faults of one text of a span, or of the span itself, as far as combining needs them."""
 
-    marks: tuple[str, ...]
-    """Of each fault its weight, a digit, then kind and place, by which it is known again."""
+    keys: tuple[str, ...]
+    """The key of each fault: its weight as one digit, its kind and its position."""
     series: int = Series.NONE
     content: str = ""
-    """The digest of the text that is counted in `series`."""
+    """The digest of the text whose occurrences are counted in `series`."""
     tool: str = ""
-    said: str | None = None
-    """Of a tool that failed without a result, its error; of a message in a history, what the first
-    fault is about. By these one knows that both are the same failure."""
+    quote: str | None = None
+    """The error of a failed tool without a result; in a history, the quote of the first fault. Two
+    equal texts are the same failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpanExamination:
-    """One span as the detectors see it. `start_us` is its start, by which spans are in order."""
+    """The faults of one span. `start_us` orders the spans."""
 
     span: SpanReference
     start_us: int
-    told: tuple[TextFaults, ...] = ()
-    details: bytes = b""
-    """The faults of all that was told, in the order of their marks; read only where shown."""
+    texts: tuple[TextFaults, ...] = ()
+    encoded: bytes = b""
+    """The encoded faults of all texts, in the order of their keys. Read only if they are shown."""
 
     def faults(self) -> list[Fault]:
-        """The faults, in the order of the marks."""
-        return list(map(Fault._make, json.loads(_plain(self.details)))) if self.details else []
+        """The faults, in the order of their keys."""
+        return list(map(Fault._make, json.loads(_plain(self.encoded)))) if self.encoded else []
 
 
-def mark(fault: Fault, at: str) -> str:
-    """The mark of a fault in the text at the path `at`."""
+def fault_key(fault: Fault, at: str) -> str:
+    """The key of a fault in the text at the path `at`."""
     return f"{Severity(fault.severity).weight}{fault.kind} {fault.field[len(at) :] if at else ''}"
 
 
-def packed_faults(faults: Sequence[Fault]) -> bytes:
-    """Faults as `SpanExamination.details`."""
+def encode_faults(faults: Sequence[Fault]) -> bytes:
+    """Faults as `SpanExamination.encoded`."""
     if not faults:
         return b""
     data = _compact(faults)
@@ -138,17 +138,17 @@ def packed_faults(faults: Sequence[Fault]) -> bytes:
 
 
 def encode(examined: SpanExamination) -> bytes:
-    """What was told, with its details, as bytes: a line of JSON, then the details."""
-    return b"\n".join((_compact(examined.told), examined.details))
+    """An examination as bytes: a line of JSON, then the encoded faults."""
+    return b"\n".join((_compact(examined.texts), examined.encoded))
 
 
 def decode(data: bytes) -> tuple[tuple[TextFaults, ...], bytes]:
-    """What was told, and its details, out of such bytes."""
-    line, _, details = data.partition(b"\n")
+    """The texts and the encoded faults of an examination."""
+    line, _, encoded = data.partition(b"\n")
     told = tuple(
-        TextFaults(tuple(marks), *rest) for marks, *rest in json.loads(line.decode(*_ENCODING))
+        TextFaults(tuple(keys), *rest) for keys, *rest in json.loads(line.decode(*_ENCODING))
     )
-    return told, details
+    return told, encoded
 
 
 def _compact(value: object) -> bytes:

@@ -1,4 +1,4 @@
-"""All detectors over one span, by itself: what has to be read once for all questions."""
+"""Runs all detectors over one span."""
 
 from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
@@ -16,8 +16,8 @@ from treadle.diagnosis.detectors.examination import (
     SpanExamination,
     TextFaults,
     content_digest,
-    mark,
-    packed_faults,
+    encode_faults,
+    fault_key,
 )
 from treadle.diagnosis.detectors.finding import QUOTE_CHARACTERS, Hit, Layer
 from treadle.diagnosis.detectors.tool_calls import unanswered
@@ -28,10 +28,10 @@ from treadle.diagnosis.span_messages import Reading, Role, Text, read, tool_name
 from treadle.spans.span import Span, SpanKind
 
 ALL_LAYERS = frozenset(Layer)
-SAID_CHARACTERS = 1_000
-"""Of what went wrong, by which a message is known again."""
-_WORDS_CHARACTERS = SAID_CHARACTERS // 2
-"""Of an error: fewer, so that a message may say something before it."""
+QUOTED_CHARACTERS = 1_000
+"""Characters of a quote by which a repeated failure is recognised."""
+_WORDS_CHARACTERS = QUOTED_CHARACTERS // 2
+"""Characters of an error. It is shorter, so that a message may put text before it."""
 _MOST_REMEMBERED = 4_096
 
 _SERIES = {SpanKind.TOOL: Series.TOOLS, SpanKind.MODEL: Series.REPLIES}
@@ -43,14 +43,14 @@ def examine(
     *,
     layers: Collection[Layer] = ALL_LAYERS,
 ) -> SpanExamination:
-    """What the detectors of these layers say of `span` alone."""
+    """The faults that the detectors of these layers find in `span` alone."""
     return Examiner(user_rules, layers=layers).examine(span)
 
 
 class Examiner:
-    """Examines spans; what the same result says is looked for once, however often it is sent.
+    """Examines spans. It caches the faults of results, since histories repeat them.
 
-    It is not for several threads at once.
+    Use one examiner for each thread.
     """
 
     def __init__(
@@ -62,58 +62,60 @@ class Examiner:
         self._results: dict[bytes, tuple[Hit, ...]] = {}
 
     def examine(self, span: Span) -> SpanExamination:
-        """What the detectors say of `span` alone."""
+        """The faults of `span` alone."""
         reading = read(span)
-        said = list[_Said]()
+        found = list[_FaultyText]()
         if self._signals or self._patterns:
-            said += self._own(reading)
-            said += self._history(reading)
-        said += [_Said((_fault(hit, span),)) for hit in user_rules.hits(self._rules, reading)]
-        faults = [fault for each in said for fault in each.faults]
+            found += self._own(reading)
+            found += self._history(reading)
+        found += [
+            _FaultyText((_fault(hit, span),)) for hit in user_rules.hits(self._rules, reading)
+        ]
+        faults = [fault for each in found for fault in each.faults]
         return SpanExamination(
             span=SpanReference(span.trace_id, span.span_id),
             start_us=span.start_us,
-            told=tuple(each.told() for each in said),
-            details=packed_faults(faults),
+            texts=tuple(each.text_faults() for each in found),
+            encoded=encode_faults(faults),
         )
 
-    def _own(self, reading: Reading) -> Iterator["_Said"]:
+    def _own(self, reading: Reading) -> Iterator["_FaultyText"]:
         span = reading.span
         if self._signals:
             for hit in span_signals.hits(reading):
-                yield _said_of_call(hit, reading)
-        told: tuple[Hit, ...] = ()
+                yield _faulty_call(hit, reading)
+        result_hits: tuple[Hit, ...] = ()
         if span.kind is SpanKind.TOOL:
             for text in reading.texts:
                 if text.role is Role.TOOL:
-                    told = self._result_hits(text)
-                    if told:
-                        yield _said_of_result(told, text, Series.TOOLS, span)
-        if self._signals and not any(hit.severity.weight > 1 for hit in told):
+                    result_hits = self._result_hits(text)
+                    if result_hits:
+                        yield _faulty_result(result_hits, text, Series.TOOLS, span)
+        if self._signals and not any(hit.severity.weight > 1 for hit in result_hits):
             for hit in span_signals.failures(span):
                 words = None
-                if span.kind is SpanKind.TOOL and not told:
+                if span.kind is SpanKind.TOOL and not result_hits:
                     words = (text_at(span, hit.path) or "")[:_WORDS_CHARACTERS]
                 named = tool_name(span) if span.kind is SpanKind.TOOL else ""
-                yield _Said((_fault(hit, span, named),), said=words)
+                yield _FaultyText((_fault(hit, span, named),), quote=words)
 
-    def _history(self, reading: Reading) -> Iterator["_Said"]:
+    def _history(self, reading: Reading) -> Iterator["_FaultyText"]:
         span = reading.span
         for message in reading.history:
             for text in message.texts if message.role is Role.TOOL else ():
-                told = self._result_hits(text)
-                if told:
-                    yield _said_of_result(told, text, Series.HISTORY, span)
+                result_hits = self._result_hits(text)
+                if result_hits:
+                    yield _faulty_result(result_hits, text, Series.HISTORY, span)
         if self._signals:
             for call, hit in unanswered(reading.history):
                 content = content_digest(f"open call {call.name}", call.arguments or "").hex()
-                yield _Said((_fault(hit, span, call.name),), Series.HISTORY, content)
+                yield _FaultyText((_fault(hit, span, call.name),), Series.HISTORY, content)
 
     def _result_hits(self, text: Text) -> tuple[Hit, ...]:
-        """What a result says, with paths below the place of the text."""
+        """The faults of a result, with paths relative to the text."""
         sizes = f"{len(text.tool)} {len(text.arguments)} "
-        said = f"{sizes}{text.tool}{text.arguments}{text.text}"
-        key = blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        call = f"{sizes}{text.tool}{text.arguments}{text.text}"
+        key = blake2b(call.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         if key not in self._results:
             if len(self._results) >= _MOST_REMEMBERED:
                 self._results.clear()
@@ -122,44 +124,46 @@ class Examiner:
 
     def _hits(self, text: Text) -> Iterator[Hit]:
         traits = output_traits(text.tool, text.arguments)
-        told = result_signals.hits(text.text, "", traits) if self._signals else []
-        yield from told
-        if self._patterns and not told:
+        result_hits = result_signals.hits(text.text, "", traits) if self._signals else []
+        yield from result_hits
+        if self._patterns and not result_hits:
             for path, words in spoken_texts(text.text, ""):
                 yield from line_reports.hits(words, path, traits)
 
 
-class _Said(NamedTuple):
-    """What one text says, with its faults; `TextFaults` is what folding needs of it."""
+class _FaultyText(NamedTuple):
+    """One text with its faults. `TextFaults` is the part that combining needs."""
 
     faults: tuple[Fault, ...]
     series: Series = Series.NONE
     content: str = ""
     at: str = ""
-    """The path of the text, with which the faults' fields begin."""
-    said: str | None = None
+    """The path of the text, which begins the faults' fields."""
+    quote: str | None = None
 
-    def told(self) -> TextFaults:
-        marks = tuple(mark(fault, self.at) for fault in self.faults)
-        return TextFaults(marks, self.series.value, self.content, self.faults[0].tool, self.said)
+    def text_faults(self) -> TextFaults:
+        keys = tuple(fault_key(fault, self.at) for fault in self.faults)
+        return TextFaults(keys, self.series.value, self.content, self.faults[0].tool, self.quote)
 
 
-def _said_of_call(hit: Hit, reading: Reading) -> _Said:
-    """What is wrong with a call that stands in a reply and then in the tool's span."""
+def _faulty_call(hit: Hit, reading: Reading) -> _FaultyText:
+    """A fault of a call, which a reply contains first and the tool's span repeats."""
     text = next((each for each in reading.texts if each.path == hit.path), None)
     if text is None or text.role is not Role.ARGUMENTS:
-        return _Said((_fault(hit, reading.span),))
+        return _FaultyText((_fault(hit, reading.span),))
     content = _call_digest(text.tool, text.text)
     series = _SERIES.get(reading.span.kind, Series.REPLIES)
-    return _Said((_fault(hit, reading.span, text.tool),), series, content)
+    return _FaultyText((_fault(hit, reading.span, text.tool),), series, content)
 
 
-def _said_of_result(told: tuple[Hit, ...], text: Text, series: Series, span: Span) -> _Said:
-    faults = tuple(_fault(hit, span, text.tool, text.path) for hit in told)
-    said = None
+def _faulty_result(
+    result_hits: tuple[Hit, ...], text: Text, series: Series, span: Span
+) -> _FaultyText:
+    faults = tuple(_fault(hit, span, text.tool, text.path) for hit in result_hits)
+    quote = None
     if series is Series.HISTORY:
-        said = (text_at(span, faults[0].field) or "")[:SAID_CHARACTERS]
-    return _Said(faults, series, content_digest("result", text.text).hex(), text.path, said)
+        quote = (text_at(span, faults[0].field) or "")[:QUOTED_CHARACTERS]
+    return _FaultyText(faults, series, content_digest("result", text.text).hex(), text.path, quote)
 
 
 def _call_digest(tool: str, arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""Words of failure: what kind of failure they name, and when they name none."""
+"""Words of failure: the kind of failure that they name, and when they are negated."""
 # ruff: noqa: RUF001  (words of other scripts)
 
 import re
@@ -26,7 +26,7 @@ SEVERITIES = {
     Kind.NULL: Severity.LOW,
     Kind.EMPTY_RESULT: Severity.LOW,
 }
-"""As the earlier system weighed its words; a code of exit counts like an error."""
+"""The severities of the earlier system. An exit code counts as an error."""
 
 OUR_KINDS = {
     "not_found": Severity.MEDIUM,
@@ -35,7 +35,7 @@ OUR_KINDS = {
     "denied": Severity.LOW,
     "cancelled": Severity.LOW,
 }
-"""Kinds of our own tools' failures that are less than an error."""
+"""Kinds of failures of Treadle's own tools that are less severe than an error."""
 
 _PHRASES: tuple[tuple[Kind, str, str], ...] = (
     (
@@ -165,21 +165,21 @@ _PHRASES: tuple[tuple[Kind, str, str], ...] = (
         "エラー|错误|錯誤|오류",
     ),
 )
-"""What names each kind: whole words, and words of languages that put no space between them.
+"""The words for each kind: whole words, and words of languages without spaces.
 
-Of several kinds that are in a text the first of this list counts.
+If a text has several kinds, the first one in this list counts.
 """
 
 
 def _pattern(words: str, unspaced: str) -> str:
-    # Not in the name of a file or of a thing, such as errors.md or error-boundary.
+    # The names of files and things do not count, such as errors.md or error-boundary.
     whole = rf"(?:^|[^\pL\pN_./-])({words})(?:[^\pL\pN_./-]|[./-](?:[^\pL\pN]|$)|$)"
     return f"(?i){whole}|({unspaced})" if unspaced else f"(?i){whole}"
 
 
-@cache  # it takes longer than what does without it should have to wait
+@cache  # compiling takes long, and most callers do not need it
 def _machines() -> tuple[Any, tuple[tuple[Kind, Any], ...]]:
-    """What tells which kinds are in a text, and each kind with its pattern."""
+    """A set that finds the kinds in a text, and each kind with its pattern."""
     any_kind = re2.Set.SearchSet()
     patterns = []
     for kind, words, unspaced in _PHRASES:
@@ -198,7 +198,7 @@ _BEFORE = re.compile(
     r"(?:[ \t-](?:\w+[ \t]){0,2}|['’]\w*[ \t]?)|(?:没有|沒有|無|无|未发现|なし|0 ?个)\w{0,4})\Z",
     re.IGNORECASE,
 )
-"""A negation at the end of what stands before a word."""
+"""A negation at the end of the text before a word."""
 _AFTER = re.compile(
     r"\w*[\"'`]?(?:\s?\(s\))?\s*(?:[:=]|=>|count:?|is|are|was|were)?\s*"
     r"(?:[\"'`(]?(?:0(?![\d.]*[1-9])|none|null|nil|no|n/?a|false|undefined|nan)"
@@ -206,7 +206,7 @@ _AFTER = re.compile(
     r"|(?:没有|なし|はありません|нет\b|없))",
     re.IGNORECASE,
 )
-"""That there is none, behind a word."""
+"""A negation after a word."""
 _NOTHING = re.compile(
     r"\s*(?:none|null|nil|no(?: errors?)?|n/?a|ok|okay|success(?:ful)?|0|false|undefined|nan|-|—)?"
     r"\s*[.!]?\s*",
@@ -215,9 +215,9 @@ _NOTHING = re.compile(
 
 
 def kind_of(text: str) -> tuple[Kind, int] | None:
-    """The kind of failure that `text` names, and where the word begins; None if it names none.
+    """The kind of failure that `text` names, and the position of the word; None without one.
 
-    Raises UnicodeEncodeError for half a surrogate.
+    Raises UnicodeEncodeError for half of a surrogate pair.
     """
     any_kind, patterns = _machines()
     for number in sorted(any_kind.Match(text) or ()):
@@ -230,17 +230,17 @@ def kind_of(text: str) -> tuple[Kind, int] | None:
 
 
 def severity_of(kind: Kind | None) -> Severity:
-    """Of a failure that words of `kind` explain: not found, or late, is less than an error."""
+    """The severity of a failure with words of `kind`. Not found, or late, is less than an error."""
     milder = kind is not None and SEVERITIES[kind] is Severity.MEDIUM
     return Severity.MEDIUM if milder else Severity.HIGH
 
 
 def negated(text: str, start: int, end: int) -> bool:
-    """Whether the word from `start` to `end` is there to say that there is no such thing."""
+    """Whether the word from `start` to `end` is negated."""
     before = text[max(0, start - 32) : start]
     return bool(_BEFORE.search(before) or _AFTER.match(text, end, end + 40))
 
 
 def says_nothing(text: str) -> bool:
-    """Whether an error's text says that there is none."""
+    """Whether an error's text says that there is no error."""
     return len(text) <= 20 and _NOTHING.fullmatch(text) is not None

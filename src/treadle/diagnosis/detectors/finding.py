@@ -1,4 +1,4 @@
-"""What a detector says: what is wrong, how sure it is, and where that stands, word for word."""
+"""The findings of detectors: the fault, its confidence and its evidence."""
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
@@ -6,11 +6,11 @@ from enum import IntEnum, StrEnum
 from treadle.diagnosis.evidence import Evidence, SpanReference
 
 QUOTE_CHARACTERS = 240
-"""The longest quote; the range of a finding is as long as its quote."""
+"""The longest quote. The range of a finding is as long as its quote."""
 
 
 class Severity(StrEnum):
-    """How bad a finding is."""
+    """The severity of a finding."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -23,54 +23,54 @@ class Severity(StrEnum):
 
 
 class Layer(IntEnum):
-    """Which kind of evidence a finding rests on. What the one before found, the next leaves."""
+    """The kind of evidence. A layer does not read a text in which another one found a fault."""
 
     SIGNALS = 1
-    """Structure: a status, a code, a field that says so."""
+    """Structure: a status, a code, a flag."""
     PATTERNS = 2
-    """Words at a place where they are meant."""
+    """Words in a position that indicates a fault."""
     RULES = 3
-    """Patterns of the user's own."""
+    """Patterns of the user's rules."""
 
 
 class Kind(StrEnum):
-    """What is wrong. The closed vocabulary of findings."""
+    """The closed vocabulary of faults."""
 
     STATUS = "status"
-    """The span says of itself that it failed."""
+    """The status of the span is an error."""
     EXCEPTION = "exception"
-    """An exception was recorded, or is in a result."""
+    """An event or a result contains an exception."""
     FAILED_RESULT = "failed_result"
-    """A result says in its structure that the call failed."""
+    """The structure of a result states that the call failed."""
     HTTP_STATUS = "http_status"
-    """A status of 400 or above."""
+    """An HTTP status of 400 or above."""
     EXIT_CODE = "exit_code"
-    """A command ended with another code than 0."""
+    """A command ended with an exit code other than 0."""
     TRUNCATED = "truncated"
-    """The reply was cut at a limit of length."""
+    """The reply was cut at a length limit."""
     FILTERED = "filtered"
-    """A filter of content stopped the reply."""
+    """A content filter stopped the reply."""
     PROVIDER_ERROR = "provider_error"
-    """The provider gave an error in the place of a reply, or broke one off."""
+    """The provider returned an error instead of a reply, or interrupted the reply."""
     STOPPED = "stopped"
     """A limit ended the run before its answer."""
     REFUSAL = "refusal"
-    """The model would not do what was asked."""
+    """The model refused the request."""
     EMPTY_REPLY = "empty_reply"
-    """A reply with neither text nor calls."""
+    """A reply has neither text nor calls."""
     EMPTY_RESULT = "empty_result"
-    """A tool or a retrieval found nothing, or answered with nothing."""
+    """A tool or a retrieval found nothing, or returned nothing."""
     INVALID_ARGUMENTS = "invalid_arguments"
-    """Arguments of a call that are no JSON, or JSON inside of JSON."""
+    """The arguments of a call are not JSON, or are JSON inside of JSON text."""
     SCHEMA_MISMATCH = "schema_mismatch"
-    """Arguments that do not fit the schema that was offered."""
+    """The arguments of a call do not match the offered schema."""
     UNKNOWN_TOOL = "unknown_tool"
-    """A call of a tool that was not offered."""
+    """The model called a tool that was not offered."""
     UNANSWERED_CALL = "unanswered_call"
-    """A call whose result is missing from the history that holds it."""
+    """A history contains a call without its result."""
     DENIED = "denied"
-    """A rule or a person did not allow a call."""
-    # The words of line_shapes_of patterns, as the earlier system named them.
+    """A rule or a person denied a call."""
+    # The kinds of layer 2, named after words as in the earlier system.
     ERROR = "error"
     FAILED_TO = "failed to"
     UNAUTHORIZED = "unauthorized"
@@ -84,16 +84,16 @@ class Kind(StrEnum):
     UNDEFINED = "undefined"
     NULL = "null"
     RULE = "rule"
-    """A rule of the user's own."""
+    """A rule of the user matches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One fault of one span, reported at its first occurrence.
 
-    `confidence` is the detector's share of right findings by its own estimate, 0 to 1. `message`
-    is for a person; what it repeats of a trace is quoted. `count` is how often the same is said in
-    that field. `also_in` are later spans, in order of time, that merely repeat the message.
+    `confidence` is the detector's own estimate of its precision, 0 to 1. `message` is for a person
+    and quotes recorded text. `count` is the number of lines in the field with the same fault.
+    `also_in` are later spans, in order of time, that only repeat the message.
     """
 
     detector: str
@@ -105,30 +105,30 @@ class Finding:
     message: str
     evidence: Evidence
     tool: str = ""
-    """The tool whose call or result it is about; empty where it is about none."""
+    """The tool whose call or result has the fault; empty without one."""
     count: int = 1
     also_in: tuple[SpanReference, ...] = ()
 
     @property
     def span_ids(self) -> tuple[str, ...]:
-        """The span that shows it first, then those that repeat it."""
+        """The span that shows the fault first, then the spans that repeat it."""
         return (self.evidence.span.span_id, *(span.span_id for span in self.also_in))
 
     @property
     def repeats(self) -> str:
-        """Such as "also in 3 later requests"; empty when no later one repeats it."""
+        """For example "also in 3 later requests"; empty if no later request repeats it."""
         number = len(self.also_in)
         return f"also in {number} later request{'s'[: number != 1]}" if number else ""
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a list that is written as text."""
+    """The words of a list that is written as one text."""
     return frozenset(text.split())
 
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """The name of a detector, and the version of what it looks for."""
+    """A detector. Its version changes with its rules."""
 
     name: str
     version: int
@@ -137,7 +137,7 @@ class Detector:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Something found in a text: characters `start` to `end` of what stands at `path`.
+    """A fault in a text: characters `start` to `end` of the text at `path`.
 
     `end` None is the end of the text.
     """

@@ -1,7 +1,7 @@
 """Layer 2: lines of a result that report a failure.
 
-A word counts where the shape of its line says that it is meant, or in the one sentence that is
-the whole of a result; never after a negation, and not in what a tool only shows.
+A word counts if the shape of its line indicates a report, or in a result of one sentence. It does
+not count after a negation, or in recorded text that a tool only shows.
 """
 
 # ruff: noqa: RUF001  (a colon of another script)
@@ -25,14 +25,14 @@ from treadle.diagnosis.detectors.line_shapes import ShapeMatch, line_shapes_of, 
 from treadle.diagnosis.detectors.tool_output import OutputTraits
 from treadle.traces.fencing import inline
 
-PATTERNS = Detector("line_shapes_of-patterns", 1, Layer.PATTERNS)
+PATTERNS = Detector("anchored-patterns", 1, Layer.PATTERNS)
 
 LINE_CHARACTERS = 600
-"""Of a line: what is behind them is no longer at a place that counts."""
+"""Characters of a line that are read."""
 MOST_LINES = 10
-"""Lines of one text that are counted: a log of nothing but errors is known by then."""
+"""Reporting lines of one text that are counted."""
 MOST_JUDGED = 200
-"""Lines of one text with a shape of a report that are looked at, before only its end is."""
+"""Lines with a reporting shape that are read from the beginning. Then only the end is read."""
 TAIL_BYTES = 8_192
 _SHORT_CHARACTERS, _SHORT_LINES = 400, 4
 _DOCUMENT_CHARACTERS, _DOCUMENT_LINES = 1_500, 16
@@ -58,9 +58,9 @@ _IS_ERROR = re.compile(
     r"|エラー|错误|錯誤|오류",
     re.IGNORECASE,
 )
-"""That an error is not only talked about."""
+"""Words that report an error, rather than talk about errors."""
 _TELLS = re.compile(r"failed\b(?! to)", re.IGNORECASE)
-"""The bare "failed" of a story."""
+"""The word "failed" of a narrative."""
 _NEXT_SENTENCE = re.compile(r"(?:(?<=[^\W\d])|(?<=^\d))[.!?] ")
 _MARKER = re.compile(r"\W*(?:exit|process|command|return|rc|error)", re.IGNORECASE)
 _COLON = re.compile("[:：=]")
@@ -78,14 +78,14 @@ _HANDLED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line that may count, cut, with its place in the text."""
+    """The beginning of a line, with its position in the text."""
 
     start: int
     text: str
 
 
 def hits(text: str, path: str, traits: OutputTraits) -> list[Hit]:
-    """The worst that `text` reports, one hit for each kind of it. Time linear in its length."""
+    """The most severe hits of `text`, one for each kind. The time is linear in its length."""
     if traits.repeats:
         return []
     whole = _Whole(text, traits)
@@ -107,8 +107,8 @@ def hits(text: str, path: str, traits: OutputTraits) -> list[Hit]:
 
 
 def _lines_that_report(text: str) -> Iterator[Line]:
-    """The lines of `text` that have a shape of a report, cut; of very many the first and last."""
-    data = text.encode("utf-8", "replace")  # half a surrogate becomes one character as well
+    """The lines of `text` with a reporting shape. Of very many, the first and the last ones."""
+    data = text.encode("utf-8", "replace")  # half of a surrogate pair becomes one character as well
     plain = len(data) == len(text)
     counted = characters = 0
     for begin, end in _places(data):
@@ -129,7 +129,7 @@ def _places(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 class _Whole:
-    """The text that a line is part of."""
+    """The text that contains a line."""
 
     def __init__(self, text: str, traits: OutputTraits) -> None:
         self.traits = traits
@@ -137,14 +137,14 @@ class _Whole:
         stripped = text.strip()
         begin = text.find(stripped[:1]) if stripped else 0
         self.first = text.rfind("\n", 0, begin) + 1
-        """Where its first line that is not blank begins, and its last one."""
+        """The beginning of the first line that is not blank, and of the last one."""
         self.last = text.rfind("\n", 0, begin + len(stripped)) + 1
         self.characters = len(stripped)
         self.lines = stripped.count("\n") + 1
 
     @cached_property
     def shown(self) -> bool:
-        """Whether it is, or may be, what others wrote."""
+        """Whether the text is, or may be, written by others."""
         return self.traits.shows or is_document(self._text)
 
     @property
@@ -152,7 +152,7 @@ class _Whole:
         return self.characters <= _SHORT_CHARACTERS and self.lines <= _SHORT_LINES
 
     def speaks_in(self, line: Line) -> bool:
-        """Whether the tool itself may speak in a line of what it shows."""
+        """Whether a line of a shown text may be of the tool itself."""
         return line.start in (self.first, self.last) or self.program_speaks(line) or self.is_page
 
     def program_speaks(self, line: Line) -> bool:
@@ -161,14 +161,14 @@ class _Whole:
 
     @cached_property
     def is_page(self) -> bool:
-        """Whether it is what a server answered, and short."""
+        """Whether the text is a short answer of a server."""
         if self.characters > _DOCUMENT_CHARACTERS:
             return False
         fetched = self.traits.programs & _FETCHING
         return bool(fetched) or (not self.traits.programs and self._text.lstrip()[:1] == "<")
 
     def may_hold(self, shape: ShapeMatch, line: Line) -> bool:
-        """Whether, in what a tool shows, a line of that shape can be the tool's own."""
+        """Whether a line of that shape, in a shown text, may be of the tool itself."""
         if self.traits.shows_log or not shape.anchor.in_documents:
             return False
         if self.is_page:
@@ -176,7 +176,7 @@ class _Whole:
         if self.traits.programs and self.traits.programs <= {"jq", "yq"}:
             return self.lines <= 2
         if line.start != self.first or self.traits.programs:
-            return False  # a program that shows something names itself when it complains
+            return False  # a program that shows text begins its own errors with its name
         if line.text.lstrip().startswith("Traceback (most recent"):
             return True
         short = self.characters <= _DOCUMENT_CHARACTERS and self.lines <= _DOCUMENT_LINES
@@ -223,7 +223,7 @@ def _anchored_hit(shape: ShapeMatch, line: Line, path: str) -> Hit:
 
 
 def _sentence(line: Line, path: str, whole: _Whole) -> Hit | None:
-    """The hit of a result that is one sentence, if its first words say that something failed."""
+    """The hit of a result of one sentence, if its first words report a failure."""
     text = _NEXT_SENTENCE.split(without_quotes(line.text), maxsplit=1)[0]
     bare = text.strip(" \t.\"'`")
     if bare in {"undefined", "null", "NaN"}:
@@ -249,9 +249,10 @@ def _may_be_meant(kind: Kind, at: int, text: str, whole: _Whole) -> bool:
 
 
 def _may_be_own(kind: Kind, before: str, text: str, whole: _Whole) -> bool:
-    """Whether one sentence from a tool that shows things can be its own: it begins with the fault.
+    """Whether one sentence of a tool that shows text is the tool's own.
 
-    A shell's programs begin with their names, which is another shape.
+    Such a sentence begins with the fault. A program of a shell begins with its name, which is
+    another shape.
     """
     words = len(before.split())
     if whole.lines > 1 or words > _DOCUMENT_WORDS or kind is Kind.ERROR:
@@ -265,7 +266,7 @@ def _may_be_own(kind: Kind, before: str, text: str, whole: _Whole) -> bool:
 
 
 def _sendable(text: str) -> str:
-    """`text` with `?` for half a surrogate."""
+    """`text` with `?` for half of a surrogate pair."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -284,7 +285,7 @@ def _hit(
 
 
 def http_severity(code: int) -> Severity:
-    """Of a status: whoever is not let in, and whoever fails, is worse than what is not there."""
+    """The severity of an HTTP status: high for a denied request or a failed server."""
     return Severity.HIGH if code in {401, 403} or code >= 500 else Severity.MEDIUM
 
 
@@ -294,7 +295,7 @@ def _joined(one: Hit, other: Hit) -> Hit:
 
 
 def _worst(found: list[Hit]) -> list[Hit]:
-    """The hits of the highest severity; a code of exit only when nothing says why."""
+    """The hits of the highest severity. An exit code counts only if nothing else explains it."""
     why = [hit for hit in found if hit.kind is not Kind.EXIT_CODE]
     most = max((hit.severity.weight for hit in why), default=0)
     return [hit for hit in why if hit.severity.weight == most] or found
@@ -302,7 +303,7 @@ def _worst(found: list[Hit]) -> list[Hit]:
 
 _FEWEST_LINES = 5
 _LOOKED_AT = 200
-"""Lines from the beginning; a document that begins as one is one."""
+"""Lines from the beginning that decide whether a text is a document."""
 _LINE_CHARACTERS = 300
 
 _OPENINGS = (
@@ -343,10 +344,10 @@ _QUOTED = re.compile(
 
 
 def is_document(text: str) -> bool:
-    """Whether `text` looks like something that somebody else wrote, rather than a report.
+    """Whether `text` looks like a document, a log or source code, rather than a report.
 
-    Most lines of it are numbered, or have a place before them, a time, or the form of source code
-    or Markdown; or it begins as documents do. Few lines are never a document.
+    Most of its lines have a number, a position or a time in front, or the form of source code or
+    Markdown. Or its beginning is typical of documents. A text of few lines is not a document.
     """
     head = text[:400].lstrip()
     if head[:16].lower().startswith(_OPENINGS) or _TITLE.match(head):
@@ -366,6 +367,6 @@ def is_document(text: str) -> bool:
 
 
 def without_quotes(text: str) -> str:
-    """`text` with what stands in quotation marks blanked, unless that is all of it."""
+    """`text` with the text in quotation marks blanked, unless nothing else is left."""
     bare = _QUOTED.sub(lambda found: " " * len(found[0]), text)
     return bare if any(map(str.isalnum, bare)) else text

@@ -1,9 +1,9 @@
-"""The shapes of lines that report a failure: places at which a word of failure is meant.
+"""The shapes of lines that report a failure.
 
-All patterns are RE2's, matched against one line at a time.
+The patterns are RE2's. Each is matched against one line at a time.
 """
 
-# ruff: noqa: RUF001  (signs and words of other scripts)
+# ruff: noqa: RUF001  (characters and words of other scripts)
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,17 +48,17 @@ _FAULTS = (
 
 @dataclass(frozen=True, slots=True)
 class LineShape:
-    """A shape of line. The first group, if there is one, is what is negated, or a number."""
+    """A shape of a line. A first group of the pattern is the negatable word or a number."""
 
     name: str
     kind: Kind
-    """Unless the words of the line name another."""
+    """The kind, unless words of the line name another one."""
     confidence: float
     pattern: str
     fixed: bool = False
-    """The kind stands, whatever the words of the line."""
+    """The kind is final, whatever the words of the line."""
     in_documents: bool = True
-    """It can be the beginning of the answer of a tool that shows what others wrote."""
+    """The shape may begin an answer of a tool that shows texts of others."""
 
 
 LINE_SHAPES: tuple[LineShape, ...] = (
@@ -325,7 +325,7 @@ LINE_SHAPES: tuple[LineShape, ...] = (
 
 
 def _of_many_lines() -> str:
-    """One pattern for a text of many lines; what it finds may begin or end a few lines off."""
+    """One pattern for a text of many lines. Its matches may be off by a few lines."""
     return "|".join(
         f"(?im:{anchor.pattern[4:]})"
         if anchor.pattern.startswith("(?i)")
@@ -336,16 +336,14 @@ def _of_many_lines() -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Machines:
-    """The patterns, compiled; RE2 ships no types."""
-
     any_shape: Any
-    """Which shapes a line has."""
+    """The set that finds the shapes of a line."""
     shapes: tuple[Any, ...]
     groups: tuple[int, ...]
     anywhere: Any
 
 
-@cache  # it takes longer than what does without it should have to wait
+@cache  # compiling takes long, and most callers do not need it
 def _machines() -> _Machines:
     any_shape = re2.Set.SearchSet()
     for anchor in LINE_SHAPES:
@@ -369,7 +367,7 @@ _RANKS = tuple(-anchor.confidence for anchor in LINE_SHAPES)
 
 @dataclass(frozen=True, slots=True)
 class ShapeMatch:
-    """An anchor in a line, and where in it the word stands that it is about."""
+    """A shape of a line, and the position of the word that it is about."""
 
     anchor: LineShape
     start: int
@@ -377,7 +375,7 @@ class ShapeMatch:
 
 
 def line_shapes_of(line: str) -> Iterator[ShapeMatch]:
-    """The shapes that `line` has, the surest first."""
+    """The shapes of `line`, the most certain first."""
     machines = _machines()
     for number in sorted(machines.any_shape.Match(line) or (), key=_RANKS.__getitem__):
         found = machines.shapes[number].search(line)
@@ -386,9 +384,9 @@ def line_shapes_of(line: str) -> Iterator[ShapeMatch]:
 
 
 def reporting_lines(data: bytes, position: int = 0) -> Iterator[tuple[int, int]]:
-    """Where lines of a text in UTF-8 begin and end that may have one of the shapes, in order.
+    """The ranges of lines of a UTF-8 text that may have a shape, in order.
 
-    `position` is the beginning of the first line that counts.
+    `position` is the beginning of the first line to search.
     """
     anywhere = _machines().anywhere
     while position < len(data) and (match := anywhere.search(data, position)) is not None:

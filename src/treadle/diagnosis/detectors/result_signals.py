@@ -1,4 +1,4 @@
-"""Layer 1 on results of tools: what their structure says of the call, before any word counts."""
+"""Layer 1 on results of tools: faults that the structure of a result states."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -55,9 +55,9 @@ _WRAPPERS = ("result", "data", "response", "structuredContent", "body", "output"
 _WRAPPED_DEEP = 2
 _TEXTS = ("content", "text", "message", "answer", "value", "contents")
 _SIDE = ("type", "role", "annotations", "tool_call_id", "name", "id")
-"""What stands next to the text of an answer."""
+"""Keys next to the text of an answer."""
 _FEW = 3
-"""Keys of an object that wraps another one, whatever their names."""
+"""The most keys of an object that wraps another one, whatever their names."""
 _ENVELOPE = frozenset(
     (
         *_EXPLANATIONS,
@@ -85,13 +85,13 @@ _ENVELOPE = frozenset(
         "timestamp",
     )
 )
-"""What an answer holds that tells of a failure alone."""
+"""Keys of an answer that only reports a failure."""
 _MOST_ELEMENTS = 100
 _ENVELOPE_CHARACTERS = 600
 
 
 def hits(text: str, path: str, traits: OutputTraits) -> list[Hit]:
-    """What the result `text` of a tool says of its call; at most one hit."""
+    """The fault that the result `text` of a tool states; at most one hit."""
     stripped = text.strip()
     value: object = stripped
     if stripped[:1] in ("{", "["):
@@ -115,7 +115,7 @@ def _failure(value: object, path: str, traits: OutputTraits, depth: int) -> Hit 
     if not isinstance(value, Mapping):
         return None
     if traits.shows_file and depth == 0 and not value.keys() <= _ENVELOPE and not _flagged(value):
-        return None  # the JSON is what the file holds
+        return None  # the JSON is the content of the file
     found = (
         _flag(value, path)
         or _error(value, path)
@@ -140,7 +140,7 @@ def _failure(value: object, path: str, traits: OutputTraits, depth: int) -> Hit 
 
 
 def _alone(value: object, path: str, depth: int = 0) -> Hit | None:
-    """A failure that is all that the tool answered, also as the only text of a wrapper."""
+    """A failure that is the whole answer, or the only text of a wrapper."""
     if isinstance(value, Mapping) and depth <= _WRAPPED_DEEP:
         told = [key for key in value if key not in _SIDE]
         if len(told) == 1 and told[0] in (*_WRAPPERS, *_TEXTS):
@@ -176,7 +176,7 @@ def _failed_element(value: Sequence[object], path: str, traits: OutputTraits) ->
 
 
 def _all_failed(value: object, path: str) -> Hit | None:
-    """Of a list of results: that each of them tells of an error."""
+    """The fault of a list of results that all have an error."""
     if not isinstance(value, list) or not value:
         return None
     for each in value:
@@ -187,12 +187,12 @@ def _all_failed(value: object, path: str) -> Hit | None:
 
 
 def _speaks(only: Mapping[str, object], traits: OutputTraits) -> bool:
-    """Whether the only element of a list is what a tool says, not the only thing that it found."""
+    """Whether the only element of a list is a message of the tool, rather than its only match."""
     return not traits.shows or only.get("type") == "text" or only.keys() <= _ENVELOPE
 
 
 def _mismatches(value: object, path: str) -> Hit | None:
-    """What validators say of arguments: messages, each with the place that it is about."""
+    """The messages of a validator, each with its position in the arguments."""
     if not isinstance(value, list) or not value:
         return None
     for each in value:
@@ -243,7 +243,7 @@ def _error(value: Mapping[str, object], path: str) -> Hit | None:
             there = bool(inner.strip()) and not says_nothing(inner)
         else:
             there = inner is True or (isinstance(inner, Mapping | list) and bool(inner))
-            # A mapping of fields to nothing, such as {"error": {"email": null}}, is no error.
+            # A mapping of fields to nothing, such as {"error": {"email": null}}, is not an error.
             if isinstance(inner, Mapping):
                 there = any(each not in (None, "", [], {}, False, 0) for each in inner.values())
         if there:
@@ -281,7 +281,7 @@ def _exit(value: Mapping[str, object], path: str, traits: OutputTraits) -> Hit |
         if isinstance(number, int) and not isinstance(number, bool) and number != 0:
             said = "".join(str(value.get(name) or "") for name in ("stdout", "stderr", "output"))
             if number == 1 and not said.strip() and traits.shows:
-                return empty(step(path, key), "it found nothing", 0.8)  # such as grep
+                return empty(step(path, key), "it found nothing", 0.8)  # for example grep
             message = f"it ended with code {number}"
             return _hit(Kind.EXIT_CODE, Severity.HIGH, 0.97, step(path, key), message)
     return None
@@ -313,7 +313,7 @@ def _count(value: Mapping[str, object], path: str) -> Hit | None:
 
 
 def _envelope(value: Mapping[str, object], path: str) -> Hit | None:
-    """An answer that holds nothing but words, and these say that something is wrong."""
+    """An answer with only descriptive keys whose text reports a fault."""
     if not value or not value.keys() <= _ENVELOPE or any(value.get(key) for key in _GOOD_FLAGS):
         return None
     _, words = _explanation(value, path)
@@ -323,7 +323,7 @@ def _envelope(value: Mapping[str, object], path: str) -> Hit | None:
 
 
 def _not_done(value: Mapping[str, object], path: str) -> Hit | None:
-    """Something that is false, and the reason for it, such as `{"created": false, "reason": …}`."""
+    """A false flag with its reason, such as `{"created": false, "reason": …}`."""
     if isinstance(value.get("reason"), str) and len(value) <= _FEW:
         for key, flag in value.items():
             if flag is False:
@@ -332,14 +332,14 @@ def _not_done(value: Mapping[str, object], path: str) -> Hit | None:
 
 
 def _diagnostic(value: object, path: str) -> Hit | None:
-    """The first error of a list of diagnostics."""
+    """The first error in a list of diagnostics."""
     if not isinstance(value, list):
         return None
     for number, each in enumerate(value[:_MOST_ELEMENTS]):
         if isinstance(each, Mapping) and isinstance(each.get("message"), str):
             at = step(step(path, number), "message")
             if each.get("severity") in ("error", "fatal", "critical"):
-                return _hit(Kind.FAILED_TO, Severity.HIGH, 0.85, at, "it tells of an error")
+                return _hit(Kind.FAILED_TO, Severity.HIGH, 0.85, at, "it contains an error")
     return None
 
 
@@ -349,7 +349,7 @@ def _named(words: str) -> Kind | None:
 
 
 def _explanation(value: Mapping[str, object], path: str) -> tuple[str, str]:
-    """Path and text of what explains a failure best; empty if nothing does."""
+    """The path and text of the best explanation of a failure; empty without one."""
     for name in _EXPLANATIONS:
         inner = value.get(name)
         place = step(path, name)
@@ -367,7 +367,7 @@ def _explanation(value: Mapping[str, object], path: str) -> tuple[str, str]:
 
 
 def _explained(value: Mapping[str, object], path: str, key: str, confidence: float) -> Hit:
-    """The hit of a failure that `key` shows, quoted where the result explains it best."""
+    """The hit of a failure that `key` shows, quoted at its best explanation."""
     at, words = _explanation(value, path)
     at = at if words else step(path, key)
     ours = value.get("kind")
@@ -387,7 +387,7 @@ def _explained(value: Mapping[str, object], path: str, key: str, confidence: flo
 
 
 def _first_words(value: Mapping[str, object] | Sequence[object]) -> str | None:
-    """The key of what explains an error that is no text by itself."""
+    """The key of the explanation in an error that is not a text itself."""
     if not isinstance(value, Mapping):
         return None
     named = [key for key in ("message", "text", "detail", "msg", "description") if value.get(key)]

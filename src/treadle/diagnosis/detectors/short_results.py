@@ -1,4 +1,4 @@
-"""Layer 1 on results that hold nothing: empty ones, and those that say that there is nothing."""
+"""Layer 1 on short results: empty ones, and those that only report a failure."""
 
 import re
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ _WISHED = (
     "|duplicates|secrets|violations|threats|anomal|differences|regressions|leaks?|bugs?|lint"
     "|action|further|need|reason|longer"
 )
-"""Of what one is glad that there is none."""
+"""Nouns that are welcome to be absent."""
 _NONE_FOUND = re.compile(
     rf"\W*(?:sorry,? (?:but )?)?(?:(?:there (?:is|are|was"
     rf"|were) )?no (?![^.\n]{{0,60}}\b(?:{_WISHED}))"
@@ -66,7 +66,7 @@ _NONE_CHARACTERS = 240
 
 
 def nothing(value: object, path: str) -> Hit | None:
-    """That the result `value` at `path` holds nothing."""
+    """The hit of a result `value` at `path` without content."""
     if isinstance(value, str):
         return _none_in_words(value, path)
     place: str | None = None if value else path
@@ -113,13 +113,13 @@ def _is_empty_block(value: object) -> bool:
 
 
 def empty(path: str, what: str, confidence: float) -> Hit:
-    """The hit of a result that holds nothing, shown by what stands at `path`."""
+    """The hit of a result without content, quoted at `path`."""
     message = f"The tool's result: {what}."
     return Hit(EMPTY, Kind.EMPTY_RESULT, Severity.LOW, confidence, message, path)
 
 
 LONGEST = 120
-"""Characters. What is longer says more, and is read line by line."""
+"""Characters. A longer text is read line by line."""
 
 _WHAT = (
     r"(?:an?|the|some|unknown|unexpected|unhandled|uncaught|unspecified|internal|generic|general"
@@ -138,7 +138,7 @@ _REASON = (
 _NUMBER = r"[45]\d\d"
 _BEFORE = r"""[^\w"'`]*"""
 _BEHIND = r"[\s.!)\]…*]*"
-"""Signs, but no quotation marks: what is quoted is a value that a tool gives back."""
+"""Punctuation without quotation marks: a quoted text is a value that a tool returns."""
 _ALONE = re.compile(
     rf"""{_BEFORE}(?:
         (?:{_WHAT}\s){{0,3}}{_FAULT}(?:\s(?:has\s|was\s)?(?:been\s)?
@@ -165,11 +165,15 @@ _STATUS = re.compile(_NUMBER)
 
 
 def is_failure_alone(text: str) -> bool:
-    """Whether `text` says that something failed, and nothing else."""
+    """Whether `text` only reports a failure.
+
+    Examples are "Network error" and "ERROR 500". A document, a listing or a search result does not
+    consist of these words, so they count for every tool.
+    """
     return len(text) <= LONGEST and _ALONE.fullmatch(text.strip()) is not None
 
 
 def status_in(text: str) -> int | None:
-    """The HTTP status that such a text names."""
+    """The HTTP status in such a text."""
     found = _STATUS.search(text)
     return int(found[0]) if found else None

@@ -1,4 +1,4 @@
-"""Layer 1 on a span as a whole: its status, its events, its codes, and how a reply ended."""
+"""Layer 1 on a span as a whole: its status, events and codes, and the end of a reply."""
 # ruff: noqa: RUF001  (typographic apostrophes)
 
 import re
@@ -91,7 +91,7 @@ _REFUSES = re.compile(
 
 
 def hits(reading: Reading) -> Iterator[Hit]:
-    """What the structure of a span says, but for the results that it holds."""
+    """The faults that the structure of a span states, except those of results."""
     span = reading.span
     if span.kind is SpanKind.MODEL:
         yield from _reply_hits(reading)
@@ -105,7 +105,7 @@ def hits(reading: Reading) -> Iterator[Hit]:
 
 
 def failures(span: Span) -> list[Hit]:
-    """That a span failed, by the most telling of its exceptions, its status and its codes."""
+    """The failure of a span, by its last exception, else its status, else its codes."""
     exceptions = list(_exceptions(span))
     if span.status is SpanStatus.ERROR:
         return exceptions[-1:] or [_status(span)]
@@ -224,7 +224,7 @@ def _reply_hits(reading: Reading) -> Iterator[Hit]:
 
 def _is_empty(reading: Reading) -> bool:
     if reading.span.output is None:
-        return False  # nobody recorded it
+        return False  # the output was not recorded
     if not reading.reply:
         return reading.span.output.strip() in {"", "[]", "{}", "null", '""'}
     return not any(

@@ -1,4 +1,4 @@
-"""Layer 1 on calls: arguments that cannot be read or do not fit, tools that were never offered."""
+"""Layer 1 on calls: invalid arguments, and tools that were not offered."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ from treadle.spans.span import Span
 from treadle.traces.fencing import inline
 
 OfferedTools = dict[str, Mapping[str, object] | None]
-"""JSON schemas of arguments by the name of the tool; None where the schema is unknown."""
+"""The JSON schema of the arguments by tool; None if it is unknown."""
 
 _LISTS = ("gen_ai.tool.definitions", "gen_ai.request.tools", "ai.prompt.tools")
 _INSIDE = (("model_request_parameters", "function_tools"), ("request_data", "tools"))
@@ -22,7 +22,7 @@ _MOST = 256
 
 
 def offered_tools(span: Span) -> OfferedTools:
-    """The tools that the call offered; empty where nothing tells, or it offered none."""
+    """The tools that the call offered; empty if it offered none or did not record them."""
     attributes = span.attributes
     offered: OfferedTools = {}
     for key in _LISTS:
@@ -74,22 +74,22 @@ UNANSWERED = Detector("unanswered-call", 1, Layer.SIGNALS)
 
 SCHEMA_CHARACTERS = 100_000
 _STEPS = 20_000
-"""Keywords that one validation may look at: a schema from a trace may be made to take forever."""
+"""Schema keywords that one validation may process. A schema of a trace may be endless."""
 _UNTRIED = ("pattern", "format", "uniqueItems")
-"""Keywords that take everything here: their time is not bounded by the steps."""
+"""Keywords that are ignored, since the steps do not bound their time."""
 _BEYOND = ('"patternProperties"', '"unevaluated')
-"""Keywords that make a schema one that nobody can tell about: they try patterns on names."""
+"""A schema with these keywords is not used, since they match patterns against names."""
 
 
 def arguments_hit(text: str, path: str, tool: str) -> Hit | None:
-    """What is wrong with the arguments of a call, as text; nothing at all means none."""
+    """The fault of the arguments of a call. Empty text means no arguments."""
     if not text.strip():
         return None
     try:
         value = parsed(text)
     except ValueError as error:
         place = error.pos if isinstance(error, json.JSONDecodeError) else 0
-        message = f"The arguments of {inline(tool)} are no JSON: {error.args[0]}."
+        message = f"The arguments of {inline(tool)} are not JSON: {error.args[0]}."
         begin = max(0, min(place, len(text)) - 60)
         return Hit(
             ARGUMENTS, Kind.INVALID_ARGUMENTS, Severity.HIGH, 0.99, message, path, begin, None
@@ -99,20 +99,20 @@ def arguments_hit(text: str, path: str, tool: str) -> Hit | None:
     if isinstance(value, str) and value.lstrip().startswith("{"):
         message = f"The arguments of {inline(tool)} are JSON inside of JSON text."
         return Hit(ARGUMENTS, Kind.INVALID_ARGUMENTS, Severity.LOW, 0.9, message, path)
-    message = f"The arguments of {inline(tool)} are no JSON object."
+    message = f"The arguments of {inline(tool)} are not a JSON object."
     return Hit(ARGUMENTS, Kind.INVALID_ARGUMENTS, Severity.HIGH, 0.95, message, path)
 
 
 def call_hits(call: Call, offered: OfferedTools) -> Iterator[Hit]:
-    """What is wrong with a call that a model made, given what it was offered."""
+    """The faults of a call by a model that had these tools."""
     if offered and call.name and call.name not in offered:
         message = f"There was no tool {inline(call.name)} among the {len(offered)} offered."
         yield Hit(UNKNOWN, Kind.UNKNOWN_TOOL, Severity.HIGH, 0.98, message, call.name_path)
     if call.arguments is None:
         return
-    ill = arguments_hit(call.arguments, call.path, call.name)
-    if ill is not None:
-        yield ill
+    invalid = arguments_hit(call.arguments, call.path, call.name)
+    if invalid is not None:
+        yield invalid
         return
     schema = offered.get(call.name)
     if schema is not None:
@@ -123,9 +123,9 @@ def call_hits(call: Call, offered: OfferedTools) -> Iterator[Hit]:
 
 
 def unanswered(history: tuple[Message, ...]) -> Iterator[tuple[Call, Hit]]:
-    """Calls in a request whose results it does not hold although the conversation went on.
+    """Calls in a request without a result, although the conversation continues.
 
-    Ids may be empty or used twice, so results are counted where ids do not tell.
+    Ids may be empty or repeated. Results are then matched by their number.
     """
     for number, message in enumerate(history):
         if not message.calls:
@@ -160,9 +160,9 @@ def unanswered(history: tuple[Message, ...]) -> Iterator[tuple[Call, Hit]]:
 
 
 def mismatch(value: object, schema: Mapping[str, object]) -> str | None:
-    """Why `value` does not fit `schema`, in words; None if it does, or nobody can tell.
+    """The reason why `value` does not match `schema`; None if it does or this is unknown.
 
-    The schema may be anybody's: nothing is fetched, patterns are not tried, steps are counted.
+    The schema is untrusted: nothing is fetched, patterns are not tried, and steps are counted.
     """
     try:
         text = json.dumps(schema, sort_keys=True)
@@ -177,7 +177,7 @@ def mismatch(value: object, schema: Mapping[str, object]) -> str | None:
 
 
 class _TooMuchError(Exception):
-    """The validation takes more steps than it may."""
+    """The validation exceeds its steps."""
 
 
 class _Steps(threading.local):
@@ -198,7 +198,7 @@ def _validated(value: object, schema: str) -> str | None:
     try:
         error = best_match(validator.iter_errors(value))
     except (Unresolvable, TypeError, ValueError, AttributeError, KeyError):
-        return None  # the schema itself is ill
+        return None  # the schema is invalid
     if error is None:
         return None
     at = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.path)
@@ -207,7 +207,7 @@ def _validated(value: object, schema: str) -> str | None:
 
 @lru_cache(maxsize=64)
 def _validator(schema: str) -> Any:
-    """A validator for the JSON text of a schema; None for what is no schema."""
+    """A validator for the JSON text of a schema; None for an invalid schema."""
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import extend  # type: ignore[import-untyped]
@@ -215,7 +215,7 @@ def _validator(schema: str) -> Any:
 
     value = json.loads(schema)
     if not value.get("properties") and value.get("type") != "object":
-        return None  # nothing that could be missed
+        return None  # it requires nothing
     try:
         Draft202012Validator.check_schema(value)
     except (SchemaError, RecursionError):

@@ -1,7 +1,7 @@
-"""What kind of text a tool gives: its own words, or something that it only shows.
+"""The kind of text that a tool returns: its own words, or text that it only shows.
 
-A tool that reads a file, a page, a log or the answer of a search shows what others wrote, and an
-error that stands in there is none of its own.
+A tool that reads a file, a page, a log or search results shows texts of others. Their errors are
+not errors of the tool.
 """
 
 import re
@@ -19,19 +19,19 @@ class OutputTraits:
     """How to read the result of a call."""
 
     shows: bool = False
-    """It shows what others wrote."""
+    """The result shows texts of others."""
     shows_file: bool = False
-    """What it shows is a file, whose JSON is not the tool's."""
+    """The result is a file, and its JSON is not a message of the tool."""
     shows_log: bool = False
-    """What it shows is a log, whose errors are somebody else's."""
+    """The result is a log, and its errors are not errors of the tool."""
     repeats: bool = False
-    """It gives back what it is given, in another form."""
+    """The tool returns its input in another form."""
     quiet: bool = False
-    """It may well have nothing to say."""
+    """An empty result is normal."""
     programs: frozenset[str] = frozenset()
-    """Of a shell: the programs that it ran."""
+    """The programs that a shell ran."""
     complains: frozenset[str] = frozenset()
-    """Those of them that begin a line with their name only to complain."""
+    """The programs that begin a line with their name only to report an error."""
 
 
 _READS = word_set(
@@ -112,9 +112,9 @@ _TERSE_PROGRAMS = word_set(
     "tee xargs jq wc dd du df stat file tr paste comm split sudo bash sh zsh dash cd source merge "
     "patch"
 )
-"""They begin a line with their name only to complain."""
+"""They begin a line with their name only to report an error."""
 _COMPLETE = frozenset({"cd", "export", "source", ".", "mkdir", "set", "pushd", "sleep"})
-"""Statements of their own, that no other program follows."""
+"""Programs that complete a statement."""
 _CUT_COMMAND = re.compile(r'\s*\{\s*"(?:command|cmd|script)"\s*:\s*"((?:[^"\\]|\\.)*+)')
 _REDIRECTED = re.compile(r"(?<![\d&>-])>{1,2}\s*[^&\s]")
 _ASSIGNMENT = re.compile(r"\w+=\S*")
@@ -123,7 +123,7 @@ _NAME_CHARACTERS, _ARGUMENT_CHARACTERS = 200, 4_000
 
 
 def output_traits(tool: str, arguments: str) -> OutputTraits:
-    """How to read what `tool` answers to `arguments`, by the words in its name and the command."""
+    """How to read the answer of `tool`, by its name and by the command in `arguments`."""
     return _manner(tool[:_NAME_CHARACTERS], arguments[:_ARGUMENT_CHARACTERS])
 
 
@@ -149,7 +149,7 @@ def _manner(tool: str, arguments: str) -> OutputTraits:
 
 
 def _command(arguments: str) -> str | None:
-    """The command in the arguments of a shell; None if there is none to be seen."""
+    """The command in the arguments of a shell; None if it is not found."""
     try:
         value = parsed(arguments)
     except ValueError:
@@ -159,7 +159,7 @@ def _command(arguments: str) -> str | None:
         for key in _COMMAND_KEYS:
             found = value.get(key)
             if isinstance(found, list) and all(isinstance(word, str) for word in found):
-                # Such as ["bash", "-lc", "the command"], or the words of one.
+                # For example ["bash", "-lc", "the command"], or the words of a command.
                 return str(found[-1]) if len(found) == 3 and "c" in found[1] else " ".join(found)
             if isinstance(found, str):
                 return found
@@ -170,7 +170,7 @@ def _of_command(command: str) -> OutputTraits:
     programs: set[str] = set()
     showing, quiet = [], []
     for statement in _STATEMENTS.split(command):
-        source, *behind = statement.split("|")  # what is seen comes from the first of a pipe
+        source, *behind = statement.split("|")  # the first program of a pipe decides
         words = source.split()
         while words and (_ASSIGNMENT.fullmatch(words[0]) or words[0] in _NEUTRAL):
             programs.add(words[0])
@@ -209,7 +209,7 @@ _MOST_ELEMENTS = 100
 
 
 def spoken_texts(text: str, path: str) -> Iterator[tuple[str, str]]:
-    """Path and text of what a result says in words: all of it, or parts of a JSON result."""
+    """The path and text of each readable text: the whole result, or texts in a JSON result."""
     if text.lstrip()[:1] not in ("{", "["):
         yield path, text
         return
@@ -224,7 +224,7 @@ def spoken_texts(text: str, path: str) -> Iterator[tuple[str, str]]:
 def _words(value: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
     if isinstance(value, list):
         for number, part in enumerate(value[:_MOST_ELEMENTS]):
-            # Of a list only blocks of content speak; anything else is data.
+            # Only content blocks of a list are messages. Other elements are data.
             if isinstance(part, Mapping) and part.get("type") == "text":
                 words = part.get("text")
                 if isinstance(words, str):
@@ -241,7 +241,7 @@ def _words(value: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def _spoken(words: str, path: str, depth: int) -> Iterator[tuple[str, str]]:
-    """A text, or what it says if it is JSON itself."""
+    """The text, or the texts inside if it is JSON itself."""
     inner: object = None
     if words.lstrip()[:1] in ("{", "["):
         with suppress(ValueError):

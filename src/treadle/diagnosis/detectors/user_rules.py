@@ -1,4 +1,4 @@
-"""Layer 3: patterns of the user's own, over the fields and roles that a rule names."""
+"""Layer 3: patterns of the user's rules, over the fields and roles of each rule."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ MOST_COUNTED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A pattern that a user wants to be told of.
+    """A pattern that the user wants to find.
 
     `pattern` is RE2's. `fields` are globs over paths such as `output*` or `attributes.http.*`;
-    empty is every text of a span but its attributes. `roles` empty is every role.
+    empty matches every text of a span except its attributes. Empty `roles` match every role.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Rule:
 
     @classmethod
     def of(cls, settings: "DetectorRule") -> "Rule":
-        """The rule of a table of the configuration, which was validated there."""
+        """The rule of a validated table of the configuration."""
         return cls(
             name=settings.name,
             pattern=settings.pattern,
@@ -47,7 +47,7 @@ class Rule:
 
 
 def hits(user_rules: Sequence[Rule], reading: Reading) -> Iterator[Hit]:
-    """What the rules find, at most one hit for each rule and text, at its first place."""
+    """The hits of the rules: for each rule and text the first match."""
     if not user_rules:
         return
     attributes = [
@@ -85,7 +85,10 @@ def _concerns(rule: Rule, text: Text) -> bool:
 
 
 def _first(pattern: Any, text: str) -> tuple[int, int, int] | None:
-    """Start and end of the first match, and how many there are; half a surrogate matches `?`."""
+    """The start and end of the first match, and the number of matches.
+
+    Half of a surrogate pair matches `?`.
+    """
     first, count = None, 0
     for match in pattern.finditer(text.encode("utf-8", "replace").decode()):
         first = first or match.span()
