@@ -140,7 +140,7 @@ def table(root: Path, folder: Path, model_folder: Path) -> Iterator[str]:
     for view in View:
         words, both, more = beside_words(root, folder / "both", model_folder, view)
         yield (
-            f"| query for {view.value}, ms (words and graph alone; difference; ratio) |"
+            f"| query for {view.value}, ms (lexical + graph alone; difference; ratio) |"
             f" {both:.1f} ({words:.1f}; {more:.2f}; {both / words:.2f}) |"
         )
 

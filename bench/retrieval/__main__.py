@@ -18,7 +18,7 @@ from bench.retrieval.dataset import QUERIES, SEED, Dataset, Query, make_dataset
 from bench.retrieval.methods import Functions, Method, treadle_files, treadle_items
 from bench.retrieval.packages import CACHE, CORPORA, UnreachableError
 from bench.retrieval.peers import SEMBLE, semble
-from bench.retrieval.scoring import MEASURES, Rank, row
+from bench.retrieval.scores import MEASURES, Rank, row
 from treadle.code import CodeIndex
 from treadle.code.dense import own_embedding
 from treadle.code.dense.static_embedding import StaticEmbedding

@@ -22,11 +22,11 @@ from pathlib import Path
 
 from bench.retrieval.packages import CACHE
 from bench.tasks.answers import Answer, Method, Wording
-from bench.tasks.asking import OWN, ask
 from bench.tasks.issues import ask_issues, listed_fixes
-from bench.tasks.making import ANCHORS, FEWEST_SOURCES, PER_REPOSITORY, Task, make_tasks
 from bench.tasks.measures import CONTEXT_COLUMNS, ISSUES, RANKING, table
+from bench.tasks.queries import OWN, ask
 from bench.tasks.repositories import Part, Repository, listed
+from bench.tasks.task_set import ANCHORS, FEWEST_SOURCES, PER_REPOSITORY, Task, make_tasks
 
 _QUICK = 4
 """Of as many tasks one is asked with `--quick`."""
@@ -160,7 +160,7 @@ def _ask_issues(arguments: argparse.Namespace) -> None:
 
 
 def _fit(work: Path, *, write_curves: bool) -> None:
-    from bench.tasks.fitting import cross_validated, fitted, load, write
+    from bench.tasks.curves import cross_validated, fitted, load, write
 
     examples = load(work / "examples" / Part.TUNING)
     if write_curves:

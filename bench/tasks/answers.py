@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from bench.retrieval.packages import UnreachableError
 from bench.retrieval.peers import semble
-from bench.tasks.making import GoldItem, Task
+from bench.tasks.task_set import GoldItem, Task
 from bench.tasks.trees import FunctionKey, Texts
 from treadle.code import CodeIndex, View, most_items
 from treadle.code.context.budget import ContextBudget

@@ -13,9 +13,9 @@ import numpy
 from numpy.typing import NDArray
 
 from bench.tasks.answers import Wording
-from bench.tasks.asking import query_of
-from bench.tasks.making import Task
+from bench.tasks.queries import query_of
 from bench.tasks.repositories import Repository
+from bench.tasks.task_set import Task
 from bench.tasks.trees import by_anchor, opened
 from treadle.code.model import FUNCTION_KINDS
 from treadle.code.retrieval.task_ranking import Columns, file_columns, item_columns

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict
 
 from bench.tasks.answers import Answer, Method, Wording, answer_of, treadle
 from bench.tasks.history import History
-from bench.tasks.making import Task, Tree, task_of
 from bench.tasks.repositories import Part, Repository
+from bench.tasks.task_set import Task, Tree, task_of
 from bench.tasks.trees import cache_path
 from treadle.code import CodeIndex
 from treadle.code.dense import own_embedding

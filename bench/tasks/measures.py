@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import log2
 from statistics import fmean
 
-from bench.retrieval.scoring import Measured
+from bench.retrieval.scores import Measured
 from bench.tasks.answers import BUDGETS, Answer
 
 _RESAMPLES = 1_000

@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from bench.retrieval.packages import CACHE
 from bench.tasks.answers import Answer, Method, Ranked, Wording, bm25, grep, semble_answers
 from bench.tasks.history import History
-from bench.tasks.making import tree_path
 from bench.tasks.measures import Measure, file_recall, hit_at, ndcg, reciprocal, table
 from bench.tasks.repositories import Part, Repository, listed
+from bench.tasks.task_set import tree_path
 from bench.tasks.trees import Texts, cache_path, opened
 from treadle.code import CodeIndex, View
 

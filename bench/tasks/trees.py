@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.retrieval.methods import Bm25
-from bench.tasks.making import Task, tree_path
 from bench.tasks.repositories import Repository
+from bench.tasks.task_set import Task, tree_path
 from treadle.code import CodeIndex
 from treadle.code.dense import own_embedding
 from treadle.code.languages import Language, language_of

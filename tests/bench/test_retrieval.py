@@ -7,7 +7,7 @@ import pytest
 
 from bench.retrieval.dataset import Dataset, Function, Query, Stripped, drawn, first_sentence
 from bench.retrieval.methods import Bm25
-from bench.retrieval.scoring import measured, ndcg, row
+from bench.retrieval.scores import measured, ndcg, row
 
 PYTHON = b'''class Box:
     """Stays."""

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from bench.tasks.answers import Answer, Method, Wording, answer_of, treadle
-from bench.tasks.asking import query_of as query_of_task
+from bench.tasks.curves import answers
 from bench.tasks.examples import examples_path, export, read
-from bench.tasks.fitting import answers
 from bench.tasks.history import Commit, History
 from bench.tasks.issues import Report, ask_issues, issue_tasks
-from bench.tasks.making import Task, make_tasks, tree_path
 from bench.tasks.measures import clustered, file_recall, function_recall, hit_at, ndcg
 from bench.tasks.messages import informative_words, is_routine, query_of, without_names
+from bench.tasks.queries import query_of as query_of_task
 from bench.tasks.repositories import Part, Repository, listed
+from bench.tasks.task_set import Task, make_tasks, tree_path
 from bench.tasks.trees import opened
 from treadle.code.retrieval.task_ranking import shipped_curves
 

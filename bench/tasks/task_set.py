@@ -1,4 +1,4 @@
-"""Tasks from the history of a repository: a message is the query, what it changed the answer.
+"""Tasks from the history of a repository: the query is a message, the answer is its change.
 
 Few trees are searched, the anchors. A task is a commit soon after an anchor whose changed items
 are in the anchor's tree byte for byte as in the commit's parent. So the answer exists in the tree

@@ -1,4 +1,4 @@
-"""What a ranking is worth: NDCG@10, recall, mean reciprocal rank, each with its uncertainty."""
+"""Measures of a ranking: NDCG@10, recall and mean reciprocal rank, with intervals."""
 
 import random
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Asks all methods the tasks of a repository, tree by tree."""
+"""Runs the queries of a repository's tasks with all methods, tree by tree."""
 
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -15,8 +15,8 @@ from bench.tasks.answers import (
     semble_answers,
     treadle,
 )
-from bench.tasks.making import Task, tree_path
 from bench.tasks.repositories import Repository
+from bench.tasks.task_set import Task, tree_path
 from bench.tasks.trees import Texts, by_anchor, cache_path, opened
 from treadle.code import CodeIndex
 
