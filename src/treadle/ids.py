@@ -63,7 +63,6 @@ def resolve_prefix(
     states where they were searched. Raises NotFoundError and UsageError.
     """
     text = reference.strip()
-    shown = repr(text[:_MAX_SHOWN])
     for spelling in _spellings(text):
         found = find(spelling, _MAX_CANDIDATES + 1)
         if len(found) == 1 or spelling in found:
@@ -71,10 +70,19 @@ def resolve_prefix(
         if found:
             more = ", …" if len(found) > _MAX_CANDIDATES else ""
             raise UsageError(
-                f"Several {noun}s begin with {shown}: {', '.join(found[:_MAX_CANDIDATES])}{more}.",
+                f"Several {noun}s begin with {text[:_MAX_SHOWN]!r}: "
+                f"{', '.join(found[:_MAX_CANDIDATES])}{more}.",
                 hint="Give more characters of the id.",
             )
-    raise NotFoundError(f"There is no {noun} {shown}{scope}.", hint=f"List the ids with {listing}.")
+    raise unknown_id(text, noun=noun, listing=listing, scope=scope)
+
+
+def unknown_id(reference: str, *, noun: str, listing: str, scope: str = "") -> NotFoundError:
+    """The error for a reference that no id matches, with the words of `resolve_prefix`."""
+    return NotFoundError(
+        f"There is no {noun} {reference[:_MAX_SHOWN]!r}{scope}.",
+        hint=f"List the ids with {listing}.",
+    )
 
 
 def _spellings(text: str) -> Sequence[str]:

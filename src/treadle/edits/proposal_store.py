@@ -14,7 +14,9 @@ from treadle.database import Database, Schema, ids_with_prefix, storable_text
 from treadle.edits.model import ChangeKind, EditError, FileChange, Hunk, Proposal, ProposalState
 from treadle.errors import NotFoundError
 from treadle.events.types import ErrorKind
-from treadle.ids import is_last, resolve_prefix
+from treadle.ids import is_last, resolve_prefix, unknown_id
+
+_NOUN, _LISTING = "proposal", "`treadle edits list`"
 
 _COLUMNS = (
     "id, root, state, summary, changes, created_us, changed_us, request_id, turn, slot, "
@@ -147,10 +149,8 @@ class ProposalStore:
         With `root` only proposals of that repository: a copy of it may have the same files. Raises
         NotFoundError and UsageError.
         """
-        text = str(reference)
-        if is_last(text):
-            return self._last(root)
-        where, values = ("root = ?", [_root_text(root)]) if root is not None else ("1", [])
+        scope = "" if root is None else " in this repository"
+        where, values = ("1", []) if root is None else ("root = ?", [_root_text(root)])
 
         def find(prefix: str, limit: int) -> Sequence[str]:
             with self._database.use() as connection:
@@ -158,14 +158,16 @@ class ProposalStore:
                     connection, "proposals", prefix, limit, where=where, values=values
                 )
 
-        key = resolve_prefix(
-            text,
-            find,
-            noun="proposal",
-            listing="`treadle edits list`",
-            scope=" in this repository" if root is not None else "",
-        )
-        return self._select("WHERE id = ?", [key], 1)[0]
+        if isinstance(reference, UUID):
+            key = str(reference)
+        elif is_last(reference):
+            return self._last(root)
+        else:
+            key = resolve_prefix(reference, find, noun=_NOUN, listing=_LISTING, scope=scope)
+        found = self._select(f"WHERE id = ? AND {where}", [key, *values], 1)
+        if not found:
+            raise unknown_id(key, noun=_NOUN, listing=_LISTING, scope=scope)
+        return found[0]
 
     def list(
         self,
