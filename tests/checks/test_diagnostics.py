@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from treadle.checks.diagnostics import OutputReader, parser_for
 from treadle.checks.model import Reading
-from treadle.checks.runner import Splitter
+from treadle.checks.runner import LineSplitter
 from treadle.config.model import CheckParser
 
 OUTPUTS = Path(__file__).parent / "outputs"
@@ -21,7 +21,7 @@ ROOT = Path("/project")
 
 
 def read(data: bytes, parser: CheckParser, folder: Path = ROOT) -> tuple[Reading, list[str]]:
-    splitter = Splitter()
+    splitter = LineSplitter()
     reader = OutputReader(parser, ROOT, folder)
     shown = [line for text in (*splitter.feed(data), *splitter.end()) for line in reader.line(text)]
     return reader.reading(), shown

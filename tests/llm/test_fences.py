@@ -15,7 +15,7 @@ from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer, Call
 from treadle.code.snippets import parse_snippets, write_snippet
 from treadle.events.types import CallKey
-from treadle.fencing import fence_name, verbatim
+from treadle.fences import fence_name, verbatim
 from treadle.llm.messages import (
     AssistantMessage,
     Message,

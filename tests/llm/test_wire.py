@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.wire_rules import violations
 from treadle.events.types import CallKey
-from treadle.fencing import verbatim
+from treadle.fences import verbatim
 from treadle.llm.messages import (
     AssistantMessage,
     Message,

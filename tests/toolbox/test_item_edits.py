@@ -299,7 +299,7 @@ def test_warnings_follow_what_is_denied_of_a_proposal(bench: Bench) -> None:
     )
     (staged,) = bench.edits.list()
     assert staged.warnings
-    examining = bench.edits.examining(broken)
+    examining = bench.edits.with_examiner(broken)
     assert examining.deny(staged.id, hunks=[(0, 0)]).warnings == ()
 
 

@@ -71,7 +71,7 @@ def open_edits(root: Path) -> "Iterator[Edits]":
 
     store = ProposalStore.open(proposals_path())
     try:
-        edits = Edits(root, store).examining(broken)
+        edits = Edits(root, store).with_examiner(broken)
         edits.recover()
         yield edits
     finally:

@@ -44,7 +44,7 @@ the group and marked processes. The input may end before the group arrives."""
 
 
 @asynccontextmanager
-async def watching(mark: str) -> AsyncIterator[Callable[[int], None]]:
+async def process_watcher(mark: str) -> AsyncIterator[Callable[[int], None]]:
     """Gives a function that registers a process group, which ends with this process.
 
     Every process with the `mark` ends too, where the system shows environments (Linux).
@@ -136,7 +136,7 @@ def _living(group: int, mark: bytes) -> Iterator[int]:
                 yield int(folder.name)
 
 
-async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
+async def complete(work: Coroutine[Any, Any, None]) -> None:
     """Complete `work` even if the caller is cancelled meanwhile; then raise CancelledError."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None

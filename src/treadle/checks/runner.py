@@ -15,7 +15,7 @@ from pathlib import Path
 
 from treadle.checks.diagnostics import OutputReader, parser_for
 from treadle.checks.model import Check, CheckRun, CheckStatus, Output
-from treadle.checks.processes import MARK, end_all, to_the_end, watching
+from treadle.checks.processes import MARK, complete, end_all, process_watcher
 from treadle.clock import Clock, wait_within
 from treadle.errors import NotFoundError, TreadleError
 from treadle.ids import new_id
@@ -45,7 +45,7 @@ def plain(line: str) -> str:
     return line.rpartition("\r")[2].translate(_CONTROLS)
 
 
-class Splitter:
+class LineSplitter:
     """Splits a stream of bytes into plain lines, in memory that does not depend on their length."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class Splitter:
             self._begun, self._dropping = self._begun[:MAX_LINE_BYTES], True
 
 
-class Keeper:
+class KeptOutput:
     """Keeps the first and the last lines of an output."""
 
     def __init__(self) -> None:
@@ -151,7 +151,7 @@ async def run(
     taking = _Taking(reader, clock, progress, str(cwd), str(home or cwd))
     started = clock.monotonic()
     timed_out = False
-    async with watching(mark) as watch:
+    async with process_watcher(mark) as watch:
         process, output, pipe = await _start(program, words, cwd, marked)
         watch(process.pid)
         tasks = (asyncio.create_task(taking.take(output)), asyncio.create_task(taking.tell()))
@@ -160,7 +160,7 @@ async def run(
         except TimeoutError:
             timed_out = True
         finally:
-            await to_the_end(_ended(process, mark, *tasks, clock))
+            await complete(_ended(process, mark, *tasks, clock))
             pipe.close()
     seconds = clock.monotonic() - started
     status, reason = _status(check, process.returncode, timed_out=timed_out)
@@ -201,7 +201,7 @@ class _Taking:
     ) -> None:
         """Maps paths in `folder` to `home` in the output."""
         self.reader = reader
-        self.keeper = Keeper()
+        self.keeper = KeptOutput()
         self._clock = clock
         self._progress = progress
         self._folder, self._home = folder, home
@@ -209,7 +209,7 @@ class _Taking:
 
     async def take(self, output: asyncio.StreamReader) -> None:
         """Read until the end of the output."""
-        splitter = Splitter()
+        splitter = LineSplitter()
         while block := await output.read(_BLOCK):
             for line in splitter.feed(block):
                 self._take(line)

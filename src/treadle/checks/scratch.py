@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from treadle.checks.processes import to_the_end
+from treadle.checks.processes import complete
 from treadle.errors import PathRefusedError, TreadleError
 from treadle.inside import MAX_DEPTH, Folders
 from treadle.paths import resolve_inside
@@ -69,7 +69,7 @@ async def scratch_copy(root: Path, files: Mapping[str, bytes | None]) -> AsyncIt
         yield copy.tree
     finally:
         copy.stopped.set()
-        await to_the_end(_removed(copying, copy))
+        await complete(_removed(copying, copy))
 
 
 async def _removed(copying: "asyncio.Future[None]", copy: "_Copy") -> None:

@@ -88,7 +88,7 @@ class Edits:
         self._locks = store.path.parent / "locks"
         self._examine = examine
 
-    def examining(self, examine: Examine) -> "Edits":
+    def with_examiner(self, examine: Examine) -> "Edits":
         """The same proposals, with warnings from `examine`."""
         return Edits(
             self.root, self._store,

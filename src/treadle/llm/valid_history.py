@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from treadle.events.types import CallKey
-from treadle.fencing import verbatim
+from treadle.fences import verbatim
 from treadle.llm.messages import (
     AssistantMessage,
     Message,

@@ -11,7 +11,7 @@ through `quotable` where it becomes a value in JSON.
 
 The content cannot leave its fence: each of its lines begins with a bar, whatever breaks lines for
 some reader is escaped, and the name of the fence is a keyed digest of all that is inside
-(`treadle.fencing`). What a reader cannot see, or could take for code of a file (`<code="…`), is
+(`treadle.fences`). What a reader cannot see, or could take for code of a file (`<code="…`), is
 escaped as well: `\u{202e}`.
 """
 
@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from treadle.fencing import fence_name
+from treadle.fences import fence_name
 from treadle.spans.text_cuts import cut_before, cut_behind
 from treadle.visible import braced, from_braces, in_braces
 

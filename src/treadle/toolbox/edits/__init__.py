@@ -20,7 +20,7 @@ __all__ = ["edit_tools"]
 
 def edit_tools(edits: Edits, index: "CodeIndex", settings: EditSettings) -> list[Tool[Any, Any]]:
     """The tools that change the repository of `edits`, whose index is `index`."""
-    edits = edits.examining(broken)
+    edits = edits.with_examiner(broken)
     proposer = Proposer(edits, index, settings)
     return [
         ApplyCodeEdit(proposer, ItemRanges(edits, index)),
