@@ -10,7 +10,7 @@ from tests.fakes.replies import Answer, Call, error
 from tests.llm.recording import RecordingObserver
 from treadle.config.model import ProviderSettings, Settings
 from treadle.errors import ConfigError
-from treadle.llm import ProviderError, check_model, connect, list_models, profiles
+from treadle.llm import ProviderError, check_model, connect, list_models, model_probe, profiles
 from treadle.llm.embedded import EmbeddedModel
 from treadle.llm.messages import ChatRequest, UserMessage
 from treadle.llm.model_probe import ModelInfo, probe
@@ -21,12 +21,13 @@ KEYS = {"OPENAI_API_KEY": "sk-openai-key-1234", "OPENROUTER_API_KEY": "sk-or-key
 
 
 @pytest.fixture(autouse=True)
-def no_usual_ports(monkeypatch: pytest.MonkeyPatch) -> dict[str, Profile]:
+def no_local_servers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Profile]:
     """The default ports of local servers, replaced by ports where nothing listens."""
     table = {}
     for name, profile in PROFILES.items():
         url = f"http://127.0.0.1:{_closed_port()}/v1" if profile.local else profile.base_url
         table[name] = Profile(name, url, profile.key_env, profile.default_model)
+    monkeypatch.setattr(model_probe, "PROBE_SECONDS", 30.0)  # for a busy machine
     for module in (profiles, sys.modules["treadle.llm.model_selection"]):
         monkeypatch.setattr(module, "PROFILES", table)
     return table
@@ -79,10 +80,10 @@ async def test_the_named_model_comes_before_keys_in_the_environment() -> None:
 
 
 async def test_a_hosted_provider_with_a_key_comes_before_local_servers(
-    no_usual_ports: dict[str, Profile],
+    no_local_servers: dict[str, Profile],
 ) -> None:
     async with FakeProvider(models=["nomic-embed-text", "qwen3"]) as fake:
-        no_usual_ports["ollama"] = Profile("ollama", fake.base_url)
+        no_local_servers["ollama"] = Profile("ollama", fake.base_url)
         assert (await chosen(env=KEYS))[0] == "openai"
         env = {"OPENROUTER_API_KEY": KEYS["OPENROUTER_API_KEY"]}
         assert (await chosen(env=env))[0] == "openrouter"
@@ -182,7 +183,8 @@ async def test_a_probe_accepts_only_servers_that_list_models() -> None:
     assert await probe(f"http://127.0.0.1:{_closed_port()}/v1") is None
 
 
-async def test_a_probe_does_not_wait_for_a_silent_server() -> None:
+async def test_a_probe_does_not_wait_for_a_silent_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_probe, "PROBE_SECONDS", 0.25)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         assert await probe(f"http://127.0.0.1:{silent.getsockname()[1]}/v1") is None
 

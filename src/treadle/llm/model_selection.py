@@ -132,13 +132,13 @@ async def is_embedded(
 
 
 async def _choose(
-    settings: Settings, env: Mapping[str, str], wanted: str
+    settings: Settings, env: Mapping[str, str], requested: str
 ) -> tuple[Endpoint | None, ModelInfo | None]:
     """The endpoint, and the model's entry in its list; None means the embedded model."""
-    if (endpoint := unnamed_endpoint(settings, env, wanted)) is not None:
-        return await _unnamed(endpoint, wanted)
-    if wanted:
-        return await _named(settings, env, wanted)
+    if (endpoint := unnamed_endpoint(settings, env, requested)) is not None:
+        return await _unnamed(endpoint, requested)
+    if requested:
+        return await _named(settings, env, requested)
     for profile in hosted_with_key(settings, env):
         model = _configured(settings, profile.name) or profile.default_model or ""
         return await endpoint_for(settings, env, profile.name, model), None
@@ -148,9 +148,9 @@ async def _choose(
     return None, None
 
 
-async def _unnamed(endpoint: Endpoint, wanted: str) -> tuple[Endpoint, ModelInfo | None]:
-    if wanted:
-        endpoint = replace(endpoint, model=wanted.removeprefix(f"{UNNAMED}/"))
+async def _unnamed(endpoint: Endpoint, requested: str) -> tuple[Endpoint, ModelInfo | None]:
+    if requested:
+        endpoint = replace(endpoint, model=requested.removeprefix(f"{UNNAMED}/"))
         offered = await probe(endpoint.base_url) if _near(endpoint) else None
         return endpoint, next((m for m in offered or () if m.id == endpoint.model), None)
     try:
@@ -162,14 +162,14 @@ async def _unnamed(endpoint: Endpoint, wanted: str) -> tuple[Endpoint, ModelInfo
 
 
 async def _named(
-    settings: Settings, env: Mapping[str, str], wanted: str
+    settings: Settings, env: Mapping[str, str], requested: str
 ) -> tuple[Endpoint | None, ModelInfo | None]:
-    provider, slash, model = wanted.partition("/")
+    provider, slash, model = requested.partition("/")
     if provider == EMBEDDED:
         return None, None
     if not slash and provider not in PROFILES and provider not in settings.providers:
         raise UnknownProviderError(
-            f"{wanted!r} does not name a provider.",
+            f"{requested!r} does not name a provider.",
             hint=(
                 "Write PROVIDER/MODEL, such as ollama/qwen3; list the models with `treadle "
                 "models list`."

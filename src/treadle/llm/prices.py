@@ -199,10 +199,10 @@ _Table = Callable[[int | None], _Rates | None]
 @lru_cache(maxsize=_KNOWN_MODELS)
 def _table(model: str, provider: str | None, base_url: str | None) -> _Table | None:
     """The prices of a model, or None."""
-    place = _find(model, provider, base_url)
-    if place is None:
+    entry = _find(model, provider, base_url)
+    if entry is None:
         return None
-    found = place[1]
+    found = entry[1]
     if not isinstance(found.prices, list):
         constant = _rates(found.prices, found)
         return lambda _at_us: constant
@@ -216,35 +216,35 @@ def _table(model: str, provider: str | None, base_url: str | None) -> _Table | N
     return choose
 
 
-_Place = tuple["Provider", "ModelInfo"]
+_Entry = tuple["Provider", "ModelInfo"]
 
 
-def _find(model: str, provider: str | None, base_url: str | None) -> _Place | None:
+def _find(model: str, provider: str | None, base_url: str | None) -> _Entry | None:
     """The entry of a model, under the names that routers and instrumentations use."""
     if base_url is not None and is_loopback(base_url):
         return None
-    for place, name in _places(model, None if base_url is not None else provider):
-        found = _look(name, place, base_url)
+    for owner, name in _candidates(model, None if base_url is not None else provider):
+        found = _look(name, owner, base_url)
         if found is not None:
             return found
     return None
 
 
-def _places(model: str, provider: str | None) -> Sequence[tuple[str | None, str]]:
+def _candidates(model: str, provider: str | None) -> Sequence[tuple[str | None, str]]:
     """Providers and names under which the data may have a model, the most specific first."""
     own = _PROVIDERS.get(provider, provider) if provider else None
-    places = [(own, model)]
+    candidates = [(own, model)]
     prefix, _, rest = model.partition("/")
     if rest:
         named = _PREFIXES.get(prefix, prefix)
         if own is None or named == own:
-            places.append((named, rest))
+            candidates.append((named, rest))
     if own is None and ".anthropic." in f".{model}":  # ids of Bedrock, with or without a region
-        places.insert(0, ("aws", model))
-    return places
+        candidates.insert(0, ("aws", model))
+    return candidates
 
 
-def _look(model: str, provider: str | None, base_url: str | None) -> _Place | None:
+def _look(model: str, provider: str | None, base_url: str | None) -> _Entry | None:
     from genai_prices.data_snapshot import get_snapshot
 
     try:

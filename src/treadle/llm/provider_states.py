@@ -138,7 +138,7 @@ def _state(settings: Settings, env: Mapping[str, str], name: str) -> ProviderSta
     variable = variable_of(settings, name)
     kept = saved_keys.find(name)
     usable = saved_keys.find_for(name, base_url) if base_url else None
-    key = KeyState(usable.place) if usable else KeyState.NONE
+    key = KeyState(usable.location) if usable else KeyState.NONE
     if own.api_key_keyring:
         key = KeyState.KEYRING
     elif variable and env.get(variable, "").strip():
@@ -150,7 +150,7 @@ def _state(settings: Settings, env: Mapping[str, str], name: str) -> ProviderSta
         key_name=own.api_key_keyring or variable,
         wants_key=bool(variable or own.api_key_keyring),
         takes_key=base_url is not None and not own.api_key_keyring,
-        kept=kept.place if kept else None,
+        kept=kept.location if kept else None,
         kept_for=kept.base_url if kept and not usable else None,
         models=own.models,
     )

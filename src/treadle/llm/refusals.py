@@ -21,7 +21,7 @@ JsonObject = dict[str, Any]
 class Meaning(StrEnum):
     """The meaning of a refusal for a field that it names."""
 
-    WANTED = "wanted"
+    WANTED = "demanded"
     REFUSED = "refused"
     UNCLEAR = "unclear"
 
@@ -205,15 +205,15 @@ def _reasoning(refusal: Refusal) -> Change | None:
     if refused:
         fields = strictness.refused_fields | refused
         return replace(strictness, refused_fields=fields), "reasoning is not sent back"
-    wanted = [
+    demanded = [
         name
         for name in _THOUGHTS
         if meanings[name] is Meaning.WANTED
         or (meanings[name] is Meaning.UNCLEAR and name not in sent)
     ]
-    if not wanted or not refusal.replies:
+    if not demanded or not refusal.replies:
         return None
-    field = next((name for name in wanted if name in REASONING_FIELDS), REASONING_FIELDS[0])
+    field = next((name for name in demanded if name in REASONING_FIELDS), REASONING_FIELDS[0])
     missing = any(field not in message for message in refusal.replies)
     wants = Reasoning.REQUIRED if missing else Reasoning.FILLED
     fields = strictness.refused_fields - {field}

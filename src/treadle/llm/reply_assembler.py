@@ -231,12 +231,12 @@ def _same_block(entries: list[object], entry: object) -> int | None:
         return None
     if not isinstance(entry.get("index"), int):
         return None
-    for place, other in enumerate(entries):
+    for position, other in enumerate(entries):
         if isinstance(other, Mapping) and (other.get("type"), other.get("index")) == (
             entry["type"],
             entry["index"],
         ):
-            return place
+            return position
     return None
 
 

@@ -49,7 +49,7 @@ class SavedKey:
     key: str | None = field(repr=False)
 
     @property
-    def place(self) -> KeyLocation:
+    def location(self) -> KeyLocation:
         return KeyLocation.KEYRING if self.key is None else KeyLocation.FILE
 
 
@@ -99,7 +99,7 @@ def save(provider: str, base_url: str, key: str) -> KeyLocation:
         inside = _into_keyring(provider, key)
         everything[provider] = SavedKey(base_url, None if inside else key)
         _write(everything)
-    return everything[provider].place
+    return everything[provider].location
 
 
 def forget(provider: str) -> bool:
@@ -109,7 +109,7 @@ def forget(provider: str) -> bool:
         found = everything.pop(provider, None)
         if found is None:
             return False
-        if found.place is KeyLocation.KEYRING:
+        if found.location is KeyLocation.KEYRING:
             _out_of_keyring(provider)
         _write(everything)
     return True

@@ -44,8 +44,8 @@ class IdRule:
         number = int.from_bytes(blake2b(seed.encode("utf-8", "replace")).digest())
         made = []
         for _ in range(length):
-            number, place = divmod(number, len(letters))
-            made.append(letters[place])
+            number, position = divmod(number, len(letters))
+            made.append(letters[position])
         return prefix + "".join(made)
 
     def _has_room_for(self, prefix: str) -> bool:

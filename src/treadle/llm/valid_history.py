@@ -146,13 +146,13 @@ def _as_user(message: Message) -> Message:
 def _paired(history: Sequence[Message]) -> list[Message]:
     """Each reply with calls, followed by exactly one result for each call."""
     paired: list[Message] = []
-    for place, message in enumerate(history):
+    for position, message in enumerate(history):
         if isinstance(message, AssistantMessage):
             text = message.text if message.text and message.text.strip() else None
             if text is None and not message.calls:
                 continue
             paired.append(replace(message, text=text))
-            results = _results(history, place)
+            results = _results(history, position)
             for call in message.calls:
                 content = results.get(call.key, CLOSED)
                 paired.append(ToolMessage(call.key, content if content.strip() else NO_OUTPUT))
@@ -161,13 +161,13 @@ def _paired(history: Sequence[Message]) -> list[Message]:
     return paired
 
 
-def _results(history: Sequence[Message], place: int) -> dict[CallKey, str]:
-    """The results of the reply at `place`: up to the next reply with calls, the first of each key.
+def _results(history: Sequence[Message], position: int) -> dict[CallKey, str]:
+    """The first result of each key, from the reply at `position` up to the next reply with calls.
 
     Keys may repeat after a user message, so later results do not belong to this reply.
     """
     results: dict[CallKey, str] = {}
-    for later in range(place + 1, len(history)):
+    for later in range(position + 1, len(history)):
         message = history[later]
         if isinstance(message, AssistantMessage) and message.calls:
             break
@@ -180,14 +180,14 @@ def with_results(
     history: Sequence[Message],
 ) -> Iterable[tuple[Message, list[tuple[ToolCall, ToolMessage]]]]:
     """Each message of a paired history except results, with its calls and their results."""
-    place = 0
-    while place < len(history):
-        message = history[place]
+    position = 0
+    while position < len(history):
+        message = history[position]
         calls = message.calls if isinstance(message, AssistantMessage) else ()
-        answers = history[place + 1 : place + 1 + len(calls)]
+        answers = history[position + 1 : position + 1 + len(calls)]
         results = [answer for answer in answers if isinstance(answer, ToolMessage)]
         yield message, list(zip(calls, results, strict=True))
-        place += 1 + len(calls)
+        position += 1 + len(calls)
 
 
 def _one_call_each(history: Sequence[Message]) -> list[Message]:
@@ -324,8 +324,8 @@ def _reasoned(message: Message, dialect: Dialect) -> Message:
         reasoning=reasoning,
         opaque=json.dumps(fields, ensure_ascii=False) if fields else None,
         calls=tuple(
-            _signed(call, strictness, own=own, first=not place)
-            for place, call in enumerate(message.calls)
+            _signed(call, strictness, own=own, first=not position)
+            for position, call in enumerate(message.calls)
         ),
     )
 

@@ -138,8 +138,8 @@ class Cassette:
                 self.outcomes[line["turn"], line["slot"]] = line
             case "retrieval":
                 key = line["event"]["key"]
-                place = (key["turn"], key["slot"]) if key else None
-                self.retrievals.setdefault(place, []).append(line["event"])
+                position = (key["turn"], key["slot"]) if key else None
+                self.retrievals.setdefault(position, []).append(line["event"])
             case kind:
                 raise ValueError(f"a line of an unknown kind, {kind!r}")
 
@@ -193,8 +193,8 @@ def difference(recorded: Any, now: Any, at: str = "") -> str | None:
             if found:
                 return found
     if isinstance(recorded, list) and isinstance(now, list):
-        for place, (left, right) in enumerate(zip(recorded, now, strict=False)):
-            if found := difference(left, right, f"{at}[{place}]"):
+        for position, (left, right) in enumerate(zip(recorded, now, strict=False)):
+            if found := difference(left, right, f"{at}[{position}]"):
                 return found
         return f"{at}: {len(recorded)} recorded, {len(now)} now"
     left, right = _apart(recorded, now)
@@ -205,7 +205,7 @@ def _apart(recorded: Any, now: Any) -> tuple[str, str]:
     """Both values, shortened around the position of the first difference."""
     left, right = json.dumps(recorded), json.dumps(now)
     same = next(
-        (place for place, (a, b) in enumerate(zip(left, right, strict=False)) if a != b),
+        (position for position, (a, b) in enumerate(zip(left, right, strict=False)) if a != b),
         min(len(left), len(right)),
     )
     start = max(0, same - _SHOWN // 4)

@@ -254,13 +254,15 @@ class _Fitter:
     ) -> None:
         self._system = system
         newest = max(
-            (place for place, unit in enumerate(units) if begins_turn(unit[0])),
+            (position for position, unit in enumerate(units) if begins_turn(unit[0])),
             default=0,
         )
         self._older = units[:newest]
         self._user = units[newest : newest + 1]
         run = units[newest + 1 :]
-        replies = [place for place, unit in enumerate(run) if isinstance(unit[0], AssistantMessage)]
+        replies = [
+            position for position, unit in enumerate(run) if isinstance(unit[0], AssistantMessage)
+        ]
         last = replies[-1] if replies else 0
         self._run = run[:last]
         self._newest = run[last:]
@@ -370,20 +372,20 @@ class _Fitter:
     def _shorten(self, unit: list[Message], limit: int) -> int:
         """Shorten the results in `unit` to `limit` tokens each; returns how many became shorter."""
         shortened = 0
-        for place, message in enumerate(unit):
+        for position, message in enumerate(unit):
             if isinstance(message, ToolMessage):
                 content = fit_message(message.content, limit)
                 if content != message.content and len(content) < len(message.content):
-                    unit[place] = replace(message, content=content)
+                    unit[position] = replace(message, content=content)
                     shortened += 1
         return shortened
 
     def _drop_context(self) -> None:
         reported = "automatic context omitted"
         for unit in (*self._user, *self._run, *self._newest):
-            for place, message in enumerate(unit):
+            for position, message in enumerate(unit):
                 if isinstance(message, UserMessage) and message.context:
-                    unit[place] = replace(message, context="")
+                    unit[position] = replace(message, context="")
                     if reported not in self.changes:
                         self.changes.append(reported)
 

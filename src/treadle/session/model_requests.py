@@ -65,7 +65,7 @@ def messages_to_summarize(conversation: Conversation, room: int, counts: TokenCo
     (tokens). 0 if an earlier summary replaces as many.
     """
     entries = conversation.entries
-    starts = [place for place, entry in enumerate(entries) if begins_turn(entry.message)]
+    starts = [position for position, entry in enumerate(entries) if begins_turn(entry.message)]
     if not starts:
         return 0
     covers = newest = starts[-1]

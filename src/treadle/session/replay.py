@@ -82,10 +82,10 @@ class ReplayExecutor(ToolExecutor):
         self._cassette = cassette
 
     async def answer(self, call: OpenCall) -> Outcome:
-        place = (call.request.key.turn, call.request.key.slot)
-        for event in self._cassette.retrievals.get(place, ()):
+        position = (call.request.key.turn, call.request.key.slot)
+        for event in self._cassette.retrievals.get(position, ()):
             await self.bus.publish(_retrieval(event))
-        return _outcome(self._cassette.outcomes.get(place), call.request)
+        return _outcome(self._cassette.outcomes.get(position), call.request)
 
 
 class ReplayModel:

@@ -130,8 +130,8 @@ def _readable(tool: str, schema: JsonSchema, error: ValidationError) -> ToolErro
     first, rest = errors[0], len(errors) - 1
     more = f" ({rest} more problem{'s' if rest > 1 else ''})" if rest else ""
     field = ".".join(str(part) for part in first["loc"])
-    wanted = at(schema, first["loc"])
-    expected = in_words(wanted) if wanted else _own_words(first)
+    field_schema = at(schema, first["loc"])
+    expected = in_words(field_schema) if field_schema else _own_words(first)
     match first["type"]:
         case "extra_forbidden":
             return _unknown_argument(tool, schema, first, more)
@@ -139,7 +139,7 @@ def _readable(tool: str, schema: JsonSchema, error: ValidationError) -> ToolErro
             message, received = f"{tool} needs the argument `{field}`{more}.", "nothing"
         case "value_error":
             message, received = f"{_own_words(first)}{more}.", _shown(first["input"])
-            expected = in_words(wanted) if field and wanted else ""
+            expected = in_words(field_schema) if field and field_schema else ""
         case "string_unicode":
             expected = "text in valid Unicode, without an unpaired surrogate"
             received = _shown(first["input"])
@@ -153,7 +153,7 @@ def _readable(tool: str, schema: JsonSchema, error: ValidationError) -> ToolErro
         field=field or None,
         expected=expected or None,
         received=received,
-        hint=wanted.get("description") if wanted else None,
+        hint=field_schema.get("description") if field_schema else None,
     )
 
 

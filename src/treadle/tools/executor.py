@@ -365,11 +365,11 @@ class ReplyCalls:
         }
         writes = [call.writes() for call in self._calls]
         async with asyncio.TaskGroup() as group:
-            for place, call in enumerate(self._calls):
+            for position, call in enumerate(self._calls):
                 earlier = [
                     before.outcome
-                    for before, written in zip(self._calls[:place], writes, strict=False)
-                    if _overlap(written, writes[place])
+                    for before, written in zip(self._calls[:position], writes, strict=False)
+                    if _overlap(written, writes[position])
                 ]
                 running = self._run_one(call, earlier, lanes[_class(call.tool)])
                 group.create_task(running, name=f"call {call.request.name}")

@@ -30,11 +30,11 @@ _SHOWN_CHARACTERS = 200
 
 
 @dataclass(slots=True)
-class _Weighed:
+class _Assessment:
     """What the rules say about a question."""
 
     denied: str | None = None
-    asked: set[Grant] = field(default_factory=set)
+    required: set[Grant] = field(default_factory=set)
     """The grants that a person has to give."""
     reason: str = ""
     private: set[Path] = field(default_factory=set)
@@ -46,7 +46,7 @@ class _Weighed:
 class _Open:
     event: ApprovalRequested
     owner: UUID
-    asked: set[Grant]
+    required: set[Grant]
     answer: asyncio.Future[_Answer]
 
 
@@ -101,23 +101,23 @@ class Approvals:
 
         A denial passes `words` to the model.
         """
-        asked = self._open.get(approval_id)
-        if asked is None or asked.answer.done():
+        waiting_question = self._open.get(approval_id)
+        if waiting_question is None or waiting_question.answer.done():
             return False
-        _settle(asked, scope, words)
+        _settle(waiting_question, scope, words)
         if scope in {ApprovalScope.SESSION, ApprovalScope.ALWAYS}:
-            granted = self._granted.setdefault(asked.owner, set())
-            granted |= asked.asked
+            granted = self._granted.setdefault(waiting_question.owner, set())
+            granted |= waiting_question.required
             for other in self._open.values():  # concurrent calls asked for the same grants
-                if other.owner == asked.owner and other.asked <= granted:
+                if other.owner == waiting_question.owner and other.required <= granted:
                     _settle(other, scope, None)
         return True
 
     async def settled(self, approval_id: UUID) -> None:
         """Return when a question no longer waits for an answer."""
-        asked = self._open.get(approval_id)
-        if asked is not None:
-            await asyncio.wait({asked.answer})
+        waiting_question = self._open.get(approval_id)
+        if waiting_question is not None:
+            await asyncio.wait({waiting_question.answer})
 
     def open_to(self, tool: str, path: str) -> bool:
         """Whether `tool` may read a path inside the root that is not in its arguments."""
@@ -135,55 +135,55 @@ class Approvals:
         the root.
         """
         if any(subject.path is not None for subject in question.subjects):
-            weighed = await asyncio.to_thread(self._weigh, question, context.tool)
+            assessment = await asyncio.to_thread(self._assess, question, context.tool)
         else:
-            weighed = self._weigh(question, context.tool)
-        private = frozenset(weighed.private)
-        if weighed.denied is not None:
-            return Decision(allowed=False, reason=weighed.denied)
-        granted = await self._is_granted(weighed.asked, _owner(context))
-        if granted and not (weighed.protected and weighed.asked):
+            assessment = self._assess(question, context.tool)
+        private = frozenset(assessment.private)
+        if assessment.denied is not None:
+            return Decision(allowed=False, reason=assessment.denied)
+        granted = await self._is_granted(assessment.required, _owner(context))
+        if granted and not (assessment.protected and assessment.required):
             return Decision(allowed=True, private=private)
         if not self._attending:
-            return Decision(allowed=False, reason=f"{weighed.reason} {_NOBODY}", unanswered=True)
+            return Decision(allowed=False, reason=f"{assessment.reason} {_NOBODY}", unanswered=True)
         with waiting():
-            scope, words = await self._ask(question, context, weighed)
+            scope, words = await self._ask(question, context, assessment)
         if scope is ApprovalScope.DENIED:
             return Decision(allowed=False, scope=scope, words=words)
         if scope is ApprovalScope.WITHDRAWN:
             return Decision(
-                allowed=False, reason=f"{weighed.reason} {_NOBODY}", scope=scope, unanswered=True
+                allowed=False, reason=f"{assessment.reason} {_NOBODY}", scope=scope, unanswered=True
             )
-        if scope is ApprovalScope.ALWAYS and not weighed.protected:
-            await self._remember(weighed.asked, context)
+        if scope is ApprovalScope.ALWAYS and not assessment.protected:
+            await self._remember(assessment.required, context)
         return Decision(allowed=True, scope=scope, words=words, private=private)
 
-    def _weigh(self, question: Question, tool: str) -> _Weighed:
-        weighed = _Weighed()
+    def _assess(self, question: Question, tool: str) -> _Assessment:
+        assessment = _Assessment()
         for subject in question.subjects:
-            place = ResolvedSubject.of(subject, self._root)
-            verdict = self._rules.verdict(tool, place, question.policy)
-            if place.real is not None and place.private:
-                weighed.private.add(place.real)
+            target = ResolvedSubject.of(subject, self._root)
+            verdict = self._rules.verdict(tool, target, question.policy)
+            if target.real is not None and target.private:
+                assessment.private.add(target.real)
             match verdict.policy:
                 case Policy.DENY:
-                    weighed.denied = weighed.denied or verdict.reason
-                case Policy.ASK if question.asked_later and not place.private:
+                    assessment.denied = assessment.denied or verdict.reason
+                case Policy.ASK if question.asked_later and not target.private:
                     pass
                 case Policy.ASK:
-                    path = place.paths[0] if place.paths else ""
+                    path = target.paths[0] if target.paths else ""
                     program = subject.program
-                    weighed.asked.add(Grant.of(tool, path, subject.command or "", program))
+                    assessment.required.add(Grant.of(tool, path, subject.command or "", program))
                     changes = question.policy is Policy.ASK
-                    weighed.protected |= changes and place.protected is not None
+                    assessment.protected |= changes and target.protected is not None
                     started = f" The program is {program}." if program else ""
-                    weighed.reason = weighed.reason or f"{verdict.reason}{started}"
+                    assessment.reason = assessment.reason or f"{verdict.reason}{started}"
                 case Policy.ALLOW:
                     pass
-        return weighed
+        return assessment
 
-    async def _is_granted(self, asked: set[Grant], owner: UUID) -> bool:
-        open_still = asked - self._granted.get(owner, set())
+    async def _is_granted(self, required: set[Grant], owner: UUID) -> bool:
+        open_still = required - self._granted.get(owner, set())
         if not open_still:
             return True
         if self._store is None:
@@ -194,7 +194,9 @@ class Approvals:
             return False
         return open_still <= {each.grant for each in remembered}
 
-    async def _ask(self, question: Question, context: ToolContext, weighed: _Weighed) -> _Answer:
+    async def _ask(
+        self, question: Question, context: ToolContext, assessment: _Assessment
+    ) -> _Answer:
         event = ApprovalRequested(
             request_id=context.request_id,
             parent_id=context.parent_id,
@@ -203,13 +205,13 @@ class Approvals:
             call_id=context.call_id,
             name=context.tool,
             summary=question.summary,
-            reason=weighed.reason,
+            reason=assessment.reason,
             subjects=tuple(filter(None, map(str, question.subjects))),
             proposal_id=question.proposal_id,
             preview=question.preview,
         )
         answer: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
-        self._open[event.approval_id] = _Open(event, _owner(context), weighed.asked, answer)
+        self._open[event.approval_id] = _Open(event, _owner(context), assessment.required, answer)
         started = self._clock.monotonic()
         settled: _Answer = (ApprovalScope.WITHDRAWN, None)
         try:
@@ -275,6 +277,6 @@ def _owner(context: ToolContext) -> UUID:
     return context.session_id or context.request_id
 
 
-def _settle(asked: _Open, scope: ApprovalScope, words: str | None) -> None:
-    if not asked.answer.done():
-        asked.answer.set_result((scope, (words or "").strip() or None))
+def _settle(question: _Open, scope: ApprovalScope, words: str | None) -> None:
+    if not question.answer.done():
+        question.answer.set_result((scope, (words or "").strip() or None))

@@ -73,14 +73,14 @@ class _Matcher:
         self.rule = rule
         self._path: Callable[[str], bool] | None = None
 
-    def is_about(self, tool: str, place: ResolvedSubject) -> bool:
+    def is_about(self, tool: str, target: ResolvedSubject) -> bool:
         """Whether the rule covers this subject of a call of `tool`."""
         if not fnmatchcase(tool, self.rule.tool):
             return False
         if self.rule.command is not None:
-            command = place.subject.command
+            command = target.subject.command
             return command is not None and fnmatchcase(command, self.rule.command)
-        return self.rule.path is None or any(map(self.matches, place.paths))
+        return self.rule.path is None or any(map(self.matches, target.paths))
 
     def matches(self, path: str) -> bool:
         """Whether the pattern of the rule matches a path relative to the root."""
@@ -110,27 +110,27 @@ class Rules:
         self._allow = _matchers(settings.allow)
 
     def verdict(  # noqa: PLR0911  (one line for each rule, in their order)
-        self, tool: str, place: ResolvedSubject, otherwise: Policy
+        self, tool: str, target: ResolvedSubject, otherwise: Policy
     ) -> Verdict:
-        """The verdict on a call of `tool` about `place`; `otherwise` decides if no rule covers it.
+        """The verdict on a call of `tool` about `target`; `otherwise` decides if no rule covers it.
 
         Files that usually contain secrets need a question, unless a rule that names such files
         allows them.
         """
-        about = partial(_first, tool=tool, place=place)
+        about = partial(_first, tool=tool, target=target)
         if denied := about(self._deny):
             return Verdict(Policy.DENY, f"The rule `{denied.rule}` refuses it.")
         allowed = about(self._allow)
-        private = place.private
+        private = target.private
         if private and about([each for each in self._allow if each.names_private]) is None:
             return Verdict(Policy.ASK, f"It needs consent: {private}.")
-        if otherwise is Policy.ASK and place.protected:  # the call would change something
-            return Verdict(Policy.ASK, f"It always needs approval: {place.protected}.")
+        if otherwise is Policy.ASK and target.protected:  # the call would change something
+            return Verdict(Policy.ASK, f"It always needs approval: {target.protected}.")
         if asked := about(self._ask):
             return Verdict(Policy.ASK, f"The rule `{asked.rule}` requires approval.")
         if not allowed:
             return Verdict(otherwise, _OTHERWISE[otherwise])
-        if place.subject.program is not None and place.subject.program.inside:
+        if target.subject.program is not None and target.subject.program.inside:
             return Verdict(
                 Policy.ASK,
                 f"The rule `{allowed.rule}` covers only programs outside the repository.",
@@ -157,5 +157,5 @@ def _matchers(rules: Iterable[str]) -> list[_Matcher]:
     return [_Matcher(ApprovalRule.parse(rule)) for rule in rules]
 
 
-def _first(matchers: Iterable[_Matcher], *, tool: str, place: ResolvedSubject) -> _Matcher | None:
-    return next((each for each in matchers if each.is_about(tool, place)), None)
+def _first(matchers: Iterable[_Matcher], *, tool: str, target: ResolvedSubject) -> _Matcher | None:
+    return next((each for each in matchers if each.is_about(tool, target)), None)

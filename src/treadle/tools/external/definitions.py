@@ -140,7 +140,7 @@ def _unusable(tool: str, what: str) -> UsageError:
 
 def _tool_error(tool: str, schema: JsonSchema, error: "ValidationError") -> ToolError:
     path = tuple(error.absolute_path)
-    wanted = at(schema, path) if path else None
+    field_schema = at(schema, path) if path else None
     field = ".".join(map(str, path))
     where = f"`{field}` of {tool}" if field else tool
     known = ", ".join(f"`{name}`" for name in schema["properties"])
@@ -148,7 +148,7 @@ def _tool_error(tool: str, schema: JsonSchema, error: "ValidationError") -> Tool
         ErrorKind.VALIDATION,
         f"{where} is invalid: {_cut(error.message)}.",
         field=field or None,
-        expected=in_words(wanted) if wanted else None,
+        expected=in_words(field_schema) if field_schema else None,
         received=_cut(repr(error.instance)) if field else None,
         hint=f"The arguments are {known}." if known else "The tool takes no arguments.",
     )
