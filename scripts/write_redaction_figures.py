@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.secrets.measuring import measure
+from tests.secrets.measurement import measure
 
 PAGE = Path(__file__).parents[1] / "docs" / "redaction.md"
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"

@@ -1,9 +1,9 @@
-"""The goals of redaction, on a corpus that is drawn anew from each seed."""
+"""Redaction reaches its goals on a corpus that each seed generates."""
 
 import pytest
 
 from scripts.write_redaction_figures import PAGE, with_figures
-from tests.secrets.measuring import measure
+from tests.secrets.measurement import measure
 from treadle.secrets import redact
 
 
@@ -20,7 +20,7 @@ def test_redaction_finds_planted_secrets_and_leaves_harmless_texts(seed: int) ->
         assert gone >= total * 0.8, family
 
 
-def test_the_figures_in_the_documentation_are_current() -> None:
+def test_documented_figures_are_current() -> None:
     page = PAGE.read_text("utf-8")
 
     assert with_figures(page) == page, "run scripts/write_redaction_figures.py"
@@ -36,7 +36,7 @@ def test_the_figures_in_the_documentation_are_current() -> None:
         "| Secret | Base64URL |\n| Password | 8-64 characters |",
     ],
 )
-def test_options_and_table_cells_that_are_no_password_stay(text: str) -> None:
+def test_options_and_table_cells_without_a_password_stay(text: str) -> None:
     assert redact(text) == text
 
 
@@ -58,7 +58,7 @@ def test_code_of_libraries_stays(text: str) -> None:
     assert redact(text) == text
 
 
-def test_an_empty_setting_does_not_take_the_next_name_for_its_value() -> None:
+def test_next_name_is_not_the_value_of_an_empty_setting() -> None:
     text = "-STORE_PASSWORD=\n+STORE_PASSWORD=Tiger7712!x\n"
 
     assert redact(text) == "-STORE_PASSWORD=\n+STORE_PASSWORD=[redacted:password]\n"

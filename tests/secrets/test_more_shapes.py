@@ -1,4 +1,4 @@
-"""Secrets in shapes that an attack on the product found to pass."""
+"""Secrets in shapes that passed an earlier version."""
 
 import base64
 import json
@@ -38,7 +38,7 @@ PAIR = base64.b64encode(b"joe:Zq8vT3nLw5XyK2bR").decode()
         ('accounts: ["0x' + "e8f2bc84" * 8 + '"],', "e8f2bc84e8f2bc84"),
     ],
 )
-def test_a_secret_in_an_uncommon_shape_is_taken_out(text: str, secret: str) -> None:
+def test_secret_in_an_uncommon_shape_is_redacted(text: str, secret: str) -> None:
     assert secret not in redact(text)
 
 
@@ -63,5 +63,5 @@ def test_a_secret_in_an_uncommon_shape_is_taken_out(text: str, secret: str) -> N
         "const key = getItemAtIdx",
     ],
 )
-def test_what_only_looks_like_it_stays(text: str) -> None:
+def test_harmless_lookalikes_stay(text: str) -> None:
     assert redact(text) == text

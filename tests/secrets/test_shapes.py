@@ -56,7 +56,7 @@ PEM = (
 @pytest.mark.parametrize(
     ("kind", "key"), [(kind, key) for kind, keys in KEYS.items() for key in keys]
 )
-def test_keys_of_known_shape_go_wherever_they_stand(kind: str, key: str) -> None:
+def test_keys_of_known_shape_are_redacted_anywhere(kind: str, key: str) -> None:
     marked = f"[redacted:{kind}]"
 
     assert redact(f"use {key}.") == f"use {marked}."
@@ -112,7 +112,7 @@ def test_keys_of_known_shape_go_wherever_they_stand(kind: str, key: str) -> None
         ),
     ],
 )
-def test_secrets_in_their_context_go_and_the_rest_stays(text: str, expected: str) -> None:
+def test_only_the_secret_in_a_text_is_redacted(text: str, expected: str) -> None:
     assert redact(text) == expected
 
 
@@ -153,13 +153,13 @@ def test_ordinary_text_stays(text: str) -> None:
     assert redact(text) == text
 
 
-def test_the_source_of_this_project_stays() -> None:
+def test_source_of_this_project_stays() -> None:
     for path in sorted(Path(secrets.__file__).parent.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         assert redact(text) == text, path
 
 
-def test_registered_values_go_exactly_and_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_registered_values_are_redacted_also_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redactor, "_registered", ())
     register('open "sesame" ü')
     register("plain-key")
@@ -174,7 +174,9 @@ def test_registered_values_go_exactly_and_in_json(monkeypatch: pytest.MonkeyPatc
 
 
 @given(st.binary(max_size=20), st.binary(max_size=20), st.booleans())
-def test_registered_values_go_within_base64(before: bytes, after: bytes, url_safe: bool) -> None:
+def test_registered_value_is_redacted_in_base64(
+    before: bytes, after: bytes, url_safe: bool
+) -> None:
     key = b"zzConfigured/Key99aQ4x7Lm2Wv"
     encode = base64.urlsafe_b64encode if url_safe else base64.b64encode
     with pytest.MonkeyPatch.context() as patch:
@@ -183,7 +185,7 @@ def test_registered_values_go_within_base64(before: bytes, after: bytes, url_saf
         assert "[redacted:registered]" in redact(encode(before + key + after).decode())
 
 
-def test_a_secret_in_json_within_json_goes_at_each_level() -> None:
+def test_secret_in_nested_json_is_redacted_at_each_level() -> None:
     text = json.dumps({"api_key": ALPHANUMERIC})
     for _ in range(3):
         text = json.dumps({"arguments": text})
@@ -205,7 +207,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES | st.text(max_size=12), max_size=12).map("".join))
-def test_redacting_twice_changes_nothing_more(text: str) -> None:
+def test_redaction_is_idempotent(text: str) -> None:
     assert redact(redact(text)) == redact(text)
 
 
@@ -221,7 +223,7 @@ def test_json_stays_json_with_the_same_keys(text: str) -> None:
 
 @pytest.mark.parametrize("before", ["\x1f0", "\n", "\t", "\\", "C:\\new", "\u2028"])
 @pytest.mark.parametrize("key", [f"sk_live_{ALPHANUMERIC}", f"my_api_key_{ALPHANUMERIC}"])
-def test_a_key_behind_an_escape_leaves_json_within_json(before: str, key: str) -> None:
+def test_nested_json_stays_valid_after_redaction(before: str, key: str) -> None:
     text = json.dumps({"a": json.dumps([f"{before}{key}", 1])})
 
     redacted = redact(text)
@@ -231,7 +233,7 @@ def test_a_key_behind_an_escape_leaves_json_within_json(before: str, key: str) -
 
 
 def unscreened(text: str) -> str:
-    """What the detectors do when nothing but themselves says whether they are tried."""
+    """Redaction that runs every detector on the whole text."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(redactor, "suspected", lambda text: [(0, len(text))])
         patch.setattr(redactor, "holds_base64", lambda *_: True)
@@ -265,19 +267,19 @@ LIKELY = st.lists(
 
 @settings(max_examples=1_500, deadline=None)
 @given(LIKELY)
-def test_the_quick_look_lets_no_secret_pass(text: str) -> None:
+def test_first_scan_misses_no_secret(text: str) -> None:
     assert redact(text) == unscreened(text)
 
 
 @given(st.lists(LIKELY | st.text(max_size=20), max_size=6))
-def test_a_look_at_many_texts_finds_each_that_holds_a_secret(texts: list[str]) -> None:
+def test_scan_of_many_texts_finds_each_text_with_a_secret(texts: list[str]) -> None:
     found = find_suspects(texts)
 
     assert found == sorted(set(found))
     assert {place for place, text in enumerate(texts) if redact(text) != text} <= set(found)
 
 
-def test_clean_text_costs_little() -> None:
+def test_clean_text_is_fast() -> None:
     page = Path(secrets.__file__).parents[1] / "errors.py"
     text = page.read_text(encoding="utf-8")[:2_000]
 
@@ -291,7 +293,7 @@ def test_clean_text_costs_little() -> None:
     assert min(seconds(redact) for _ in range(5)) * 3 < min(seconds(unscreened) for _ in range(5))
 
 
-def test_what_was_taken_out_is_counted_by_kind() -> None:
+def test_redacted_secrets_are_counted_by_kind() -> None:
     text = f"{KEYS['api-key'][0]} and {KEYS['api-key'][1]}, DB_PASSWORD=Summer2024"
 
     cleaned, counts = redact_counted(text)
@@ -312,7 +314,7 @@ def test_what_was_taken_out_is_counted_by_kind() -> None:
         ("api_key", 'two "words" in it', None),
     ],
 )
-def test_a_value_is_judged_with_its_name(name: str, value: str, kind: str | None) -> None:
+def test_attribute_name_decides_about_its_value(name: str, value: str, kind: str | None) -> None:
     cleaned, counts = redact_named(name, value)
 
     assert counts == ({kind: 1} if kind else {})
@@ -332,7 +334,7 @@ def own_rules() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("own_rules")
-def test_a_persons_own_rules_take_out_more_and_let_stay_what_they_allow() -> None:
+def test_user_rules_redact_more_and_exempt_texts() -> None:
     text = f"EMP-1234 EMP-0000 4111111111111111 sk-demo-{ALPHANUMERIC} {KEYS['api-key'][0]} \ud800"
 
     cleaned, counts = redact_counted(text)
@@ -352,7 +354,7 @@ def test_a_persons_own_rules_take_out_more_and_let_stay_what_they_allow() -> Non
     | inner.map(json.dumps),
     max_leaves=6,
 ))  # fmt: skip
-def test_own_rules_leave_json_as_json(value: object) -> None:
+def test_user_rules_keep_json_valid(value: object) -> None:
     text = json.dumps({"value": value})
 
     cleaned = redact(text)
@@ -361,7 +363,7 @@ def test_own_rules_leave_json_as_json(value: object) -> None:
     assert "EMP-1234" not in cleaned
 
 
-def test_a_pattern_that_cannot_be_used_says_why() -> None:
+def test_invalid_pattern_is_refused_with_a_reason() -> None:
     with pytest.raises(ValueError, match=r"invalid perl operator|invalid"):
         Rule("ill", r"(?<=a)b")
     with pytest.raises(ValueError, match="missing"):
@@ -378,7 +380,7 @@ ADVERSARIAL = [
 
 @pytest.mark.parametrize("piece", ADVERSARIAL)
 @pytest.mark.parametrize("first", ["", "key=", "-----BEGIN PRIVATE KEY-----"])
-def test_the_time_grows_no_faster_than_the_text(piece: str, first: str) -> None:
+def test_time_is_linear_in_the_text(piece: str, first: str) -> None:
     def seconds(length: int) -> float:
         text = first + piece * (length // len(piece))
         begin = time.process_time()
@@ -392,7 +394,7 @@ def test_the_time_grows_no_faster_than_the_text(piece: str, first: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", ADVERSARIAL)
-def test_a_megabyte_of_adversarial_text_is_done(piece: str) -> None:
+def test_adversarial_megabyte_is_redacted(piece: str) -> None:
     text = piece * (1_000_000 // len(piece))
 
     assert set(redact(text)) <= set(text) | set(string.printable)

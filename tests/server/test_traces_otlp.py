@@ -81,7 +81,7 @@ async def test_every_encoding_is_answered_in_its_own_type(repo: Path) -> None:
         assert (await post(served, b"{}")).content == b"{}"
 
 
-async def test_an_unchanged_sdk_sends_its_spans(repo: Path) -> None:
+async def test_official_sdk_sends_spans(repo: Path) -> None:
     async with serving(repo) as served:
 
         def run() -> int:
@@ -122,7 +122,7 @@ async def test_rejected_spans_are_counted_with_a_reason(repo: Path, kind: str) -
         assert stored(repo) == ids(1, 3)
 
 
-async def test_invalid_text_costs_no_other_span(repo: Path) -> None:
+async def test_invalid_text_does_not_affect_other_spans(repo: Path) -> None:
     good, bad = binary(export(span(1))), binary(export(span(2)))
     async with serving(repo) as served:
         answer = await post(served, good + bad.replace(b"chat 2", b"chat \xff"), PROTOBUF)

@@ -1,4 +1,4 @@
-"""Which model calls count, straight from the definition and slowly: what the rule is checked by."""
+"""The rule of counted model calls, directly from its definition: slow, as a reference for tests."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""A whole run as events, and spans made by hand, for the tests of traces."""
+"""The events of a whole run, and a builder of small spans, for tests."""
 
 from uuid import UUID
 
@@ -30,7 +30,7 @@ ANSWER = "By the key of turn and slot."
 
 
 def run_events(*, started_us: int, request: UUID = REQUEST, secret: str = "") -> list[Event]:
-    """One question: an attempt that fails, a retry, a tool call with a retrieval, the answer."""
+    """One question: a failed attempt, a retry, a tool call with a retrieval, the answer."""
     return [
         SessionStarted(
             request_id=request,

@@ -73,7 +73,7 @@ def only(trace: Trace, kind: SpanKind) -> Span:
     return found
 
 
-async def test_a_run_becomes_linked_spans_with_all_their_figures(store: SqliteTraceStore) -> None:
+async def test_run_is_recorded_as_linked_spans(store: SqliteTraceStore) -> None:
     recorder = await record(store, events_now())
     trace = store.trace("LAST")
 
@@ -111,7 +111,7 @@ async def test_a_run_becomes_linked_spans_with_all_their_figures(store: SqliteTr
     assert (totals.tokens.input, totals.cost, totals.unpriced) == (200, 0.002, 0)
 
 
-async def test_no_secret_reaches_the_file(store: SqliteTraceStore) -> None:
+async def test_secrets_are_not_stored(store: SqliteTraceStore) -> None:
     await record(store, events_now(secret=f" {KEY_TEXT}"))
     trace = store.trace("LAST")
     await asyncio.to_thread(store.close)
@@ -122,7 +122,7 @@ async def test_no_secret_reaches_the_file(store: SqliteTraceStore) -> None:
     assert sum("[redacted:api-key]" in str(span) for span in trace.spans) == len(trace.spans)
 
 
-async def test_spans_are_on_disk_before_they_end(store: SqliteTraceStore) -> None:
+async def test_unfinished_spans_are_on_disk(store: SqliteTraceStore) -> None:
     bus = EventBus()
     async with Recorder(bus, store):
         for event in events_now()[:8]:
@@ -134,7 +134,7 @@ async def test_spans_are_on_disk_before_they_end(store: SqliteTraceStore) -> Non
     assert only(trace, SpanKind.TOOL).status is SpanStatus.UNFINISHED
 
 
-async def test_a_failed_call_and_its_late_result_are_on_one_span(store: SqliteTraceStore) -> None:
+async def test_late_result_is_an_event_of_the_failed_call(store: SqliteTraceStore) -> None:
     failure = ToolFailure(
         ErrorKind.TIMEOUT, "It took more than 30 s.", hint="Ask for less.", effect=Effect.UNKNOWN
     )
@@ -154,7 +154,7 @@ async def test_a_failed_call_and_its_late_result_are_on_one_span(store: SqliteTr
     ]
 
 
-async def test_failed_and_cancelled_runs_are_told_apart(store: SqliteTraceStore) -> None:
+async def test_failed_and_cancelled_runs_have_different_statuses(store: SqliteTraceStore) -> None:
     started = events_now()[0]
     assert isinstance(started, SessionStarted)
     other = UUID(int=REQUEST.int + 1)
@@ -189,7 +189,7 @@ async def test_failed_and_cancelled_runs_are_told_apart(store: SqliteTraceStore)
     assert cancelled.attributes["treadle.stop_reason"] == "cancelled"
 
 
-async def test_a_call_outside_a_session_is_a_trace_of_its_own(store: SqliteTraceStore) -> None:
+async def test_call_outside_a_session_is_a_separate_trace(store: SqliteTraceStore) -> None:
     key = CallKey(0, 0)
     await record(
         store,
@@ -213,7 +213,7 @@ async def test_a_call_outside_a_session_is_a_trace_of_its_own(store: SqliteTrace
     assert [span.name for span in trace.spans] == ["execute_tool grep"]
 
 
-async def test_the_session_goes_on_when_the_store_fails_and_the_loss_is_counted(
+async def test_session_continues_if_the_store_fails(
     store: SqliteTraceStore,
 ) -> None:
     await asyncio.to_thread(store.close)
@@ -225,7 +225,7 @@ async def test_the_session_goes_on_when_the_store_fails_and_the_loss_is_counted(
     assert "closed" in recorder.loss.reason
 
 
-async def test_a_store_that_breaks_in_the_middle_costs_only_what_came_after(
+async def test_spans_before_a_store_failure_are_kept(
     store: SqliteTraceStore,
 ) -> None:
     bus = EventBus()
@@ -243,7 +243,7 @@ async def test_a_store_that_breaks_in_the_middle_costs_only_what_came_after(
     assert "could not be written" in recorder.loss.reason
 
 
-async def test_what_a_real_session_publishes_becomes_one_tree(store: SqliteTraceStore) -> None:
+async def test_real_session_is_recorded_as_one_tree(store: SqliteTraceStore) -> None:
     both = Say(calls=(("echo", '{"text": "one"}'), ("nothing", "{}")))
     async with stage(Echo(), clock=SystemClock()) as at, Recorder(at.bus, store):
         await at.session(FakeModel(both, Say("Done."))).run("Say one")
@@ -258,7 +258,7 @@ async def test_what_a_real_session_publishes_becomes_one_tree(store: SqliteTrace
     assert store.runs().data[0].question == "Say one"
 
 
-async def test_cancelling_ends_the_model_request_that_it_cuts_off(store: SqliteTraceStore) -> None:
+async def test_cancellation_ends_the_interrupted_model_request(store: SqliteTraceStore) -> None:
     async with stage(Echo(), clock=SystemClock()) as at, Recorder(at.bus, store):
         session = asyncio.create_task(at.session(FakeModel(Hang())).run("Wait"))
         await until(lambda: bool(store.runs().data) and len(store.trace("LAST").spans) == 2)
@@ -270,7 +270,7 @@ async def test_cancelling_ends_the_model_request_that_it_cuts_off(store: SqliteT
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.randoms(use_true_random=False))
-def test_the_versions_of_a_run_in_any_order_give_the_same_trace(
+def test_order_of_span_versions_does_not_change_the_trace(
     tmp_path_factory: pytest.TempPathFactory, random: Random
 ) -> None:
     mapper = EventMapper()
@@ -289,7 +289,7 @@ def test_the_versions_of_a_run_in_any_order_give_the_same_trace(
     assert {span.span_id: span for span in store.trace("LAST").spans} == latest
 
 
-async def test_a_session_that_a_call_began_is_part_of_the_trace_of_that_call(
+async def test_nested_session_is_part_of_the_trace_of_its_call(
     store: SqliteTraceStore,
 ) -> None:
     child = UUID(int=REQUEST.int + 1)
@@ -331,7 +331,7 @@ async def test_a_session_that_a_call_began_is_part_of_the_trace_of_that_call(
     assert (tool.labels, data.labels) == (("mine",), ("mine", "other"))
 
 
-async def test_a_call_from_outside_a_session_bears_the_labels_of_its_tool(
+async def test_call_outside_a_session_has_the_labels_of_its_tool(
     store: SqliteTraceStore,
 ) -> None:
     call = ToolCallRequested(

@@ -88,7 +88,7 @@ def spans_of(path: Path) -> list[Span]:
 @pytest.mark.parametrize("name", ["spans.jsonl", "spans.jsonl.gz"])
 @settings(max_examples=40)
 @given(st.lists(SPANS, max_size=3))
-def test_what_is_read_is_exactly_what_was_written(
+def test_written_spans_are_read_unchanged(
     tmp_path_factory: pytest.TempPathFactory, name: str, spans: list[Span]
 ) -> None:
     path = tmp_path_factory.mktemp("span_files") / name
@@ -96,20 +96,20 @@ def test_what_is_read_is_exactly_what_was_written(
     assert spans_of(path) == spans
 
 
-def test_a_name_that_ends_so_means_a_compressed_file(tmp_path: Path) -> None:
+def test_file_with_suffix_gz_is_compressed(tmp_path: Path) -> None:
     write_spans(tmp_path / "a.jsonl.gz", [plain(1)])
     lines = gzip.decompress((tmp_path / "a.jsonl.gz").read_bytes()).splitlines()
     assert json.loads(lines[0]) == {"treadle.spans": 1}
     assert len(lines) == 2
 
 
-def test_large_values_are_in_the_line(tmp_path: Path) -> None:
+def test_large_values_are_part_of_the_line(tmp_path: Path) -> None:
     large = plain(1, "data:image/png;base64," + "A" * (5 << 20))
     write_spans(tmp_path / "a.jsonl", [large])
     assert spans_of(tmp_path / "a.jsonl") == [large]
 
 
-def test_only_a_batch_is_held_in_memory(tmp_path: Path) -> None:
+def test_files_are_read_in_batches(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     tracemalloc.start()
     try:
@@ -134,7 +134,7 @@ def test_only_a_batch_is_held_in_memory(tmp_path: Path) -> None:
         ('{"color": 1}', "a span has no color"),
     ],
 )
-def test_an_error_names_the_line(tmp_path: Path, line: str, what: str) -> None:
+def test_error_names_the_line(tmp_path: Path, line: str, what: str) -> None:
     path = tmp_path / "a.jsonl"
     write_spans(path, [plain(1)])
     with path.open("a") as stream:
@@ -158,7 +158,7 @@ def test_an_error_names_the_line(tmp_path: Path, line: str, what: str) -> None:
         ("events", [{"at_us": 1 << 63, "name": "e", "attributes": {}}]),
     ],
 )  # fmt: skip
-def test_a_value_of_another_type_is_refused(field: str, value: object) -> None:
+def test_value_of_another_type_is_refused(field: str, value: object) -> None:
     values = json.loads(json.dumps(plain(1).to_json()))
     assert span_from_json(values) == plain(1)
     with pytest.raises(ValueError, match=r"\w"):
@@ -172,14 +172,14 @@ def test_newer_version_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["hello", '{"other": 1}', "[]", "\x00\xff"])
-def test_another_kind_of_file_is_refused(tmp_path: Path, text: str) -> None:
+def test_file_of_another_kind_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "a").write_text(text)
     with pytest.raises(SpanFileError, match="Line 1 of a is neither"):
         spans_of(tmp_path / "a")
 
 
 @pytest.mark.parametrize("text", ["", "\n\n"])
-def test_an_empty_file_has_no_spans(tmp_path: Path, text: str) -> None:
+def test_empty_file_has_no_spans(tmp_path: Path, text: str) -> None:
     (tmp_path / "a").write_text(text)
     assert spans_of(tmp_path / "a") == []
 
@@ -195,7 +195,7 @@ def test_truncated_compressed_file_is_an_error(tmp_path: Path) -> None:
         spans_of(path)
 
 
-def test_what_the_collector_writes_is_read_line_by_line(tmp_path: Path) -> None:
+def test_file_of_the_collector_is_read_line_by_line(tmp_path: Path) -> None:
     good, bad = span(name="good"), span(name="bad", spanId="")
     path = tmp_path / "traces.json.gz"
     lines = as_json(request(good)) + b"\n\n" + as_json(request(good, bad)) + b"\n"
@@ -206,16 +206,14 @@ def test_what_the_collector_writes_is_read_line_by_line(tmp_path: Path) -> None:
     assert batches[1].reasons[0].startswith('line 3: span "bad"')
 
 
-def test_one_request_may_go_over_many_lines(tmp_path: Path) -> None:
+def test_request_may_span_many_lines(tmp_path: Path) -> None:
     path = tmp_path / "traces.json"
     path.write_text(json.dumps(request(span(name="good")), indent=2))
     assert [each.name for each in spans_of(path)] == ["good"]
 
 
-def test_an_export_of_many_lines_without_an_end_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A compressed file of 1 MB can have lines of 1 GB in all."""
+def test_endless_export_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compressed file of 1 MB can contain 1 GB of lines."""
     monkeypatch.setattr(span_files, "_LINE_LIMIT", 30)
     path = tmp_path / "bomb.jsonl.gz"
     path.write_bytes(gzip.compress(b"x\n" * 20))
@@ -223,7 +221,7 @@ def test_an_export_of_many_lines_without_an_end_is_refused(
         list(read_spans(path))
 
 
-def test_a_line_of_the_collector_that_is_broken_is_named(tmp_path: Path) -> None:
+def test_error_names_the_broken_line_of_the_collector(tmp_path: Path) -> None:
     path = tmp_path / "traces.json"
     path.write_bytes(as_json(request(span())) + b'\n{"resourceSpans": [\n')
     with pytest.raises(SpanFileError, match="Line 2"):

@@ -1,4 +1,4 @@
-"""Texts are cut between characters as people see them, and between escapes."""
+"""Texts are cut between visible characters and between escapes."""
 
 import json
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from treadle.spans.text_cuts import cut_before, cut_behind
 
 WHOLE = (
-    "e\u0301",  # an e with an accent of its own
+    "e\u0301",  # an e with a combining accent
     "👩\u200d👩\u200d👧",
     "👍🏽",
     "❤\ufe0f",
@@ -21,12 +21,12 @@ WHOLE = (
     "\\u00e9",
     "\\ud83d\\ude00",
     "\\u{202e}",
-    "\ud83d\ude00",  # halves that were never joined
+    "\ud83d\ude00",  # halves without the other half
 )
 
 
 @pytest.mark.parametrize("whole", WHOLE)
-def test_what_belongs_together_is_not_cut(whole: str) -> None:
+def test_visible_characters_are_not_cut(whole: str) -> None:
     text = f"ab{whole}cd"
     for place in range(3, 2 + len(whole)):
         assert (cut_before(text, place), cut_behind(text, place)) == (2, 2 + len(whole))
@@ -43,7 +43,7 @@ PIECES = st.lists(st.one_of(st.sampled_from(WHOLE), st.text(), st.just("\u0301")
 
 
 @given(PIECES.map("".join), st.integers(-5, 60))
-def test_places_stay_in_order(text: str, place: int) -> None:
+def test_cut_positions_stay_in_order(text: str, place: int) -> None:
     before, behind = cut_before(text, place), cut_behind(text, place)
     inside = max(0, min(place, len(text)))
     assert 0 <= before <= inside <= behind <= len(text)
@@ -51,7 +51,7 @@ def test_places_stay_in_order(text: str, place: int) -> None:
 
 
 @given(st.text(), st.integers(0, 60))
-def test_a_cut_in_json_text_leaves_text_of_json(said: str, place: int) -> None:
+def test_cut_json_text_stays_valid_json_text(said: str, place: int) -> None:
     text = json.dumps(said)[1:-1]
     cut = cut_before(text, place)
     assert json.loads(f'"{text[:cut]}"') + json.loads(f'"{text[cut:]}"') == said

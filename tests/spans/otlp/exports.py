@@ -1,4 +1,4 @@
-"""Exports for tests: written once as OTLP/JSON, sent in either encoding."""
+"""Exports for tests, written as OTLP/JSON and encoded in either encoding."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ START = 1_791_000_000_123_456_789
 
 
 def span(**fields: object) -> Object:
-    """A span as JSON has it; `attributes` may be a plain mapping."""
+    """A span in JSON; `attributes` may be a plain mapping."""
     made: Object = {
         "traceId": TRACE,
         "spanId": SPAN,
@@ -74,7 +74,7 @@ def request(
 
 
 def protobuf(sent: Object) -> bytes:
-    """The request in protobuf, written by the official package."""
+    """The request in protobuf, encoded by the official package."""
     message = ExportTraceServiceRequest()
     ParseDict(_with_base64_ids(sent), message)
     body: bytes = message.SerializeToString()
@@ -103,7 +103,7 @@ ENCODINGS: dict[str, Callable[[Object], SpanBatch[Span]]] = {
 
 
 def only(decoded: SpanBatch[Span]) -> Span:
-    """The one span of an export of which nothing was rejected."""
+    """The only span of an export without rejections."""
     assert (decoded.rejected, decoded.reasons, decoded.warnings) == (0, (), ())
     (found,) = decoded.spans
     return found

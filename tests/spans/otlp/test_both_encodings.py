@@ -1,4 +1,4 @@
-"""What holds whether an export comes as protobuf or as JSON."""
+"""Exports in protobuf and in JSON yield the same spans."""
 
 import json
 
@@ -28,7 +28,7 @@ def decoded(encoding: str, *spans: Object, **more: Object) -> SpanBatch[Span]:
     return ENCODINGS[encoding](request(*spans, **more))
 
 
-def test_all_that_a_span_says_is_kept(encoding: str) -> None:
+def test_all_fields_of_a_span_are_kept(encoding: str) -> None:
     made = only(
         decoded(
             encoding,
@@ -73,7 +73,7 @@ VALUES = st.recursive(
 
 @settings(max_examples=50)
 @given(st.dictionaries(st.text(), VALUES, max_size=6))
-def test_attributes_come_out_as_they_went_in(encoding: str, values: dict[str, object]) -> None:
+def test_attributes_are_kept_unchanged(encoding: str, values: dict[str, object]) -> None:
     assert only(decoded(encoding, span(attributes=values))).attributes == values
 
 
@@ -87,7 +87,7 @@ def test_attributes_come_out_as_they_went_in(encoding: str, values: dict[str, ob
         (float("-inf"), "-Infinity"),
     ],
 )
-def test_what_json_has_no_form_for_is_tagged(encoding: str, sent: object, kept: object) -> None:
+def test_value_without_a_json_form_is_converted(encoding: str, sent: object, kept: object) -> None:
     value = any_value(sent)
     if encoding == "json" and isinstance(sent, float):
         value = {"doubleValue": str(kept)}
@@ -98,13 +98,13 @@ def test_what_json_has_no_form_for_is_tagged(encoding: str, sent: object, kept: 
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "👩‍👩‍👧", "\u202eright to left", "\\u00fc", "", " "])
-def test_any_text_is_kept_letter_by_letter(encoding: str, text: str) -> None:
+def test_any_text_is_kept_unchanged(encoding: str, text: str) -> None:
     made = only(decoded(encoding, span(name=text, attributes={text: text, "input.value": text})))
     assert made.attributes == {text: text, "input.value": text}
     assert (made.name, made.input) == (text, text)
 
 
-def test_the_spans_of_several_resources_and_scopes_come_in_order(encoding: str) -> None:
+def test_spans_of_several_resources_and_scopes_are_in_order(encoding: str) -> None:
     first = request(span(spanId="0" * 15 + "1"), resource={"service.name": "a"})
     second = request(span(spanId="0" * 15 + "2"), resource={"service.name": "b"})
     both = {"resourceSpans": first["resourceSpans"] + second["resourceSpans"]}
@@ -112,7 +112,7 @@ def test_the_spans_of_several_resources_and_scopes_come_in_order(encoding: str) 
     assert [each.resource["service.name"] for each in spans] == ["a", "b"]
 
 
-def test_an_empty_export_is_an_export(encoding: str) -> None:
+def test_empty_export_is_accepted(encoding: str) -> None:
     assert ENCODINGS[encoding]({}) == SpanBatch(())
     assert ENCODINGS[encoding]({"resourceSpans": []}) == SpanBatch(())
     assert decoded(encoding) == SpanBatch(())
@@ -129,7 +129,7 @@ def test_an_empty_export_is_an_export(encoding: str) -> None:
         ({"traceId": "ab" * 8}, "trace id has 16 hex digits instead of 32"),
     ],
 )
-def test_only_the_bad_span_is_rejected_and_named(
+def test_only_the_faulty_span_is_rejected_and_named(
     encoding: str, broken: dict[str, object], why: str
 ) -> None:
     good = [span(spanId=f"{number:016x}", name=f"good {number}") for number in (1, 2)]
@@ -164,14 +164,14 @@ def test_impossible_time_costs_only_that_field(
     assert bad.events == ()
 
 
-def test_each_of_many_rejections_counts_and_the_first_are_named(encoding: str) -> None:
+def test_all_rejections_are_counted_and_the_first_are_named(encoding: str) -> None:
     found = decoded(encoding, *(span(spanId="", name=f"n{each}") for each in range(100)), span())
     assert (found.rejected, len(found.spans)) == (100, 1)
     assert len(found.reasons) == 20
     assert '"n0"' in found.reasons[0]
 
 
-def test_a_name_that_is_far_too_long_is_cut_in_the_reason(encoding: str) -> None:
+def test_long_name_is_cut_in_the_reason(encoding: str) -> None:
     found = decoded(encoding, span(spanId="", name="x" * 10_000))
     assert len(found.reasons[0]) < 300
 
@@ -189,7 +189,7 @@ def test_a_name_that_is_far_too_long_is_cut_in_the_reason(encoding: str) -> None
         ),
     ],
 )
-def test_odd_times_are_kept(
+def test_unusual_times_are_kept(
     encoding: str, times: dict[str, object], duration: int | None, status: SpanStatus
 ) -> None:
     made = only(decoded(encoding, span(**times)))
@@ -199,11 +199,11 @@ def test_odd_times_are_kept(
 
 
 @pytest.mark.parametrize("parent", ["", "00" * 8])
-def test_no_parent_is_no_parent(encoding: str, parent: str) -> None:
+def test_zero_parent_id_means_no_parent(encoding: str, parent: str) -> None:
     assert only(decoded(encoding, span(parentSpanId=parent))).parent_id is None
 
 
-def test_a_span_that_is_its_own_parent_is_taken(encoding: str) -> None:
+def test_span_that_is_its_own_parent_is_accepted(encoding: str) -> None:
     assert only(decoded(encoding, span(parentSpanId=SPAN))).parent_id == SPAN
 
 
@@ -217,7 +217,7 @@ def test_a_span_that_is_its_own_parent_is_taken(encoding: str) -> None:
         ({"code": 2}, SpanStatus.ERROR, None),
     ],
 )
-def test_the_status_is_that_of_the_code(
+def test_status_follows_from_the_code(
     encoding: str, status: Object, expected: SpanStatus, error: str | None
 ) -> None:
     made = only(decoded(encoding, span(status=status)))
@@ -225,20 +225,20 @@ def test_the_status_is_that_of_the_code(
 
 
 @pytest.mark.parametrize("levels", [1, 8])
-def test_a_nested_value_is_kept(encoding: str, levels: int) -> None:
+def test_nested_value_is_kept(encoding: str, levels: int) -> None:
     value: object = "core"
     for _ in range(levels):
         value = [{"in": value}]
     assert only(decoded(encoding, span(attributes={"deep": value}))).attributes == {"deep": value}
 
 
-def test_a_large_attribute_is_kept(encoding: str) -> None:
+def test_large_attribute_is_kept(encoding: str) -> None:
     text = "0123456789abcdef" * (20 << 16)  # 20 MB
     made = only(decoded(encoding, span(attributes={"k": text})))
     assert made.attributes["k"] == text
 
 
-def test_the_whole_can_be_written_as_json(encoding: str) -> None:
+def test_decoded_span_can_be_written_as_json(encoding: str) -> None:
     sent = span(attributes={"b": b"\xff", "f": 1.5, "n": None, "l": [1, {"a": b""}]})
     json.dumps(only(decoded(encoding, sent)).to_json(), allow_nan=False)
 

@@ -1,4 +1,4 @@
-"""What only JSON allows, and what only JSON can do wrong."""
+"""Forms and faults that only exports in JSON have."""
 
 import json
 import re
@@ -86,14 +86,14 @@ def test_unknown_fields_are_ignored_at_every_level() -> None:
     assert len(read_json(as_json(sent)).spans) == 2
 
 
-def test_null_is_the_same_as_left_out() -> None:
+def test_null_counts_as_absent() -> None:
     names = ("attributes", "events", "links", "status", "parentSpanId", "droppedEventsCount")
     made = only(read_json(as_json(request(span(**dict.fromkeys(names))))))
     assert (made.attributes, made.events, made.parent_id) == ({}, (), None)
 
 
 @pytest.mark.parametrize("body", [b"", b"  \n", b"{}", b'{"resourceSpans": null}'])
-def test_an_empty_body_is_an_empty_export(body: bytes) -> None:
+def test_empty_body_is_an_empty_export(body: bytes) -> None:
     assert read_json(body) == SpanBatch(())
 
 
@@ -170,7 +170,7 @@ def test_malformed_field_costs_only_that_field(bad: dict[str, object]) -> None:
     assert made.start_us > 0
 
 
-def test_text_that_is_no_utf8_is_repaired() -> None:
+def test_invalid_utf8_is_replaced() -> None:
     sent = request(GOOD, span(name="bad", attributes={"k": "mark"}), resource={"r": "fine"})
     found = read_json(as_json(sent).replace(b"mark", b"cut \xc3"))
     assert [each.name for each in found.spans] == ["good", "bad"]
@@ -180,7 +180,7 @@ def test_text_that_is_no_utf8_is_repaired() -> None:
     assert "not UTF-8" in found.warnings[0]
 
 
-def test_text_of_the_resource_that_is_no_utf8_costs_no_span() -> None:
+def test_invalid_utf8_in_a_resource_does_not_reject_spans() -> None:
     body = as_json(request(GOOD, resource={"r": "mark"}, scope={"name": "mark"}))
     found = read_json(body.replace(b"mark", b"cut \xc3!"))
     assert (len(found.spans), found.rejected) == (1, 0)
@@ -204,7 +204,7 @@ def test_number_of_thousands_of_digits_costs_only_that_field() -> None:
 
 
 @pytest.mark.parametrize("body", [b"[]", b"7", b"{", b'{"resourceSpans": [', b"\xff", b"[" * 9999])
-def test_what_is_no_export_is_refused(body: bytes) -> None:
+def test_body_without_an_export_is_refused(body: bytes) -> None:
     with pytest.raises(OtlpError):
         read_json(body)
 
@@ -237,7 +237,7 @@ def test_body_without_readable_spans_is_refused_with_a_reason(sent: object) -> N
 
 
 def snake(value: object) -> object:
-    """The same with protobuf's own names of the fields."""
+    """The export with field names in snake case."""
     if isinstance(value, list):
         return [snake(each) for each in value]
     if not isinstance(value, dict):
@@ -315,7 +315,7 @@ def test_exports_in_a_row_are_all_read(between: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", ["resourceSpans", "scopeSpans", "spans"])
-def test_name_that_comes_twice_loses_nothing(name: str) -> None:
+def test_lists_under_a_repeated_name_are_joined(name: str) -> None:
     body = as_json(request(GOOD)).decode()
     at = body.index(f'"{name}"')
     end = body.rindex("]", 0, {"resourceSpans": None, "scopeSpans": -2, "spans": -4}[name]) + 1
@@ -345,7 +345,7 @@ ANYTHING = st.recursive(
 @settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 2), ANYTHING), max_size=6))
 def test_stored_and_rejected_spans_add_up(parts: list[tuple[int, object]]) -> None:
-    """Good spans, spans with one field of any value, and anything at all in place of a span."""
+    """Valid spans, spans with one arbitrary field, and arbitrary values instead of spans."""
     sent: list[object] = []
     for number, (kind, value) in enumerate(parts, start=1):
         made = span(spanId=f"{number:016x}", name=f"span {number}")
@@ -366,7 +366,7 @@ def test_stored_and_rejected_spans_add_up(parts: list[tuple[int, object]]) -> No
     }
 
 
-def test_the_answer_says_what_was_rejected() -> None:
+def test_response_names_rejected_spans() -> None:
     assert json.loads(respond_json(SpanBatch(()))) == {}
     answer = json.loads(respond_json(SpanBatch((), 2, ("one", "two"))))
     assert answer == {"partialSuccess": {"rejectedSpans": "2", "errorMessage": "one; two"}}

@@ -1,4 +1,4 @@
-"""What only protobuf can do wrong, and the official parser as the measure of our own."""
+"""Faults that only exports in protobuf have, and a comparison with the official parser."""
 
 import contextlib
 import json
@@ -17,12 +17,12 @@ from tests.spans.otlp.exports import only, protobuf, read_json, read_protobuf, r
 from treadle.spans.otlp import OtlpError, SpanBatch, respond_protobuf
 
 BAD = b"\xff\xfe cut in the mid\xc3"
-"""As long as the name of every span that is to be broken."""
+"""A placeholder with the length of the name of each span to damage."""
 PLACE = "x" * len(BAD)
 
 
 def broken(sent: dict[str, object]) -> bytes:
-    """The request with text in it that is not UTF-8."""
+    """The request with text that is not UTF-8."""
     body = protobuf(sent)
     assert PLACE.encode() in body
     return body.replace(PLACE.encode(), BAD)
@@ -44,7 +44,7 @@ GOOD = span(spanId="00000000000000aa", name="good", attributes={"key": "value"})
         {"links": [{"attributes": [{"key": "k", "value": {"stringValue": PLACE}}]}]},
     ],
 )
-def test_text_that_is_no_utf8_is_repaired(bad: dict[str, object]) -> None:
+def test_invalid_utf8_is_replaced(bad: dict[str, object]) -> None:
     found = read_protobuf(broken(request(GOOD, span(name="bad", **bad), GOOD)))
     assert [each.name for each in found.spans] == ["good", "bad", "good"]
     assert (found.rejected, found.damaged) == (0, 1)
@@ -53,14 +53,14 @@ def test_text_that_is_no_utf8_is_repaired(bad: dict[str, object]) -> None:
     assert "\ufffd" in json.dumps(found.spans[1].to_json(), ensure_ascii=False)
 
 
-def test_name_that_is_no_utf8_is_repaired() -> None:
+def test_invalid_utf8_in_a_name_is_replaced() -> None:
     found = read_protobuf(broken(request(GOOD, span(name=PLACE))))
     assert (len(found.spans), found.rejected, found.damaged) == (2, 0, 1)
     assert found.spans[1].name.startswith("\ufffd\ufffd cut in the mid")
     assert "b7ad6b7169203331" in found.warnings[0]
 
 
-def test_what_many_spans_share_costs_none_of_them() -> None:
+def test_faulty_resource_does_not_reject_spans() -> None:
     body = broken(request(GOOD, GOOD, resource={"host": PLACE, "service.name": "shop"}))
     found = read_protobuf(body)
     assert (len(found.spans), found.rejected) == (2, 0)
@@ -111,7 +111,7 @@ def test_order_of_fields_and_unknown_fields_do_not_matter() -> None:
     assert made.resource == {"host": "h", "otel.scope.name": "lib"}
 
 
-def test_an_attribute_that_is_left_empty_is_one() -> None:
+def test_empty_attribute_is_kept() -> None:
     body = _field(1, _field(2, _field(2, _a_span() + _field(9, b""))))
     assert only(read_protobuf(body)).attributes == {"": None}
 
@@ -140,7 +140,7 @@ def _a_span() -> bytes:
         b"\x0a\x80",
     ],
 )
-def test_body_that_is_no_export_is_refused(body: bytes) -> None:
+def test_body_without_an_export_is_refused(body: bytes) -> None:
     with pytest.raises(OtlpError):
         read_protobuf(body)
 
@@ -198,7 +198,7 @@ def test_scopes_of_the_earlier_protocol_are_read() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_do_harm(body: bytes) -> None:
+def test_any_bytes_are_decoded_or_refused(body: bytes) -> None:
     for decode in (read_protobuf, read_json):
         with contextlib.suppress(OtlpError):
             assert isinstance(decode(body), SpanBatch)
@@ -217,7 +217,7 @@ SENT = protobuf(
 
 
 @given(st.integers(0, len(SENT) - 1), st.binary(max_size=3))
-def test_whatever_is_damaged_is_refused_or_rejected(place: int, other: bytes) -> None:
+def test_damaged_export_is_refused_or_rejected(place: int, other: bytes) -> None:
     damaged = SENT[:place] + other + SENT[place + len(other) :]
     try:
         found = read_protobuf(damaged)
@@ -227,7 +227,7 @@ def test_whatever_is_damaged_is_refused_or_rejected(place: int, other: bytes) ->
     assert found.rejected >= len(found.reasons)
 
 
-def test_it_reads_what_the_official_parser_reads() -> None:
+def test_decoder_agrees_with_the_official_parser() -> None:
     traces = [each for trace in Generator(5).traces(4, spans=30) for each in trace]
     body = export_request(traces)
     official = ExportTraceServiceRequest.FromString(body)
@@ -246,7 +246,7 @@ def test_it_reads_what_the_official_parser_reads() -> None:
         assert set(mine.attributes) == set(texts)
 
 
-def test_the_answer_says_what_was_rejected() -> None:
+def test_response_names_rejected_spans() -> None:
     assert respond_protobuf(SpanBatch(())) == b""
     body = respond_protobuf(SpanBatch((), 300, ("span one: why", "span two: \ud800")))
     partial = ExportTraceServiceResponse.FromString(body).partial_success

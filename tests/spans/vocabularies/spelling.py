@@ -1,4 +1,4 @@
-"""One model call and one tool call, as each vocabulary spells them."""
+"""One model call and one tool call in the spelling of each vocabulary."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -13,15 +13,19 @@ SYSTEM = "Be brief."
 QUESTION = "Wie ist das Wetter in Zürich? 🌦"
 ARGUMENTS = '{"city": "Zürich"}'
 RESULT = '{"celsius": 11}'
-ILL = '{"city": "Zür'
-"""Arguments that are no JSON, of the second call."""
+BROKEN = '{"city": "Zür'
+"""Arguments of the second call, which are not JSON."""
 
 CALL = {
     "id": "call_1",
     "type": "function",
     "function": {"name": "get_weather", "arguments": ARGUMENTS},
 }
-ILL_CALL = {"id": "call_2", "type": "function", "function": {"name": "get_sky", "arguments": ILL}}
+BROKEN_CALL = {
+    "id": "call_2",
+    "type": "function",
+    "function": {"name": "get_sky", "arguments": BROKEN},
+}
 
 INPUT: list[dict[str, Any]] = [
     {"role": "system", "content": SYSTEM},
@@ -30,7 +34,7 @@ INPUT: list[dict[str, Any]] = [
     {"role": "tool", "tool_call_id": "call_1", "content": RESULT},
 ]
 OUTPUT: list[dict[str, Any]] = [
-    {"role": "assistant", "content": "Moment.", "tool_calls": [CALL, ILL_CALL]}
+    {"role": "assistant", "content": "Moment.", "tool_calls": [CALL, BROKEN_CALL]}
 ]
 THREAD, LABELS = "session 7", ("alpha", "beta")
 FIRST_TOKEN_US = 250_000
@@ -39,7 +43,7 @@ Attributes = dict[str, JsonValue]
 
 
 def text(value: object) -> str:
-    """JSON with escapes, as most write it."""
+    """JSON with escapes, as most exporters write it."""
     return json.dumps(value)
 
 
@@ -62,7 +66,7 @@ PARTS_OUTPUT: list[JsonValue] = [
         "parts": [
             {"type": "text", "content": "Moment."},
             _part_call(CALL),
-            _part_call(ILL_CALL),
+            _part_call(BROKEN_CALL),
         ],
         "finish_reason": "tool_calls",
     }
@@ -108,7 +112,7 @@ def gen_ai_values() -> RawSpan:
 
 
 def gen_ai_chat_form() -> RawSpan:
-    """Messages in the form of OpenAI, as many put them there."""
+    """Messages in the form of OpenAI, as many exporters send them."""
     return model(
         _GEN_AI | {"gen_ai.input.messages": text(INPUT), "gen_ai.output.messages": text(OUTPUT)}
     )
@@ -208,7 +212,7 @@ def openinference() -> RawSpan:
 
 
 def openinference_values_only() -> RawSpan:
-    """What is left when messages are not flattened: the request and the response."""
+    """The request and the response instead of messages with dotted names."""
     raw = openinference()
     raw.attributes = {
         name: value for name, value in raw.attributes.items() if "_messages." not in name
@@ -251,7 +255,12 @@ def vercel() -> RawSpan:
             "toolName": "get_weather",
             "input": ARGUMENTS,
         },
-        {"type": "tool-call", "toolCallId": "call_2", "toolName": "get_sky", "input": ILL},
+        {
+            "type": "tool-call",
+            "toolCallId": "call_2",
+            "toolName": "get_sky",
+            "input": BROKEN,
+        },
     ]
     return model(
         {
@@ -300,14 +309,14 @@ def langfuse() -> RawSpan:
             "langfuse.observation.completion_start_time": text(began.isoformat()),
             "session.id": THREAD,
             "langfuse.trace.tags": ["beta", "alpha"],
-            # what it cannot say otherwise
+            # it has no other name for the provider
             "gen_ai.system": "openai",
         }
     )
 
 
 def pydantic_ai_events() -> RawSpan:
-    """The first form of its instrumentation: all messages as one list of events."""
+    """The first version of its instrumentation: all messages as one list of events."""
     events = [
         {"event.name": "gen_ai.system.message", "role": "system", "content": SYSTEM},
         {"event.name": "gen_ai.user.message", "role": "user", "content": QUESTION},
@@ -327,7 +336,7 @@ def pydantic_ai_events() -> RawSpan:
 
 
 def model(attributes: Attributes, *events: SpanEvent) -> RawSpan:
-    """A finished span that says so."""
+    """A finished span with these attributes and events."""
     return RawSpan(
         trace_id="t",
         span_id="s",

@@ -1,4 +1,4 @@
-"""Cases of single columns: R10, R15, R16, R18, R19, R21 and what they stand for."""
+"""Single columns of mapped spans."""
 
 import json
 from dataclasses import replace
@@ -17,7 +17,7 @@ CHAT: dict[str, JsonValue] = {"gen_ai.operation.name": "chat", "gen_ai.request.m
 
 
 def chat(**more: JsonValue) -> Span:
-    """A model call; `__` in a name stands for a dot."""
+    """A model call; `__` in a name means a dot."""
     return to_span(model(CHAT | {key.replace("__", "."): value for key, value in more.items()}))
 
 
@@ -31,7 +31,7 @@ def messages(span: Span) -> list[dict[str, JsonValue]]:
     "arguments",
     ['{"a": ', "", "null", '"{\\"a\\": 1}"', "not json", '{"a":1}', "[1,  2]", "\ud800"],
 )
-def test_arguments_of_tools_stay_letter_by_letter(arguments: str) -> None:
+def test_tool_arguments_stay_unchanged(arguments: str) -> None:
     part = {"type": "tool_call", "id": "c", "name": "f", "arguments": arguments}
     (message,) = messages(chat(gen_ai__input__messages=[{"role": "assistant", "parts": [part]}]))
     assert message["content"] is None
@@ -61,11 +61,11 @@ def test_absent_arguments_are_none() -> None:
         {"role": "assistant", "content": None, "refusal": "no", "reasoning_content": "hm"},
     ],
 )
-def test_what_has_openais_form_stays_as_it_is(sent: dict[str, JsonValue]) -> None:
+def test_messages_in_openais_form_stay_unchanged(sent: dict[str, JsonValue]) -> None:
     assert messages(chat(gen_ai__input__messages=json.dumps([sent]))) == [sent]
 
 
-def test_a_message_without_content_has_none() -> None:
+def test_message_without_content_has_none() -> None:
     assert messages(chat(gen_ai__input__messages=[{"role": "user"}])) == [
         {"role": "user", "content": None}
     ]
@@ -100,7 +100,7 @@ def test_images_are_parts_in_openais_form(part: dict[str, JsonValue], url: str |
     assert message["content"] == [{"type": "text", "text": "see"}, image]
 
 
-def test_parts_that_have_no_other_form_are_kept() -> None:
+def test_parts_without_an_openai_form_are_kept() -> None:
     part: JsonValue = {
         "type": "blob",
         "modality": "audio",
@@ -111,7 +111,7 @@ def test_parts_that_have_no_other_form_are_kept() -> None:
     assert message["content"] == [part, {"type": "text", "text": "text"}]
 
 
-def test_anthropics_blocks_become_messages() -> None:
+def test_anthropic_blocks_become_messages() -> None:
     sent = [
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "r"}]},
         {
@@ -136,7 +136,7 @@ def test_anthropics_blocks_become_messages() -> None:
     ]
 
 
-def test_items_of_openais_responses_become_messages() -> None:
+def test_openai_response_items_become_messages() -> None:
     call = {"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": "{"}
     sent = [
         {"role": "user", "content": "q"},
@@ -154,7 +154,7 @@ def test_items_of_openais_responses_become_messages() -> None:
 
 
 @pytest.mark.parametrize("text", ["Hello", "{broken", "[1, 2", '{"a": 1}', "7", ""])
-def test_an_input_that_is_no_messages_is_what_the_person_said(text: str) -> None:
+def test_input_without_messages_is_a_user_message(text: str) -> None:
     (message,) = messages(chat(gen_ai__prompt=text))
     assert message["role"] == "user"
     assert str(message["content"]) == text
@@ -168,21 +168,21 @@ def test_json_nested_too_deeply_stays_text() -> None:
     assert chat(gen_ai__input__messages=f"[{nested}]").input is not None
 
 
-def test_without_usage_tokens_and_cost_are_unknown() -> None:
+def test_tokens_and_cost_are_unknown_without_usage() -> None:
     span = chat()
     assert (span.tokens, span.cost, span.cost_source) == (Usage(), None, None)
     assert span.input_counts_cache is None
 
 
 @pytest.mark.parametrize("count", [-1, 10**12, "many", True, 1.5, None, [], 2**63 - 1])
-def test_a_count_that_cannot_be_is_unknown(count: JsonValue) -> None:
+def test_impossible_count_is_unknown(count: JsonValue) -> None:
     span = chat(gen_ai__usage__input_tokens=count, gen_ai__usage__output_tokens=5)
     assert span.tokens == Usage(output=5)
     assert span.cost is None
 
 
 @pytest.mark.parametrize(("count", "known"), [("12", 12), (12.0, 12), (0, 0)])
-def test_a_count_may_be_written_otherwise(count: JsonValue, known: int) -> None:
+def test_count_may_be_a_text_or_a_double(count: JsonValue, known: int) -> None:
     assert chat(gen_ai__usage__input_tokens=count).tokens == Usage(input=known)
 
 
@@ -197,7 +197,7 @@ CACHED: dict[str, JsonValue] = {
 @pytest.mark.parametrize(
     ("more", "scope", "whole", "inside"),
     [
-        ({}, "", 100, True),  # OpenTelemetry asks for it
+        ({}, "", 100, True),  # OpenTelemetry requires it
         (
             {"gen_ai.provider.name": "openai"},
             "opentelemetry.instrumentation.anthropic",
@@ -205,12 +205,12 @@ CACHED: dict[str, JsonValue] = {
             True,
         ),
         ({}, "opentelemetry.instrumentation.bedrock", 160, False),
-        ({"gen_ai.usage.total_tokens": 170}, "", 160, False),  # the sum says so
+        ({"gen_ai.usage.total_tokens": 170}, "", 160, False),  # the total shows it
         ({"gen_ai.usage.total_tokens": 110}, "opentelemetry.instrumentation.bedrock", 100, True),
         ({"gen_ai.usage.cache_read.input_tokens": 4_000}, "", 4_120, False),  # more than the whole
     ],
 )
-def test_cached_tokens_are_always_inside_the_input(
+def test_input_always_includes_cached_tokens(
     more: dict[str, JsonValue], scope: str, whole: int, inside: bool
 ) -> None:
     raw = model(CHAT | CACHED | more)
@@ -224,9 +224,7 @@ def test_cached_tokens_are_always_inside_the_input(
 
 
 @pytest.mark.parametrize(("provider", "whole"), [("anthropic.messages", 140), ("openai.chat", 100)])
-def test_version_5_of_vercels_sdk_hands_on_what_the_provider_counts(
-    provider: str, whole: int
-) -> None:
+def test_vercel_version_5_forwards_the_counts_of_the_provider(provider: str, whole: int) -> None:
     said: dict[str, JsonValue] = {
         "ai.operationId": "ai.generateText.doGenerate",
         "ai.model.provider": provider,
@@ -241,7 +239,7 @@ COUNTS = st.none() | st.integers(-5, 2_000_000) | st.just(10**15)
 
 
 @given(st.lists(COUNTS, min_size=6, max_size=6))
-def test_the_parts_never_outgrow_the_whole_and_no_cost_is_negative(
+def test_parts_never_exceed_the_input_and_cost_is_not_negative(
     counts: list[int | None],
 ) -> None:
     names = (
@@ -260,7 +258,7 @@ def test_the_parts_never_outgrow_the_whole_and_no_cost_is_negative(
 
 
 @pytest.mark.parametrize("told", [1e300, -0.5, "NaN", "1e999", True])
-def test_a_cost_that_cannot_be_one_is_unknown(told: JsonValue) -> None:
+def test_unusable_cost_is_unknown(told: JsonValue) -> None:
     said = {"gen_ai.operation.name": "chat", "gen_ai.usage.cost": told}
     assert to_span(model(said)).cost is None
 
@@ -277,7 +275,7 @@ def test_a_cost_that_cannot_be_one_is_unknown(told: JsonValue) -> None:
         ({"langfuse.observation.cost_details": '{"input": 0.1, "total": 0.3}'}, 0.3),
     ],
 )
-def test_a_cost_that_was_told_wins_over_the_table(said: dict[str, JsonValue], cost: float) -> None:
+def test_reported_cost_overrides_the_price_table(said: dict[str, JsonValue], cost: float) -> None:
     tokens: dict[str, JsonValue] = {
         "openinference.span.kind": "LLM",
         "llm.token_count.prompt": 5,
@@ -290,7 +288,7 @@ def test_a_cost_that_was_told_wins_over_the_table(said: dict[str, JsonValue], co
 
 
 @pytest.mark.parametrize("cost", [-1, "free", True, None, "nan", "inf"])
-def test_a_cost_that_cannot_be_is_unknown(cost: JsonValue) -> None:
+def test_impossible_cost_is_unknown(cost: JsonValue) -> None:
     assert chat(gen_ai__usage__cost=cost).cost is None
 
 
@@ -337,7 +335,7 @@ def _exception(**said: JsonValue) -> SpanEvent:
         ),
     ],
 )
-def test_the_outcome_follows_from_status_exceptions_and_error_types(
+def test_status_follows_from_code_exceptions_and_error_type(
     status: RawStatus,
     message: str,
     said: dict[str, JsonValue],
@@ -351,7 +349,7 @@ def test_the_outcome_follows_from_status_exceptions_and_error_types(
     assert (span.status, span.error) == (expected, error)
 
 
-def test_what_has_no_end_is_unfinished() -> None:
+def test_span_without_an_end_is_unfinished() -> None:
     raw = RawSpan(trace_id="t", span_id="s", name="n", start_ns=5, status=RawStatus.ERROR)
     assert (to_span(raw).status, to_span(raw).end_us) == (SpanStatus.UNFINISHED, None)
 
@@ -371,7 +369,7 @@ def test_what_has_no_end_is_unfinished() -> None:
         ({"labels": 7}, ()),
     ],
 )
-def test_labels_are_found_wherever_they_are(
+def test_labels_are_read_from_every_name(
     said: dict[str, JsonValue], labels: tuple[str, ...]
 ) -> None:
     assert to_span(model(said)).labels == labels
@@ -393,7 +391,7 @@ def test_labels_are_found_wherever_they_are(
         ({"run.id": "r", "session.id": " "}, None, "r"),
     ],
 )
-def test_threads_and_runs_are_opaque(
+def test_thread_and_run_ids_are_opaque(
     said: dict[str, JsonValue], thread: str | None, run: str | None
 ) -> None:
     span = to_span(model(CHAT | said))
@@ -410,11 +408,11 @@ def test_threads_and_runs_are_opaque(
         ("mistralai", "mistral_ai"), ("anthropic.messages", "anthropic"), ("my.own", "my.own"),
     ],
 )  # fmt: skip
-def test_providers_have_one_name(told: str, provider: str) -> None:
+def test_provider_has_one_name(told: str, provider: str) -> None:
     assert chat(gen_ai__system=told).provider == provider
 
 
-def test_a_retrieval_has_its_query_and_its_documents() -> None:
+def test_retrieval_has_query_and_documents() -> None:
     span = to_span(
         model(
             {
@@ -476,7 +474,7 @@ MESSAGE = st.fixed_dictionaries(
 
 @settings(max_examples=60)
 @given(st.dictionaries(NAMES, JSON | KINDS | st.lists(MESSAGE, max_size=3) | MESSAGE, max_size=8))
-def test_no_attributes_do_harm(said: dict[str, JsonValue]) -> None:
+def test_any_attributes_are_mapped(said: dict[str, JsonValue]) -> None:
     span = to_span(model(said))
     assert span.attributes == said or "nan" in repr(said)
     for text in (span.input, span.output, span.model, span.thread_id, span.error):
@@ -485,8 +483,8 @@ def test_no_attributes_do_harm(said: dict[str, JsonValue]) -> None:
     assert to_span(model({**encoded})).operation
 
 
-def test_spans_of_mlflow_have_kind_content_tokens_and_cost() -> None:
-    """mlflow/mlflow#24059 and #22745: token usage under names that nobody else has."""
+def test_mlflow_span_has_kind_content_tokens_and_cost() -> None:
+    """mlflow/mlflow#24059 and #22745: token usage under names that only MLflow uses."""
     asked = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hi"}]}
     usage = {"input_tokens": 100, "output_tokens": 20, "cache_read_input_tokens": 64}
     answer = {"choices": [{"message": {"role": "assistant", "content": "Yo"}}]}
@@ -517,7 +515,7 @@ def test_spans_of_mlflow_have_kind_content_tokens_and_cost() -> None:
         ("UNKNOWN", SpanKind.OTHER),
     ],
 )
-def test_other_spans_of_mlflow_keep_what_went_in_and_out(kind: str, expected: SpanKind) -> None:
+def test_other_mlflow_span_keeps_input_and_output(kind: str, expected: SpanKind) -> None:
     values: dict[str, JsonValue] = {
         "mlflow.spanType": json.dumps(kind),
         "mlflow.spanInputs": '{"city": "Zürich"}',
@@ -531,7 +529,7 @@ def test_other_spans_of_mlflow_keep_what_went_in_and_out(kind: str, expected: Sp
 
 @pytest.mark.parametrize("as_text", [True, False])
 def test_documents_in_one_attribute_are_read(as_text: bool) -> None:
-    """Arize-ai/phoenix#7687: `retrieval.documents` is set as one value, not flattened."""
+    """Arize-ai/phoenix#7687: `retrieval.documents` is one value instead of dotted names."""
     listed: JsonValue = [
         {"document.content": "one", "document.score": 0.5},
         {"document": {"content": "two"}},
@@ -547,7 +545,7 @@ def test_documents_in_one_attribute_are_read(as_text: bool) -> None:
     assert json.loads(span.output or "") == [{"content": "one", "score": 0.5}, {"content": "two"}]
 
 
-def test_spans_of_claude_code_have_kinds_tokens_and_cost() -> None:
+def test_claude_code_span_has_kind_tokens_and_cost() -> None:
     """anthropics/claude-code#50776 and #68771: flat `input_tokens` show as zero elsewhere."""
     said: dict[str, JsonValue] = {
         "span.type": "llm_request",
@@ -576,7 +574,7 @@ def test_spans_of_claude_code_have_kinds_tokens_and_cost() -> None:
         ("tool.blocked_on_user", SpanKind.OTHER),
     ],
 )
-def test_a_tool_call_of_claude_code_counts_once(kind: str, expected: SpanKind) -> None:
+def test_claude_code_tool_call_counts_once(kind: str, expected: SpanKind) -> None:
     said: dict[str, JsonValue] = {"span.type": kind, "tool_name": "Read", "success": False}
     span = to_span(replace(model(said), name=f"claude_code.{kind}"))
     assert (span.kind, span.status) == (expected, SpanStatus.ERROR)
@@ -587,8 +585,8 @@ def test_a_tool_call_of_claude_code_counts_once(kind: str, expected: SpanKind) -
     "name", ["gen_ai.usage.reasoning_tokens", "gen_ai.usage.reasoning.output_tokens"]
 )
 @pytest.mark.parametrize(("total", "output"), [(1600, 1500), (1100, 1000)])
-def test_thoughts_beside_the_answer_are_output_and_cost(name: str, total: int, output: int) -> None:
-    """langfuse/langfuse#16508 and #16321: thoughts in the total, but not in the cost."""
+def test_reasoning_outside_the_output_is_added_to_it(name: str, total: int, output: int) -> None:
+    """langfuse/langfuse#16508 and #16321: reasoning tokens in the total, but not in the cost."""
     said: dict[str, JsonValue] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.request.model": "gemini-2.5-pro",

@@ -1,4 +1,4 @@
-"""Counts and threads under the many names that programs give them."""
+"""Counts and threads under the names that programs use."""
 
 import json
 
@@ -44,7 +44,7 @@ def read(more: dict[str, JsonValue]) -> Span:
         "my_app.num_cached_tokens",
     ],
 )
-def test_cached_tokens_are_known_under_any_name(name: str) -> None:
+def test_cached_tokens_are_read_under_any_name(name: str) -> None:
     span = read({name: 800})
     assert (span.tokens.input, span.tokens.cached) == (1_000, 800)
     assert span.cost == pytest.approx(200 * 2.5e-6 + 800 * 1.25e-6 + 10 * 10e-6)
@@ -58,7 +58,7 @@ def test_cached_tokens_are_known_under_any_name(name: str) -> None:
         {"cache_read_input_tokens": "800"},
     ],
 )
-def test_cached_tokens_are_known_within_an_object(value: JsonValue) -> None:
+def test_cached_tokens_are_read_from_an_object(value: JsonValue) -> None:
     assert read({"llm.usage": value}).tokens.cached == 800
     assert read({"llm.usage": json.dumps(value)}).tokens.cached == 800
 
@@ -75,7 +75,7 @@ def test_cached_tokens_are_known_within_an_object(value: JsonValue) -> None:
         ("gen_ai.usage.completion_tokens_details.reasoning_tokens", "reasoning"),
     ],
 )
-def test_other_parts_are_known_under_any_name(name: str, field: str) -> None:
+def test_other_counts_are_read_under_any_name(name: str, field: str) -> None:
     assert getattr(read({name: 8}).tokens, field) == 8
 
 
@@ -102,7 +102,7 @@ def test_cost_is_unknown_when_a_count_has_no_clear_price(name: str) -> None:
         ({"x.request.service_tier": "flex", "x.response.service_tier": "default"}, True),
     ],
 )
-def test_cost_is_unknown_in_a_tier_with_prices_of_its_own(
+def test_cost_is_unknown_in_a_tier_with_other_prices(
     tiers: dict[str, JsonValue], known: bool
 ) -> None:
     assert (read(tiers).cost is not None) == known
@@ -123,7 +123,7 @@ def test_cost_is_unknown_in_a_tier_with_prices_of_its_own(
         ("gen_ai.usage.cached_tokens", "many"),
     ],
 )
-def test_other_numbers_are_not_taken_for_cached_tokens(name: str, value: JsonValue) -> None:
+def test_other_numbers_do_not_count_as_cached_tokens(name: str, value: JsonValue) -> None:
     span = read({name: value})
     assert not span.tokens.cached
     assert span.cost == pytest.approx(1_000 * 2.5e-6 + 10 * 10e-6)

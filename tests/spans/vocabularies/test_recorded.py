@@ -1,4 +1,4 @@
-"""What the real instrumentations sent (scripts/record_vocabularies.py), as it is understood."""
+"""Recorded exports of real instrumentations (scripts/record_vocabularies.py) are mapped."""
 
 import json
 from functools import cache
@@ -19,7 +19,7 @@ ANSWER = "It rains in Zürich."
 
 ALL = ("openinference", "otel", "traceloop", "langfuse", "logfire", "pydantic_ai")
 FULL = ("openinference", "traceloop", "langfuse", "logfire", "pydantic_ai")
-"""Those that also tell of cached and reasoning tokens."""
+"""The recordings with cached and reasoning tokens."""
 
 
 @cache
@@ -35,7 +35,7 @@ def calls(name: str, status: SpanStatus = SpanStatus.OK) -> list[Span]:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_the_two_requests_are_model_calls_with_their_messages(name: str) -> None:
+def test_recorded_requests_are_model_calls_with_messages(name: str) -> None:
     first, second = calls(name)[:2]
     for span in (first, second):
         assert (span.operation, span.model) == ("chat", "fake-model")
@@ -58,7 +58,7 @@ def test_the_two_requests_are_model_calls_with_their_messages(name: str) -> None
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_the_tokens_are_those_of_the_provider(name: str) -> None:
+def test_recorded_tokens_are_those_of_the_provider(name: str) -> None:
     first, second = calls(name)[:2]
     if name in FULL:
         assert first.tokens == Usage(input=100, output=20, cached=64)
@@ -70,7 +70,7 @@ def test_the_tokens_are_those_of_the_provider(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["openinference", "traceloop", "langfuse"])
-def test_the_stream_tells_its_first_token(name: str) -> None:
+def test_recorded_stream_has_the_time_of_its_first_token(name: str) -> None:
     first, second = calls(name)[:2]
     assert first.time_to_first_token_us is not None
     assert first.duration_us is not None
@@ -79,7 +79,7 @@ def test_the_stream_tells_its_first_token(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if name != "pydantic_ai"])
-def test_a_failed_request_is_an_error_without_tokens(name: str) -> None:
+def test_recorded_failed_request_is_an_error_without_tokens(name: str) -> None:
     (failed,) = calls(name, SpanStatus.ERROR)
     assert failed.model == "gpt-nothing"
     assert "Error code: 400 - no such model" in (failed.error or "")
@@ -87,7 +87,7 @@ def test_a_failed_request_is_an_error_without_tokens(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if name != "pydantic_ai"])
-def test_an_embedding_is_one(name: str) -> None:
+def test_recorded_embedding_is_an_embedding(name: str) -> None:
     (made,) = [span for span in recorded(name) if span.kind is SpanKind.EMBEDDING]
     assert (made.operation, made.model, made.tokens.input) == ("embeddings", "embedder", 4)
     if name in ("openinference", "traceloop", "langfuse"):
@@ -95,7 +95,7 @@ def test_an_embedding_is_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["traceloop", "langfuse", "pydantic_ai"])
-def test_a_tool_is_one(name: str) -> None:
+def test_recorded_tool_is_a_tool_call(name: str) -> None:
     (tool,) = [span for span in recorded(name) if span.kind is SpanKind.TOOL]
     assert (tool.operation, tool.name) == ("execute_tool", "execute_tool get_weather")
     assert "Zürich" in json.dumps(json.loads(tool.input or ""), ensure_ascii=False)
@@ -103,25 +103,25 @@ def test_a_tool_is_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["traceloop", "langfuse", "pydantic_ai"])
-def test_the_whole_is_an_agent_with_the_answer(name: str) -> None:
+def test_recorded_root_is_an_agent_with_the_answer(name: str) -> None:
     (agent,) = [span for span in recorded(name) if span.kind is SpanKind.AGENT]
     assert agent.parent_id is None
     assert agent.output == ANSWER
 
 
 @pytest.mark.parametrize("name", ["openinference", "langfuse"])
-def test_sessions_and_tags_are_threads_and_labels(name: str) -> None:
+def test_sessions_and_tags_become_threads_and_labels(name: str) -> None:
     for span in recorded(name):
         assert span.thread_id == "session-7"
         assert span.labels == ("alpha", "beta")
 
 
-def test_a_stream_of_logfire_is_one_call() -> None:
+def test_logfire_stream_is_one_call() -> None:
     assert len(calls("logfire")) == 2
     assert len({span.thread_id for span in recorded("pydantic_ai")}) == 1
 
 
-def test_langfuse_counts_its_own_buckets_side_by_side_and_tells_the_cost() -> None:
+def test_langfuse_counts_exclude_each_other_and_cost_is_reported() -> None:
     (priced,) = [span for span in recorded("langfuse") if span.name == "priced"]
     assert priced.tokens == Usage(input=164, output=12, cached=64)
     assert priced.input_counts_cache is False
@@ -129,7 +129,7 @@ def test_langfuse_counts_its_own_buckets_side_by_side_and_tells_the_cost() -> No
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_everything_that_was_sent_is_kept(name: str) -> None:
+def test_all_sent_attributes_are_kept(name: str) -> None:
     request = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))["request"]
     sent = {
         span["spanId"]: {each["key"] for each in span.get("attributes", ())}

@@ -1,4 +1,4 @@
-"""R25: the same derived columns whatever the way in."""
+"""Every vocabulary yields the same columns."""
 
 import json
 from collections.abc import Callable
@@ -25,7 +25,7 @@ TOKENS = Usage(input=120, output=20, cached=64, cache_write=10, reasoning=5)
 
 
 @pytest.mark.parametrize("make", MODEL_CALLS.values(), ids=MODEL_CALLS)
-def test_a_model_call_is_the_same_in_every_vocabulary(make: Callable[[], RawSpan]) -> None:
+def test_model_call_has_the_same_columns_in_every_vocabulary(make: Callable[[], RawSpan]) -> None:
     raw = make()
     span = to_span(raw)
     assert (span.kind, span.operation) == (SpanKind.MODEL, "chat")
@@ -39,7 +39,7 @@ def test_a_model_call_is_the_same_in_every_vocabulary(make: Callable[[], RawSpan
     assert span.labels == LABELS
     assert span.thread_id == THREAD
     assert span.attributes is raw.attributes
-    if make.__name__ == "langfuse":  # it has no name for what is written to a cache
+    if make.__name__ == "langfuse":  # it has no name for tokens that are written to a cache
         span = replace(span, tokens=replace(span.tokens, cache_write=10))
     assert span.tokens == TOKENS
     assert span.input_counts_cache is True
@@ -50,7 +50,7 @@ def test_a_model_call_is_the_same_in_every_vocabulary(make: Callable[[], RawSpan
 
 
 @pytest.mark.parametrize("attributes", TOOL_CALLS.values(), ids=TOOL_CALLS)
-def test_a_tool_call_is_the_same_in_every_vocabulary(attributes: dict[str, object]) -> None:
+def test_tool_call_has_the_same_columns_in_every_vocabulary(attributes: dict[str, object]) -> None:
     span = to_span(model(attributes))  # type: ignore[arg-type]
     assert (span.kind, span.operation) == (SpanKind.TOOL, "execute_tool")
     assert span.name == "execute_tool get_weather"
@@ -96,7 +96,7 @@ def test_a_tool_call_is_the_same_in_every_vocabulary(attributes: dict[str, objec
         ({}, SpanKind.OTHER, "span"),
     ],
 )
-def test_the_kind_follows_from_the_attributes(
+def test_kind_follows_from_the_attributes(
     attributes: dict[str, object], kind: SpanKind, operation: str
 ) -> None:
     span = to_span(model(attributes))  # type: ignore[arg-type]

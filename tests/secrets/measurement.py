@@ -1,4 +1,4 @@
-"""How much of the corpus is found, by family, and how much of what is harmless is taken for one."""
+"""Measures how many secrets of the corpus are found, and how many harmless texts are changed."""
 
 import base64
 import re
@@ -15,7 +15,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]{60,}={0,2}")
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """For each family or kind: how many there are, and how many of them were changed."""
+    """The number of texts of each family or kind, and the number that redaction changed."""
 
     vendors: Mapping[str, tuple[int, int]]
     assigned: Mapping[str, tuple[int, int]]
@@ -23,17 +23,17 @@ class Figures:
 
     @property
     def recall(self) -> float:
-        """The share of all planted secrets that is gone."""
+        """The fraction of planted secrets that is redacted."""
         return _share([*self.vendors.values(), *self.assigned.values()])
 
     @property
     def false_positives(self) -> float:
-        """The share of harmless texts that were changed."""
+        """The fraction of harmless texts that is changed."""
         return _share(self.harmless.values())
 
 
 def measure(seed: int = 20_261_129) -> Figures:
-    """Redact the corpus of that seed."""
+    """Redact the corpus of this seed."""
     found: dict[str, list[bool]] = defaultdict(list)
     for each in planted(seed):
         found[each.family].append(is_gone(each))
@@ -48,7 +48,7 @@ def measure(seed: int = 20_261_129) -> Figures:
 
 
 def is_gone(planted: Planted) -> bool:
-    """Whether nothing is left of the secret, as it stands or in base64, no end of it either."""
+    """Whether no part of the secret is left, in plain text or in base64."""
     redacted = redact(planted.text)
     if redacted == planted.text:
         return False
