@@ -11,16 +11,16 @@ def document(app: FastAPI) -> dict[str, Any]:
 
     FastAPI describes their data as text, and their errors as events.
     """
-    made = FastAPI.openapi(app)
-    for path in made["paths"].values():
+    document_json = FastAPI.openapi(app)
+    for path in document_json["paths"].values():
         for operation in path.values():
             for status, answer in operation["responses"].items():
                 stream = answer.get("content", {}).pop("text/event-stream", None)
                 if stream is not None:
                     stream["schema"].pop("type", None)
-                    told_as = "text/event-stream" if status[0] == "2" else "application/json"
-                    answer["content"][told_as] = stream
-    return made
+                    media_type = "text/event-stream" if status[0] == "2" else "application/json"
+                    answer["content"][media_type] = stream
+    return document_json
 
 
 def operation_id(route: APIRoute) -> str:

@@ -87,7 +87,7 @@ async def findings(
 
     def make() -> FindingList:
         found = detected(
-            server.traces, parameters.wanted(), rules=server.rules, limit=parameters.limit
+            server.traces, parameters.span_query(), rules=server.rules, limit=parameters.limit
         )
         return {
             "data": [_listed_finding(each) for each in found.data],
@@ -144,20 +144,20 @@ async def can_be_run(
 
 
 def _listed_finding(finding: Finding) -> ListedFinding:
-    place = finding.evidence
+    evidence = finding.evidence
     return {
-        "trace_id": place.span.trace_id,
-        "span_id": place.span.span_id,
+        "trace_id": evidence.span.trace_id,
+        "span_id": evidence.span.span_id,
         "detector": finding.detector,
         "kind": finding.kind,
         "severity": finding.severity,
         "confidence": finding.confidence,
         "tool": finding.tool,
         "message": finding.message,
-        "field": place.field,
-        "start": place.start,
-        "end": place.end,
-        "quote": place.quote,
+        "field": evidence.field,
+        "start": evidence.start,
+        "end": evidence.end,
+        "quote": evidence.quote,
         "count": finding.count,
         "also_in": len(finding.also_in),
     }

@@ -130,9 +130,9 @@ async def parse(query: Annotated[str, Query(max_length=MOST_CHARACTERS)] = "") -
     terms: list[QueryTerm] = []
     try:
         for term in parse_terms(query, now_us=SystemClock().now_us()):
-            terms.append(_told(query, term))  # noqa: PERF401  (those before a problem are kept)
+            terms.append(_term_json(query, term))  # noqa: PERF401  (those before a problem are kept)
     except QuerySyntaxError as error:
-        start = _place(query, error.column - 1)
+        start = _utf16_position(query, error.column - 1)
         problem = QueryProblem(start=start, message=error.what, hint=error.hint)
         return ParsedQuery(terms=terms, problem=problem)
     return ParsedQuery(terms=terms, problem=None)
@@ -140,22 +140,22 @@ async def parse(query: Annotated[str, Query(max_length=MOST_CHARACTERS)] = "") -
 
 @router.get("/query/values", response_class=Response, responses=json_responses(FieldValues))
 async def values(
-    server: CurrentServer, asked: Annotated[Completing, Query()], request: Request
+    server: CurrentServer, parameters: Annotated[Completing, Query()], request: Request
 ) -> Response:
     """Values of a field that contain a text, those that begin with it first."""
-    name = NAMES.get(asked.field.lower())
+    name = NAMES.get(parameters.field.lower())
     if name is None:
         raise UsageError(
-            f"There is no field {asked.field!r}.", hint="GET /api/v1/query/fields lists them."
+            f"There is no field {parameters.field!r}.", hint="GET /api/v1/query/fields lists them."
         )
 
     def make() -> FieldValues:
         if name.choices and name.field not in COUNTED:
-            choices = [each for each in name.choices if asked.prefix.lower() in each]
-            values = tuple(ValueCount(each, None) for each in choices[: asked.limit])
+            choices = [each for each in name.choices if parameters.prefix.lower() in each]
+            values = tuple(ValueCount(each, None) for each in choices[: parameters.limit])
             return FieldValues(name.field, values, more=len(choices) > len(values))
         return server.traces.values(
-            name.field, asked.wanted(), text=asked.prefix, limit=asked.limit
+            name.field, parameters.span_query(), text=parameters.prefix, limit=parameters.limit
         )
 
     return await json_response(request, make)
@@ -163,7 +163,7 @@ async def values(
 
 @router.get("/facets", response_class=Response, responses=json_responses(Facets))
 async def facets(
-    server: CurrentServer, asked: Annotated[Faceting, Query()], request: Request
+    server: CurrentServer, parameters: Annotated[Faceting, Query()], request: Request
 ) -> Response:
     """The facets of a list.
 
@@ -171,14 +171,17 @@ async def facets(
     itself, so that a choice can be changed.
     """
     return await json_response(
-        request, lambda: server.traces.facets(asked.rows, asked.wanted(), limit=asked.limit)
+        request,
+        lambda: server.traces.facets(
+            parameters.rows, parameters.span_query(), limit=parameters.limit
+        ),
     )
 
 
-def _told(text: str, term: Term) -> QueryTerm:
+def _term_json(text: str, term: Term) -> QueryTerm:
     return QueryTerm(
-        start=_place(text, term.start),
-        end=_place(text, term.end),
+        start=_utf16_position(text, term.start),
+        end=_utf16_position(text, term.end),
         field=term.name,
         operator=term.operator,
         negated=term.negated,
@@ -186,14 +189,14 @@ def _told(text: str, term: Term) -> QueryTerm:
             TermValue(
                 text=value.text,
                 wildcard=value.special,
-                start=_place(text, value.start),
-                end=_place(text, value.end),
+                start=_utf16_position(text, value.start),
+                end=_utf16_position(text, value.end),
             )
             for value in term.values
         ],
     )
 
 
-def _place(text: str, place: int) -> int:
+def _utf16_position(text: str, position: int) -> int:
     """The position of a character in UTF-16 code units."""
-    return len(text[:place].encode("utf-16-le", "surrogatepass")) // 2
+    return len(text[:position].encode("utf-16-le", "surrogatepass")) // 2

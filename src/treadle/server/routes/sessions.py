@@ -62,12 +62,12 @@ async def show(server: CurrentServer, session: str) -> JsonOf[Session]:
 
 
 @router.patch("/{session}")
-async def change(server: CurrentServer, session: str, wanted: SessionChange) -> JsonOf[Session]:
+async def change(server: CurrentServer, session: str, changes: SessionChange) -> JsonOf[Session]:
     """Change the title, or the message from which the conversation continues."""
-    if wanted.title is not None:
-        await server.conversations.rename(session, wanted.title, root=server.app.root)
-    if wanted.at is not None:
-        await server.conversations.branch(session, wanted.at, root=server.app.root)
+    if changes.title is not None:
+        await server.conversations.rename(session, changes.title, root=server.app.root)
+    if changes.at is not None:
+        await server.conversations.branch(session, changes.at, root=server.app.root)
     changed = await show(server, session)
     await server.announce_conversation(str(changed.conversation.id))
     return changed

@@ -48,7 +48,7 @@ class Filter(SpanParameters):
 
     token: str | None = Field(None, description="the server's token, if it has one")
 
-    def wanted(self) -> SpanQuery:
+    def span_query(self) -> SpanQuery:
         """The conditions, without Treadle's own calls unless the query selects them.
 
         Raises UsageError for an invalid time or query.
@@ -76,9 +76,9 @@ class Searching(Paging):
 
     q: str | None = Field(None, min_length=1, max_length=10_000, description="literal text")
 
-    def wanted(self) -> SpanQuery:
+    def span_query(self) -> SpanQuery:
         """The conditions. Raises UsageError for an invalid time or query."""
-        query = super().wanted()
+        query = super().span_query()
         if self.q is None:
             return query
         return query & SpanQuery((Condition(About.TEXT, Operator.CONTAINS, (self.q,)),))
@@ -119,73 +119,73 @@ class RunWithSpans:
 
 @router.get("/threads", response_class=Response, responses=_page_responses(ThreadSummary))
 async def threads(
-    server: CurrentServer, asked: Annotated[Paging, Query()], request: Request
+    server: CurrentServer, parameters: Annotated[Paging, Query()], request: Request
 ) -> Response:
     """Threads with matching spans, by default those with the newest runs first."""
-    return await _page(request, asked, server.traces.threads)
+    return await _page(request, parameters, server.traces.threads)
 
 
 @router.get("/runs", response_class=Response, responses=_page_responses(RunSummary))
 async def runs(
-    server: CurrentServer, asked: Annotated[Paging, Query()], request: Request
+    server: CurrentServer, parameters: Annotated[Paging, Query()], request: Request
 ) -> Response:
     """Runs with matching spans, by default newest first."""
-    return await _page(request, asked, server.traces.runs)
+    return await _page(request, parameters, server.traces.runs)
 
 
 @router.get("/spans", response_class=Response, responses=_page_responses(ListedSpan))
 async def spans(
-    server: CurrentServer, asked: Annotated[Paging, Query()], request: Request
+    server: CurrentServer, parameters: Annotated[Paging, Query()], request: Request
 ) -> Response:
     """Matching spans without their whole content, by default newest first."""
-    return await _page(request, asked, server.traces.spans)
+    return await _page(request, parameters, server.traces.spans)
 
 
 @router.get("/search", response_class=Response, responses=_page_responses(Hit))
 async def search(
-    server: CurrentServer, asked: Annotated[Searching, Query()], request: Request
+    server: CurrentServer, parameters: Annotated[Searching, Query()], request: Request
 ) -> Response:
     """Spans that contain a text, with its position."""
-    return await _page(request, asked, server.traces.search)
+    return await _page(request, parameters, server.traces.search)
 
 
-async def _page(request: Request, asked: Paging, read: Callable[..., Page[Any]]) -> Response:
-    return await json_response(request, lambda: read(asked.wanted(), **asked.page()))
+async def _page(request: Request, parameters: Paging, read: Callable[..., Page[Any]]) -> Response:
+    return await json_response(request, lambda: read(parameters.span_query(), **parameters.page()))
 
 
 @router.get("/groups", response_class=Response, responses=_page_responses(Group))
 async def groups(
-    server: CurrentServer, asked: Annotated[Grouping, Query()], request: Request
+    server: CurrentServer, parameters: Annotated[Grouping, Query()], request: Request
 ) -> Response:
     """Counts, tokens and cost by time, model, thread, run, label or operation."""
     return await json_response(
         request,
         lambda: server.traces.groups(
-            asked.group_by,
-            asked.wanted(),
-            bucket_seconds=asked.bucket_size,
-            limit=asked.limit,
-            offset=asked.offset,
+            parameters.group_by,
+            parameters.span_query(),
+            bucket_seconds=parameters.bucket_size,
+            limit=parameters.limit,
+            offset=parameters.offset,
         ),
     )
 
 
 @router.get("/labels", response_class=Response, responses=json_responses(LabelCounts))
 async def labels(
-    server: CurrentServer, asked: Annotated[Counting, Query()], request: Request
+    server: CurrentServer, parameters: Annotated[Counting, Query()], request: Request
 ) -> Response:
     """Labels with the number of spans, most frequent first."""
     return await json_response(
-        request, lambda: server.traces.labels(asked.wanted(), limit=asked.limit)
+        request, lambda: server.traces.labels(parameters.span_query(), limit=parameters.limit)
     )
 
 
 @router.get("/summary", response_class=Response, responses=json_responses(Summary))
 async def summary(
-    server: CurrentServer, asked: Annotated[Filter, Query()], request: Request
+    server: CurrentServer, parameters: Annotated[Filter, Query()], request: Request
 ) -> Response:
     """The sums of all matching spans."""
-    return await json_response(request, lambda: server.traces.summary(asked.wanted()))
+    return await json_response(request, lambda: server.traces.summary(parameters.span_query()))
 
 
 @router.get(
@@ -201,13 +201,15 @@ async def run(
     cursor: str | None = None,
 ) -> Response:
     """A run with its spans, in order of time. `spans.pagination` leads to further spans."""
-    (wanted,) = ids_in_path(request, "/runs/")
+    (reference,) = ids_in_path(request, "/runs/")
 
     def make() -> RunWithSpans:
-        query = SpanQuery((any_of(About.RUN, [wanted]),))
+        query = SpanQuery((any_of(About.RUN, [reference]),))
         found = server.traces.runs(query, limit=1).data
         if not found:
-            raise NotFoundError(f"There is no run {wanted}.", hint="/api/v1/runs lists the runs.")
+            raise NotFoundError(
+                f"There is no run {reference}.", hint="/api/v1/runs lists the runs."
+            )
         page = server.traces.spans(query, sort=Sort(ascending=True), limit=limit, cursor=cursor)
         return RunWithSpans(found[0], page)
 
@@ -221,8 +223,8 @@ async def run(
 )
 async def trace(server: CurrentServer, request: Request, trace_id: str) -> Response:  # noqa: ARG001
     """The skeleton of a trace: all its spans in columns, without content."""
-    (wanted,) = ids_in_path(request, "/traces/")
-    return await json_response(request, lambda: server.traces.skeleton(wanted))
+    (reference,) = ids_in_path(request, "/traces/")
+    return await json_response(request, lambda: server.traces.skeleton(reference))
 
 
 @router.get(
@@ -283,28 +285,28 @@ async def blob(
 @router.delete("/threads/" + rest_of_path("thread_id"))
 async def delete_thread(server: CurrentServer, request: Request, thread_id: str) -> Deleted:  # noqa: ARG001
     """Permanently delete all runs of a thread."""
-    (wanted,) = ids_in_path(request, "/threads/")
-    return await _deleted(server, wanted, lambda: server.traces.delete(threads=[wanted]))
+    (reference,) = ids_in_path(request, "/threads/")
+    return await _deleted(server, reference, lambda: server.traces.delete(threads=[reference]))
 
 
 @router.delete("/runs/" + rest_of_path("run_id"))
 async def delete_run(server: CurrentServer, request: Request, run_id: str) -> Deleted:  # noqa: ARG001
     """Permanently delete a run."""
-    (wanted,) = ids_in_path(request, "/runs/")
-    return await _deleted(server, wanted, lambda: server.traces.delete(runs=[wanted]))
+    (reference,) = ids_in_path(request, "/runs/")
+    return await _deleted(server, reference, lambda: server.traces.delete(runs=[reference]))
 
 
 @router.delete("/traces/" + rest_of_path("trace_id"))
 async def delete_trace(server: CurrentServer, request: Request, trace_id: str) -> Deleted:  # noqa: ARG001
     """Permanently delete a trace."""
-    (wanted,) = ids_in_path(request, "/traces/")
-    return await _deleted(server, wanted, lambda: server.traces.delete(traces=[wanted]))
+    (reference,) = ids_in_path(request, "/traces/")
+    return await _deleted(server, reference, lambda: server.traces.delete(traces=[reference]))
 
 
 async def _deleted(server: ServerState, what: str, delete: Callable[[], Deleted]) -> Deleted:
     deleted = await asyncio.to_thread(delete)
     if not deleted.spans:
         raise NotFoundError(f"Nothing is recorded under {what}.")
-    told = SpansDeleted(request_id=NO_REQUEST, spans=deleted.spans, traces=deleted.traces)
-    await server.app.bus.publish(told)
+    event = SpansDeleted(request_id=NO_REQUEST, spans=deleted.spans, traces=deleted.traces)
+    await server.app.bus.publish(event)
     return deleted
