@@ -17,7 +17,7 @@ SMALL = [
 ]  # the large ones are the benchmark's
 
 
-def test_there_are_thirty_of_each_and_no_name_twice() -> None:
+def test_there_are_thirty_traces_of_each_set_with_unique_names() -> None:
     for cases, apps in SETS:
         assert len({case.name for case in cases}) == len(cases) == 30
         assert {case.app for case in cases} == set(apps)
@@ -25,7 +25,7 @@ def test_there_are_thirty_of_each_and_no_name_twice() -> None:
 
 
 @pytest.mark.parametrize(("case", "apps"), SMALL, ids=lambda each: getattr(each, "name", ""))
-def test_a_planted_trace_is_whole_and_knows_its_cause(case: Case, apps: dict[str, App]) -> None:
+def test_a_planted_trace_is_complete_and_names_its_cause(case: Case, apps: dict[str, App]) -> None:
     planted = plant(case, 5, apps)
     by_id = {span.span_id: span for span in planted.spans}
     assert planted.cause is not None
@@ -36,7 +36,7 @@ def test_a_planted_trace_is_whole_and_knows_its_cause(case: Case, apps: dict[str
     assert plant(case, 5, apps) == planted
 
 
-def test_no_span_bears_a_mark_of_what_was_planted() -> None:
+def test_no_span_reveals_the_planted_cause() -> None:
     for case in (case for case in TUNED if case.spans <= 60):
         text = json.dumps([span.to_json() for span in plant(case, 3).spans], default=str)
         assert "planted" not in text
@@ -51,5 +51,5 @@ def test_the_report_names_small_planted_causes_first() -> None:
     assert all(score.tokens < 4_000 for score in found)
 
 
-def test_good_runs_raise_no_alarm() -> None:
+def test_good_runs_have_no_findings() -> None:
     assert sum(score.false_alarms for score in scores(healthy(40, 4))) == 0

@@ -10,7 +10,7 @@ from bench.edits.tasks import FORMS, tasks_of
 SOURCES = sorted((Path(__file__).parents[2] / "src" / "treadle" / "edits").glob("*.py"))
 
 
-def test_every_task_comes_out_right() -> None:
+def test_every_edit_task_succeeds() -> None:
     chance = random.Random(3)
     made = [task for path in SOURCES for task in tasks_of("Python", path, chance)]
     score = treadle_score(made)
@@ -19,7 +19,7 @@ def test_every_task_comes_out_right() -> None:
     assert [reason for _, reason in score.reasons] == []
 
 
-def test_no_change_is_carried_over_to_a_wrong_place() -> None:
+def test_no_change_is_relocated_to_a_wrong_position() -> None:
     chance = random.Random(3)
     cases = [case for path in SOURCES * 3 if (case := carried_of(path, chance))]
     for undo in (False, True):

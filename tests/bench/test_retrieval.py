@@ -51,19 +51,19 @@ def test_comments_above_functions_become_queries(tmp_path: Path) -> None:
     assert b"lifts" not in stripped.data
 
 
-def test_sentences_that_say_nothing_are_no_queries() -> None:
+def test_empty_sentences_are_not_queries() -> None:
     assert first_sentence("/** {@inheritDoc} */", "run") == ""
     assert first_sentence("Runs it.", "run") == ""
 
 
-def test_short_functions_are_no_answers(tmp_path: Path) -> None:
+def test_short_functions_are_not_answers(tmp_path: Path) -> None:
     (tmp_path / "box.py").write_bytes(PYTHON)
     stripped = Stripped(tmp_path / "box.py", "box.py")
     assert [answer.name for _, answer in stripped.documented(least_lines=2)] == ["open", "close"]
     assert list(stripped.documented(least_lines=3)) == []
 
 
-def test_no_corpus_is_tuned_on_what_another_tests() -> None:
+def test_tuning_and_test_corpora_are_disjoint() -> None:
     queries = [Query(f"query {n}", Function("box.py", f"name{n}", n)) for n in range(900)]
     other = Dataset("other", Path(), 900, tuning=tuple(queries[:300]), test=tuple(queries[300:600]))
     tuning, test, rest = drawn(queries, other)

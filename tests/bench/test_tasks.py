@@ -99,7 +99,7 @@ def test_commits_become_tasks(clones: Path, tmp_path: Path) -> None:
     assert second.plain == "Drop only what has expired from the entries"
 
 
-def test_change_of_what_the_searched_tree_lacks_is_no_task(clones: Path, tmp_path: Path) -> None:
+def test_a_change_of_missing_code_is_not_a_task(clones: Path, tmp_path: Path) -> None:
     assert not [task for task in made(clones, tmp_path)[1] if task.named.startswith("Close")]
 
 
@@ -118,7 +118,7 @@ def test_examples_are_ranked_as_the_product_ranks(clones: Path, tmp_path: Path) 
     assert asked[0].file_ranks == (1,)
 
 
-def test_reports_are_asked_in_the_tree_before_their_fix(clones: Path, tmp_path: Path) -> None:
+def test_reports_are_searched_in_the_tree_before_their_fix(clones: Path, tmp_path: Path) -> None:
     commits = History(clones / "a+b.git").between("HEAD~4", "HEAD")
     fixes = [
         (Repository(Part.TUNING, "Python", "a/b", "", one.identifier), number)
@@ -149,17 +149,17 @@ def test_reports_are_asked_in_the_tree_before_their_fix(clones: Path, tmp_path: 
     "subject",
     ["Revert the queue", "Bump version to 1.2", "docs: explain queues", "Fix typo in the queue"],
 )
-def test_housekeeping_is_no_task(subject: str) -> None:
+def test_housekeeping_is_not_a_task(subject: str) -> None:
     assert is_routine(Commit("a", ("b",), "A", subject, ""))
 
 
-def test_merges_and_bots_make_no_tasks() -> None:
+def test_merges_and_bots_are_not_tasks() -> None:
     assert is_routine(Commit("a", ("b", "c"), "A", "Keep the order of entries", ""))
     assert is_routine(Commit("a", ("b",), "renovate[bot]", "Keep the order of entries", ""))
     assert not is_routine(Commit("a", ("b",), "A", "Keep the order of entries", ""))
 
 
-def test_links_numbers_and_trailers_are_no_query() -> None:
+def test_links_numbers_and_trailers_are_not_a_query() -> None:
     body = "See https://example.org/1, fixes #7.\n\nCo-authored-by: B <b@example.org>"
     query = query_of(Commit("a", ("b",), "A", "[MNG-1234] Read UTF-16 names (#12)", body))
     assert query.startswith("Read UTF-16 names")

@@ -26,7 +26,7 @@ def test_the_same_seed_gives_the_same_traces() -> None:
     assert one != list(Generator(4).traces(4))
 
 
-def test_a_trace_is_one_tree_with_texts_of_the_size_asked_for() -> None:
+def test_a_trace_is_one_tree_with_texts_of_the_requested_size() -> None:
     spans = Generator(1).trace(1_000)
     ids = {span.span_id for span in spans}
     assert len(ids) == len(spans) == 1_000
@@ -38,13 +38,13 @@ def test_a_trace_is_one_tree_with_texts_of_the_size_asked_for() -> None:
     assert len({span.attributes["input.value"] for span in spans}) == 1_000
 
 
-def test_a_chain_is_as_deep_as_asked_for() -> None:
+def test_a_chain_has_the_requested_depth() -> None:
     spans = Generator(1).chain(50)
     assert all(below.parent_id == above.span_id for above, below in pairwise(spans))
     assert all(below.end_ns < above.end_ns for above, below in pairwise(spans))
 
 
-def test_what_is_sent_is_read_as_what_was_generated() -> None:
+def test_sent_spans_equal_the_generated_ones() -> None:
     sent = [span for trace in Generator(5).traces(10) for span in trace]
     decoded = map_spans(decode_protobuf(export_request(sent)))
     assert (len(decoded.spans), decoded.rejected) == (500, 0)
@@ -78,7 +78,7 @@ def test_a_chunk_of_a_store_follows_the_one_before() -> None:
     assert threads[0].isdisjoint(threads[1])
 
 
-async def test_a_server_that_is_busy_is_asked_again_with_the_same_batch(
+async def test_a_busy_server_gets_the_same_batch_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(load, "PAUSE", 0)
@@ -123,7 +123,7 @@ async def test_the_fake_provider_answers_as_a_provider_does(*, stream: bool) -> 
     assert sum('"choices": [{' in event for event in events) == 20
 
 
-def test_ratios_say_how_many_times_better_ours_is() -> None:
+def test_ratios_state_how_many_times_better_treadle_is() -> None:
     figures = Figures(["ours", "theirs"])
     figures.add("spans/s", "ours", 4_000, more_is_better=True)
     figures.add("spans/s", "theirs", 500, more_is_better=True)
@@ -139,6 +139,6 @@ def test_ratios_say_how_many_times_better_ours_is() -> None:
     assert written(1_234.5) == "1,234"
 
 
-def test_a_share_of_values_is_one_of_them() -> None:
+def test_a_quantile_is_one_of_the_values() -> None:
     values = [float(value) for value in range(100, 0, -1)]
     assert (share(values, 0.5), share(values, 0.99), share([7.0], 0.99)) == (51.0, 100.0, 7.0)

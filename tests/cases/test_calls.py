@@ -32,7 +32,7 @@ async def test_t01_empty_arguments_of_a_tool_that_needs_none(
 
 
 @both_ways
-async def test_t01_arguments_that_are_not_there_at_all(stream: bool) -> None:
+async def test_t01_missing_arguments(stream: bool) -> None:
     async with play(raw(call("echo")), DONE, stream=stream) as at:
         await at.ask("Hello")
         assert [each["text"] for each in at.answers()] == ["Hello"]
@@ -90,14 +90,14 @@ async def test_t03_twins_with_the_same_arguments_both_run(stream: bool) -> None:
 
 
 @both_ways
-async def test_t03_ids_that_no_server_takes_back(stream: bool) -> None:
+async def test_t03_ids_that_no_server_accepts(stream: bool) -> None:
     calls = [call("echo", arguments="{}", id=odd) for odd in ("x" * 200, "a b", "é", "call_t1", 7)]
     async with play(raw(*calls), DONE, stream=stream) as at:
         assert (await at.ask()).tool_calls == 5
 
 
 @both_ways
-async def test_t04_an_id_that_comes_again_in_later_turns(stream: bool) -> None:
+async def test_t04_an_id_that_is_reused_in_later_turns(stream: bool) -> None:
     replies = [raw(call("echo", arguments=json.dumps({"text": text}), id="0")) for text in "abc"]
     async with play(*replies[:2], DONE, replies[2], DONE, stream=stream) as at:
         await at.ask()
@@ -203,7 +203,7 @@ async def test_t07_interleaved_fragments_belong_together_by_index(
         [{"id": "1", "name": "echo", "a": A}, {"id": "1", "name": "echo", "a": None}],
     ],
 )
-async def test_t09_names_and_ids_that_are_empty_late_in_pieces_or_said_again(
+async def test_t09_names_and_ids_that_are_empty_late_fragmented_or_repeated(
     fragments: list[dict[str, object]],
 ) -> None:
     chunks = []
@@ -236,7 +236,7 @@ async def test_t23_a_reply_without_calls_is_the_answer(stream: bool, reason: str
 @pytest.mark.parametrize(
     "name", ["invent", "Echo", "functions.echo", "echo<|channel|>json", "", " ", "é" * 90, None]
 )
-async def test_t32_a_made_up_name_gets_the_list_of_tools(stream: bool, name: str | None) -> None:
+async def test_t32_an_unknown_name_gets_the_list_of_tools(stream: bool, name: str | None) -> None:
     reply = raw(call(name or "", arguments="{}"))
     async with play(reply, DONE, stream=stream) as at:
         outcome = await at.ask()

@@ -44,7 +44,7 @@ def cut(*arguments: str, reason: str = "length", text: str | None = None) -> Any
 
 @both_ways
 @pytest.mark.parametrize("reason", ["length", "max_tokens", "MAX_TOKENS", "model_length"])
-async def test_f23_a_call_that_was_cut_off_is_not_run_and_the_model_is_told(
+async def test_f23_a_truncated_call_does_not_run_and_the_model_learns_why(
     stream: bool, reason: str
 ) -> None:
     async with play(cut('{"text": "a', reason=reason), DONE, stream=stream) as at:
@@ -59,7 +59,7 @@ async def test_f23_a_call_that_was_cut_off_is_not_run_and_the_model_is_told(
 
 @both_ways
 @pytest.mark.parametrize("half", ["", " ", "{", '{"text"', '{"text": "a"', '"', "1", '{"a": "\\'])
-async def test_f23_wherever_the_arguments_are_cut(stream: bool, half: str) -> None:
+async def test_f23_arguments_truncated_at_any_byte_do_not_run(stream: bool, half: str) -> None:
     async with play(cut(A, half), DONE, stream=stream) as at:
         assert (await at.ask()).tool_calls == 1
         first, second = at.answers()
@@ -69,7 +69,9 @@ async def test_f23_wherever_the_arguments_are_cut(stream: bool, half: str) -> No
 
 @both_ways
 @pytest.mark.parametrize("arguments", [(A,), (A, B)])
-async def test_f23_cut_between_two_calls(stream: bool, arguments: tuple[str, ...]) -> None:
+async def test_f23_a_reply_truncated_between_two_calls(
+    stream: bool, arguments: tuple[str, ...]
+) -> None:
     """The calls are whole, so they run; that the reply was cut is said after their results."""
     async with play(cut(*arguments), DONE, stream=stream) as at:
         assert (await at.ask()).tool_calls == len(arguments)
@@ -77,7 +79,7 @@ async def test_f23_cut_between_two_calls(stream: bool, arguments: tuple[str, ...
 
 
 @both_ways
-async def test_f23_a_model_that_does_not_learn_is_asked_a_few_times_only(stream: bool) -> None:
+async def test_f23_repeated_truncation_ends_after_a_few_tries(stream: bool) -> None:
     replies = [cut('{"text": "' + "a" * 5_000, text="Writing.")] * 3
     async with play(*replies, DONE, stream=stream) as at:
         outcome = await at.ask()
@@ -87,13 +89,13 @@ async def test_f23_a_model_that_does_not_learn_is_asked_a_few_times_only(stream:
 
 
 @both_ways
-async def test_f23_a_text_that_was_cut_off_is_the_answer(stream: bool) -> None:
+async def test_f23_a_truncated_text_is_the_answer(stream: bool) -> None:
     async with play(cut(text="Well, it"), stream=stream) as at:
         outcome = await at.ask()
         assert (outcome.text, outcome.stop_reason) == ("Well, it", StopReason.LENGTH)
 
 
-async def test_f23_a_call_that_was_cut_off_counts_towards_no_failure_of_the_next() -> None:
+async def test_f23_a_truncated_call_does_not_count_as_a_failure_of_the_next() -> None:
     replies = [cut("{"), cut(A, reason="tool_calls")] * 4
     async with play(*replies, DONE) as at:
         assert (await at.ask()).text == "Done."
@@ -141,7 +143,7 @@ async def test_f25_fragments_under_another_index_without_a_name_continue_the_ope
 
 
 @pytest.mark.parametrize("indexes", [(5, 6), (1, 0)])
-async def test_f25_fragments_of_two_open_calls_are_told_apart_by_their_ids(
+async def test_f25_ids_distinguish_fragments_of_two_open_calls(
     indexes: tuple[int, int],
 ) -> None:
     first, second = indexes
@@ -156,7 +158,7 @@ async def test_f25_fragments_of_two_open_calls_are_told_apart_by_their_ids(
         assert [each["text"] for each in at.answers()] == ["a", "b"]
 
 
-async def test_f25_arguments_of_nobody_knows_which_open_call_are_given_to_none() -> None:
+async def test_f25_arguments_of_an_ambiguous_call_are_dropped() -> None:
     fragments = [
         call_delta(0, id="1", name="echo", arguments='{"text":'),
         call_delta(1, id="2", name="echo", arguments='{"text":'),
@@ -168,7 +170,7 @@ async def test_f25_arguments_of_nobody_knows_which_open_call_are_given_to_none()
         assert [each["ok"] for each in at.answers()] == [False, False]
 
 
-async def test_f25_a_late_name_under_a_new_index_is_a_call_of_its_own() -> None:
+async def test_f25_a_late_name_under_a_new_index_is_a_separate_call() -> None:
     fragments = [
         call_delta(0, id="1", name="echo", arguments=A),
         call_delta(1, id="2", arguments='{"text"'),
@@ -199,7 +201,7 @@ def stream_of(end: str, *, mark: bool = False, named: bool = False) -> bytes:
 @pytest.mark.parametrize("split", [1, 2, 3, 7, None])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize(("mark", "named"), [(False, False), (True, True)])
-async def test_f25_events_as_the_specification_has_them(
+async def test_f25_events_follow_the_specification(
     end: str, mark: bool, named: bool, split: int | None
 ) -> None:
     steps = (stream_of(end, mark=mark, named=named),)
@@ -208,13 +210,13 @@ async def test_f25_events_as_the_specification_has_them(
         assert (await at.ask()).text == "Grüße 👋"
 
 
-async def test_f25_events_that_only_show_life_are_skipped() -> None:
+async def test_f25_keep_alive_events_are_skipped() -> None:
     life = 'event: ping\ndata: {"type": "ping"}\n\nevent: keepalive\ndata: still here\n\n'
     async with play(sse(life, delta(content="Done."), delta(finish_reason="stop"))) as at:
         assert (await at.ask()).text == "Done."
 
 
-async def test_f25_a_stream_under_the_type_of_json_is_read_as_a_stream() -> None:
+async def test_f25_a_stream_with_a_json_content_type_is_read_as_a_stream() -> None:
     script = Script((stream_of("\n", mark=True),), headers={"content-type": "application/json"})
     async with play(script) as at:
         assert (await at.ask()).text == "Grüße 👋"

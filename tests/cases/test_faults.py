@@ -88,7 +88,7 @@ async def test_t12_an_error_as_the_first_event_of_a_stream() -> None:
 
 
 @both_ways
-async def test_t12_an_error_that_is_null_is_none(stream: bool) -> None:
+async def test_t12_a_null_error_is_not_an_error(stream: bool) -> None:
     good = sse({**delta(content="Done."), "error": None}, delta(finish_reason="stop"))
     script = good if stream else body({**whole(content="Done."), "error": None})
     async with play(script, stream=stream) as at:
@@ -123,7 +123,7 @@ async def test_t13_once_more_without_tools_and_remembered(stream: bool) -> None:
         (501, "This server does not support tools."),
     ],
 )
-async def test_t13_in_the_words_of_other_servers(stream: bool, status: int, words: str) -> None:
+async def test_t13_messages_of_other_servers(stream: bool, status: int, words: str) -> None:
     async with play(error(status, words), DONE, stream=stream) as at:
         assert (await at.ask()).text == "Done."
         assert len(at.at.seen(FallbackApplied)) == 1
@@ -158,7 +158,7 @@ async def test_t16_comments_are_skipped(line: str) -> None:
 
 @pytest.mark.parametrize("line", ["data: : PROCESSING\n\n", "data: {oops\n\n", "data: ping\n\n"])
 @pytest.mark.parametrize("first", [True, False])
-async def test_t16_a_data_line_that_is_no_json_is_a_protocol_error(line: str, first: bool) -> None:
+async def test_t16_a_data_line_without_json_is_a_protocol_error(line: str, first: bool) -> None:
     script = sse(line, HALF) if first else sse(HALF, line, delta(finish_reason="tool_calls"))
     async with play(script) as at:
         assert (await at.refused()).kind is FaultKind.PROTOCOL
@@ -206,7 +206,7 @@ PAST = formatdate(NOW - 500, usegmt=True)
     ("header", "delay"),
     [("7", 7.0), ("2.5", 2.5), (FUTURE, 12.0), (PAST, 0.0), ("86400", 300.0), ("0", 0.0)],
 )
-async def test_t18_a_wait_that_is_asked_for(
+async def test_t18_a_requested_wait_is_kept(
     stream: bool, status: int, header: str, delay: float
 ) -> None:
     clock = FakeClock()
@@ -228,7 +228,7 @@ async def test_t18_garbage_falls_back_to_backoff(stream: bool, header: str) -> N
 
 
 @both_ways
-async def test_t18_the_last_error_is_told_and_the_wait_can_be_cancelled(stream: bool) -> None:
+async def test_t18_the_last_error_is_reported_and_the_wait_can_be_cancelled(stream: bool) -> None:
     last = error(429, "the quota of today is used", retry_after="1")
     async with play(error(503, "first"), last, stream=stream, max_retries=1) as at:
         caught = await at.refused()
@@ -299,7 +299,7 @@ CUTS: list[tuple[Step | str, ...]] = [
 
 
 @pytest.mark.parametrize("cut", CUTS[:3])
-async def test_t21_a_stream_that_breaks_off_is_asked_again_if_nothing_was_shown(
+async def test_t21_a_broken_stream_is_retried_if_nothing_was_shown(
     cut: tuple[Any, ...],
 ) -> None:
     async with play(sse(HALF, *cut, done=False), sse(*cut, done=False), DONE) as at:
@@ -308,7 +308,9 @@ async def test_t21_a_stream_that_breaks_off_is_asked_again_if_nothing_was_shown(
 
 
 @pytest.mark.parametrize("cut", CUTS)
-async def test_t21_it_is_final_after_text_and_no_half_call_runs(cut: tuple[Any, ...]) -> None:
+async def test_t21_a_break_after_text_is_final_and_no_partial_call_runs(
+    cut: tuple[Any, ...],
+) -> None:
     async with play(sse(delta(content="Well"), HALF, *cut, done=False)) as at:
         assert (await at.refused()).kind is FaultKind.INCOMPLETE
         assert at.at.seen(ToolCallRequested) == []
@@ -316,7 +318,7 @@ async def test_t21_it_is_final_after_text_and_no_half_call_runs(cut: tuple[Any, 
 
 
 @pytest.mark.parametrize("cut", [*CUTS[3:]])
-async def test_t21_a_cut_inside_of_an_event_is_a_cut(cut: tuple[Any, ...]) -> None:
+async def test_t21_a_break_within_an_event_is_a_break(cut: tuple[Any, ...]) -> None:
     async with play(sse(HALF, *cut, done=False), DONE) as at:
         assert (await at.ask()).text == "Done."
 
@@ -330,7 +332,7 @@ async def test_t21_a_missing_end_mark_after_a_finish_reason_is_fine(cut: tuple[A
 
 
 @pytest.mark.parametrize("reset", [True, False])
-async def test_t21_a_body_that_breaks_off_is_asked_again(reset: bool) -> None:
+async def test_t21_a_broken_body_is_retried(reset: bool) -> None:
     (content,) = body(whole(content="Well")).steps
     assert isinstance(content, bytes)
     headers = {"content-type": "application/json"}
@@ -339,7 +341,7 @@ async def test_t21_a_body_that_breaks_off_is_asked_again(reset: bool) -> None:
         assert (await at.ask()).text == "Done."
 
 
-async def test_t21_an_end_mark_alone_makes_no_half_call_run() -> None:
+async def test_t21_an_end_mark_alone_does_not_run_a_partial_call() -> None:
     async with play(sse(HALF), DONE) as at:
         await at.ask()
         assert [each["kind"] for each in at.answers()] == ["parsing"]
@@ -365,7 +367,7 @@ async def test_t25_usage_with_other_absent_choices(choices: object) -> None:
 
 @both_ways
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 413, 422])
-async def test_t37_what_is_final_is_asked_once(stream: bool, status: int) -> None:
+async def test_t37_final_errors_are_not_retried(stream: bool, status: int) -> None:
     async with play(error(status, "no"), stream=stream, max_retries=5) as at:
         caught = await at.refused()
         assert (caught.status, caught.retryable) == (status, False)
@@ -385,7 +387,7 @@ async def test_t37_what_is_final_is_asked_once(stream: bool, status: int) -> Non
         Script((), 400),
     ],
 )
-async def test_t37_a_400_is_final_whatever_its_words(stream: bool, fault: Reply) -> None:
+async def test_t37_a_400_is_final_whatever_its_message(stream: bool, fault: Reply) -> None:
     async with play(fault, stream=stream) as at:
         assert (await at.refused()).status == 400
         await usable(at)
@@ -393,6 +395,6 @@ async def test_t37_a_400_is_final_whatever_its_words(stream: bool, fault: Reply)
 
 @both_ways
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
-async def test_t37_what_may_pass_is_asked_again(stream: bool, status: int) -> None:
+async def test_t37_temporary_errors_are_retried(stream: bool, status: int) -> None:
     async with play(error(status), DONE, stream=stream) as at:
         assert (await at.ask()).text == "Done."

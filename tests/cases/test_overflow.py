@@ -242,12 +242,12 @@ NOT_SAID = [
 
 
 @pytest.mark.parametrize(("status", "text"), NOT_SAID)
-def test_f24_other_refusals_are_not_taken_for_it(status: int, text: str) -> None:
+def test_f24_other_refusals_are_not_context_overflows(status: int, text: str) -> None:
     assert not is_overflow(status, text)
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_f24_the_limit_is_read_from_the_words(name: str) -> None:
+def test_f24_the_limit_is_read_from_the_message(name: str) -> None:
     _status, text, limit = SAID[name]
     if limit is not None:
         assert read_window(text).limit == limit
@@ -283,7 +283,7 @@ async def test_f24_the_history_is_shrunk_once_and_sent_again(name: str) -> None:
 
 
 @both_ways
-async def test_f24_a_page_of_a_proxy(stream: bool) -> None:
+async def test_f24_an_html_page_of_a_proxy(stream: bool) -> None:
     page = Script((NGINX,), 413, HTML)
     async with play(page, DONE, stream=stream) as at:
         long_history(at)
@@ -292,7 +292,7 @@ async def test_f24_a_page_of_a_proxy(stream: bool) -> None:
 
 
 @both_ways
-async def test_f24_what_cannot_be_shrunk_is_said_in_our_words(stream: bool) -> None:
+async def test_f24_a_history_that_cannot_shrink_gets_our_own_error(stream: bool) -> None:
     async with play(Script((NGINX,), 413, HTML), stream=stream) as at:
         caught = await at.refused()
         assert caught.kind is FaultKind.CONTEXT_LENGTH
@@ -303,7 +303,7 @@ async def test_f24_what_cannot_be_shrunk_is_said_in_our_words(stream: bool) -> N
         assert "context_window" in caught.hint
 
 
-async def test_f24_it_is_shrunk_no_more_than_once() -> None:
+async def test_f24_the_history_is_shrunk_at_most_once() -> None:
     refusal = error(400, SAID["anthropic"][1])
     async with play(refusal, refusal, DONE) as at:
         long_history(at, 12)
@@ -335,7 +335,7 @@ async def test_f24_old_results_of_the_run_are_shortened() -> None:
         assert len(json.dumps(at.sent(4))) < 0.8 * len(json.dumps(at.sent(3)))
 
 
-async def test_f24_the_words_that_the_llama_cpp_server_sent() -> None:
+async def test_f24_the_message_of_the_llama_cpp_server() -> None:
     recorded = Path(__file__).parent / "recorded" / "llama_cpp_too_long.json"
     refusal = Script((recorded.read_bytes(),), 400, {"content-type": "application/json"})
     async with play(refusal, DONE) as at:

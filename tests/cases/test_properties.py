@@ -122,7 +122,7 @@ def test_any_of_many_splits_of_a_stream_gives_the_same_reply() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(STREAMS))
-def test_a_border_at_every_byte_gives_the_same_reply(name: str) -> None:
+def test_a_chunk_for_every_byte_gives_the_same_reply(name: str) -> None:
     stream = STREAMS[name]
     assert assembled([stream[at : at + 1] for at in range(len(stream))]) == assembled([stream])
 

@@ -207,7 +207,7 @@ async def test_a_few_hundred_turns_lose_nothing() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-async def test_ten_thousand_turns_lose_nothing_and_leave_nothing_behind() -> None:
+async def test_ten_thousand_turns_lose_nothing_and_leak_nothing() -> None:
     sums = await soak(10_000, seed=20)
     print(sums)  # noqa: T201  (figures for whoever runs it with -s)
     assert set(sums.ill) == set(ILLS)

@@ -81,7 +81,7 @@ ID_REFUSALS = [
 
 @pytest.mark.parametrize("status", [400, 422, 500])
 @pytest.mark.parametrize(("pattern", "words"), ID_REFUSALS)
-async def test_f20_ids_are_rewritten_as_the_refusal_says(
+async def test_f20_ids_are_rewritten_as_the_refusal_demands(
     pattern: str, words: str, status: int
 ) -> None:
     ids = strict.ids_like(pattern)
@@ -102,7 +102,7 @@ async def test_f20_ids_are_rewritten_as_the_refusal_says(
         assert len(at.at.seen(FallbackApplied)) == 1
 
 
-async def test_f20_a_second_refusal_makes_the_ids_as_strict_as_is_known() -> None:
+async def test_f20_a_second_refusal_selects_the_strictest_known_ids() -> None:
     refusal = error(400, "tool_call_id is too long: at most 20 characters")
     endpoint = [strict.strict_about(refusal, strict.ids_like("[A-Za-z0-9]{9}"))] * 3
     async with play(*endpoint) as at:
@@ -217,7 +217,7 @@ async def test_f21_alternation_can_be_set() -> None:
         assert (await at.ask()).text == "Done."
 
 
-async def test_f21_words_that_change_nothing_are_retried_as_any_failure() -> None:
+async def test_f21_unknown_refusals_are_retried_like_any_failure() -> None:
     async with play(error(500, "roles must alternate"), DONE) as at:
         assert (await at.ask()).text == "Done."
         assert len(at.at.seen(RetryScheduled)) == 1
@@ -340,7 +340,7 @@ async def test_f22_reasoning_that_is_not_permitted(
         assert len(at.at.seen(FallbackApplied)) == 1
 
 
-async def test_f22_one_field_is_refused_and_another_one_wanted() -> None:
+async def test_f22_one_field_is_refused_and_another_is_required() -> None:
     thought = raw(call("echo", arguments="{}"), reasoning="Hm.")
     refused = strict.strict_about(REFUSED[0], strict.no_field("reasoning"))
     wanted = strict.strict_about(WANTED[0], strict.has_reasoning())
@@ -401,7 +401,7 @@ async def test_other_demands_of_strict_endpoints_are_learnt(
 
 
 @both_ways
-async def test_f26_without_tools_the_prompt_does_not_speak_of_them(stream: bool) -> None:
+async def test_f26_the_prompt_does_not_mention_tools_if_there_are_none(stream: bool) -> None:
     refusal = error(404, "No endpoints found that support tool use")
     async with play(refusal, DONE, tools=[Finder()], stream=stream) as at:
         assert (await at.ask()).text == "Done."

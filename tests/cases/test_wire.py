@@ -73,7 +73,7 @@ def roles(messages: Sequence[dict[str, object]]) -> list[object]:
         [NoteMessage(" "), SystemMessage("")],
     ],
 )
-async def test_t10_all_results_first_and_notes_after(stream: bool, between: list[Message]) -> None:
+async def test_t10_results_come_first_and_notes_after(stream: bool, between: list[Message]) -> None:
     async with play(DONE, stream=stream) as at:
         first, second = (ToolMessage(CallKey(0, slot), f'"{slot}"') for slot in (0, 1))
         remember(at, UserMessage("Hi"), made(0, 2), *between, second, *between, first)
@@ -99,7 +99,7 @@ async def test_t10_the_note_of_the_last_turn_comes_after_the_results(stream: boo
 
 
 @both_ways
-async def test_t11_one_system_message_and_it_leads(stream: bool) -> None:
+async def test_t11_there_is_one_system_message_and_it_is_first(stream: bool) -> None:
     async with play(calling("a"), DONE, stream=stream) as at:
         remember(at, SystemMessage("Other"), UserMessage("Hi"), AssistantMessage("Hello"))
         remember(at, SystemMessage("Third"), NoteMessage("Note"))
@@ -160,7 +160,7 @@ async def test_t20_a_changing_tool_that_is_too_slow_has_an_unknown_effect(stream
 
 
 @both_ways
-async def test_t26_what_is_open_at_a_cancellation_is_answered_before_the_next_request(
+async def test_t26_open_calls_of_a_cancelled_turn_are_answered_before_the_next_request(
     stream: bool,
 ) -> None:
     tool = Gate()
@@ -223,7 +223,7 @@ async def test_t28_orphans_are_dropped_and_dangling_calls_closed(stream: bool) -
 
 @both_ways
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-async def test_t29_reasoning_goes_back_under_its_name_to_its_model_alone(
+async def test_t29_reasoning_returns_under_its_name_to_its_model_only(
     stream: bool, field: str
 ) -> None:
     reply = raw(call("echo", arguments="{}"), **{field: "Think."})
@@ -264,7 +264,7 @@ async def test_t30_opaque_parts_go_back_unchanged_also_from_the_store(
             assert set(second) == {"id", "type", "function"}
 
 
-async def test_t30_details_in_pieces_are_joined_in_order() -> None:
+async def test_t30_fragments_of_details_are_joined_in_order() -> None:
     pieces = [
         {"type": "reasoning.text", "text": "o", "index": 0},
         {"type": "reasoning.text", "text": "ne", "index": 0},

@@ -201,7 +201,7 @@ def test_only_the_page_that_asked_acts(page: Page, served: Served) -> None:
 
 
 @pytest.mark.slow
-def test_steps_fold_open_and_lead_to_where_they_are_recorded(page: Page, served: Served) -> None:
+def test_steps_unfold_and_link_to_their_spans(page: Page, served: Served) -> None:
     page.goto("/threads?analyst=new")
     first = Answer("I look.", (Call("call_data", {"task": "Labels?"}),), reasoning="Hm, labels.")
     data = call("list_labels"), call("final", answer="None.")
@@ -218,7 +218,9 @@ def test_steps_fold_open_and_lead_to_where_they_are_recorded(page: Page, served:
 
 
 @pytest.mark.slow
-def test_what_fails_says_why_and_is_asked_again(page: Page, served: Served, faults: Faults) -> None:
+def test_a_failure_states_why_and_can_be_retried(
+    page: Page, served: Served, faults: Faults
+) -> None:
     page.goto("/threads?analyst=new")
     served.provider.add(error(503, "The provider rests."))
     ask(page, "What went wrong?")
@@ -235,7 +237,7 @@ def test_what_fails_says_why_and_is_asked_again(page: Page, served: Served, faul
 
 
 @pytest.mark.slow
-def test_all_tabs_of_a_span_are_seen_beside_it(page: Page, served: Served) -> None:
+def test_the_analyst_sees_every_tab_of_a_span(page: Page, served: Served) -> None:
     served.take_spans(span(1, text="Hello"))
     page.goto(f"/traces/{1:032x}?span={1:016x}&analyst=new")
     tabs = page.get_by_role("tablist", name="Views of the span")
@@ -245,7 +247,7 @@ def test_all_tabs_of_a_span_are_seen_beside_it(page: Page, served: Served) -> No
 
 
 @pytest.mark.slow
-def test_what_is_no_conversation_is_told_without_a_fault(page: Page) -> None:
+def test_an_unknown_conversation_is_reported_without_a_fault(page: Page) -> None:
     page.goto("/threads?analyst=zz")
     expect(talk(page).get_by_text("This conversation does not exist.")).to_be_visible()
 
@@ -264,7 +266,7 @@ def test_an_answer_is_stopped_by_escape(page: Page, served: Served) -> None:
 
 
 @pytest.mark.slow
-def test_a_saved_answer_says_what_it_took(page: Page, served: Served) -> None:
+def test_a_saved_answer_shows_its_cost(page: Page, served: Served) -> None:
     page.goto("/threads?analyst=new")
     usage = {"prompt_tokens": 1_200, "completion_tokens": 34, "total_tokens": 1_234}
     served.provider.add(Answer("Nothing went wrong.", usage=usage))
@@ -277,7 +279,7 @@ def test_a_saved_answer_says_what_it_took(page: Page, served: Served) -> None:
 
 
 @pytest.mark.slow
-def test_a_reload_and_another_tab_go_on_with_the_answer(page: Page, served: Served) -> None:
+def test_a_reload_and_another_tab_continue_the_answer(page: Page, served: Served) -> None:
     page.goto("/threads?analyst=new")
     end = delta(content=" and ends so.", finish_reason="stop")
     release = Release()
@@ -298,7 +300,7 @@ def test_a_reload_and_another_tab_go_on_with_the_answer(page: Page, served: Serv
         expect(each.get_by_role("log")).to_have_text("Answer: It begins so and ends so.")
 
 
-def test_what_writes_waits_for_a_person_wherever_they_are(page: Page, served: Served) -> None:
+def test_a_writing_call_waits_for_a_person_on_any_screen(page: Page, served: Served) -> None:
     served.call_gateway("Hi", Answer("Hello."))
     experiment = served.post("/experiments", {"spans": [_model_call(served)]})["id"]
     change = call("apply_experiment_data", data={"model": "m2"}, experimentId=experiment)
@@ -375,7 +377,7 @@ def test_hostile_answers_are_text(page: Page, served: Served) -> None:
 @pytest.mark.parametrize(
     "dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"]
 )
-def test_it_has_no_serious_fault(browser: Browser, served: Served, dark: bool) -> None:
+def test_the_analyst_is_accessible(browser: Browser, served: Served, dark: bool) -> None:
     with context_of(browser, served.address, dark=dark) as (page, _):
         page.goto("/analyst")
         expect(page.get_by_text("Ask what happened, and why.")).to_be_visible()
@@ -392,7 +394,9 @@ def test_it_has_no_serious_fault(browser: Browser, served: Served, dark: bool) -
 
 
 @pytest.mark.slow
-def test_on_a_narrow_page_it_makes_room_for_what_it_opens(browser: Browser, served: Served) -> None:
+def test_on_a_narrow_page_the_analyst_closes_for_what_it_opens(
+    browser: Browser, served: Served
+) -> None:
     served.take_spans(span(1, text="Hello"))
     with context_of(browser, served.address, size=NARROW) as (page, _):
         page.goto("/threads?analyst=new")

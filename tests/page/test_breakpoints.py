@@ -47,7 +47,7 @@ def _hold(served: Served, **of: object) -> None:
     served.post("/breakpoints", of)
 
 
-def test_a_breakpoint_is_made_and_what_it_holds_is_changed_and_goes_on(
+def test_a_new_breakpoint_holds_a_call_that_is_changed_and_continued(
     page: Page, served: Served
 ) -> None:
     page.goto("/breakpoints")
@@ -94,7 +94,7 @@ def test_a_refusal_reaches_the_client_with_its_reason(page: Page, served: Served
 
 
 @pytest.mark.slow
-def test_a_held_call_shows_up_by_itself_and_its_expiry_too(page: Page, served: Served) -> None:
+def test_a_held_call_and_its_expiry_appear_live(page: Page, served: Served) -> None:
     page.goto("/breakpoints")
     expect(page.get_by_role("heading", name="No calls are held.")).to_be_visible()
     _hold(served, timeout=3, on_expiry="continue")
@@ -121,7 +121,7 @@ def test_a_breakpoint_is_switched_off_and_removed(page: Page, served: Served) ->
 
 
 @pytest.mark.slow
-def test_a_change_leaves_all_else_as_it_was_written(page: Page, served: Served) -> None:
+def test_a_change_leaves_the_rest_of_the_request_unchanged(page: Page, served: Served) -> None:
     _hold(served, model="m")
     served.provider.add(Answer("Changed"))
     exact = '"seed":12345678901234567890,"top_p":0.10,"user":"\\u0041"'
@@ -140,9 +140,7 @@ def test_a_change_leaves_all_else_as_it_was_written(page: Page, served: Served) 
 
 
 @pytest.mark.slow
-def test_what_is_changed_is_kept_over_a_reload_and_a_look_elsewhere(
-    page: Page, served: Served
-) -> None:
+def test_a_draft_survives_a_reload_and_a_change_of_screen(page: Page, served: Served) -> None:
     _hold(served, model="m")
     page.goto("/breakpoints")
     with _calling(served, "Say hello to Ada") as answer:
@@ -172,7 +170,7 @@ def test_what_is_changed_is_kept_over_a_reload_and_a_look_elsewhere(
     ],
     ids=["no JSON", "no messages"],
 )
-def test_a_strange_request_is_shown_whole(
+def test_an_unusual_request_is_shown_completely(
     page: Page, served: Served, body: str, shown: str
 ) -> None:
     _hold(served, model="m")
@@ -187,7 +185,7 @@ def test_a_strange_request_is_shown_whole(
 
 
 @pytest.mark.slow
-def test_a_held_call_that_is_not_there_is_said(page: Page, shared: Served, faults: Faults) -> None:
+def test_a_missing_held_call_is_reported(page: Page, shared: Served, faults: Faults) -> None:
     faults.expect("404")
     page.goto("/breakpoints?held=none")
     expect(page.get_by_role("alert")).to_contain_text("The held call could not be read")

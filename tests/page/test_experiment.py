@@ -132,7 +132,9 @@ def _open(page: Page, served: Served, experiment: str) -> None:
 
 
 @pytest.mark.slow
-def test_without_experiments_the_list_says_how_to_make_one(page: Page, served: Served) -> None:
+def test_without_experiments_the_list_explains_how_to_create_one(
+    page: Page, served: Served
+) -> None:
     page.goto("/experiments")
     expect(page.get_by_role("heading", name="No experiments yet")).to_be_visible()
     expect(page.get_by_text("treadle experiment new LAST")).to_be_visible()
@@ -228,7 +230,7 @@ def test_messages_are_added_moved_and_removed(page: Page, served: Served) -> Non
 
 
 @pytest.mark.slow
-def test_what_is_wrong_stands_at_its_field_and_is_not_saved(page: Page, served: Served) -> None:
+def test_an_error_is_shown_at_its_field_and_blocks_saving(page: Page, served: Served) -> None:
     experiment = _made(served)
     _open(page, served, experiment)
     page.get_by_role("textbox", name="temperature").fill("3")
@@ -246,7 +248,7 @@ def test_what_is_wrong_stands_at_its_field_and_is_not_saved(page: Page, served: 
 
 
 @pytest.mark.slow
-def test_a_call_that_cannot_be_run_again_is_told_of(page: Page, served: Served) -> None:
+def test_a_call_that_cannot_run_again_is_reported(page: Page, served: Served) -> None:
     served.take_spans(span(1))  # of which it is not told what was asked
     [row] = _until(lambda: served.get("/spans")["data"])
     page.goto(f"/experiments/new?trace={row['trace_id']}&span={row['span_id']}")
@@ -256,9 +258,7 @@ def test_a_call_that_cannot_be_run_again_is_told_of(page: Page, served: Served) 
 
 
 @pytest.mark.slow
-def test_a_provider_that_fails_is_seen_and_its_runs_are_made_again(
-    page: Page, served: Served
-) -> None:
+def test_failed_runs_are_shown_and_retried(page: Page, served: Served) -> None:
     experiment = _made(served)
     _open(page, served, experiment)
     served.provider.add(error(400, "the model is out of order"), _answer)
@@ -276,7 +276,7 @@ def test_a_provider_that_fails_is_seen_and_its_runs_are_made_again(
     expect(output).to_contain_text("two operations")
 
 
-def test_runs_are_cancelled_and_gone_on_with(page: Page, served: Served) -> None:
+def test_runs_are_cancelled_and_continued(page: Page, served: Served) -> None:
     experiment = _made(served)
     served.provider.add(_answer, Script(before=(Pause(),)))
     served.post(f"/experiments/{experiment}/batches", {"repeats": 2})
@@ -324,7 +324,9 @@ def test_leaving_unsaved_changes_is_asked_for(page: Page, served: Served) -> Non
     assert _newest(served, experiment)["messages"][0]["content"] == "Be short."
 
 
-def test_a_data_set_is_made_of_a_query_and_changed_as_a_whole(page: Page, served: Served) -> None:
+def test_a_data_set_is_created_from_a_query_and_changed_as_a_whole(
+    page: Page, served: Served
+) -> None:
     _recorded(served, "What is a fold?")
     _recorded(served, "What is a lens?")
     _until(lambda: len(served.get("/spans", query="kind:model")["data"]) == 2)
@@ -348,7 +350,7 @@ def test_a_data_set_is_made_of_a_query_and_changed_as_a_whole(page: Page, served
 
 
 @pytest.mark.slow
-def test_an_experiment_is_deleted_after_a_question(page: Page, served: Served) -> None:
+def test_deleting_an_experiment_asks_first(page: Page, served: Served) -> None:
     _made(served)
     page.goto("/experiments")
     page.get_by_role("button", name="Delete").click()
@@ -395,7 +397,7 @@ def test_the_tools_of_the_analyst_act_on_the_open_page(page: Page, served: Serve
 
 
 @pytest.mark.slow
-def test_the_tools_know_of_runs_that_the_page_has_not_heard_of(page: Page, served: Served) -> None:
+def test_tools_see_runs_that_the_page_has_not_loaded(page: Page, served: Served) -> None:
     experiment = _made(served, {"system": "Be short."})
     page.add_init_script(_DEAF)
     _open(page, served, experiment)
@@ -406,9 +408,7 @@ def test_the_tools_know_of_runs_that_the_page_has_not_heard_of(page: Page, serve
 
 
 @pytest.mark.slow
-def test_what_a_tool_changes_never_takes_what_a_person_is_changing(
-    page: Page, served: Served
-) -> None:
+def test_a_tool_never_overwrites_unsaved_changes(page: Page, served: Served) -> None:
     experiment = _made(served)
     _open(page, served, experiment)
     page.get_by_label("Text of message 1").fill("Mine.")
@@ -443,9 +443,7 @@ def test_hostile_text_is_text(page: Page, served: Served) -> None:
 @pytest.mark.parametrize(
     "dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"]
 )
-def test_there_is_no_serious_fault_for_any_sense_or_hand(
-    browser: Browser, served: Served, dark: bool
-) -> None:
+def test_the_experiment_screen_is_accessible(browser: Browser, served: Served, dark: bool) -> None:
     experiment = _made(served, {"system": "Be short."})
     _run(served, experiment, 5, "original", "v1")
     for size in (WIDE, NARROW):
@@ -479,7 +477,7 @@ def test_all_keys_are_listed(page: Page, served: Served) -> None:
 
 
 @pytest.mark.slow
-def test_a_lost_experiment_is_told_of(page: Page, served: Served, faults: Faults) -> None:
+def test_a_missing_experiment_is_reported(page: Page, served: Served, faults: Faults) -> None:
     faults.expect("404")
     page.goto("/experiments/nope")
     expect(page.get_by_role("alert")).to_contain_text("The experiment could not be read")

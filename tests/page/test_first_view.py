@@ -6,7 +6,7 @@ MOST_BYTES = 250_000
 """Of compressed script, by the issue that asked for the page."""
 
 
-def test_the_first_view_needs_no_more_script_than_it_may(page: Page) -> None:
+def test_the_script_of_the_first_view_stays_within_its_limit(page: Page) -> None:
     scripts: dict[str, int] = {}
 
     def note(response: Response) -> None:

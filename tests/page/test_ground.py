@@ -85,7 +85,7 @@ def test_every_screen_opens_under_the_policy_without_a_fault(page: Page, shared:
         expect(page.get_by_role("main")).to_be_visible()
 
 
-def test_an_address_that_nothing_has_is_told_on_the_page(page: Page, faults: Faults) -> None:
+def test_an_unknown_address_is_reported_on_the_page(page: Page, faults: Faults) -> None:
     faults.expect("404")
     for address in ("/nowhere", "/threads/a/b"):
         page.goto(address)
@@ -94,7 +94,7 @@ def test_an_address_that_nothing_has_is_told_on_the_page(page: Page, faults: Fau
     expect(page.get_by_role("heading", name="Threads")).to_be_visible()
 
 
-def test_the_policy_lets_no_markup_run(page: Page, faults: Faults) -> None:
+def test_the_policy_blocks_scripts_in_markup(page: Page, faults: Faults) -> None:
     faults.expect("Content Security Policy|TrustedHTML|^csp ")
     page.goto("/")
     page.evaluate(_VIOLATIONS)
@@ -132,7 +132,7 @@ def test_a_page_of_another_origin_reaches_nothing(
     assert shared.get("/turns") == before
 
 
-def test_a_name_made_to_mean_this_machine_is_refused(browser: Browser, shared: Served) -> None:
+def test_a_rebound_host_name_is_refused(browser: Browser, shared: Served) -> None:
     port = shared.address.rpartition(":")[2]
     with context_of(browser, f"http://rebound.localhost:{port}") as (page, faults):
         faults.expect("421")
@@ -172,9 +172,7 @@ def test_the_printed_link_opens_the_page_and_its_key_leaves_the_address(
 @pytest.mark.parametrize(
     "dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"]
 )
-def test_the_frame_of_the_page_has_no_serious_fault(
-    browser: Browser, shared: Served, dark: bool
-) -> None:
+def test_the_frame_of_the_page_is_accessible(browser: Browser, shared: Served, dark: bool) -> None:
     with context_of(browser, shared.address, dark=dark) as (page, _):
         page.goto("/")
         expect(page.get_by_role("main")).to_be_visible()

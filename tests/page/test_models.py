@@ -34,7 +34,7 @@ def test_a_key_is_entered_and_never_shown_again(page: Page, served: Served) -> N
     expect(openai).to_contain_text("no key in OPENAI_API_KEY")
 
 
-def test_a_provider_is_tested_with_its_outcome(page: Page, served: Served) -> None:
+def test_testing_a_provider_shows_the_outcome(page: Page, served: Served) -> None:
     page.goto("/models")
     fake = page.get_by_role("region", name="fake")
     served.provider.add(lambda asked: Answer("", calls=[Call(asked.tool_names[0], {})]))
@@ -45,7 +45,7 @@ def test_a_provider_is_tested_with_its_outcome(page: Page, served: Served) -> No
     expect(fake.get_by_role("alert")).to_contain_text("did not answer correctly")
 
 
-def test_models_are_found_and_say_how_their_price_was(page: Page, shared: Served) -> None:
+def test_models_are_found_and_show_the_source_of_their_price(page: Page, shared: Served) -> None:
     page.goto("/models")
     table = page.get_by_role("table", name="Models")
     expect(table).to_contain_text("fake")
@@ -61,7 +61,7 @@ def test_models_are_found_and_say_how_their_price_was(page: Page, shared: Served
 
 
 @pytest.mark.slow
-def test_a_server_that_fails_is_told(page: Page, shared: Served, faults: Faults) -> None:
+def test_a_failing_server_is_reported(page: Page, shared: Served, faults: Faults) -> None:
     faults.expect("500")
     page.route("**/api/v1/models", lambda route: route.fulfill(status=500, json={}))
     page.goto("/models")
@@ -72,7 +72,7 @@ def test_a_server_that_fails_is_told(page: Page, shared: Served, faults: Faults)
 
 
 @pytest.mark.slow
-def test_without_models_it_says_how_to_get_some(page: Page, shared: Served) -> None:
+def test_without_models_the_screen_explains_how_to_get_some(page: Page, shared: Served) -> None:
     none = {"data": [], "price_list": "none"}
     page.route("**/api/v1/models", lambda route: route.fulfill(json=none))
     page.goto("/models")

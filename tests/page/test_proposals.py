@@ -61,7 +61,7 @@ def test_one_hunk_approved_on_the_page_is_on_the_disk_and_in_the_terminal(
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
 
 
-def test_a_denial_with_words_made_elsewhere_shows_at_once(page: Page, served: Served) -> None:
+def test_a_denial_with_a_reason_from_elsewhere_appears_live(page: Page, served: Served) -> None:
     proposal = served.stage("left + right", "right + left")
     page.goto(f"/proposals/{proposal}")
     expect(page.get_by_role("button", name="Deny all…")).to_be_visible()
@@ -94,7 +94,7 @@ def test_a_changed_file_is_a_conflict_until_it_is_restaged(
 
 
 @pytest.mark.slow
-def test_without_proposals_it_says_how_to_get_one(page: Page, served: Served) -> None:
+def test_without_proposals_the_screen_explains_how_to_get_one(page: Page, served: Served) -> None:
     page.goto("/proposals")
     expect(page.get_by_role("heading", name="No proposals yet.")).to_be_visible()
     page.goto("about:blank")  # while a page is open, what is proposed waits for its answer
@@ -107,7 +107,7 @@ def test_without_proposals_it_says_how_to_get_one(page: Page, served: Served) ->
 
 
 @pytest.mark.slow
-def test_a_proposal_that_is_not_there_is_said(page: Page, shared: Served, faults: Faults) -> None:
+def test_a_missing_proposal_is_reported(page: Page, shared: Served, faults: Faults) -> None:
     faults.expect("404")
     page.goto("/proposals/0000")
     expect(page.get_by_role("alert")).to_contain_text("The proposal could not be read")
@@ -128,7 +128,7 @@ def test_axe_finds_nothing(browser: Browser, served: Served, dark: bool) -> None
 
 
 @pytest.mark.slow
-def test_where_it_is_narrow_old_and_new_lines_stand_below_each_other(
+def test_on_a_narrow_page_old_and_new_lines_are_in_one_column(
     browser: Browser, served: Served
 ) -> None:
     proposal = _near(served)

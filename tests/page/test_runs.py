@@ -63,7 +63,7 @@ def choose(page: Page, current: str, wanted: str) -> None:
     page.get_by_role("option", name=wanted, exact=True).click()
 
 
-def test_the_list_shows_runs_of_all_ways_in_with_their_sums(shown: Page) -> None:
+def test_the_list_shows_runs_of_every_source_with_their_totals(shown: Page) -> None:
     expect(row(shown, "What adds?")).to_be_visible()
     expect(row(shown, "Where is my order?")).to_contain_text("shop")
     failed = row(shown, "Why does export-1 fail?")
@@ -73,7 +73,7 @@ def test_the_list_shows_runs_of_all_ways_in_with_their_sums(shown: Page) -> None
     expect(sums).to_contain_text("p95")
 
 
-def test_filters_columns_and_order_stand_in_the_address(shown: Page) -> None:
+def test_filters_columns_and_order_are_in_the_address(shown: Page) -> None:
     shown.get_by_role("checkbox", name="error").check()
     expect(rows(shown)).to_have_count(1)
     shown.get_by_role("button", name="Columns").click()
@@ -89,7 +89,7 @@ def test_filters_columns_and_order_stand_in_the_address(shown: Page) -> None:
 
 
 @pytest.mark.slow
-def test_a_group_is_chosen_by_keyboard_and_narrows_the_query(shown: Page) -> None:
+def test_selecting_a_group_by_keyboard_narrows_the_query(shown: Page) -> None:
     choose(shown, "No groups", "By label")
     expect(shown).to_have_url(re.compile("group=label"))
     expect(row(shown, "shop")).to_contain_text("3")
@@ -126,7 +126,7 @@ def test_groups_by_time_are_drawn_and_narrow_the_time(shown: Page) -> None:
 
 
 @pytest.mark.slow
-def test_rows_are_walked_by_keyboard_with_one_beside_and_none_moves(shown: Page) -> None:
+def test_keys_walk_rows_and_no_row_moves(shown: Page) -> None:
     first = rows(shown).first
     before = first.bounding_box()
     shown.keyboard.press("j")
@@ -145,7 +145,7 @@ def test_rows_are_walked_by_keyboard_with_one_beside_and_none_moves(shown: Page)
 
 
 @pytest.mark.slow
-def test_beside_the_list_failed_steps_come_first(shown: Page, filled: Served) -> None:
+def test_the_panel_next_to_the_list_shows_failed_steps_first(shown: Page, filled: Served) -> None:
     shown.goto("/runs?peek=export-1")
     expect(beside(shown)).to_contain_text("The importer stops at an empty date.")
     steps = beside(shown).get_by_role("region", name="Steps").get_by_role("listitem")
@@ -159,7 +159,7 @@ def test_beside_the_list_failed_steps_come_first(shown: Page, filled: Served) ->
 
 
 @pytest.mark.slow
-def test_a_run_with_several_traces_lets_one_choose(shown: Page, filled: Served) -> None:
+def test_a_run_with_several_traces_offers_a_choice(shown: Page, filled: Served) -> None:
     shown.goto("/runs/order-1")
     expect(shown.get_by_role("treegrid")).to_be_visible()
     shown.get_by_role("button", name=re.compile("Trace")).first.click()
@@ -171,7 +171,7 @@ def test_a_run_with_several_traces_lets_one_choose(shown: Page, filled: Served) 
 
 
 @pytest.mark.slow
-def test_a_run_that_is_not_there_is_said_to_be_none(page: Page, faults: Faults) -> None:
+def test_a_missing_run_is_reported(page: Page, faults: Faults) -> None:
     faults.expect("404")
     page.goto("/runs/nothing")
     expect(page.get_by_role("heading", name="There is no such run.")).to_be_visible()
@@ -180,7 +180,7 @@ def test_a_run_that_is_not_there_is_said_to_be_none(page: Page, faults: Faults) 
 
 
 @pytest.mark.slow
-def test_what_can_be_done_with_a_run(shown: Page) -> None:
+def test_the_actions_on_a_run(shown: Page) -> None:
     shown.goto("/runs?peek=order-2")
     actions = beside(shown).get_by_role("button", name="Actions")
     actions.click()
@@ -226,9 +226,7 @@ def test_a_run_is_deleted_on_its_own_screen(page: Page, served: Served) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_deleted_elsewhere_is_gone_from_every_screen(
-    browser: Browser, served: Served
-) -> None:
+def test_a_deletion_elsewhere_clears_every_screen(browser: Browser, served: Served) -> None:
     send(served, *failed_run("job-1", trace=1), *failed_run("job-2", trace=2))
     served.get("/runs/job-1")
     with ExitStack() as stack:
@@ -255,7 +253,7 @@ def test_what_is_deleted_elsewhere_is_gone_from_every_screen(
         expect(thread.get_by_role("heading", name="There is no such thread.")).to_be_visible()
 
 
-def test_the_first_run_takes_the_place_of_how_to_record_one(page: Page, served: Served) -> None:
+def test_the_first_run_replaces_the_instructions(page: Page, served: Served) -> None:
     page.goto("/runs")
     expect(page.get_by_text("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")).to_be_visible()
     call(served, "first", "Is anybody there?")
@@ -263,7 +261,7 @@ def test_the_first_run_takes_the_place_of_how_to_record_one(page: Page, served: 
 
 
 @pytest.mark.slow
-def test_new_runs_do_not_move_what_is_under_the_pointer(page: Page, served: Served) -> None:
+def test_new_runs_do_not_move_the_row_under_the_pointer(page: Page, served: Served) -> None:
     call(served, "old", "The old one")
     page.goto("/runs")
     old = row(page, "The old one")
@@ -283,7 +281,7 @@ def test_new_runs_do_not_move_what_is_under_the_pointer(page: Page, served: Serv
     expect(rows(page)).to_have_count(2)
 
 
-def test_a_run_under_way_is_brought_up_to_date_in_its_row(page: Page, served: Served) -> None:
+def test_a_running_run_is_updated_in_its_row(page: Page, served: Served) -> None:
     spans = failed_run("long", trace=7)
     (agent, *steps) = spans
     end = agent.pop("endTimeUnixNano")
@@ -297,7 +295,7 @@ def test_a_run_under_way_is_brought_up_to_date_in_its_row(page: Page, served: Se
 
 
 @pytest.mark.slow
-def test_a_list_that_cannot_be_read_says_so_and_is_tried_again(
+def test_an_unreadable_list_is_reported_and_retried(
     page: Page, shared: Served, faults: Faults
 ) -> None:
     faults.expect("500")
@@ -318,7 +316,7 @@ def test_a_list_that_cannot_be_read_says_so_and_is_tried_again(
 @pytest.mark.parametrize(
     "size", [WIDE, pytest.param(NARROW, marks=pytest.mark.slow)], ids=["wide", "narrow"]
 )
-def test_runs_have_no_serious_fault(
+def test_the_runs_screen_is_accessible(
     browser: Browser, filled: Served, size: tuple[int, int], dark: bool
 ) -> None:
     with context_of(browser, filled.address, size=size, dark=dark) as (page, _):

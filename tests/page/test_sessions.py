@@ -32,7 +32,7 @@ def _send(page: Page, text: str) -> None:
     page.keyboard.press("Enter")
 
 
-def test_a_session_is_begun_and_gone_on_with(page: Page, served: Served) -> None:
+def test_a_session_is_started_and_continued(page: Page, served: Served) -> None:
     page.goto("/sessions")
     expect(page.get_by_role("heading", name="No sessions yet.")).to_be_visible()
     page.keyboard.press("n")
@@ -58,7 +58,7 @@ def test_a_session_is_begun_and_gone_on_with(page: Page, served: Served) -> None
     page.wait_for_url("**/traces/*")
 
 
-def test_what_runs_is_steered_and_stopped(page: Page, served: Served) -> None:
+def test_a_running_turn_is_steered_and_stopped(page: Page, served: Served) -> None:
     session = _conversation(served, "Hello")
     page.goto(f"/sessions/{session}")
     served.provider.add(Answer("word " * 400, pause=0.2))
@@ -75,7 +75,7 @@ def test_what_runs_is_steered_and_stopped(page: Page, served: Served) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_nested_without_end_stays_in_its_box(page: Page, served: Served) -> None:
+def test_deeply_nested_answers_stay_in_their_box(page: Page, served: Served) -> None:
     served.ask("Nest.", Answer(f"{'- ' * 500}deep\n\n{'> ' * 300}quoted"))
     page.goto(f"/sessions/{served.get('/sessions')['data'][0]['id']}")
     answer = page.get_by_role("article").filter(has_text="quoted").last
@@ -83,7 +83,7 @@ def test_what_is_nested_without_end_stays_in_its_box(page: Page, served: Served)
     assert answer.evaluate("element => element.scrollWidth - element.clientWidth") == 0
 
 
-def test_a_write_that_a_turn_asks_for_is_allowed_on_the_page(page: Page, served: Served) -> None:
+def test_a_write_of_a_turn_is_approved_on_the_page(page: Page, served: Served) -> None:
     session = _conversation(served, "Hello")
     page.goto(f"/sessions/{session}")
     replace = {"old": "left + right", "new": "right + left"}
@@ -154,7 +154,7 @@ def test_another_page_sees_a_new_title_and_a_deletion(
 
 
 @pytest.mark.slow
-def test_a_message_that_is_half_written_outlasts_a_reload(page: Page, served: Served) -> None:
+def test_a_draft_message_survives_a_reload(page: Page, served: Served) -> None:
     session = _conversation(served, "Hello")
     page.goto(f"/sessions/{session}")
     message = page.get_by_role("textbox", name="Message")
@@ -173,7 +173,7 @@ def test_a_message_that_is_half_written_outlasts_a_reload(page: Page, served: Se
 
 
 @pytest.mark.slow
-def test_a_provider_that_fails_is_told_and_asked_again(page: Page, served: Served) -> None:
+def test_a_failing_provider_is_reported_and_retried(page: Page, served: Served) -> None:
     session = _conversation(served, "Hello")
     page.goto(f"/sessions/{session}")
     served.provider.add(error(400, "the model is out of order"))
@@ -186,7 +186,7 @@ def test_a_provider_that_fails_is_told_and_asked_again(page: Page, served: Serve
 
 
 @pytest.mark.slow
-def test_a_session_that_is_not_there_is_said(page: Page, shared: Served, faults: Faults) -> None:
+def test_a_missing_session_is_reported(page: Page, shared: Served, faults: Faults) -> None:
     faults.expect("404")
     page.goto("/sessions/01234567-89ab-7cde-8f01-23456789abcd")
     expect(page.get_by_role("heading", name="There is no such session.")).to_be_visible()
@@ -224,7 +224,7 @@ def test_axe_finds_nothing(browser: Browser, served: Served, dark: bool) -> None
 
 
 @pytest.mark.slow
-def test_it_fits_where_it_is_narrow(browser: Browser, served: Served) -> None:
+def test_a_session_fits_a_narrow_page(browser: Browser, served: Served) -> None:
     session = _conversation(served, "First?")
     with context_of(browser, served.address, size=NARROW) as (page, _):
         page.goto(f"/sessions/{session}")

@@ -15,7 +15,7 @@ from tests.server.exports import span
 PARTS = ("settings", "retention", "redaction", "about")
 
 
-def test_settings_are_searched_and_say_where_they_are_from(page: Page, shared: Served) -> None:
+def test_settings_are_searched_and_show_their_source(page: Page, shared: Served) -> None:
     page.goto("/settings")
     expect(page.get_by_role("searchbox", name="Find a setting")).to_be_visible()
     page.keyboard.press("/")
@@ -29,9 +29,7 @@ def test_settings_are_searched_and_say_where_they_are_from(page: Page, shared: S
     expect(page.get_by_role("heading", name="No setting matches.")).to_be_visible()
 
 
-def test_what_other_limits_would_delete_is_shown_and_nothing_is_deleted(
-    page: Page, served: Served
-) -> None:
+def test_the_preview_of_other_limits_deletes_nothing(page: Page, served: Served) -> None:
     served.take_spans(span(1, text="Hello"), span(2, text="World"))
     page.goto("/settings?part=retention")
     expect(page.get_by_text("2 spans").first).to_be_visible()
@@ -43,7 +41,7 @@ def test_what_other_limits_would_delete_is_shown_and_nothing_is_deleted(
 
 
 @pytest.mark.slow
-def test_a_limit_that_is_none_is_told(page: Page, shared: Served, faults: Faults) -> None:
+def test_an_invalid_limit_is_reported(page: Page, shared: Served, faults: Faults) -> None:
     faults.expect("4(00|22)")
     page.goto("/settings?part=retention")
     page.get_by_role("textbox", name="Keep for").fill("for ever")
@@ -51,7 +49,7 @@ def test_a_limit_that_is_none_is_told(page: Page, shared: Served, faults: Faults
     expect(page.get_by_role("alert")).to_contain_text("The preview failed")
 
 
-def test_a_pattern_is_tried_with_masked_examples(
+def test_the_preview_of_a_pattern_masks_examples(
     page: Page, served: Served, faults: Faults
 ) -> None:
     faults.expect("4(00|22)")
@@ -85,7 +83,9 @@ def test_the_addresses_for_other_programs_are_those_of_the_server(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
-def test_a_server_that_fails_is_told(page: Page, shared: Served, faults: Faults, part: str) -> None:
+def test_a_failing_server_is_reported(
+    page: Page, shared: Served, faults: Faults, part: str
+) -> None:
     faults.expect("500")
     page.route("**/api/v1/*", lambda route: route.fulfill(status=500, json={}))
     page.goto(f"/settings?part={part}")

@@ -61,7 +61,7 @@ def beside(page: Page) -> Locator:
     return page.get_by_role("complementary", name="The span next to the list")
 
 
-def test_the_list_shows_spans_with_what_they_are(shown: Page) -> None:
+def test_the_list_shows_spans_with_their_kinds(shown: Page) -> None:
     tool = row(shown, "execute_tool run_check")
     expect(tool).to_contain_text("tool")
     expect(tool).to_contain_text("error")
@@ -88,7 +88,7 @@ def test_words_are_found_in_contents_and_marked(shown: Page) -> None:
 
 
 @pytest.mark.slow
-def test_spans_are_walked_with_their_content_beside(shown: Page) -> None:
+def test_keys_walk_spans_with_their_content_next_to_them(shown: Page) -> None:
     row(shown, "execute_tool run_check").get_by_role("gridcell").nth(1).click()
     expect(beside(shown)).to_contain_text("Timeout: longer than 30 s")
     expect(beside(shown).get_by_role("region", name="Arguments")).to_contain_text("pytest importer")
@@ -114,13 +114,13 @@ def test_spans_are_walked_with_their_content_beside(shown: Page) -> None:
 
 
 @pytest.mark.slow
-def test_an_address_that_names_no_span_is_said_to_be_wrong(shown: Page) -> None:
+def test_an_address_without_a_span_is_reported(shown: Page) -> None:
     shown.goto("/traces?peek=nonsense")
     expect(beside(shown).get_by_role("alert")).to_contain_text("There is no such span")
 
 
 @pytest.mark.slow
-def test_groups_sum_up_and_one_without_a_value_can_be_chosen(shown: Page) -> None:
+def test_groups_have_totals_and_the_empty_value_can_be_selected(shown: Page) -> None:
     shown.goto("/traces?group=model")
     expect(row(shown, "small")).to_contain_text("1")
     row(shown, "(no model)").get_by_role("link").click()
@@ -128,7 +128,7 @@ def test_groups_sum_up_and_one_without_a_value_can_be_chosen(shown: Page) -> Non
     expect(rows(shown)).to_have_count(2)
 
 
-def test_a_span_is_seen_when_it_is_exported(page: Page, served: Served) -> None:
+def test_an_exported_span_appears_live(page: Page, served: Served) -> None:
     page.goto("/traces")
     expect(page.get_by_text("Nothing is recorded yet.")).to_be_visible()
     send(served, exported(1, "first", trace=1))
@@ -138,7 +138,7 @@ def test_a_span_is_seen_when_it_is_exported(page: Page, served: Served) -> None:
 
 
 @pytest.mark.slow
-def test_a_span_that_is_gone_is_said_to_be(page: Page, served: Served, faults: Faults) -> None:
+def test_a_deleted_span_is_reported(page: Page, served: Served, faults: Faults) -> None:
     faults.expect("404")
     send(served, exported(1, "only", trace=1))
     page.goto("/traces?peek=x/y")
@@ -152,7 +152,7 @@ def test_a_span_that_is_gone_is_said_to_be(page: Page, served: Served, faults: F
 @pytest.mark.parametrize(
     "size", [WIDE, pytest.param(NARROW, marks=pytest.mark.slow)], ids=["wide", "narrow"]
 )
-def test_spans_have_no_serious_fault(
+def test_the_spans_screen_is_accessible(
     browser: Browser, filled: Served, size: tuple[int, int], dark: bool
 ) -> None:
     with context_of(browser, filled.address, size=size, dark=dark) as (page, _):

@@ -58,7 +58,7 @@ def bar(page: Page) -> Locator:
     return page.get_by_role("combobox", name="Query of threads")
 
 
-def test_the_list_shows_what_was_recorded_by_all_ways_in(shown: Page) -> None:
+def test_the_list_shows_threads_of_every_source(shown: Page) -> None:
     order = row(shown, "Where is my order?")
     expect(order).to_contain_text("shop")
     expect(order).to_contain_text("2")
@@ -69,7 +69,7 @@ def test_the_list_shows_what_was_recorded_by_all_ways_in(shown: Page) -> None:
     expect(shown.get_by_text("4 threads")).to_be_visible()
 
 
-def test_a_query_is_written_with_completion_and_stands_in_the_address(shown: Page) -> None:
+def test_a_query_is_completed_and_kept_in_the_address(shown: Page) -> None:
     shown.keyboard.press("/")
     expect(bar(shown)).to_be_focused()
     bar(shown).press_sequentially("lab")
@@ -91,7 +91,7 @@ def test_a_query_is_written_with_completion_and_stands_in_the_address(shown: Pag
 
 
 @pytest.mark.slow
-def test_what_is_wrong_is_said_with_its_place_and_the_list_stays(shown: Page) -> None:
+def test_a_query_error_shows_its_position_and_keeps_the_list(shown: Page) -> None:
     bar(shown).fill("label:shop")
     expect(rows(shown)).to_have_count(1)
     bar(shown).fill("label:shop status:eror")
@@ -138,7 +138,7 @@ def test_filters_are_terms_of_the_same_query(shown: Page, filled: Served) -> Non
     assert filled.get("/ui")["label_filters"].get("threads", []) == []
 
 
-def test_a_view_is_kept_opened_renamed_and_deleted(shown: Page) -> None:
+def test_a_view_is_saved_opened_renamed_and_deleted(shown: Page) -> None:
     bar(shown).fill("label:shop")
     expect(rows(shown)).to_have_count(1)
     shown.get_by_role("button", name="Views").click()
@@ -160,7 +160,7 @@ def test_a_view_is_kept_opened_renamed_and_deleted(shown: Page) -> None:
 
 
 @pytest.mark.slow
-def test_columns_and_order_are_chosen_and_stand_in_the_address(shown: Page) -> None:
+def test_selected_columns_and_order_are_in_the_address(shown: Page) -> None:
     shown.get_by_role("button", name="Columns").click()
     shown.get_by_role("menuitemcheckbox", name="Model calls").click()
     shown.get_by_role("menuitemcheckbox", name="Cost").click()
@@ -195,9 +195,7 @@ def test_the_keyboard_alone_opens_a_thread_and_comes_back(shown: Page) -> None:
         expect(keys.get_by_text(does).first).to_be_visible()
 
 
-def test_new_threads_come_in_by_themselves_but_never_under_the_pointer(
-    page: Page, served: Served
-) -> None:
+def test_new_threads_appear_live_but_never_under_the_pointer(page: Page, served: Served) -> None:
     page.goto("/threads")
     expect(page.get_by_text("Nothing is recorded yet.")).to_be_visible()
     expect(page.get_by_role("group", name="Status")).to_have_count(0)  # nothing to choose from
@@ -218,7 +216,9 @@ def test_new_threads_come_in_by_themselves_but_never_under_the_pointer(
     expect(rows(page).first).to_contain_text("The first")
 
 
-def test_a_thread_says_each_message_once_beside_its_runs(browser: Browser, filled: Served) -> None:
+def test_a_thread_shows_each_message_once_next_to_its_runs(
+    browser: Browser, filled: Served
+) -> None:
     with context_of(browser, filled.address) as (page, _):
         page.goto("/threads/orders")
         conversation = page.get_by_role("region", name="Conversation", exact=True)
@@ -241,9 +241,7 @@ def test_a_thread_says_each_message_once_beside_its_runs(browser: Browser, fille
 
 
 @pytest.mark.slow
-def test_a_long_title_leaves_room_in_its_line_for_what_is_beside_it(
-    page: Page, served: Served
-) -> None:
+def test_a_long_title_leaves_room_in_its_line(page: Page, served: Served) -> None:
     talk(
         served, "long", "Where is my order, and when does it come, and who brings it at last?", "x"
     )
@@ -258,7 +256,7 @@ def test_a_long_title_leaves_room_in_its_line_for_what_is_beside_it(
 
 
 @pytest.mark.slow
-def test_a_long_thread_begins_at_its_end_and_says_nothing_twice(page: Page, served: Served) -> None:
+def test_a_long_thread_opens_at_its_end_without_duplicates(page: Page, served: Served) -> None:
     first = served.ask("Question 0?", Answer("Answer 0."))
     for number in range(1, 12):
         served.provider.add(Answer(f"Answer {number}."))
@@ -278,9 +276,7 @@ def test_a_long_thread_begins_at_its_end_and_says_nothing_twice(page: Page, serv
 
 
 @pytest.mark.slow
-def test_a_thread_goes_on_while_it_is_shown_and_tells_of_a_failure(
-    page: Page, served: Served
-) -> None:
+def test_a_shown_thread_continues_and_reports_a_failure(page: Page, served: Served) -> None:
     talk(served, "live", "Are you there?", "I am.")
     page.goto("/threads/live")
     expect(page.get_by_text("I am.", exact=True)).to_be_visible()
@@ -295,7 +291,7 @@ def test_a_thread_goes_on_while_it_is_shown_and_tells_of_a_failure(
     expect(page.get_by_text("The context is too long.").first).to_be_visible()
 
 
-def test_a_thread_is_deleted_after_it_was_said_what_is_lost(page: Page, served: Served) -> None:
+def test_deleting_a_thread_first_states_what_is_lost(page: Page, served: Served) -> None:
     talk(served, "gone", "Forget me", "I shall.")
     page.goto("/threads/gone")
     page.get_by_role("button", name="Delete…").click()
@@ -312,7 +308,7 @@ def test_a_thread_is_deleted_after_it_was_said_what_is_lost(page: Page, served: 
 
 
 @pytest.mark.slow
-def test_a_store_that_fails_is_told_of_with_a_way_to_try_again(
+def test_a_failing_store_is_reported_with_a_retry(
     page: Page, served: Served, faults: Faults
 ) -> None:
     faults.expect("503")
@@ -331,7 +327,7 @@ def test_a_store_that_fails_is_told_of_with_a_way_to_try_again(
 
 
 @pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_nobody_is_kept_from_the_threads(browser: Browser, filled: Served, dark: bool) -> None:
+def test_the_threads_screen_is_accessible(browser: Browser, filled: Served, dark: bool) -> None:
     for size in ((1280, 800), NARROW):
         with context_of(browser, filled.address, size=size, dark=dark) as (page, _):
             for address in ("/threads", "/threads?query=x%3A", "/threads/orders"):

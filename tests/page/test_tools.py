@@ -46,7 +46,7 @@ def test_the_calls_of_another_program_are_counted_too(page: Page, served: Served
 
 
 @pytest.mark.slow
-def test_what_the_server_says_is_wrong_stands_at_its_field(
+def test_errors_of_the_server_are_shown_at_their_field(
     page: Page, shared: Served, faults: Faults
 ) -> None:
     faults.expect("422")
@@ -76,7 +76,7 @@ def test_nested_arguments_are_entered_and_a_write_asks_first(page: Page, served:
 
 
 @pytest.mark.slow
-def test_arguments_go_to_json_and_back_and_to_a_terminal(page: Page, served: Served) -> None:
+def test_arguments_convert_to_json_and_to_a_command(page: Page, served: Served) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto("/tools?tool=grep")
     tool = page.get_by_role("article", name="grep")
@@ -105,7 +105,7 @@ def test_the_schema_is_a_table(page: Page, shared: Served) -> None:
 
 
 @pytest.mark.slow
-def test_tools_that_are_not_there_are_said(page: Page, shared: Served) -> None:
+def test_missing_tools_are_reported(page: Page, shared: Served) -> None:
     page.goto("/tools?tool=teapot")
     expect(page.get_by_role("heading", name="There is no tool named teapot.")).to_be_visible()
     page.get_by_role("searchbox", name="Find a tool").fill("teapot")
@@ -113,7 +113,7 @@ def test_tools_that_are_not_there_are_said(page: Page, shared: Served) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_that_fails_is_told(page: Page, shared: Served, faults: Faults) -> None:
+def test_a_failing_server_is_reported(page: Page, shared: Served, faults: Faults) -> None:
     faults.expect("500")
     page.route("**/api/v1/tools", lambda route: route.fulfill(status=500, json={}))
     page.goto("/tools")
@@ -136,7 +136,7 @@ def test_axe_finds_nothing(browser: Browser, shared: Served, dark: bool) -> None
 
 
 @pytest.mark.slow
-def test_where_it_is_narrow_one_thing_is_shown(browser: Browser, shared: Served) -> None:
+def test_a_narrow_page_shows_one_part(browser: Browser, shared: Served) -> None:
     with context_of(browser, shared.address, size=NARROW) as (page, _):
         page.goto("/tools")
         page.get_by_role("link", name="grep").click()

@@ -108,7 +108,7 @@ def trace_of(served: Served, name: str) -> str:
     return next(str(run["trace_id"]) for run in runs if name in run["name"])
 
 
-def test_a_session_is_a_tree_whose_spans_tell_what_they_hold(
+def test_a_session_is_a_tree_whose_spans_show_their_content(
     browser: Browser, filled: Served
 ) -> None:
     with context_of(browser, filled.address) as (page, _):
@@ -132,7 +132,7 @@ def test_a_session_is_a_tree_whose_spans_tell_what_they_hold(
         expect(detail(page)).to_contain_text("treadle.turn")
 
 
-def test_gaps_are_told_and_never_hidden(shown: Page) -> None:
+def test_gaps_are_reported(shown: Page) -> None:
     for name in ("root", "early", "first", "second", "below", "open", "orphan"):
         expect(row(shown, name)).to_have_count(1)
     expect(row(shown, "early").get_by_role("img", name="began before its parent")).to_be_visible()
@@ -147,9 +147,7 @@ def test_gaps_are_told_and_never_hidden(shown: Page) -> None:
 
 
 @pytest.mark.slow
-def test_the_tree_is_walked_and_folded_by_keys_and_the_server_keeps_it(
-    shown: Page, filled: Served
-) -> None:
+def test_keys_walk_and_fold_the_tree_and_the_server_stores_it(shown: Page, filled: Served) -> None:
     row(shown, "root").click()
     tree(shown).focus()
     shown.keyboard.press("ArrowRight")
@@ -177,7 +175,7 @@ def test_the_tree_is_walked_and_folded_by_keys_and_the_server_keeps_it(
 
 
 @pytest.mark.slow
-def test_what_the_address_names_is_shown_when_what_is_folded_is_told_late(
+def test_the_span_in_the_address_is_shown_although_folding_arrives_late(
     browser: Browser, filled: Served
 ) -> None:
     folded = filled.http.patch("/api/v1/ui", json={"collapse": [f"{3:016x}"]})
@@ -236,7 +234,7 @@ def test_the_axis_is_zoomed_and_the_critical_path_marked_in_the_address(shown: P
     expect(on_path).to_have_count(0)
 
 
-def test_a_trace_that_runs_is_followed(page: Page, shared: Served) -> None:
+def test_a_running_trace_is_followed(page: Page, shared: Served) -> None:
     take(shared, sent(1, 0, None, name="root"))
     page.goto(f"/traces/{ORPHANS}")
     expect(rows(page)).to_have_count(1)
@@ -248,7 +246,7 @@ def test_a_trace_that_runs_is_followed(page: Page, shared: Served) -> None:
     expect(active(page)).to_contain_text("root")
 
 
-def test_a_call_is_copied_as_programs_that_run(
+def test_a_call_is_copied_as_runnable_programs(
     browser: Browser, filled: Served, tmp_path: Path
 ) -> None:
     with context_of(browser, filled.address) as (page, _):
@@ -289,7 +287,7 @@ def test_recorded_text_is_text_and_a_call_opens_as_an_experiment(
 
 
 @pytest.mark.slow
-def test_what_is_not_there_is_said(page: Page, faults: Faults) -> None:
+def test_a_missing_trace_is_reported(page: Page, faults: Faults) -> None:
     faults.expect("404")
     page.goto("/traces/none")
     expect(page.get_by_role("alert")).to_contain_text("There is no trace 'none'.")
@@ -297,7 +295,7 @@ def test_what_is_not_there_is_said(page: Page, faults: Faults) -> None:
 
 
 @pytest.mark.slow
-def test_a_span_that_cannot_be_read_leaves_the_tree(browser: Browser, filled: Served) -> None:
+def test_an_unreadable_span_keeps_the_tree(browser: Browser, filled: Served) -> None:
     gone = {"status": 500, "json": {"error": {"message": "The disk is gone.", "hint": None}}}
     with context_of(browser, filled.address) as (page, faults):
         faults.expect("500")
@@ -312,7 +310,7 @@ def test_a_span_that_cannot_be_read_leaves_the_tree(browser: Browser, filled: Se
 
 
 @pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_it_can_be_used_by_everybody(browser: Browser, filled: Served, *, dark: bool) -> None:
+def test_the_trace_screen_is_accessible(browser: Browser, filled: Served, *, dark: bool) -> None:
     with context_of(browser, filled.address, dark=dark) as (page, _):
         page.goto(f"/traces/{ORPHANS}?critical=true&find=e")
         row(page, "orphan").click()
@@ -321,9 +319,7 @@ def test_it_can_be_used_by_everybody(browser: Browser, filled: Served, *, dark: 
 
 
 @pytest.mark.slow
-def test_where_it_is_narrow_the_detail_comes_over_the_tree(
-    browser: Browser, filled: Served
-) -> None:
+def test_on_a_narrow_page_the_detail_covers_the_tree(browser: Browser, filled: Served) -> None:
     with context_of(browser, filled.address, size=NARROW) as (page, _):
         page.goto(f"/traces/{ORPHANS}")
         expect(page.get_by_role("dialog")).to_have_count(0)

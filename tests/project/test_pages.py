@@ -68,7 +68,7 @@ def asked(workshop: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.model
 @pytest.mark.timeout(600)  # the small model takes minutes on a busy machine
-def test_the_question_of_the_readme_is_answered_with_nothing_configured(workshop: Path) -> None:
+def test_the_readme_question_is_answered_without_configuration(workshop: Path) -> None:
     """The small model takes 20 s of processor time. The quick suite asks it a shorter question in
     `tests/cli/test_embedded.py`."""
     done = run(QUESTION, workshop)
@@ -117,7 +117,7 @@ def test_the_decisions_are_numbered_without_a_gap() -> None:
     assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_the_changelog_tells_of_the_current_version() -> None:
+def test_the_changelog_has_the_current_version() -> None:
     versions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     assert next(name for name in versions if name != "Unreleased") == treadle.__version__
 

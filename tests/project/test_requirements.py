@@ -40,7 +40,7 @@ def licence(name: str) -> str:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_each_requirement_is_pinned_and_hashed_and_names_no_address(path: Path) -> None:
+def test_each_requirement_is_pinned_and_hashed_without_an_address(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert "://" not in text
     assert not re.search(r"^-(?!-hash)", text, re.MULTILINE)
@@ -48,7 +48,7 @@ def test_each_requirement_is_pinned_and_hashed_and_names_no_address(path: Path) 
         assert re.match(r"[\w.-]+==\S+( ; .*)? \\\n +--hash=sha256:[0-9a-f]{64}", entry), entry
 
 
-def test_the_lock_fits_what_the_project_asks_for() -> None:
+def test_the_lock_matches_the_project() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wanted = {
         "run": project["project"]["dependencies"],

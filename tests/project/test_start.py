@@ -26,7 +26,7 @@ NEEDLESS = HEAVY - {"sqlite3"} | {
 """What a search of an index that is up to date can do without; most take 3 to 20 ms to load."""
 
 
-def test_the_overview_imports_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy() -> None:
     program = (
         "import sys\n"
         "from treadle.cli.main import main\n"
@@ -44,7 +44,7 @@ def test_the_overview_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize(("query", "embedder"), [("calls", "none"), ("match_calls", "auto")])
-def test_a_search_of_what_has_not_changed_imports_only_what_it_needs(
+def test_a_search_without_changes_imports_only_what_it_needs(
     tmp_path: Path, query: str, embedder: str
 ) -> None:
     repository = tmp_path / "repository"

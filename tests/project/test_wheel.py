@@ -37,9 +37,7 @@ def build(project: Path, target: str, output: Path) -> tuple[list[str], str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["wheel", "sdist"])
-def test_a_package_holds_the_built_page_and_nothing_of_its_making(
-    target: str, tmp_path: Path
-) -> None:
+def test_a_package_contains_the_built_page_without_its_sources(target: str, tmp_path: Path) -> None:
     if not (FOLDER / "index.html").is_file():
         assert not os.environ.get("CI"), "The page is not built: run `make web`."
         pytest.skip("The page is not built: run `make web`.")
@@ -65,7 +63,7 @@ def test_the_sources_build_the_same_wheel(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_wheel_without_the_page_says_so(tmp_path: Path) -> None:
+def test_a_wheel_without_the_page_is_reported(tmp_path: Path) -> None:
     project = tmp_path / "project"
     shutil.copytree(
         ROOT / "src", project / "src", ignore=shutil.ignore_patterns("page", "__pycache__")

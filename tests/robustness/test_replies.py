@@ -118,5 +118,5 @@ CALLED = delta(finish_reason="tool_calls")
     ],
     ids=["chunk", "cut arguments", "arguments", "nan", "infinite", "body", "error"],
 )
-async def test_json_that_is_too_deep_or_none(script: Script) -> None:
+async def test_invalid_and_too_deep_json(script: Script) -> None:
     await _survives(script)

@@ -17,7 +17,7 @@ def _found(root: Path) -> list[str]:
 
 @pytest.mark.parametrize("pattern", ["inner/", "*", "/inner", "*.py"])
 @pytest.mark.parametrize("own_git", [True, False])
-def test_a_root_that_is_ignored_from_above_is_read(
+def test_a_root_ignored_by_a_parent_folder_is_read(
     pattern: str, tmp_path: Path, *, own_git: bool
 ) -> None:
     inner = tmp_path / "inner"
@@ -44,7 +44,7 @@ def test_a_root_in_an_ignored_folder_is_read(tmp_path: Path) -> None:
     assert _found(tmp_path) == [".gitignore"]
 
 
-def test_grep_with_a_glob_among_names_that_are_no_text(tmp_path: Path) -> None:
+def test_grep_with_a_glob_among_undecodable_names(tmp_path: Path) -> None:
     repo = tmp_path / "repo"
     repo.mkdir()
     (repo / "fine.py").write_text("needle = 1\n")

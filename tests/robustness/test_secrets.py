@@ -13,7 +13,7 @@ KEYS = (
 )
 
 
-async def test_no_file_of_ours_holds_a_key(tmp_path: Path) -> None:
+async def test_no_file_of_treadle_contains_an_api_key(tmp_path: Path) -> None:
     repo, home = tmp_path / "repo", tmp_path / "home"
     repo.mkdir()
     (repo / "calc.py").write_text("def add(left, right):\n    return left + right\n")

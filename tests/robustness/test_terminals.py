@@ -63,7 +63,7 @@ def test_closed_streams_and_full_disks(
     assert "Unexpected" not in done.stderr
 
 
-def test_a_question_of_bytes_that_are_no_text_is_taken(repo: Path, tmp_path: Path) -> None:
+def test_a_question_of_undecodable_bytes_is_accepted(repo: Path, tmp_path: Path) -> None:
     ran = treadle("search", os.fsdecode(b"greet \xff"), home=tmp_path / "h", repo=repo)
     assert (ran.status, ran.err) == (0, "")
     assert "greet" in ran.out

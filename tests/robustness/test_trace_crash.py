@@ -201,7 +201,7 @@ def check(path: Path, kept: Kept) -> None:
 @pytest.mark.parametrize(
     "kills", [3, pytest.param(20, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
 )
-async def test_what_was_acknowledged_outlives_kill_9(tmp_path: Path, kills: int) -> None:
+async def test_acknowledged_spans_survive_kill_9(tmp_path: Path, kills: int) -> None:
     repo, home, kept = tmp_path / "repo", tmp_path / "home", Kept()
     repo.mkdir()
     settings = home / "config" / "config.toml"

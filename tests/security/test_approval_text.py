@@ -31,7 +31,7 @@ async def asked_about(root: Path, written: str) -> ApprovalRequested:
     return question
 
 
-async def test_arguments_are_shown_as_they_were_understood(tmp_path: Path) -> None:
+async def test_a_question_shows_the_parsed_arguments(tmp_path: Path) -> None:
     written = '{"command": "harmless", "command": "make \\u0065vil"}'
     question = await asked_about(tmp_path, written)
     assert json.loads(question.preview or "") == {"command": "make evil"}

@@ -67,12 +67,12 @@ def test_no_hidden_character_is_left(way: str) -> None:
         assert not found, f"U+{code:04X}"
 
 
-def test_ordinary_text_of_every_script_is_shown_as_it_is() -> None:
+def test_ordinary_text_of_every_script_is_unchanged() -> None:
     text = "naïve café 中文 עברית हिन्दी 👩‍👩‍👧 ❤️\n\tend"
     assert printable(text) == text
 
 
-def test_json_with_escapes_is_the_same_value() -> None:
+def test_escaped_json_has_the_same_value() -> None:
     value = {"a": f"{HOSTILE}\U0001f600"}
     assert json.loads(in_json(json.dumps(value, ensure_ascii=False))) == value
 
@@ -135,7 +135,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
     ids=" ".join,
 )
-def test_no_command_lets_a_recorded_text_steer_the_terminal(
+def test_recorded_text_cannot_control_the_terminal(
     home: Path, command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*command, *(["--repo", str(home / "repo")] if command[0] == "tools" else [])]) == 0
@@ -158,7 +158,7 @@ TOOL_CALLS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", TOOL_CALLS)
-def test_tools_give_models_no_hidden_character(home: Path, name: str) -> None:
+def test_tool_results_contain_no_hidden_character(home: Path, name: str) -> None:
     with closing(SqliteTraceStore.open(home / "home" / "data" / "traces.db")) as store:
         recordings = Recordings(store, home / "repo")
         content = recordings.content(name, **TOOL_CALLS[name], maxTokens=50_000)

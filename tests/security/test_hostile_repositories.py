@@ -83,7 +83,7 @@ async def test_a_copy_for_a_check_runs_no_program_that_the_repository_names(
 @pytest.mark.parametrize(
     "name", ["../outside", "/etc/hostname", "a/../../outside", ".git/config", "calc.py/../../x"]
 )
-async def test_a_copy_has_no_name_that_leads_out_of_the_tree(repo: Path, name: str) -> None:
+async def test_a_copy_has_no_name_outside_of_the_tree(repo: Path, name: str) -> None:
     (repo.parent / "outside").write_text("outside")
     git(repo, "init", "--quiet")
     (repo / ".git" / "index").write_bytes(index_of(name, "calc.py"))
@@ -126,7 +126,7 @@ async def test_a_file_that_becomes_a_link_is_not_copied(
 
 
 @pytest.mark.parametrize("of_git", [True, False])
-async def test_what_is_too_deep_is_not_copied(repo: Path, of_git: bool) -> None:
+async def test_too_deep_folders_are_not_copied(repo: Path, of_git: bool) -> None:
     below = repo
     for _ in range(1_100):
         below /= "d"
@@ -145,7 +145,7 @@ async def test_what_is_too_deep_is_not_copied(repo: Path, of_git: bool) -> None:
 
 
 @pytest.mark.parametrize("pointer", ["gitdir: a\0b\n", "gitdir: .\n", "gitdir: " + "a/" * 9_999])
-def test_a_git_folder_that_cannot_be_is_none(repo: Path, pointer: str) -> None:
+def test_an_impossible_git_folder_is_ignored(repo: Path, pointer: str) -> None:
     (repo / ".git").write_text(pointer)
     (repo / "commondir").write_text("\0")
     assert tracked_below(repo, repo) == tracked_below(repo.parent, repo.parent)
@@ -153,7 +153,7 @@ def test_a_git_folder_that_cannot_be_is_none(repo: Path, pointer: str) -> None:
     identity(repo)
 
 
-def test_folders_that_are_too_deep_are_passed_over_with_a_reason(repo: Path) -> None:
+def test_too_deep_folders_are_skipped_with_a_reason(repo: Path) -> None:
     below = repo.joinpath(*["d"] * (MAX_DEPTH + 50))
     below.mkdir(parents=True)
     (below / "far.py").write_text("x = 1\n")
@@ -197,7 +197,7 @@ def test_a_configuration_that_never_ends_is_refused(repo: Path, kind: str) -> No
 
 
 @pytest.mark.parametrize("kind", ["huge", "pipe", "endless"])
-def test_files_of_a_project_that_never_end_are_passed_over(repo: Path, kind: str) -> None:
+def test_endless_files_of_a_project_are_skipped(repo: Path, kind: str) -> None:
     for name in ("pyproject.toml", "package.json", "Makefile", "Cargo.toml", "tox.ini"):
         _make(repo / name, kind)
     assert find_checks(repo, CheckSettings()) is not None

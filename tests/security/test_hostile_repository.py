@@ -137,7 +137,7 @@ def swapping(root: Path, outside: Path) -> tuple[threading.Event, threading.Thre
     return ended, thread
 
 
-def test_a_folder_that_becomes_a_link_meanwhile_leads_nowhere(tmp_path: Path) -> None:
+def test_a_folder_that_becomes_a_link_is_not_followed(tmp_path: Path) -> None:
     """Reads by path left the root in 885 of 3,000 tries."""
     root, outside = tmp_path / "root", tmp_path / "outside"
     for folder, text in ((root / "swapped", b"inside"), (outside, SECRET.encode())):

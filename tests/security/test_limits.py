@@ -93,7 +93,7 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("kind", ENDLESS)
-def test_what_is_endless_beside_the_body_ends_the_connection(kind: str) -> None:
+def test_endless_headers_and_trailers_end_the_connection(kind: str) -> None:
     with served() as address:
         said = answered(address, *ENDLESS[kind])
         assert b"200" not in said.partition(b"\r\n")[0]
@@ -113,9 +113,7 @@ SLOW = {
 
 
 @pytest.mark.parametrize("kind", SLOW)
-def test_what_stops_arriving_ends_the_connection(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stalled_request_ends_the_connection(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in ("_HEAD_SECONDS", "_BODY_SECONDS", "_LOOK_SECONDS"):
         monkeypatch.setattr(connections, limit, 0.05)
     with served() as address:
@@ -132,7 +130,7 @@ def test_requests_sent_ahead_of_their_answers_are_bounded() -> None:
         assert b"done" in answered(address, LAST)
 
 
-def test_strangers_hold_few_connections_whatever_the_limit_of_descriptors(
+def test_connections_of_strangers_are_few_whatever_the_descriptor_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     resource = pytest.importorskip("resource")
@@ -141,7 +139,7 @@ def test_strangers_hold_few_connections_whatever_the_limit_of_descriptors(
         assert connections.most_strangers() == 2_048
 
 
-def test_strangers_hold_no_more_connections_than_they_may() -> None:
+def test_connections_of_strangers_are_limited() -> None:
     with served(most_strangers=3) as address:
         held = [socket.create_connection(address, timeout=30) for _ in range(3)]
         try:
@@ -254,9 +252,7 @@ def alter(path: Path, statement: str) -> None:
         database.execute(statement)
 
 
-async def test_databases_that_cannot_be_used_are_reported(
-    repo: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_unusable_databases_are_reported(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = repo.parent / "home"
     monkeypatch.setenv("TREADLE_HOME", str(home))
     SqliteTraceStore.open(traces_path()).close()

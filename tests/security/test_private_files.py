@@ -35,7 +35,7 @@ def open_to_others(home: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("umask", [0, 0o022, 0o077])
-def test_what_commands_leave_behind_is_for_their_owner_alone(repo: Path, umask: int) -> None:
+def test_files_of_commands_are_readable_by_their_owner_only(repo: Path, umask: int) -> None:
     home = repo.parent / "home"
     calls = '{"edits": [{"file": "calc.py", "replace": {"old": "left +", "new": "right +"}}]}'
     for arguments in (
@@ -51,7 +51,7 @@ def test_what_commands_leave_behind_is_for_their_owner_alone(repo: Path, umask: 
     assert open_to_others(home) == []
 
 
-def test_what_was_left_open_is_closed(repo: Path) -> None:
+def test_open_permissions_are_closed(repo: Path) -> None:
     home = repo.parent / "home"
     run_with_umask(0, "search", "add", home=home, repo=repo)
     run_with_umask(0, "traces", "list", home=home, repo=repo)
@@ -115,7 +115,7 @@ def test_a_folder_or_file_of_another_user_is_refused(tmp_path: Path, repo: Path)
 
 
 @needs_root
-def test_a_configuration_of_another_user_is_not_obeyed(repo: Path) -> None:
+def test_a_configuration_of_another_user_is_ignored(repo: Path) -> None:
     home = repo.parent / "home"
     user = home / "config" / "config.toml"
     own = repo / ".treadle" / "config.toml"
@@ -142,7 +142,7 @@ def test_a_configuration_of_another_user_is_not_obeyed(repo: Path) -> None:
     assert "77" in shown.out
 
 
-def test_a_token_that_is_a_link_is_refused_and_its_target_left_as_it_is(
+def test_a_linked_token_is_refused_and_its_target_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))

@@ -116,7 +116,7 @@ async def test_another_user_is_refused_on_each_loopback_address(repo: Path, host
 
 @pytest.mark.slow
 @needs_root
-async def test_another_user_who_leaves_at_once_is_taken_for_nobody(repo: Path) -> None:
+async def test_another_user_who_disconnects_at_once_is_not_trusted(repo: Path) -> None:
     """A socket that its process closed reads as root's, who is the user of this server."""
     delete = Sent("POST", "/api/v1/breakpoints", JSON, "{}", leave=True)
     async with serving(repo) as served:
@@ -125,7 +125,7 @@ async def test_another_user_who_leaves_at_once_is_taken_for_nobody(repo: Path) -
 
 
 @needs_root
-async def test_another_user_with_the_token_is_let_in(repo: Path) -> None:
+async def test_another_user_with_the_token_is_accepted(repo: Path) -> None:
     async with serving(repo) as served:
         key = served.page.partition("#key=")[2]
         seen = await send(
@@ -216,7 +216,7 @@ FORWARDING = (
 )
 
 
-async def test_a_request_that_was_forwarded_for_somebody_needs_the_token(repo: Path) -> None:
+async def test_a_forwarded_request_needs_the_token(repo: Path) -> None:
     async with serving(repo) as served:
         for header in FORWARDING:
             answer = await served.http.get("/api/v1/tools", headers={header: "203.0.113.9"})
@@ -225,7 +225,7 @@ async def test_a_request_that_was_forwarded_for_somebody_needs_the_token(repo: P
             assert (await served.http.get("/api/v1/tools", headers=both)).status_code == 200
 
 
-async def test_the_token_is_required_of_everybody_when_asked_for(repo: Path) -> None:
+async def test_the_token_can_be_required_from_everyone(repo: Path) -> None:
     async with serving(repo, "--require-token") as served:
         assert (await served.http.get("/api/v1/tools")).status_code == 401
         socket = served.address.replace("http", "ws") + "/api/v1/events/socket"
@@ -239,7 +239,7 @@ async def test_the_token_is_required_of_everybody_when_asked_for(repo: Path) -> 
 
 
 @pytest.mark.slow
-async def test_the_token_lasts_and_the_key_of_the_page_does_not(repo: Path) -> None:
+async def test_the_token_survives_a_restart_and_the_page_key_does_not(repo: Path) -> None:
     async with serving(repo, "--require-token") as first:
         old = first.page.partition("#key=")[2]
     async with serving(repo, "--require-token") as second:
@@ -270,7 +270,7 @@ async def test_the_token_does_not_reach_a_provider(repo: Path) -> None:
 @pytest.mark.parametrize(
     "token", ["short", "x" * 15, "with a tab\tand more of it", "schlüssel-schlüssel"]
 )
-def test_a_token_that_is_none_is_refused_at_the_start(repo: Path, token: str) -> None:
+def test_an_invalid_token_is_refused_at_the_start(repo: Path, token: str) -> None:
     home = repo.parent / "home"
     (home / "data").mkdir(parents=True)
     for env, text in (({"TREADLE_SERVE_TOKEN": token}, ""), ({}, token)):

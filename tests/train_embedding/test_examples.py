@@ -58,13 +58,13 @@ def test_functions_lose_their_comments_and_keep_their_terms(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("suffix", list(CODE))
-def test_comments_of_every_language_are_told(tmp_path: Path, suffix: str) -> None:
+def test_comments_of_every_language_are_recognised(tmp_path: Path, suffix: str) -> None:
     (record,) = records(tmp_path, CODE[suffix], f"box{suffix}")
     assert record.query.lower() == "opens the lid of it."
     assert "up" in record.terms
 
 
-def test_what_follows_ends_at_a_section_and_at_a_word() -> None:
+def test_text_ends_at_a_section_and_at_a_word() -> None:
     assert sentences("Open the lid of it.\n\nThen wait.\n\n:param x: y", "f")[1] == "Then wait."
     assert sentences("Open the lid of it.\n\nReturns\n-------\nNone", "f")[1] == ""
     long = sentences(f"Open the lid of it. {'really ' * 100}", "f")[1]
@@ -117,7 +117,7 @@ def test_files_under_another_licence_are_left_out(tmp_path: Path) -> None:
         ("apt", "rust-src", "usr/src/rustc-1.63.0/library/std/lib.rs", "library/std/lib.rs"),
     ],
 )
-def test_packaging_leaves_no_trace_in_the_place_of_a_file(
+def test_packaging_paths_are_removed_from_a_file_path(
     tmp_path: Path, client: str, name: str, below: str, place: str
 ) -> None:
     path = tmp_path / below
@@ -176,7 +176,7 @@ def test_a_large_package_gives_its_commented_functions(
     assert [record.name for record in found] == ["open", "open"]
 
 
-def test_records_are_kept_as_they_are_in_the_same_bytes(tmp_path: Path) -> None:
+def test_records_are_stored_in_the_same_bytes(tmp_path: Path) -> None:
     found = records(tmp_path, BOX)
     path = tmp_path / "functions.jsonl.gz"
     write(path, found)
@@ -186,7 +186,7 @@ def test_records_are_kept_as_they_are_in_the_same_bytes(tmp_path: Path) -> None:
     assert path.read_bytes() == first
 
 
-def test_copies_and_what_the_benchmarks_search_are_left_out(tmp_path: Path) -> None:
+def test_copies_and_benchmark_code_are_left_out(tmp_path: Path) -> None:
     found = records(tmp_path, BOX)
     copied = records(tmp_path, BOX.replace(b"Open the lid", b"Lift the top"), "copy.py")
     other = records(tmp_path, BOX.replace(b"lid", b"flap"), "other.py")

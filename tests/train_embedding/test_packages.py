@@ -66,7 +66,7 @@ def test_other_licences(licence: str) -> None:
         ("source", "box-1/LICENCE", "All rights reserved\n", ""),
     ],
 )
-def test_the_licence_is_the_one_that_the_metadata_names(
+def test_the_licence_is_that_of_the_metadata(
     tmp_path: Path, client: str, place: str, text: str, licence: str
 ) -> None:
     path = tmp_path / place
@@ -75,7 +75,7 @@ def test_the_licence_is_the_one_that_the_metadata_names(
     assert licence_of(tmp_path, client) == licence
 
 
-def test_links_to_outside_a_package_are_not_made(
+def test_links_outside_of_a_package_are_not_created(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def packed(command: list[str], cwd: Path, **_: object) -> subprocess.CompletedProcess[str]:

@@ -48,9 +48,7 @@ def model(pairs: Pairs, tmp_path_factory: pytest.TempPathFactory) -> StaticEmbed
 
 
 @pytest.mark.parametrize(("asked", "said"), SYNONYMS.items())
-def test_what_sentences_say_finds_what_functions_say(
-    model: StaticEmbedding, asked: str, said: str
-) -> None:
+def test_sentences_find_their_functions(model: StaticEmbedding, asked: str, said: str) -> None:
     items = [{word: 64, "thinga": 32, "self": 32} for word in SYNONYMS.values()]
     likeness = model.documents(items).astype(np.float32) @ model.query(f"{asked} the thinga")
     assert list(SYNONYMS.values())[int(likeness.argmax())] == said
@@ -76,7 +74,7 @@ def test_the_terms_that_most_functions_have_are_kept_and_rare_ones_weigh_more(pa
     assert rarity["self"] < rarity["thinga"] < rarity["word7"]
 
 
-def test_eight_bits_are_near_what_was_learnt(pairs: Pairs, tmp_path: Path) -> None:
+def test_eight_bits_are_close_to_the_trained_values(pairs: Pairs, tmp_path: Path) -> None:
     learnt = train(pairs, RECIPE, lambda _: None)
     write(tmp_path, pairs.vocabulary, learnt, 32.0)
     numbers = {term: number for number, term in enumerate(pairs.vocabulary)}
@@ -90,7 +88,7 @@ COUNTS = st.lists(st.dictionaries(st.integers(0, 9), st.floats(0.5, 4), max_size
 
 
 @given(COUNTS)
-def test_bags_are_what_a_matrix_would_be(counts: list[dict[int, float]]) -> None:
+def test_bags_equal_the_matrix_product(counts: list[dict[int, float]]) -> None:
     sizes = np.cumsum([0, *map(len, counts)])
     bags = Bags(
         sizes,
