@@ -53,13 +53,13 @@ RULES = [
 
 ALLOWED = {
     "CONTRIBUTING.md": ["so that who asks finds it done"],
+    "src/treadle/diagnosis/report/prompt_conflicts.py": ["state tell add search"],
 }
 """Phrases of a path that are right there, such as a term of the field or a quoted text."""
 
 NOT_YET_CHECKED: dict[str, int] = {
     "docs/tools-reference.md": 6,
     "src/treadle/toolbox": 13,
-    "src/treadle/diagnosis/report": 45,
     "src/treadle/traces/query": 3,
     "src/treadle/traces/store": 62,
 }

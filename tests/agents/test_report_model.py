@@ -38,4 +38,4 @@ async def test_the_report_covers_only_what_the_page_shows(
 ) -> None:
     async with agent_harness(tmp_path, monkeypatch, None, flights()) as at:
         outcome = await at.ask("what went wrong?", PageContext(thread_id="another"))
-    assert outcome.text == f"{NEEDS_MODEL}\n\n## Summary\n\nNo recorded span fits the question.\n"
+    assert outcome.text == f"{NEEDS_MODEL}\n\n## Summary\n\nNo recorded span matches the query.\n"

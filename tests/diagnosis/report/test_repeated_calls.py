@@ -12,7 +12,7 @@ def _calls(answers: list[tuple[str, bool]]) -> RepeatReason | None:
         answered, failed = answers[int(each.span_id)]
         return Call("same", answered, failed)
 
-    return next((loop.manner for loop in repeated_calls(spans, call_of)), None)
+    return next((loop.reason for loop in repeated_calls(spans, call_of)), None)
 
 
 def test_loops_retries_and_polling_differ() -> None:

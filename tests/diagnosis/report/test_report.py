@@ -28,9 +28,9 @@ def _first(report: Report) -> tuple[Cause, str]:
 def test_an_empty_store_is_told_as_such(tmp_path: Path) -> None:
     with stored(tmp_path, []) as store:
         report = analyse(store, Query(), now_us=0)
-    assert report.summary == ("No recorded span fits the question.",)
+    assert report.summary == ("No recorded span matches the query.",)
     assert report.issues == ()
-    assert render(report) == "## Summary\n\nNo recorded span fits the question.\n"
+    assert render(report) == "## Summary\n\nNo recorded span matches the query.\n"
 
 
 def test_spans_around_a_failure_are_told_with_it(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_failure_whose_next_try_went_well_weighs_little(tmp_path: Path) -> Non
     ]
     report = _analysed(tmp_path, *spans)
     assert report.issues[0].severity is Severity.LOW
-    assert "A later try went well." in report.issues[0].why
+    assert "A later try succeeded." in report.issues[0].why
     assert report.recommendations == ()
 
 
@@ -62,7 +62,7 @@ def test_the_same_call_again_and_again_is_named_at_its_first(tmp_path: Path) -> 
     report = _analysed(tmp_path, *spans)
     assert _first(report) == (Cause.LOOP, "0")
     assert [each.span_id for each in report.issues[0].also] == ["1", "2", "3", "4"]
-    table = next(table for table in report.tables if "again" in table.title)
+    table = next(table for table in report.tables if "Repeated" in table.title)
     assert table.rows == (("execute_tool get_order", 5, "loop", 200 * MS),)
 
 
@@ -206,7 +206,7 @@ def test_more_spans_than_are_read_are_told_and_counted(tmp_path: Path) -> None:
     with stored(tmp_path, [run(), *spans]) as store:
         report = analyse(store, Query(), now_us=0, most_read=10)
     assert (report.total, report.read) == (31, 10)
-    assert any("newest 10 of them" in sentence for sentence in report.summary)
+    assert any("newest 10 spans" in sentence for sentence in report.summary)
 
 
 def test_a_rule_of_the_user_is_an_issue(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_report_is_cut_to_what_fits(tmp_path: Path) -> None:
     report = _analysed(tmp_path, *spans)
     short = render_within(report, lambda text: len(text) < 3_500)
     assert len(short) < 3_500 < len(render(report))
-    assert "more of less weight" in short
+    assert "more with lower scores" in short
 
 
 def test_recorded_text_cannot_pass_for_anything_else(tmp_path: Path) -> None:

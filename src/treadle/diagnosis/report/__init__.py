@@ -1,4 +1,4 @@
-"""Figures and causes out of recorded spans: pure, spans in, statements out."""
+"""The report on a set of recorded spans: figures, likely causes and recommendations."""
 
 from treadle.diagnosis.report.markdown import render, render_within
 from treadle.diagnosis.report.model import (

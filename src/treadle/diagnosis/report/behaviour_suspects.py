@@ -1,4 +1,4 @@
-"""Suspects out of what agents did: loops, prompts that contradict themselves, models."""
+"""Suspects in the behaviour of agents: repeated calls, conflicting prompts, unusual models."""
 
 import re
 from collections import Counter, defaultdict
@@ -17,27 +17,27 @@ from treadle.traces.fencing import inline
 from treadle.traces.store.results import ListedSpan
 
 LEAST = 3
-"""Calls from which on the same is called again and again: twice happens to everybody."""
+"""Calls that make a repeated call. Two equal calls are common."""
 
 
 class RepeatReason(StrEnum):
-    """Why the same call was made again."""
+    """The reason for repeated calls."""
 
     LOOP = "loop"
-    """It had answered, and answered the same every time."""
+    """Every answer is the same."""
     RETRIES = "retries"
-    """It had failed."""
+    """The calls fail."""
     POLLING = "polling"
-    """Its answers differ, so somebody waited for a change."""
+    """The answers differ, so the caller waits for a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a repeated call is known by. `asked` is a digest of the tool and its arguments."""
+    """The identity of a call. `call_digest` is a digest of the tool and its arguments."""
 
-    asked: Hashable
-    answered: Hashable
-    """A digest of the answer; None where there is none."""
+    call_digest: Hashable
+    answer_digest: Hashable
+    """A digest of the answer; None without one."""
     failed: bool
 
 
@@ -45,32 +45,32 @@ class Call:
 class Loop(Generic[T]):
     """Calls of the same tool with the same arguments within a trace, in order of time."""
 
-    manner: RepeatReason
+    reason: RepeatReason
     calls: tuple[T, ...]
 
     @property
     def count(self) -> int:
-        """How many calls."""
+        """The number of calls."""
         return len(self.calls)
 
     @property
     def needless_us(self) -> int:
-        """How long all but the first took, in microseconds."""
+        """The time of all calls except the first, in microseconds."""
         return sum(max(0, (each.end_us or 0) - each.start_us) for each in self.calls[1:])
 
 
 def repeated_calls(
     spans: Iterable[T], call_of: Callable[[T], Call | None], *, least: int = LEAST
 ) -> tuple[Loop[T], ...]:
-    """The calls that a trace makes `least` times or more, those with the most first.
+    """The calls that occur at least `least` times in a trace, the most frequent first.
 
-    `call_of` tells what a span calls; None for one that is no call.
+    `call_of` returns the call of a span; None for other spans.
     """
     groups: dict[tuple[str, Hashable], list[tuple[T, Call]]] = defaultdict(list)
     for span in sorted(spans, key=lambda span: (span.start_us, span.trace_id, span.span_id)):
         call = call_of(span)
         if call is not None:
-            groups[span.trace_id, call.asked].append((span, call))
+            groups[span.trace_id, call.call_digest].append((span, call))
     found = [
         Loop(_manner([call for _, call in group]), tuple(span for span, _ in group))
         for group in groups.values()
@@ -83,7 +83,7 @@ def _manner(calls: list[Call]) -> RepeatReason:
     before_the_last = calls[:-1]
     if sum(call.failed for call in before_the_last) * 2 > len(before_the_last):
         return RepeatReason.RETRIES
-    answers = {call.answered for call in calls}
+    answers = {call.answer_digest for call in calls}
     return RepeatReason.POLLING if len(answers) > max(1, len(calls) // 3) else RepeatReason.LOOP
 
 
@@ -96,51 +96,51 @@ _FEW = 0.25
 _DATED = re.compile(r"[-@:](?:\d{4}-?\d{2}-?\d{2}|\d{3,4}|latest|preview)$")
 
 
-def behaviour_suspects(material: SpanSet) -> list[Suspect]:
-    """What agents and models did that may be a cause."""
+def behaviour_suspects(span_set: SpanSet) -> list[Suspect]:
+    """The suspects in the behaviour of agents and models."""
     return [
-        *_loops(material),
-        *_contradictions(material),
-        *_other_models(material),
+        *_loops(span_set),
+        *_contradictions(span_set),
+        *_other_models(span_set),
     ]
 
 
-def loops_of(material: SpanSet) -> tuple[Loop[ListedSpan], ...]:
-    """The calls that were made again and again."""
+def repeated_calls_of(span_set: SpanSet) -> tuple[Loop[ListedSpan], ...]:
+    """The repeated calls of the set."""
 
     def call_of(span: ListedSpan) -> Call | None:
-        facts = material.fact(span)
-        if facts.asked is None:
+        facts = span_set.fact(span)
+        if facts.call_digest is None:
             return None
-        asked = (material.caller(span), facts.asked)
-        return Call(asked, facts.answered, reference(span) in material.faulty)
+        call_digest = (span_set.caller(span), facts.call_digest)
+        return Call(call_digest, facts.answer_digest, reference(span) in span_set.faulty)
 
-    return repeated_calls(material.spans, call_of)
+    return repeated_calls(span_set.spans, call_of)
 
 
-def _loops(material: SpanSet) -> Iterator[Suspect]:
-    loops = loops_of(material)
+def _loops(span_set: SpanSet) -> Iterator[Suspect]:
+    loops = repeated_calls_of(span_set)
     repeated = {reference(span) for loop in loops for span in loop.calls}
     for loop in loops:
         first = loop.calls[0]
-        if loop.manner is RepeatReason.POLLING:
+        if loop.reason is RepeatReason.POLLING:
             score, severity = _POLLING, Severity.LOW
         else:
-            score = _LOOP if loop.manner is RepeatReason.LOOP else _RETRIES
+            score = _LOOP if loop.reason is RepeatReason.LOOP else _RETRIES
             severity = Severity.HIGH if loop.count > 2 * _LEAST_LIKES else Severity.MEDIUM
         score *= min(_MOST_FACTOR, 0.85 + 0.05 * loop.count)
-        if any(reference(above) in repeated for above in material.above(first)):
+        if any(reference(above) in repeated for above in span_set.above(first)):
             score *= _WITHIN_A_LOOP
         took = duration(loop.needless_us)
         yield Suspect(
             span=reference(first),
             name=first.name,
-            kind=_CAUSES[loop.manner],
+            kind=_CAUSES[loop.reason],
             severity=severity,
             why=(
                 (
-                    f"The same call was made {loop.count} times {_SAID[loop.manner]};"
-                    f" all but the first took {took}."
+                    f"The same call was made {loop.count} times {_SAID[loop.reason]}."
+                    f" All except the first took {took}."
                 ),
             ),
             score=score,
@@ -154,44 +154,44 @@ _CAUSES = {
     RepeatReason.POLLING: Cause.POLLING,
 }
 _SAID = {
-    RepeatReason.LOOP: "and answered the same",
-    RepeatReason.RETRIES: "and failed",
-    RepeatReason.POLLING: "with other answers, as one waits for a change",
+    RepeatReason.LOOP: "with the same answer",
+    RepeatReason.RETRIES: "and most of them failed",
+    RepeatReason.POLLING: "with changing answers, so its caller waited for a change",
 }
 
 
-def _contradictions(material: SpanSet) -> Iterator[Suspect]:
-    """The first call with each prompt that contradicts itself."""
+def _contradictions(span_set: SpanSet) -> Iterator[Suspect]:
+    """For each conflicting prompt, the first call that has it."""
     seen: dict[Hashable, list[ListedSpan]] = defaultdict(list)
-    for span in material.spans:
-        if opposed := material.fact(span).opposed:
-            key = tuple((each.one.quote, each.other.quote) for each in opposed)
+    for span in span_set.spans:
+        if conflicts := span_set.fact(span).conflicts:
+            key = tuple((each.one.quote, each.other.quote) for each in conflicts)
             seen[key].append(span)
     for spans in seen.values():
         first = spans[0]
-        opposed = material.fact(first).opposed
+        conflicts = span_set.fact(first).conflicts
         yield Suspect(
             span=reference(first),
             name=first.name,
             kind=Cause.CONTRADICTORY_PROMPT,
             severity=Severity.MEDIUM,
             why=tuple(
-                f"Its instructions disagree about {each.about}: {inline(each.one.quote)} and"
+                f"Its instructions conflict on {each.about}: {inline(each.one.quote)} and"
                 f" {inline(each.other.quote)}."
-                for each in opposed[:3]
+                for each in conflicts[:3]
             ),
-            evidence=tuple(piece for each in opposed[:2] for piece in (each.one, each.other)),
+            evidence=tuple(piece for each in conflicts[:2] for piece in (each.one, each.other)),
             score=_PROMPT,
             also=tuple(map(reference, spans[1:])),
         )
 
 
-def _other_models(material: SpanSet) -> Iterator[Suspect]:
-    """Calls of a model that hardly any call with the same instructions uses."""
+def _other_models(span_set: SpanSet) -> Iterator[Suspect]:
+    """Calls of a model that few calls with the same instructions use."""
     alike: dict[Hashable, list[ListedSpan]] = defaultdict(list)
-    for span in (*material.earlier, *material.spans):
+    for span in (*span_set.earlier, *span_set.spans):
         if span.kind is SpanKind.MODEL and span.model:
-            alike[_role(span, material)].append(span)
+            alike[_role(span, span_set)].append(span)
     for spans in alike.values():
         if len(spans) < _LEAST_LIKES:
             continue
@@ -203,25 +203,25 @@ def _other_models(material: SpanSet) -> Iterator[Suspect]:
             mine = [
                 span
                 for span in spans
-                if _base(span.model) == model and reference(span) in material.known
+                if _base(span.model) == model and reference(span) in span_set.known
             ]
             if mine:
-                yield _of_other_model(mine, usual, f"{number} of {len(spans)}", material)
+                yield _of_other_model(mine, usual, f"{number} of {len(spans)}", span_set)
 
 
 def _of_other_model(
-    spans: Sequence[ListedSpan], usual: str, share: str, material: SpanSet
+    spans: Sequence[ListedSpan], usual: str, share: str, span_set: SpanSet
 ) -> Suspect:
     first = spans[0]
-    fallback = _follows_failure(first, material)
+    fallback = _follows_failure(first, span_set)
     why = [
         (
-            f"It went to {inline(first.model or '')}; {share} calls with the same instructions"
+            f"It went to {inline(first.model or '')}. {share} calls with the same instructions"
             f" go to {inline(usual)}."
         )
     ]
     if fallback:
-        why.append("The call before it had failed, so it may be a fallback.")
+        why.append("The preceding call failed, so this may be a fallback.")
     return Suspect(
         span=reference(first),
         name=first.name,
@@ -233,9 +233,9 @@ def _of_other_model(
     )
 
 
-def _role(span: ListedSpan, material: SpanSet) -> Hashable:
-    """What tells calls apart that are made for different ends: instructions, or else the name."""
-    facts = material.fact(span)
+def _role(span: ListedSpan, span_set: SpanSet) -> Hashable:
+    """The purpose of a call: its instructions, or else its name."""
+    facts = span_set.fact(span)
     if facts.instructions is not None:
         return facts.instructions
     return span.name.replace(span.model or "", "").strip(), span.operation
@@ -246,10 +246,10 @@ def _base(model: str | None) -> str:
     return _DATED.sub("", model or "")
 
 
-def _follows_failure(span: ListedSpan, material: SpanSet) -> bool:
+def _follows_failure(span: ListedSpan, span_set: SpanSet) -> bool:
     before = [
         each
-        for each in material.by_trace[span.trace_id]
+        for each in span_set.by_trace[span.trace_id]
         if each.kind is SpanKind.MODEL and each.start_us < span.start_us
     ]
     return bool(before) and before[-1].status is SpanStatus.ERROR

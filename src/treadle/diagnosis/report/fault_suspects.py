@@ -1,4 +1,4 @@
-"""Suspects out of what detectors found: which faults may be causes, and which only followed."""
+"""Suspects from findings: faults that may be causes, rather than consequences."""
 
 import re
 from collections import Counter, defaultdict
@@ -26,7 +26,7 @@ BASES: Mapping[Cause, float] = {
     Cause.EMPTY_RESULT: 60,
     Cause.FAULT: 40,
 }
-"""How likely each is the cause where nothing else is known; found by the planted traces."""
+"""The score of each cause without other evidence, fitted to the planted traces."""
 
 _OF_SEVERITY = {Severity.HIGH: 1.0, Severity.MEDIUM: 0.8, Severity.LOW: 0.5}
 _RECOVERED = 0.35
@@ -38,7 +38,7 @@ _OFTEN = 0.34
 _LEAST_CALLS = 4
 _AKIN = 0.8
 _LONG_US = 60_000_000
-"""A call that has not ended counts as hanging when the trace went on for so long without it."""
+"""A call without an end is a suspect if its trace continued for this long."""
 
 _OF_KIND = {
     Kind.SCHEMA_MISMATCH: Cause.WRONG_ARGUMENT,
@@ -65,19 +65,19 @@ _ARGUMENT = re.compile(
 _CALLS = {SpanKind.TOOL, SpanKind.RETRIEVAL, SpanKind.EMBEDDING, SpanKind.MODEL}
 
 
-def fault_suspects(material: SpanSet) -> list[Suspect]:
-    """The faults of the spans, each with how likely it is what the others came from."""
+def fault_suspects(span_set: SpanSet) -> list[Suspect]:
+    """The faults of the spans, scored by how likely they caused the others."""
     found = [
         suspect
-        for finding in material.findings
-        if (suspect := _of_finding(finding, material)) is not None
+        for finding in span_set.findings
+        if (suspect := _of_finding(finding, span_set)) is not None
     ]
-    found += _never_ended(material)
-    return _without_consequences(_ordered(found, material), material)
+    found += _never_ended(span_set)
+    return _without_consequences(_ordered(found, span_set), span_set)
 
 
-def _of_finding(finding: Finding, material: SpanSet) -> Suspect | None:
-    span = material.known.get(finding.evidence.span)
+def _of_finding(finding: Finding, span_set: SpanSet) -> Suspect | None:
+    span = span_set.known.get(finding.evidence.span)
     if span is None:
         return None
     cause = _cause(finding, span)
@@ -85,20 +85,20 @@ def _of_finding(finding: Finding, material: SpanSet) -> Suspect | None:
     why = [finding.message]
     place = span
     if cause is Cause.WRONG_ARGUMENT and span.kind is SpanKind.MODEL:
-        place = _call_made(finding, span, material) or span
+        place = _call_made(finding, span, span_set) or span
     if cause is Cause.EMPTY_RESULT:
-        # How sure a detector is says nothing of how bad it is that nothing was found.
+        # The severity of the finding does not count: an empty result may be harmless or fatal.
         score = BASES[cause] * finding.confidence
-        often = _often_empty(span, material)
+        often = _often_empty(span, span_set)
         if often is not None:
             score *= _USUAL_EMPTY
             why.append(often)
     if finding.kind is Kind.STOPPED:
         score *= _STOPPED
     if span.status is SpanStatus.OK and cause in {Cause.FAILED_CALL, Cause.SWALLOWED_EXCEPTION}:
-        why.append("Its status says that it went well.")
+        why.append("Its status is ok.")
     if finding.also_in:
-        why.append(f"The same is {finding.repeats}.")
+        why.append(f"It is {finding.repeats}.")
     suspect = Suspect(
         span=reference(place),
         name=place.name,
@@ -108,7 +108,7 @@ def _of_finding(finding: Finding, material: SpanSet) -> Suspect | None:
         evidence=(finding.evidence,),
         score=score,
     )
-    return after_recovery(suspect, place, material)
+    return after_recovery(suspect, place, span_set)
 
 
 def _cause(finding: Finding, span: ListedSpan) -> Cause:
@@ -121,83 +121,84 @@ def _cause(finding: Finding, span: ListedSpan) -> Cause:
     return Cause.FAILED_CALL if span.kind in _CALLS else Cause.FAULT
 
 
-def _call_made(finding: Finding, span: ListedSpan, material: SpanSet) -> ListedSpan | None:
-    """The tool's span of a call that a model's reply made."""
-    requests = material.fact(span).requests
-    asked = next((each.asked for each in requests if each.path == finding.evidence.field), None)
-    after = material.by_trace[span.trace_id]
+def _call_made(finding: Finding, span: ListedSpan, span_set: SpanSet) -> ListedSpan | None:
+    """The tool's span of a call in a model's reply."""
+    requests = span_set.fact(span).requests
+    path = finding.evidence.field
+    call_digest = next((each.call_digest for each in requests if each.path == path), None)
+    after = span_set.by_trace[span.trace_id]
     return next(
         (
             each
             for each in after
             if each.kind is SpanKind.TOOL
             and each.start_us >= span.start_us
-            and asked is not None
-            and material.fact(each).asked == asked
+            and call_digest is not None
+            and span_set.fact(each).call_digest == call_digest
         ),
         None,
     )
 
 
-def _often_empty(span: ListedSpan, material: SpanSet) -> str | None:
-    """That this tool finds nothing often, so that once more says little."""
-    like = [each for each in material.spans if each.kind is span.kind and each.name == span.name]
+def _often_empty(span: ListedSpan, span_set: SpanSet) -> str | None:
+    """A reason to lower the score: this tool often finds nothing."""
+    like = [each for each in span_set.spans if each.kind is span.kind and each.name == span.name]
     empty = sum(
         finding.kind is Kind.EMPTY_RESULT
-        and (at := material.known.get(finding.evidence.span)) is not None
+        and (at := span_set.known.get(finding.evidence.span)) is not None
         and at.name == span.name
-        for finding in material.findings
+        for finding in span_set.findings
     )
     if len(like) >= _LEAST_CALLS and empty >= _OFTEN * len(like):
-        return f"But {empty} of {len(like)} calls of {inline(span.name)} find nothing."
+        return f"{empty} of {len(like)} calls of {inline(span.name)} find nothing."
     return None
 
 
-def after_recovery(suspect: Suspect, span: ListedSpan, material: SpanSet) -> Suspect:
-    """The suspect, of little weight when the next try of its call went well."""
+def after_recovery(suspect: Suspect, span: ListedSpan, span_set: SpanSet) -> Suspect:
+    """The suspect, with a low score if a later try of its call succeeded."""
     if span.kind not in _CALLS or span.end_us is None:
         return suspect
     if span.kind is SpanKind.MODEL and span.status is not SpanStatus.ERROR:
-        return suspect  # a reply was given and used, so the next one is no other try
-    if any(reference(each) not in material.faulty for each in _tries(span, material)):
-        why = (*suspect.why, "A later try went well.")
+        return suspect  # the reply was used, so the next call is not another try
+    if any(reference(each) not in span_set.faulty for each in _tries(span, span_set)):
+        why = (*suspect.why, "A later try succeeded.")
         score = suspect.score * _RECOVERED
         return replace(suspect, why=why, score=score, severity=Severity.LOW)
     return suspect
 
 
-def _tries(span: ListedSpan, material: SpanSet) -> Iterator[ListedSpan]:
-    """Calls by the same caller that try it again: with the same arguments, or the next one."""
-    asked = material.fact(span).asked
+def _tries(span: ListedSpan, span_set: SpanSet) -> Iterator[ListedSpan]:
+    """Later tries of a call by the same caller: with the same arguments, or the next call."""
+    call_digest = span_set.fact(span).call_digest
     of_model = span.kind is SpanKind.MODEL
     first = True
-    for each in material.after(span):
+    for each in span_set.after(span):
         if of_model is not (each.kind is SpanKind.MODEL) or each.kind not in _CALLS:
             continue
         if each.kind is span.kind and each.name == span.name:
-            same = asked is not None and material.fact(each).asked == asked
-            if same or (first and (of_model or _akin(span, each, material))):
+            same = call_digest is not None and span_set.fact(each).call_digest == call_digest
+            if same or (first and (of_model or _is_similar(span, each, span_set))):
                 yield each
         first = False
 
 
-def _akin(span: ListedSpan, other: ListedSpan, material: SpanSet) -> bool:
-    """Whether two calls have four fifths of the characters, or of the words of one, in common."""
-    one, two = material.fact(span).said, material.fact(other).said
+def _is_similar(span: ListedSpan, other: ListedSpan, span_set: SpanSet) -> bool:
+    """Whether the arguments of two calls are at least 80 % equal, by characters or words."""
+    one, two = span_set.fact(span).said, span_set.fact(other).said
     words = set(one.split()), set(two.split())
     shared = len(words[0] & words[1]) / max(1, min(map(len, words)))
     return shared >= _AKIN or SequenceMatcher(None, one, two, autojunk=False).ratio() >= _AKIN
 
 
-def _never_ended(material: SpanSet) -> Iterator[Suspect]:
-    for spans in material.by_trace.values():
+def _never_ended(span_set: SpanSet) -> Iterator[Suspect]:
+    for spans in span_set.by_trace.values():
         ends = [each.end_us for each in spans if each.end_us is not None]
         starts = [each.start_us for each in spans]
         last = max([*ends, *starts])
         open_spans = [each for each in spans if each.end_us is None]
-        around = {above.span_id for each in open_spans for above in material.above(each)}
+        around = {above.span_id for each in open_spans for above in span_set.above(each)}
         for span in open_spans:
-            parent = next(iter(material.above(span)), None)
+            parent = next(iter(span_set.above(span)), None)
             left = parent is not None and parent.end_us is not None
             hung = last - span.start_us >= _LONG_US
             inner = span.span_id not in around
@@ -216,27 +217,27 @@ def _never_ended(material: SpanSet) -> Iterator[Suspect]:
             )  # fmt: skip
 
 
-def _ordered(suspects: Sequence[Suspect], material: SpanSet) -> list[Suspect]:
-    """The first fault of a trace counts most: what comes later may have come from it."""
+def _ordered(suspects: Sequence[Suspect], span_set: SpanSet) -> list[Suspect]:
+    """The suspects, with lower scores for later faults, which the first one may have caused."""
     first: dict[str, int] = {}
     for suspect in suspects:
         if suspect.severity is not Severity.LOW:
-            start = material.known[suspect.span].start_us
+            start = span_set.known[suspect.span].start_us
             first[suspect.span.trace_id] = min(start, first.get(suspect.span.trace_id, start))
     return [
         suspect
-        if material.known[suspect.span].start_us <= first.get(suspect.span.trace_id, 0)
+        if span_set.known[suspect.span].start_us <= first.get(suspect.span.trace_id, 0)
         else replace(suspect, score=suspect.score * _LATER)
         for suspect in suspects
     ]
 
 
-def _without_consequences(suspects: Sequence[Suspect], material: SpanSet) -> list[Suspect]:
-    """Spans around a faulty one failed with it: they are told with it."""
+def _without_consequences(suspects: Sequence[Suspect], span_set: SpanSet) -> list[Suspect]:
+    """The suspects without the spans around them, which failed with them."""
     inside: dict[SpanReference, list[SpanReference]] = defaultdict(list)
     causes = {suspect.span for suspect in suspects if suspect.severity is not Severity.LOW}
     for cause in causes:
-        for above in material.above(material.known[cause]):
+        for above in span_set.above(span_set.known[cause]):
             inside[reference(above)].append(cause)
     followed: Counter[SpanReference] = Counter()
     also: dict[SpanReference, list[SpanReference]] = defaultdict(list)

@@ -1,10 +1,10 @@
-"""The numbers and the breakdown of a report."""
+"""The figures and tables of a report."""
 
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from treadle.diagnosis.report.behaviour_suspects import loops_of
+from treadle.diagnosis.report.behaviour_suspects import repeated_calls_of
 from treadle.diagnosis.report.cost_suspects import slow_spans_of
 from treadle.diagnosis.report.model import Figure, Focus, Table, Unit, Value
 from treadle.diagnosis.report.span_set import SpanSet
@@ -15,27 +15,27 @@ from treadle.traces.store.results import ListedSpan, Percentiles, RunSummary, Su
 from treadle.traces.store.span_reader import SpanReader
 
 MOST_RUNS = 5_000
-"""Runs that are counted, the newest."""
+"""The newest runs that are counted."""
 _PAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Efficiency:
-    """Shares are 0 to 1, money US dollars; None where nobody knows, or nothing was counted.
+    """Success and cost of runs. Shares are 0 to 1, money is US dollars, and None is unknown.
 
-    `runs` were counted, `successful` of these ended well. The cost of those that did not is part
-    of what a successful one costs.
+    `successful` of the `runs` ended well. The cost of the others is part of the cost of a
+    successful run.
     """
 
     runs: int
     successful: int
     cost_per_successful_run: float | None
     cache_hit_rate: float | None
-    """Tokens that were read from caches, of all that went in."""
+    """The share of input tokens that were read from caches."""
 
 
 def efficiency(reader: SpanReader, query: Query, figures: Summary) -> Efficiency:
-    """The efficiency of the runs of a question, whose figures are given."""
+    """The efficiency of the runs of a query with these figures."""
     runs = _runs(reader, query)
     successful = sum(run.status is SpanStatus.OK for run in runs)
     costs = [run.sums.totals.cost for run in runs if run.sums.totals.cost is not None]
@@ -44,7 +44,7 @@ def efficiency(reader: SpanReader, query: Query, figures: Summary) -> Efficiency
         runs=len(runs),
         successful=successful,
         cost_per_successful_run=sum(costs) / successful if costs and successful else None,
-        # Nothing cached at all is what is not told, too.
+        # 0 cached tokens also occur if a provider does not report them.
         cache_hit_rate=tokens.cached / tokens.input if tokens.cached and tokens.input else None,
     )
 
@@ -67,7 +67,7 @@ MOST_ROWS = 20
 def figures_of(
     reader: SpanReader, query: Query, now: Summary, before: Summary | None
 ) -> tuple[Figure, ...]:
-    """The numbers, each with that of the period before where there is one."""
+    """The figures, each with that of the preceding period if there is one."""
     worth = efficiency(reader, query, now)
     successful = worth.successful
     figures = list(_known(now))
@@ -112,11 +112,11 @@ def _taken(name: str, latency: Percentiles) -> Iterator[Figure]:
         yield Figure(f"{name}{percent}", value, Unit.MICROSECONDS, latency.n)
 
 
-def tables_of(summary: Summary, material: SpanSet, focus: Focus) -> tuple[Table, ...]:
-    """The breakdown, with what was asked for first."""
-    time = (_waited(material), _own(material), _unusual(material))
+def tables_of(summary: Summary, span_set: SpanSet, focus: Focus) -> tuple[Table, ...]:
+    """The tables. Those that fit the focus come first."""
+    time = (_waited(span_set), _own(span_set), _unusual(span_set))
     money = (_models(summary),)
-    calls = (_tools(summary), _repeats(material))
+    calls = (_tools(summary), _repeats(span_set))
     match focus:
         case Focus.PERFORMANCE:
             tables = (*time, *calls, *money)
@@ -141,15 +141,15 @@ def _table(
     )
 
 
-def _waited(material: SpanSet) -> Table:
-    """What the longest trace waited for."""
-    walls = material.wall_us
+def _waited(span_set: SpanSet) -> Table:
+    """The critical path of the longest trace."""
+    walls = span_set.wall_us
     longest = max(walls, key=lambda trace: (walls[trace], trace), default=None)
-    steps = critical_path(material.by_trace[longest]) if longest is not None else ()
+    steps = critical_path(span_set.by_trace[longest]) if longest is not None else ()
     wall = walls[longest] if longest is not None else 0
     ranked = sorted(steps, key=lambda step: -step.own_us)
     return _table(
-        "What the longest trace waited for, one thing at a time (the critical path)",
+        "The critical path of the longest trace",
         (("span", Unit.TEXT), ("waited", Unit.MICROSECONDS), ("share", Unit.SHARE)),
         [
             (step.span.name if step.span else "(no span)", step.own_us, step.own_us / max(1, wall))
@@ -158,18 +158,18 @@ def _waited(material: SpanSet) -> Table:
     )
 
 
-def _own(material: SpanSet) -> Table:
+def _own(span_set: SpanSet) -> Table:
     """Own time by name."""
     sums: dict[str, list[int]] = defaultdict(list)
-    for key, own in material.own_us.items():
-        sums[material.known[key].name].append(own)
+    for key, own in span_set.own_us.items():
+        sums[span_set.known[key].name].append(own)
     whole = sum(map(sum, sums.values()))
     rows: list[tuple[Value, ...]] = [
         (name, len(owns), sum(owns), sum(owns) / max(1, whole))
         for name, owns in sorted(sums.items(), key=lambda each: (-sum(each[1]), each[0]))
     ]
     return _table(
-        "Time that spans took themselves, without what they called",
+        "Own time of spans, without the time of their children",
         (
             ("spans", Unit.TEXT),
             ("n", Unit.COUNT),
@@ -180,16 +180,16 @@ def _own(material: SpanSet) -> Table:
     )
 
 
-def _unusual(material: SpanSet) -> Table:
+def _unusual(span_set: SpanSet) -> Table:
     """Spans that took far longer than similar spans."""
     rows: list[tuple[Value, ...]] = [
         (
             each.item.name,
-            material.own_us[reference(each.item)],
+            span_set.own_us[reference(each.item)],
             round(each.times, 1),
             each.baseline.n,
         )
-        for each in slow_spans_of(material)
+        for each in slow_spans_of(span_set)
     ]
     return _table(
         "Spans that took far longer than similar spans",
@@ -203,19 +203,19 @@ def _unusual(material: SpanSet) -> Table:
     )
 
 
-def _repeats(material: SpanSet) -> Table:
-    """The same call again and again."""
+def _repeats(span_set: SpanSet) -> Table:
+    """The repeated calls."""
     rows: list[tuple[Value, ...]] = [
-        (_first(loop.calls).name, loop.count, loop.manner.value, loop.needless_us)
-        for loop in loops_of(material)
+        (_first(loop.calls).name, loop.count, loop.reason.value, loop.needless_us)
+        for loop in repeated_calls_of(span_set)
     ]
     return _table(
-        "The same call again and again",
+        "Repeated calls",
         (
             ("call", Unit.TEXT),
             ("times", Unit.COUNT),
             ("why", Unit.WORDS),
-            ("all but the first", Unit.MICROSECONDS),
+            ("all except the first", Unit.MICROSECONDS),
         ),
         rows,
     )

@@ -1,7 +1,7 @@
 """A report as Markdown: summary, numbers, breakdown, repeated failures, issues, recommendations.
 
-Recorded text stands in quotation marks, one line, cut and without anything hidden; nothing that was
-recorded can begin a heading, a row or a link.
+Recorded text is in quotation marks, on one line, cut, and without hidden characters. It cannot
+begin a heading, a row or a link.
 """
 
 import re
@@ -26,13 +26,13 @@ ISSUES = 10
 ROWS = 8
 _QUOTED = 100
 _STEPS = ((ISSUES, ROWS), (6, 5), (4, 3), (3, 2), (2, 1), (1, 1), (1, 0))
-"""Issues and rows of each table, from much to little."""
+"""The numbers of issues and rows of a table to try, from many to few."""
 
 
 def render(report: Report, *, issues: int = ISSUES, rows: int = ROWS) -> str:
     """The report as Markdown, with at most so many issues and rows of each table.
 
-    Of nothing there is nothing but the summary to be told.
+    A report on no spans consists of the summary.
     """
     if not report.total:
         return _section("Summary", [_cell(each) for each in report.summary])
@@ -48,7 +48,7 @@ def render(report: Report, *, issues: int = ISSUES, rows: int = ROWS) -> str:
 
 
 def render_within(report: Report, fits: Callable[[str], bool]) -> str:
-    """As much of the report as `fits`; the least there is where nothing does."""
+    """The longest form of the report that `fits`; the shortest form if none fits."""
     text = ""
     for issues, rows in _STEPS:
         text = render(report, issues=issues, rows=rows)
@@ -58,7 +58,7 @@ def render_within(report: Report, fits: Callable[[str], bool]) -> str:
 
 
 def written(value: Value, unit: Unit) -> str:
-    """A value as people read it; what is unknown is a dash."""
+    """A value as text; a dash for an unknown one."""
     if value is None:
         return "-"
     if isinstance(value, str):
@@ -135,7 +135,7 @@ def _issues(report: Report, issues: int) -> Iterator[str]:
     more = len(report.issues[issues:]) + report.issues_left_out
     if more:
         yield ""
-        yield f"{more} more of less weight."
+        yield f"{more} more with lower scores."
 
 
 def _span(suspect: Suspect) -> str:
@@ -157,7 +157,7 @@ def _link(trace_id: str, span_id: str) -> str:
 
 
 def _cell(text: str) -> str:
-    """`text` so that it neither ends its cell nor means anything in Markdown."""
+    """`text` with escapes, so that it neither ends its cell nor is Markdown."""
     return _MEANT.sub(r"\\\g<0>", text.replace("\n", " "))
 
 

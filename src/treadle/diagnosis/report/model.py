@@ -1,4 +1,4 @@
-"""What an analysis says: figures, tables, suspects with evidence, and what to do."""
+"""The values of a report: figures, tables, suspects with evidence, recommendations."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +10,7 @@ from treadle.spans.page_links import span_link
 
 
 class Focus(StrEnum):
-    """What an analysis is asked for. It decides which causes count most."""
+    """The subject of a report. It decides which causes score most."""
 
     EVERYTHING = "everything"
     ERRORS = "errors"
@@ -19,53 +19,52 @@ class Focus(StrEnum):
 
 
 class Cause(StrEnum):
-    """What may have been at the bottom of it. The closed vocabulary of suspects."""
+    """The closed vocabulary of causes."""
 
     FAILED_CALL = "failed call"
-    """A call that ended with an error, or whose result says that it failed."""
+    """A call ended with an error, or its result reports one."""
     SWALLOWED_EXCEPTION = "swallowed exception"
-    """An exception in a call that nevertheless says that it went well."""
+    """A call has an exception although its status is ok."""
     EMPTY_RESULT = "silent empty result"
-    """A call that found nothing and did not say so by its status."""
+    """A call found nothing and its status does not state it."""
     ODD_RESULT = "odd result"
-    """A result of another form than all others of its tool."""
+    """A result has another form than all others of its tool."""
     WRONG_ARGUMENT = "wrong argument"
-    """A call with an argument that the tool does not have, or without one that it needs."""
+    """A call has an argument that the tool does not have, or lacks one that it needs."""
     UNKNOWN_TOOL = "unknown tool"
     LOOP = "loop"
-    """The same tool with the same arguments again and again, though it had answered."""
+    """The same call was repeated although it had answered."""
     RETRIES = "retries"
-    """The same call again and again since it failed."""
+    """The same call was repeated because it failed."""
     POLLING = "polling"
-    """The same call again and again, with other answers: somebody waits for a change."""
+    """The same call was repeated until its answer changed."""
     SLOW_STEP = "slow step"
     NEVER_ENDED = "never ended"
     TRUNCATED_OUTPUT = "truncated output"
     BAD_REPLY = "bad reply"
-    """A reply that refuses, is empty, was filtered or broken off."""
+    """A reply refuses, is empty, or was filtered or interrupted."""
     CONTRADICTORY_PROMPT = "contradictory prompt"
     OTHER_MODEL = "other model"
-    """A call of another model than all its likes."""
+    """A call went to another model than its peers."""
     CACHE_MISS = "cache miss"
     COST_SPIKE = "cost spike"
     LARGE_RESULT = "large result"
-    """A result whose text every later request carries along."""
+    """Every later request contains this result."""
     FAULT = "fault"
-    """Anything else that a detector found."""
+    """Any other finding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
-    """A span that may be the cause of what went wrong.
+    """A span that may be the cause of a fault.
 
-    `score` orders suspects, the likeliest first; it compares within one analysis alone. `why` are
-    sentences for a person; what they repeat of a trace is quoted. `also` are spans that show the
-    same, or that only followed from it.
+    `score` orders the suspects of one report. `why` are sentences for a person, which quote
+    recorded text. `also` are spans with the same fault, or with its consequences.
     """
 
     span: SpanReference
     name: str
-    """The name of the span, as it was recorded."""
+    """The recorded name of the span."""
     kind: Cause
     severity: Severity
     why: tuple[str, ...]
@@ -75,12 +74,12 @@ class Suspect:
 
     @property
     def link(self) -> str:
-        """Where the page shows the span."""
+        """The address of the span on the page."""
         return span_link(self.span.trace_id, self.span.span_id)
 
 
 class Unit(StrEnum):
-    """How a figure is written."""
+    """The unit of a figure."""
 
     COUNT = "count"
     TOKENS = "tokens"
@@ -89,9 +88,9 @@ class Unit(StrEnum):
     SHARE = "share"
     """0 to 1."""
     TEXT = "text"
-    """Recorded text, which is quoted where it is shown."""
+    """Recorded text, which is quoted."""
     WORDS = "words"
-    """Words of ours."""
+    """Treadle's own words."""
 
 
 Value = int | float | str | None
@@ -99,9 +98,9 @@ Value = int | float | str | None
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number with its name. `value` is None where nobody knows it.
+    """One number with its name. `value` None is unknown.
 
-    `n` is how many values it was made of, `before` the same figure of the period before.
+    `n` is the number of values behind it, `before` the same figure of the preceding period.
     """
 
     name: str
@@ -112,7 +111,7 @@ class Figure:
 
     @property
     def change_percent(self) -> float | None:
-        """By how much it changed; None where the figure before is unknown or 0."""
+        """The change in percent; None if the preceding figure is unknown or 0."""
         if self.value is None or not self.before:
             return None
         return 100 * (self.value - self.before) / self.before
@@ -120,26 +119,27 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of values; `units` says how each column is written."""
+    """Rows of values. `units` are the units of the columns."""
 
     title: str
     columns: tuple[str, ...]
     units: tuple[Unit, ...]
     rows: tuple[tuple[Value, ...], ...]
     left_out: int = 0
-    """Rows that there would be besides."""
+    """The number of further rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The analysis of a set of spans at a snapshot; the same for the same spans.
+    """The report on a set of spans at a snapshot. Equal spans give equal reports.
 
-    `total` spans fit the question. The figures are of all of them; causes were looked for in the
-    newest `read` of these. `unverified` quotes did not stand where they should and were left out.
+    `total` spans match the query, and the figures are of all of them. Causes are of the newest
+    `read` spans. `unverified` is the number of quotes that were not at their position and were
+    removed.
     """
 
     question: str
-    """In the language of queries; empty for everything."""
+    """The query as text; empty for all spans."""
     focus: Focus
     snapshot: int
     total: int

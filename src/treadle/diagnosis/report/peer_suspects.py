@@ -1,4 +1,4 @@
-"""Suspects out of calls that are not like the others of their tool: arguments, and results."""
+"""Suspects whose arguments or results differ from those of their peers."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,94 +13,94 @@ from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.fencing import inline
 from treadle.traces.store.results import ListedSpan
 
-_NAMES, _FORM, _HOLLOW, _EMPTY = 82.0, 64.0, 58.0, 40.0
+_NAMES, _FORM, _EMPTY_VALUES, _EMPTY = 82.0, 64.0, 58.0, 40.0
 _LEAST_LIKES = 4
 _FEW = 0.1
-"""Share of a tool's calls up to which something is an exception."""
+"""The largest share of a tool's calls that is an exception."""
 
 
-def odd_suspects(material: SpanSet) -> list[Suspect]:
-    """Calls with other arguments, or with other results, than the others of their tool."""
+def odd_suspects(span_set: SpanSet) -> list[Suspect]:
+    """Calls whose arguments or results differ from other calls of their tool."""
     calls: dict[str, list[ListedSpan]] = defaultdict(list)
-    for span in (*material.earlier, *material.spans):
-        if span.kind is SpanKind.TOOL and (tool := material.fact(span).tool):
+    for span in (*span_set.earlier, *span_set.spans):
+        if span.kind is SpanKind.TOOL and (tool := span_set.fact(span).tool):
             calls[tool].append(span)
     found: list[Suspect] = []
     for tool, spans in calls.items():
-        found += _odd_arguments(tool, spans, material)
-        answered = [span for span in spans if span.status is SpanStatus.OK]
-        found += _odd_results(tool, answered, material)
-        found += _empty_lists(answered, material)
+        found += _odd_arguments(tool, spans, span_set)
+        ended = [span for span in spans if span.status is SpanStatus.OK]
+        found += _odd_results(tool, ended, span_set)
+        found += _empty_lists(ended, span_set)
     return found
 
 
-def _odd_results(tool: str, spans: Sequence[ListedSpan], material: SpanSet) -> Iterator[Suspect]:
-    """Results of another form, or with nothing where others have something."""
+def _odd_results(tool: str, spans: Sequence[ListedSpan], span_set: SpanSet) -> Iterator[Suspect]:
+    """Results of another form, or with empty values that others fill."""
     if len(spans) <= _LEAST_LIKES:
         return
-    results = {reference(span): material.fact(span).result for span in spans}
+    results = {reference(span): span_set.fact(span).result for span in spans}
     forms = Counter(result.form for result in results.values())
     names = Counter(name for result in results.values() for name in result.names)
-    hollow = Counter(name for result in results.values() for name in result.hollow)
+    empty_names = Counter(name for result in results.values() for name in result.empty_names)
     usual = max(forms, key=lambda form: (forms[form], form.value))
     few = max(1, int(_FEW * len(spans)))
     for span in spans:
-        if reference(span) not in material.known:
+        if reference(span) not in span_set.known:
             continue
         result = results[reference(span)]
         others = len(spans) - 1
         if result.form is not usual:
             if forms[result.form] <= few and result.form is not Form.NOTHING:
-                why = f"Its result is {result.form.value}; those of {forms[usual]} others are"
-                yield _odd(span, f"{why} {usual.value}.", Cause.ODD_RESULT, _FORM, material)
+                why = f"Its result is {result.form.value}. {forms[usual]} other results are"
+                yield _odd(span, f"{why} {usual.value}.", Cause.ODD_RESULT, _FORM, span_set)
             continue
         missing = _common(names, len(spans)) - result.names
         if missing and any(names[name] <= few for name in result.names):
-            why = f"Its result lacks {_listed(missing)}, which those of all {others} others have."
-            yield _odd(span, why, Cause.ODD_RESULT, _FORM, material)
-        empty = {name for name in result.hollow if hollow[name] <= few < names[name]}
+            why = f"Its result lacks {_listed(missing)}, which all {others} other results have."
+            yield _odd(span, why, Cause.ODD_RESULT, _FORM, span_set)
+        empty = {name for name in result.empty_names if empty_names[name] <= few < names[name]}
         if empty:
-            why = f"Its result has nothing in {_listed(empty)}, where nearly all others of"
-            why = f"{why} {inline(tool)} have something."
-            # The more often it is so, the less it says.
-            score = _HOLLOW / max(hollow[name] for name in empty) ** 0.5
-            yield _odd(span, why, Cause.EMPTY_RESULT, score, material)
+            why = f"Its result has no value in {_listed(empty)}. Nearly all other results of"
+            why = f"{why} {inline(tool)} have one."
+            # A frequent empty value is weaker evidence.
+            score = _EMPTY_VALUES / max(empty_names[name] for name in empty) ** 0.5
+            yield _odd(span, why, Cause.EMPTY_RESULT, score, span_set)
 
 
 def _common(names: Mapping[str, int], calls: int) -> set[str]:
-    """The names that all results have but one in ten."""
+    """The names that at least nine in ten results have."""
     return {name for name, count in names.items() if count >= (1 - _FEW) * calls}
 
 
-def _empty_lists(spans: Sequence[ListedSpan], material: SpanSet) -> Iterator[Suspect]:
-    """Results whose lists are all empty, where no others tell whether that is usual."""
+def _empty_lists(spans: Sequence[ListedSpan], span_set: SpanSet) -> Iterator[Suspect]:
+    """Results whose lists are all empty, of a tool with few calls."""
     if len(spans) > _LEAST_LIKES:
         return
     for span in spans:
-        empty = material.fact(span).result.only_list_empty
-        if empty and reference(span) in material.known:
+        empty = span_set.fact(span).result.only_list_empty
+        if empty and reference(span) in span_set.known:
             why = "The lists of its result are empty."
-            yield _odd(span, why, Cause.EMPTY_RESULT, _EMPTY, material)
+            yield _odd(span, why, Cause.EMPTY_RESULT, _EMPTY, span_set)
 
 
-def _odd(span: ListedSpan, why: str, cause: Cause, score: float, material: SpanSet) -> Suspect:
+def _odd(span: ListedSpan, why: str, cause: Cause, score: float, span_set: SpanSet) -> Suspect:
     suspect = Suspect(
         span=reference(span),
         name=span.name,
         kind=cause,
         severity=Severity.MEDIUM,
-        why=(why, "Its status says that it went well."),
+        why=(why, "Its status is ok."),
         score=score,
     )
-    return after_recovery(suspect, span, material)
+    return after_recovery(suspect, span, span_set)
 
 
-def _odd_arguments(tool: str, spans: Sequence[ListedSpan], material: SpanSet) -> Iterator[Suspect]:
-    """Calls with a name that hardly any other call has, and without one that nearly all have."""
+def _odd_arguments(tool: str, spans: Sequence[ListedSpan], span_set: SpanSet) -> Iterator[Suspect]:
+    """Calls with an argument that few calls have, and without one that nearly all have."""
     named = {
         reference(span): names
         for span in spans
-        if (names := material.fact(span).arguments) is not None
+        if (names := span_set.fact(span).arguments) is not None
     }
     if len(named) <= _LEAST_LIKES:
         return
@@ -109,13 +109,13 @@ def _odd_arguments(tool: str, spans: Sequence[ListedSpan], material: SpanSet) ->
     for key, names in named.items():
         odd = {name for name in names if counts[name] <= few}
         lacking = {name for name, count in counts.items() if count >= len(named) - few} - names
-        if not (odd and lacking) or key not in material.known:
+        if not (odd and lacking) or key not in span_set.known:
             continue
-        span = material.known[key]
-        why = f"It names {_listed(odd)}, which hardly any other call of {inline(tool)} does, and"
+        span = span_set.known[key]
         why = (
-            f"{why} lacks {_listed(lacking)}, which nearly all of the {len(named) - 1} others have."
+            f"It has the argument {_listed(odd)}, which few other calls of {inline(tool)} have. It"
         )
+        why = f"{why} lacks {_listed(lacking)}, which nearly all of {len(named) - 1} others have."
         yield Suspect(
             span=key,
             name=span.name,

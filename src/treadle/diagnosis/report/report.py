@@ -1,4 +1,4 @@
-"""A question about recorded spans, answered by rules alone: figures, causes, what to do."""
+"""Analyses the spans of a query by rules, without a model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -36,13 +36,12 @@ def analyse(
     most_read: int = MOST_READ,
     most_issues: int = MOST_ISSUES,
 ) -> Report:
-    """The report on the spans that fit `query`; it blocks, so call it in a thread.
+    """The report on the spans that match `query`. It blocks, so call it in a thread.
 
-    The same spans, question and `now_us` (Unix microseconds, only the end of a period that has
-    none) give the same report. What the analyst itself did is left out unless ids or labels are
-    asked for. Causes are looked for in the newest `most_read` spans, of which little more than
-    the contents are kept at once; all figures are of all spans. Raises StoreError when reading
-    fails or takes too long.
+    The same spans, query and `now_us` give the same report. `now_us` is in Unix microseconds, and
+    is the end of a period without one. Calls of the analyst itself are left out unless the query
+    has ids or labels. Causes are searched in the newest `most_read` spans; figures are of all
+    spans. Raises StoreError when reading fails or takes too long.
     """
     query = without_own(query)
     question = format_query(query)
@@ -50,19 +49,19 @@ def analyse(
     if change is not None:
         query = within(query, change.period)
     summary = change.now if change is not None else reader.summary(query)
-    material = read_span_set(reader, query, rules=rules, most=most_read)
-    found = suspects(material, focus)
+    span_set = read_span_set(reader, query, rules=rules, most=most_read)
+    found = suspects(span_set, focus)
     issues, unverified = verified_suspects(found[:most_issues], reader)
     return Report(
         question=question,
         focus=focus,
         snapshot=summary.snapshot,
         total=summary.sums.totals.spans,
-        read=len(material.spans),
-        summary=summary_of(summary, material, issues, focus),
+        read=len(span_set.spans),
+        summary=summary_of(summary, span_set, issues, focus),
         figures=figures_of(reader, query, summary, change.before if change else None),
-        tables=tables_of(summary, material, focus),
-        repeated=_repeated(material),
+        tables=tables_of(summary, span_set, focus),
+        repeated=_repeated(span_set),
         issues=issues,
         issues_left_out=max(0, len(found) - most_issues),
         recommendations=recommendations(issues),
@@ -87,17 +86,17 @@ def verified_suspects(
     return tuple(kept), wrong
 
 
-def _repeated(material: SpanSet) -> tuple[RepeatedFailure, ...]:
+def _repeated(span_set: SpanSet) -> tuple[RepeatedFailure, ...]:
     """The repeated failures of the spans that were read, each with a name."""
-    known = [each for each in material.findings if each.evidence.span in material.known]
+    known = [each for each in span_set.findings if each.evidence.span in span_set.known]
     return tuple(
-        replace(each, name=each.name or material.known[each.first.evidence.span].name)
+        replace(each, name=each.name or span_set.known[each.first.evidence.span].name)
         for each in repeated_failures(known)
     )
 
 
 def _change(reader: AnalysisReader, query: Query, now_us: int) -> Change | None:
-    """The figures of the period that a query names, and of the one before."""
+    """The figures of the period of a query, and of the preceding one."""
     period = period_of(query, now_us)
     if period is None:
         return None
@@ -111,36 +110,36 @@ def _change(reader: AnalysisReader, query: Query, now_us: int) -> Change | None:
 MOST_ADVICE = 5
 
 _ADVICE: Mapping[Cause, str] = {
-    Cause.FAILED_CALL: "Find out why it failed, and tell its caller so by a status",
-    Cause.SWALLOWED_EXCEPTION: "Let the exception end the call with an error, so that it is seen",
-    Cause.EMPTY_RESULT: "See whether its arguments could find anything, and say so when not",
-    Cause.ODD_RESULT: "See what the tool met, and let it say so by a status",
-    Cause.WRONG_ARGUMENT: "Refuse by name what the tool has no argument for, and check its schema",
-    Cause.UNKNOWN_TOOL: "Offer the tool, or take its name out of the prompt",
-    Cause.LOOP: "Stop a call that was made before with the same answer, and tell the model that",
-    Cause.RETRIES: "Mend the cause of the failure, and retry with a limit and a growing wait",
+    Cause.FAILED_CALL: "Find the reason of the failure, and report it to the caller by a status",
+    Cause.SWALLOWED_EXCEPTION: "Let the exception end the call with an error status",
+    Cause.EMPTY_RESULT: "Check whether its arguments can match, and report an empty result",
+    Cause.ODD_RESULT: "Check why the result differs, and report the reason by a status",
+    Cause.WRONG_ARGUMENT: "Reject unknown arguments by name, and check the schema of the tool",
+    Cause.UNKNOWN_TOOL: "Offer the tool, or remove its name from the prompt",
+    Cause.LOOP: "Stop a call that repeats an earlier answer, and report that to the model",
+    Cause.RETRIES: "Fix the cause of the failure, and retry with a limit and increasing delays",
     Cause.POLLING: "Wait for the change in the tool, with a limit",
-    Cause.SLOW_STEP: "See what it waited for, and give it a time-out",
-    Cause.NEVER_ENDED: "See whether its process ended in the middle, and give the call a time-out",
-    Cause.TRUNCATED_OUTPUT: "Raise the limit of output tokens, or ask for less at once",
-    Cause.BAD_REPLY: "Read the request as the model got it, and try it in an experiment",
-    Cause.CONTRADICTORY_PROMPT: "Take one of the two instructions out, and try it in an experiment",
-    Cause.OTHER_MODEL: "Check where its model is set",
-    Cause.CACHE_MISS: "Keep the beginning of requests the same, and what changes at their end",
-    Cause.COST_SPIKE: "Look at what its request holds, and leave out what it does not need",
-    Cause.LARGE_RESULT: "Bound the result of the tool, with a way to get the rest",
-    Cause.FAULT: "Look at the span",
+    Cause.SLOW_STEP: "Check what it waited for, and set a time-out",
+    Cause.NEVER_ENDED: "Check whether its process ended early, and set a time-out",
+    Cause.TRUNCATED_OUTPUT: "Raise the limit of output tokens, or request less at a time",
+    Cause.BAD_REPLY: "Read the request as the model received it, and try it in an experiment",
+    Cause.CONTRADICTORY_PROMPT: "Remove one of the two instructions, and try it in an experiment",
+    Cause.OTHER_MODEL: "Check which setting selects its model",
+    Cause.CACHE_MISS: "Keep the beginning of requests unchanged, and put variable text at the end",
+    Cause.COST_SPIKE: "Read its request, and remove text that it does not need",
+    Cause.LARGE_RESULT: "Limit the size of the result, and offer the rest in pages",
+    Cause.FAULT: "Read the span",
 }
 
 
 def summary_of(
-    summary: Summary, material: SpanSet, issues: Sequence[Suspect], focus: Focus
+    summary: Summary, span_set: SpanSet, issues: Sequence[Suspect], focus: Focus
 ) -> tuple[str, ...]:
-    """What a report comes to, in a few sentences."""
+    """The summary of a report, in a few sentences."""
     totals = summary.sums.totals
     if not totals.spans:
-        return ("No recorded span fits the question.",)
-    traces = len(material.by_trace)
+        return ("No recorded span matches the query.",)
+    traces = len(span_set.by_trace)
     wall, errors = duration(summary.wall_us), summary.sums.errors
     spent = "cost unknown" if totals.cost is None else cost(totals.cost)
     sentences = [
@@ -149,14 +148,14 @@ def summary_of(
             f" {_count(totals.tool_calls, 'tool call')}, {_count(errors, 'error')}, {spent}."
         )
     ]
-    if len(material.spans) < totals.spans:
+    if len(span_set.spans) < totals.spans:
         sentences.append(
-            f"Causes were looked for in the newest {len(material.spans):,} of them"
+            f"The causes are from the newest {len(span_set.spans):,} spans"
             f" ({_count(traces, 'trace')})."
         )
-    if material.unexamined:
+    if span_set.unexamined:
         sentences.append(
-            f"At {_count(material.unexamined, 'new span')} no detector has looked yet."
+            f"The detectors have not examined {_count(span_set.unexamined, 'new span')} yet."
         )
     worth = [each for each in issues if each.severity is not Severity.LOW]
     if issues and worth:
@@ -165,15 +164,15 @@ def summary_of(
             f"The likeliest cause: {first.kind.value} at {inline(first.name)}: {first.why[0]}"
         )
     elif issues:
-        sentences.append("Nothing stands out; what is named below is of little weight.")
+        sentences.append("There is no likely cause. The issues below are minor.")
     else:
-        looked = "" if focus is Focus.EVERYTHING else f" where {focus.value} are at stake"
-        sentences.append(f"No fault was found{looked}.")
+        subject = "" if focus is Focus.EVERYTHING else f" that affects {focus.value}"
+        sentences.append(f"No fault was found{subject}.")
     return tuple(sentences)
 
 
 def recommendations(issues: Sequence[Suspect]) -> tuple[str, ...]:
-    """What to do about the likeliest causes, each piece of advice once."""
+    """The advice for the likeliest causes, each once."""
     advice: dict[str, str] = {}
     for each in issues:
         said = _ADVICE[each.kind]

@@ -1,4 +1,4 @@
-"""What an analysis keeps of a whole span: a few hundred bytes, however large its content is."""
+"""The facts about a whole span that an analysis keeps: a few hundred bytes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from treadle.diagnosis.span_messages import Call, Message, Role, Text, read, too
 from treadle.spans.span import WAITED, Span, SpanKind
 
 OPENING_MESSAGES = 4
-"""Messages at the beginning of a request that are compared with the request before."""
+"""Messages at the beginning of a request that are compared with the preceding request."""
 _MOST_NAMES = 40
 _MOST_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class PromptConflict:
-    """Two quotes of one prompt that contradict each other, and on what."""
+    """Two conflicting quotes of one prompt, and their subject."""
 
     about: str
     one: Evidence
@@ -30,14 +30,14 @@ class PromptConflict:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Of a call that a model's reply makes: where it stands, and the digest of what it asks."""
+    """A call in a model's reply: its path, and the digest of its tool and arguments."""
 
     path: str
-    asked: bytes
+    call_digest: bytes
 
 
 class Form(StrEnum):
-    """What a result is, to compare it with others of its tool."""
+    """The form of a result, which is compared with other results of its tool."""
 
     NOTHING = "nothing"
     OBJECT = "a JSON object"
@@ -47,13 +47,13 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The form of a result. Of an object: its names, and those below which there is nothing."""
+    """The form of a result. An object has names, and `empty_names` names without a value."""
 
     form: Form
     names: frozenset[str] = frozenset()
-    hollow: frozenset[str] = frozenset()
+    empty_names: frozenset[str] = frozenset()
     only_list_empty: bool = False
-    """It holds lists, and all are empty, but for those of errors and the like."""
+    """The result contains lists, and all of them are empty. Lists of errors do not count."""
 
 
 NO_RESULT = Result(Form.NOTHING)
@@ -61,39 +61,39 @@ NO_RESULT = Result(Form.NOTHING)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanFacts:
-    """Digests, sizes and names out of a span's content.
+    """Digests, sizes and names from a span's content.
 
-    `asked` and `answered` are digests of a call (tool and arguments) and its answer, `arguments`
-    the names of its arguments. Of a model call, `opening` are digests of its first messages, and
+    `call_digest` is of a call (tool and arguments), and `answer_digest` of its answer. `arguments`
+    are the names of its arguments. `opening` are digests of the first messages of a model call, and
     `requests` the calls in its reply. Sizes are characters.
     """
 
     tool: str = ""
-    asked: bytes | None = None
-    answered: bytes | None = None
+    call_digest: bytes | None = None
+    answer_digest: bytes | None = None
     arguments: frozenset[str] | None = None
     said: str = ""
-    """The values of its arguments, one after the other, as far as they are compared."""
+    """The values of the arguments, as far as they are compared."""
     result: Result = NO_RESULT
     input_size: int = 0
     output_size: int = 0
     opening: tuple[bytes, ...] = ()
-    """The first is that of the instructions, where the request has some."""
+    """The first is the digest of the instructions, if the request has some."""
     instructions: bytes | None = None
     requests: tuple[Request, ...] = ()
-    opposed: tuple[PromptConflict, ...] = ()
+    conflicts: tuple[PromptConflict, ...] = ()
     requested_model: str | None = None
     answered_model: str | None = None
     waited_us: int = 0
-    """How long it waited for a person."""
+    """The wait for a person."""
 
 
 _NOTHING = frozenset({"", "null", "{}", "[]", '""'})
-_HOLLOW: tuple[object, ...] = (None, "", [], {})
-_WISHED = word_set(
+_EMPTY_VALUES: tuple[object, ...] = (None, "", [], {})
+_WELCOME_EMPTY = word_set(
     "error errors issues warnings problems failures violations conflicts diagnostics"
 )
-"""Lists of which one is glad that they are empty."""
+"""Lists that are welcome to be empty."""
 _CALLS = frozenset({SpanKind.TOOL, SpanKind.RETRIEVAL, SpanKind.EMBEDDING, SpanKind.AGENT})
 
 
@@ -107,11 +107,11 @@ def span_facts(span: Span) -> SpanFacts:
     if span.kind not in _CALLS:
         return SpanFacts(input_size=sizes[0], output_size=sizes[1], waited_us=waited_us)
     tool = tool_name(span) if span.kind is SpanKind.TOOL else span.name
-    asked = span.input is not None and bool(span.input.strip())
+    has_input = span.input is not None and bool(span.input.strip())
     return SpanFacts(
         tool=tool,
-        asked=content_digest(f"call {tool}", span.input or "") if asked else None,
-        answered=content_digest("result", span.output) if span.output is not None else None,
+        call_digest=content_digest(f"call {tool}", span.input or "") if has_input else None,
+        answer_digest=content_digest("result", span.output) if span.output is not None else None,
         arguments=_names(span.input) if span.kind is SpanKind.TOOL else None,
         said=_values(span.input),
         result=result_of(span.output),
@@ -122,7 +122,7 @@ def span_facts(span: Span) -> SpanFacts:
 
 
 def result_of(output: str | None) -> Result:
-    """The form of what a tool answered."""
+    """The form of the result of a tool."""
     said = (output or "").strip()
     if said in _NOTHING:
         return NO_RESULT
@@ -135,11 +135,15 @@ def result_of(output: str | None) -> Result:
     if not isinstance(value, dict):
         return Result(Form.LIST)
     names = sorted(value)[:_MOST_NAMES]
-    lists = [name for name, each in value.items() if isinstance(each, list) and name not in _WISHED]
+    lists = [
+        name
+        for name, each in value.items()
+        if isinstance(each, list) and name not in _WELCOME_EMPTY
+    ]
     return Result(
         Form.OBJECT,
         frozenset(names),
-        frozenset(name for name in names if value[name] in _HOLLOW),
+        frozenset(name for name in names if value[name] in _EMPTY_VALUES),
         bool(lists) and not any(value[name] for name in lists),
     )
 
@@ -156,7 +160,7 @@ def _of_model(span: Span, sizes: tuple[int, int], waited_us: int) -> SpanFacts:
         opening=tuple(map(_digest, reading.history[:OPENING_MESSAGES])),
         instructions=_digest(*instructing) if instructing else None,
         requests=tuple(map(_request, calls)),
-        opposed=tuple(found for text in texts for found in _opposed(text, here)),
+        conflicts=tuple(found for text in texts for found in _conflicts_of(text, here)),
         requested_model=_string(span.attributes.get("gen_ai.request.model")),
         answered_model=_string(span.attributes.get("gen_ai.response.model")),
         waited_us=waited_us,
@@ -174,7 +178,7 @@ def _request(call: Call) -> Request:
     return Request(call.path, content_digest(f"call {call.name}", call.arguments or ""))
 
 
-def _opposed(text: Text, span: SpanReference) -> Iterator[PromptConflict]:
+def _conflicts_of(text: Text, span: SpanReference) -> Iterator[PromptConflict]:
     for found in contradictions(text.text):
         one, other = (
             Evidence(span, text.path, each.start, each.end, text.text[each.start : each.end])
@@ -184,7 +188,7 @@ def _opposed(text: Text, span: SpanReference) -> Iterator[PromptConflict]:
 
 
 def _names(arguments: str | None) -> frozenset[str] | None:
-    """The names of the arguments; None where they are no JSON object."""
+    """The names of the arguments; None if they are not a JSON object."""
     try:
         value = parsed(arguments or "{}")
     except ValueError:

@@ -1,4 +1,4 @@
-"""What an analysis works on: the spans of a question, read once, and those shortly before them."""
+"""The spans of an analysis, each read once, with the spans shortly before them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,19 +20,19 @@ from treadle.traces.store.results import ListedSpan
 from treadle.traces.store.span_reader import SpanReader
 
 MOST_READ = 10_000
-"""Spans whose contents are read, the newest, unless another number is asked for."""
+"""The newest spans whose contents are read, by default."""
 EARLIER_READ = 200
-"""Of these, how many tool and model calls are read whole."""
+"""Earlier tool and model calls that are read whole."""
 MOST_FINDINGS = 5_000
-"""Findings that are weighed, the gravest."""
+"""The most severe findings that are scored."""
 _ROUNDS, _EXAMINED_AT_ONCE = 20, 1_000
-"""How often the detectors are asked to look at new spans before, and at how many."""
+"""The number of rounds in which new spans are examined first, and the spans of a round."""
 
 NO_SPAN_FACTS = SpanFacts()
 
 
 class AnalysisReader(SpanReader, SpanSource, Protocol):
-    """Where spans are read; a store of spans is one."""
+    """A source of spans, such as a store."""
 
     def examine(self, examiners: Sequence[SpanExaminer], *, most: int | None = None) -> int:
         """Examine new spans, at most so many. Returns how many were examined."""
@@ -41,37 +41,37 @@ class AnalysisReader(SpanReader, SpanSource, Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class SpanSet:
-    """Spans in order of time, what was kept of their contents, and what detectors found.
+    """Spans in order of time, the facts about their contents, and their findings.
 
-    `earlier` are spans before the first of them: they only say what is usual.
+    `earlier` are spans before the first of them. They only add to baselines.
     """
 
     spans: tuple[ListedSpan, ...]
     facts: Mapping[SpanReference, SpanFacts]
     findings: tuple[Finding, ...]
     unexamined: int = 0
-    """Spans at which no detector has looked yet, since too many were new."""
+    """New spans that were too many to examine."""
     earlier: tuple[ListedSpan, ...] = ()
     earlier_facts: Mapping[SpanReference, SpanFacts] = field(default_factory=dict)
 
     def fact(self, span: ListedSpan) -> SpanFacts:
-        """What was kept of a span's content."""
+        """The facts about a span's content."""
         key = reference(span)
         return self.facts.get(key) or self.earlier_facts.get(key) or NO_SPAN_FACTS
 
     @cached_property
     def known(self) -> Mapping[SpanReference, ListedSpan]:
-        """The spans by their names."""
+        """The spans by their references."""
         return {reference(span): span for span in self.spans}
 
     @cached_property
     def own_us(self) -> Mapping[SpanReference, int]:
-        """How long each span itself ran, without its children and without waiting for people."""
+        """The own time of each span, without its children and without waiting for people."""
         return self._own(self.spans)
 
     @cached_property
     def earlier_own_us(self) -> Mapping[SpanReference, int]:
-        """The same of the earlier spans."""
+        """The own times of the earlier spans."""
         return self._own(self.earlier)
 
     @cached_property
@@ -83,27 +83,27 @@ class SpanSet:
         return traces
 
     def caller(self, span: ListedSpan) -> SpanReference:
-        """What made a call: the nearest span around it that is no model call."""
+        """The caller of a span: the nearest span around it that is not a model call."""
         around = (reference(each) for each in self.above(span) if each.kind is not SpanKind.MODEL)
         return next(around, SpanReference(span.trace_id, span.parent_id or ""))
 
     @cached_property
     def _calls(self) -> Mapping[SpanReference, Sequence[ListedSpan]]:
-        """The spans that each caller made, in order of time."""
+        """The spans of each caller, in order of time."""
         made: dict[SpanReference, list[ListedSpan]] = defaultdict(list)
         for span in self.spans:
             made[self.caller(span)].append(span)
         return made
 
     def after(self, span: ListedSpan) -> Iterator[ListedSpan]:
-        """What the caller of a span made when that had ended, in order."""
+        """The later calls of the same caller, in order of time."""
         for each in self._calls[self.caller(span)]:
             if each.start_us >= (span.end_us or 0) and each is not span:
                 yield each
 
     @cached_property
     def wall_us(self) -> Mapping[str, int]:
-        """How long each trace took, from its first start to its last end."""
+        """The duration of each trace, from its first start to its last end."""
         return {
             trace: max(max(span.end_us or 0, span.start_us) for span in spans) - spans[0].start_us
             for trace, spans in self.by_trace.items()
@@ -111,7 +111,7 @@ class SpanSet:
 
     @cached_property
     def faulty(self) -> Mapping[SpanReference, Severity]:
-        """The spans at which something is wrong, with the worst of it."""
+        """The faulty spans, each with its worst severity."""
         worst: dict[SpanReference, Severity] = {
             reference(span): Severity.HIGH for span in self.spans if span.status is SpanStatus.ERROR
         }
@@ -123,7 +123,7 @@ class SpanSet:
         return worst
 
     def above(self, span: ListedSpan) -> Iterable[ListedSpan]:
-        """The spans around one, from the inside out; each once, whatever the links say."""
+        """The ancestors of a span, the nearest first; each once, even in a cycle."""
         seen = {span.span_id}
         current: ListedSpan | None = span
         while current is not None and current.parent_id is not None:
@@ -146,7 +146,7 @@ class SpanSet:
 def read_span_set(
     reader: AnalysisReader, query: Query, *, rules: Sequence[Rule], most: int = MOST_READ
 ) -> SpanSet:
-    """The newest `most` spans of a question, with what is needed of their contents."""
+    """The newest `most` spans of a query, with the facts about their contents."""
     spans = newest_spans(reader, query, most)
     earlier = earlier_spans(reader, spans)
     calls = [span for span in earlier if span.kind in {SpanKind.TOOL, SpanKind.MODEL}]
@@ -162,11 +162,11 @@ def read_span_set(
 
 
 def _facts(reader: SpanSource, spans: Iterable[ListedSpan]) -> dict[SpanReference, SpanFacts]:
-    """The facts of spans, which are read one after the other."""
+    """The facts of spans, which are read one at a time."""
     found: dict[SpanReference, SpanFacts] = {}
     for listed in spans:
         span = reader.span(listed.trace_id, listed.span_id)
-        if span is not None:  # it may have been deleted meanwhile
+        if span is not None:  # another process may have deleted it
             found[reference(listed)] = span_facts(span)
     return found
 
@@ -174,7 +174,7 @@ def _facts(reader: SpanSource, spans: Iterable[ListedSpan]) -> dict[SpanReferenc
 def _findings(
     reader: AnalysisReader, query: Query, spans: Sequence[ListedSpan], rules: Sequence[Rule]
 ) -> tuple[tuple[Finding, ...], int]:
-    """The worst findings of the spans that were read, and how many spans nobody looked at."""
+    """The worst findings of the spans, and the number of unexamined spans."""
     if not spans:
         return (), 0
     for _ in range(_ROUNDS):

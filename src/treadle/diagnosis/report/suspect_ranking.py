@@ -1,4 +1,4 @@
-"""The causes that spans suggest, the likeliest first."""
+"""Ranks the suspects of a set of spans, the likeliest cause first."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,14 +14,14 @@ from treadle.diagnosis.report.peer_suspects import odd_suspects
 from treadle.diagnosis.report.span_set import SpanSet
 
 _CORROBORATED = 0.15
-"""What each further reason to suspect the same span adds, as a share of that reason's score."""
+"""The share of the score of each further reason to suspect the same span."""
 _OUTSIDE = 0.3
-"""What is left of the score of a cause that is not what was asked for."""
+"""The factor of a cause outside of the focus."""
 _EXPLAINED = 0.3
-"""What is left of the score of what another suspect explains."""
+"""The factor of a suspect that another one explains."""
 
 _OFTEN = 0.01
-"""What a cause gains by showing often: of a hundred times, a tenth."""
+"""The gain of a frequent cause: a tenth for a hundred times."""
 
 _ABOUT_TIME = frozenset(
     {Cause.SLOW_STEP, Cause.LOOP, Cause.RETRIES, Cause.POLLING, Cause.NEVER_ENDED}
@@ -50,7 +50,7 @@ _ABOUT: Mapping[Focus, frozenset[Cause]] = {
     Focus.COST: _ABOUT_COST,
 }
 _SYMPTOMS = frozenset({Cause.COST_SPIKE, Cause.SLOW_STEP, Cause.FAULT, Cause.ODD_RESULT})
-"""Causes that say what one saw, where others say what it came from."""
+"""Causes that describe a symptom. Another cause of the same span takes precedence."""
 _EXPLAINS: Mapping[Cause, frozenset[Cause]] = {
     Cause.LOOP: _ABOUT_TIME | _ABOUT_COST | {Cause.FAULT, Cause.EMPTY_RESULT, Cause.FAILED_CALL},
     Cause.RETRIES: frozenset({Cause.FAILED_CALL, Cause.WRONG_ARGUMENT, Cause.EMPTY_RESULT}),
@@ -58,16 +58,16 @@ _EXPLAINS: Mapping[Cause, frozenset[Cause]] = {
     Cause.CACHE_MISS: frozenset({Cause.COST_SPIKE}),
     Cause.OTHER_MODEL: frozenset({Cause.COST_SPIKE, Cause.SLOW_STEP}),
 }
-"""What a cause explains at the spans that it names besides its own."""
+"""The causes that a cause explains at the other spans of its suspect."""
 
 
-def suspects(material: SpanSet, focus: Focus = Focus.EVERYTHING) -> tuple[Suspect, ...]:
+def suspects(span_set: SpanSet, focus: Focus = Focus.EVERYTHING) -> tuple[Suspect, ...]:
     """The suspects, each span once, the likeliest cause first."""
     found = [
-        *fault_suspects(material),
-        *behaviour_suspects(material),
-        *odd_suspects(material),
-        *spending_suspects(material),
+        *fault_suspects(span_set),
+        *behaviour_suspects(span_set),
+        *odd_suspects(span_set),
+        *spending_suspects(span_set),
     ]
     weighed = [_weighed(each, focus) for each in _explained(found)]
     groups: dict[SpanReference, list[Suspect]] = defaultdict(list)
@@ -75,14 +75,14 @@ def suspects(material: SpanSet, focus: Focus = Focus.EVERYTHING) -> tuple[Suspec
         groups[each.span].append(each)
 
     def order(each: Suspect) -> tuple[float, int, SpanReference]:
-        return -round(each.score, 6), material.known[each.span].start_us, each.span
+        return -round(each.score, 6), span_set.known[each.span].start_us, each.span
 
     ranked = sorted((_joined(group) for group in groups.values()), key=order)
     return tuple(sorted(_alike(ranked), key=order))
 
 
 def _alike(ranked: Sequence[Suspect]) -> Iterator[Suspect]:
-    """The same cause at spans of the same name is told once, where it is the likeliest."""
+    """The suspects, with the same cause at spans of the same name only once."""
     groups: dict[tuple[Cause, str], list[Suspect]] = defaultdict(list)
     for each in ranked:
         groups[each.kind, each.name].append(each)
@@ -97,7 +97,7 @@ def _weighed(suspect: Suspect, focus: Focus) -> Suspect:
 
 
 def _explained(found: Sequence[Suspect]) -> list[Suspect]:
-    """Suspects of less weight where another one names their span and explains it."""
+    """The suspects, with lower scores where another suspect explains them."""
     explained: dict[SpanReference, set[Cause]] = defaultdict(set)
     for each in found:
         for span in each.also:
@@ -111,7 +111,10 @@ def _explained(found: Sequence[Suspect]) -> list[Suspect]:
 
 
 def _joined(group: Sequence[Suspect]) -> Suspect:
-    """One suspect of all reasons to suspect a span: the strongest that is no symptom names it."""
+    """The suspect that combines all reasons to suspect a span.
+
+    The strongest cause that is not a symptom names it.
+    """
     first, *others = sorted(
         group, key=lambda each: (each.kind in _SYMPTOMS, -each.score, each.kind.value)
     )
