@@ -9,7 +9,7 @@
         @json_property
         def link(self) -> str: ...
 
-`treadle.json_schemas` documents the same classes in the OpenAPI document. This module imports
+`treadle.server.openapi` documents the same classes in the OpenAPI document. This module imports
 neither `dataclasses` nor `uuid`, because `treadle search --json` starts without them.
 """
 

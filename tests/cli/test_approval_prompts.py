@@ -75,7 +75,7 @@ async def asking(
         os.close(ours)
 
 
-async def test_a_person_says_no_with_words_and_the_model_gets_them(repo: Path) -> None:
+async def test_model_receives_the_reason_of_a_denial(repo: Path) -> None:
     async with (
         FakeProvider([READ, Answer("Then I do not know.")]) as provider,
         asking(provider, repo) as (terminal, process),
@@ -101,7 +101,7 @@ async def test_a_person_says_no_with_words_and_the_model_gets_them(repo: Path) -
 
 
 @pytest.mark.slow
-async def test_what_is_always_allowed_is_remembered_listed_and_revoked(repo: Path) -> None:
+async def test_permanent_approval_is_stored_listed_and_revoked(repo: Path) -> None:
     home = repo.parent / "home"
     replies = [READ, Answer("Blue."), READ, Answer("Blue, still.")]
     async with FakeProvider(replies) as provider:
@@ -137,7 +137,7 @@ async def test_ctrl_c_ends_a_question_at_once(repo: Path) -> None:
     assert "⊘ approval  read_file .env → withdrawn" in shown
 
 
-def test_without_a_terminal_what_needs_consent_is_refused(repo: Path) -> None:
+def test_call_that_needs_consent_is_refused_without_a_terminal(repo: Path) -> None:
     ran = treadle(
         "tools",
         "call",

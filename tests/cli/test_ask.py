@@ -51,9 +51,7 @@ def lines(ran: Ran) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("options", [[], ["--no-stream"]])
-async def test_the_answer_and_its_sources_go_out_and_the_rest_beside(
-    repo: Path, options: list[str]
-) -> None:
+async def test_answer_and_sources_go_to_standard_output(repo: Path, options: list[str]) -> None:
     async with FakeProvider([Answer("", (CONTEXT,)), Answer("It **adds**.")]) as provider:
         ran = await ask(provider, repo, *options)
     assert ran.status == 0
@@ -64,7 +62,7 @@ async def test_the_answer_and_its_sources_go_out_and_the_rest_beside(
     assert KEY not in ran.out + ran.err
 
 
-async def test_the_tool_message_holds_the_bytes_of_the_file(repo: Path) -> None:
+async def test_tool_message_contains_the_bytes_of_the_file(repo: Path) -> None:
     async with FakeProvider([Answer("", (CONTEXT,)), Answer("Done.")]) as provider:
         await ask(provider, repo)
     first, second = provider.requests
@@ -78,7 +76,7 @@ async def test_the_tool_message_holds_the_bytes_of_the_file(repo: Path) -> None:
     )
 
 
-async def test_code_in_the_answer_is_held_against_the_disk(repo: Path) -> None:
+async def test_code_in_the_answer_is_compared_with_the_disk(repo: Path) -> None:
     def quote(start: int, code: str) -> str:
         return f'<code="{repo / "calc.py"}" #{start}:{start + len(code)}>\n{code}\n</code>\n'
 
@@ -122,7 +120,7 @@ async def test_json_prints_every_event_and_ends_with_the_final_line(repo: Path) 
     assert [json.loads(str(m["content"]))["ok"] for m in results] == [True, True, False]
 
 
-async def test_a_bad_key_is_final_and_said_in_one_line(repo: Path) -> None:
+async def test_invalid_key_is_reported_in_one_line_without_retry(repo: Path) -> None:
     async with FakeProvider([error(401, f"Incorrect API key provided: {KEY}")]) as provider:
         ran = await ask(provider, repo)
     assert ran.status == 4
@@ -133,7 +131,7 @@ async def test_a_bad_key_is_final_and_said_in_one_line(repo: Path) -> None:
     assert all(line.startswith("…") for line in states)  # on a busy machine it says it waits
 
 
-async def test_a_failure_in_json_ends_with_a_final_line_too(repo: Path) -> None:
+async def test_failure_in_json_ends_with_a_final_line(repo: Path) -> None:
     async with FakeProvider([error(400, "context too long")]) as provider:
         ran = await ask(provider, repo, "--json")
     final = lines(ran)[-1]
@@ -142,7 +140,7 @@ async def test_a_failure_in_json_ends_with_a_final_line_too(repo: Path) -> None:
     assert final["error"]["message"]
 
 
-async def test_a_rate_limit_is_said_and_waited_for(repo: Path) -> None:
+async def test_rate_limit_is_reported_and_retried(repo: Path) -> None:
     async with FakeProvider(
         [error(429, "slow down", retry_after="1"), Answer("Late.")]
     ) as provider:
@@ -151,7 +149,7 @@ async def test_a_rate_limit_is_said_and_waited_for(repo: Path) -> None:
     assert "Trying again in 1.0 s." in ran.err
 
 
-async def test_a_cut_stream_after_shown_text_is_a_failure(repo: Path) -> None:
+async def test_truncated_stream_after_shown_text_is_a_failure(repo: Path) -> None:
     async with FakeProvider([sse(delta(content="Half an ans"), Cut(), done=False)]) as provider:
         ran = await ask(provider, repo)
     assert ran.status == 4
@@ -165,13 +163,13 @@ async def test_no_tools_offers_none(repo: Path) -> None:
     assert provider.requests[0].tool_names == []
 
 
-async def test_foreign_text_is_shown_literally(repo: Path) -> None:
+async def test_foreign_text_is_escaped(repo: Path) -> None:
     async with FakeProvider([Answer("[bold]x[/bold] \x1b[31mred [/]")]) as provider:
         ran = await ask(provider, repo)
     assert ran.out == f"[bold]x[/bold] \\x1b[31mred [/]\n{SOURCES}"
 
 
-async def test_ctrl_c_ends_the_turn_and_the_conversation_goes_on(repo: Path) -> None:
+async def test_ctrl_c_cancels_the_turn_and_the_conversation_continues(repo: Path) -> None:
     home = repo.parent / "home"
     hanging = sse(delta(content="I will"), Pause(), done=False)
     async with FakeProvider([hanging, Answer("Now then.")]) as provider:
@@ -194,7 +192,7 @@ async def test_ctrl_c_ends_the_turn_and_the_conversation_goes_on(repo: Path) -> 
     assert "this turn ended: cancelled" in shown.out
 
 
-async def test_a_silent_provider_is_named_within_seconds(repo: Path) -> None:
+async def test_silent_provider_is_reported_within_seconds(repo: Path) -> None:
     late = sse(Pause(3.5), delta(content="Well.", finish_reason="stop"))
     async with FakeProvider([late]) as provider:
         ran = await ask(provider, repo)
@@ -202,7 +200,7 @@ async def test_a_silent_provider_is_named_within_seconds(repo: Path) -> None:
     assert re.search(r"… waiting for custom \([23] s\)", ran.err)
 
 
-async def test_a_trace_tells_a_stranger_what_happened(repo: Path) -> None:
+async def test_trace_shows_what_happened(repo: Path) -> None:
     home = repo.parent / "home"
     async with FakeProvider([Answer("", (CONTEXT,)), Answer("It adds.")]) as provider:
         await ask(provider, repo)
@@ -223,7 +221,7 @@ async def test_a_trace_tells_a_stranger_what_happened(repo: Path) -> None:
     assert KEY.encode() not in stored
 
 
-async def test_a_reader_that_goes_away_ends_the_question(repo: Path) -> None:
+async def test_closed_output_ends_the_turn(repo: Path) -> None:
     endless = sse(*(delta(content="word " * 50) for _ in range(400)), Pause(), done=False)
     async with FakeProvider([endless]) as provider:
         process = await start(
@@ -238,7 +236,7 @@ async def test_a_reader_that_goes_away_ends_the_question(repo: Path) -> None:
         assert b"Traceback" not in await process.stderr.read()
 
 
-async def test_a_question_is_answered_also_where_nothing_can_be_saved(repo: Path) -> None:
+async def test_question_is_answered_if_nothing_can_be_saved(repo: Path) -> None:
     data = repo.parent / "home" / "data"
     data.mkdir(parents=True)
     for name in ("conversations.db", "traces.db"):
@@ -252,7 +250,7 @@ async def test_a_question_is_answered_also_where_nothing_can_be_saved(repo: Path
 
 
 @pytest.mark.slow
-async def test_the_ids_that_lists_show_are_taken_everywhere(repo: Path) -> None:
+async def test_listed_ids_are_accepted_everywhere(repo: Path) -> None:
     home = repo.parent / "home"
     async with FakeProvider([Answer("One."), Answer("Two.")]) as provider:
         await ask(provider, repo)

@@ -45,7 +45,7 @@ def stage(repo: Path, arguments: object = TWO) -> str:
     return str(result["proposal_id"])
 
 
-def test_what_was_staged_is_listed_shown_applied_undone_and_redone(repo: Path) -> None:
+def test_proposal_is_listed_shown_applied_undone_and_redone(repo: Path) -> None:
     assert run(repo, "list").out == "This repository has no proposals.\n"
     proposal = stage(repo)
     listed = run(repo, "list").out.splitlines()
@@ -77,7 +77,7 @@ def test_what_was_staged_is_listed_shown_applied_undone_and_redone(repo: Path) -
     assert (repo / "a.py").read_text() == changed.replace("'one'", "'uno'")
 
 
-def test_some_hunks_are_applied_and_the_others_denied(repo: Path) -> None:
+def test_selected_hunks_are_applied_and_the_others_denied(repo: Path) -> None:
     stage(repo)
     assert run(repo, "approve", "LAST", "--hunk", "3").status == 2
     answer = json.loads(run(repo, "approve", "LAST", "--hunk", "2", "--json").out)
@@ -90,7 +90,7 @@ def test_some_hunks_are_applied_and_the_others_denied(repo: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_stale_proposal_says_so_and_is_placed_anew(repo: Path) -> None:
+def test_stale_proposal_is_reported_and_restaged(repo: Path) -> None:
     stage(repo)
     (repo / "a.py").write_text("import os\n" + TEXT)
     assert "! a.py: it has changed since" in run(repo, "show", "LAST").out
@@ -102,7 +102,7 @@ def test_a_stale_proposal_says_so_and_is_placed_anew(repo: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_denied_is_not_applied_later(repo: Path) -> None:
+def test_denied_proposal_is_not_applied_later(repo: Path) -> None:
     stage(repo)
     assert run(repo, "deny", "LAST", "--because", "not now").out == "denied: a.py\n"
     refused = run(repo, "approve", "LAST")
@@ -113,13 +113,13 @@ def test_what_is_denied_is_not_applied_later(repo: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_proposal_of_which_every_hunk_is_denied_is_denied(repo: Path) -> None:
+def test_denying_every_hunk_denies_the_proposal(repo: Path) -> None:
     stage(repo)
     assert run(repo, "deny", "LAST", "--hunk", "1").out == "staged: a.py; denied: 1 hunk\n"
     assert run(repo, "deny", "LAST", "--hunk", "2").out == "denied: a.py\n"
 
 
-def test_a_proposal_is_checked_in_a_copy_before_it_is_approved(repo: Path) -> None:
+def test_proposal_is_checked_in_a_copy_before_approval(repo: Path) -> None:
     (repo / "Makefile").write_text("check:\n\tgrep -q thirty a.py\n")
     stage(repo)
     assert run(repo, "check", "LAST").out.splitlines()[1].startswith("make check ")
@@ -150,7 +150,7 @@ def test_checks_are_listed_and_run(repo: Path) -> None:
     assert "make check" in unknown.err
 
 
-def test_a_program_inside_the_repository_is_not_run_unasked(repo: Path) -> None:
+def test_program_inside_the_repository_needs_consent(repo: Path) -> None:
     own = repo / ".venv" / "bin" / "ruff"
     own.parent.mkdir(parents=True)
     own.write_text(f"#!/bin/sh\ntouch {repo}/ran\n")
@@ -170,7 +170,7 @@ def test_a_program_inside_the_repository_is_not_run_unasked(repo: Path) -> None:
     assert (repo / "ran").exists()
 
 
-async def test_a_person_takes_one_hunk_and_says_why_not_the_other(repo: Path) -> None:
+async def test_user_accepts_one_hunk_and_denies_the_other_with_a_reason(repo: Path) -> None:
     replies = [Answer("", (Call("apply_code_edit", TWO, id="c1"),)), Answer("Half of it.")]
     async with FakeProvider(replies) as provider, asking(provider, repo) as (terminal, process):
         await terminal.until("n: no")
@@ -194,7 +194,7 @@ async def test_a_person_takes_one_hunk_and_says_why_not_the_other(repo: Path) ->
     assert result["files"][0]["denied"] == 1
 
 
-async def test_a_person_edits_the_edit_first(
+async def test_user_edits_the_proposal_first(
     repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     editor = tmp_path / "editor"
@@ -218,7 +218,7 @@ async def test_a_person_edits_the_edit_first(
 
 
 @pytest.mark.slow
-async def test_an_answer_for_the_session_holds_for_the_next_change_of_the_file(repo: Path) -> None:
+async def test_session_approval_covers_the_next_change_of_the_file(repo: Path) -> None:
     first = edit(("value_1 = 1\n", "value_1 = 'one'\n"))
     second = edit(("value_2 = 2\n", "value_2 = 'two'\n"))
     replies = [
@@ -237,7 +237,7 @@ async def test_an_answer_for_the_session_holds_for_the_next_change_of_the_file(r
 
 @pytest.mark.parametrize("editor", ["no-such-editor", "ed 'open"])
 @pytest.mark.slow
-async def test_an_editor_that_cannot_be_started_leaves_the_question_open(
+async def test_missing_editor_keeps_the_question_open(
     repo: Path, monkeypatch: pytest.MonkeyPatch, editor: str
 ) -> None:
     monkeypatch.setenv("VISUAL", editor)
@@ -265,7 +265,7 @@ async def test_an_editor_that_cannot_be_started_leaves_the_question_open(
         ("y\n", "denied"),
     ],
 )
-async def test_what_happened_while_a_person_was_asked_is_told(
+async def test_events_during_a_question_are_shown_afterwards(
     repo: Path, monkeypatch: pytest.MonkeyPatch, keys: str, meanwhile: str
 ) -> None:
     monkeypatch.setenv("VISUAL", "true")
@@ -315,7 +315,7 @@ def texts(repo: Path) -> list[str]:
     return [(repo / f"{name}.py").read_text() for name in "abc"]
 
 
-def test_files_are_approved_and_the_others_denied(three: Path) -> None:
+def test_selected_files_are_approved_and_the_others_denied(three: Path) -> None:
     stage(three, MANY)
     wrong = run(three, "approve", "LAST", "--file", "d.py")
     assert wrong.status != 0
@@ -327,13 +327,13 @@ def test_files_are_approved_and_the_others_denied(three: Path) -> None:
     assert "denied: 2 hunks" in approved.out
 
 
-def test_a_file_and_a_hunk_of_another_are_approved_together(three: Path) -> None:
+def test_file_and_hunk_of_another_file_are_approved_together(three: Path) -> None:
     stage(three, MANY)
     assert run(three, "approve", "LAST", "--file", "b.py", "--hunk", "1").status == 0
     assert texts(three) == [TEXT.replace("= 1\n", "= 'one'\n"), CHANGED, TEXT]
 
 
-def test_a_denied_file_is_left_out_of_a_later_approval(three: Path) -> None:
+def test_later_approval_excludes_a_denied_file(three: Path) -> None:
     stage(three, MANY)
     assert run(three, "deny", "LAST", "--file", "b.py").status == 0
     assert run(three, "deny", "LAST", "--hunk", "5").status == 0
@@ -341,7 +341,7 @@ def test_a_denied_file_is_left_out_of_a_later_approval(three: Path) -> None:
     assert texts(three) == [TEXT, TEXT, TEXT.replace("value_30 = 30\n", "x = 3\n")]
 
 
-def test_undo_names_what_was_changed_and_undoes_the_others_when_asked(three: Path) -> None:
+def test_undo_names_changed_files_and_undoes_the_others_on_request(three: Path) -> None:
     stage(three, MANY)
     run(three, "approve", "LAST")
     mine = CHANGED.replace("value_1 = 'one'", "value_1 = 'mine'")
@@ -372,7 +372,7 @@ def test_undo_names_what_was_changed_and_undoes_the_others_when_asked(three: Pat
     assert texts(three) == [TEXT] * 3
 
 
-def test_what_is_partly_undone_is_made_again(three: Path) -> None:
+def test_partly_undone_proposal_is_redone(three: Path) -> None:
     stage(three, MANY)
     run(three, "approve", "LAST")
     (three / "c.py").unlink()
@@ -388,7 +388,7 @@ def test_what_is_partly_undone_is_made_again(three: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["folder", "link"])
-def test_the_others_are_undone_where_a_file_is_no_file_any_more(three: Path, kind: str) -> None:
+def test_undo_continues_if_one_path_is_not_a_file(three: Path, kind: str) -> None:
     stage(three, MANY)
     run(three, "approve", "LAST")
     (three / "b.py").unlink()
@@ -402,7 +402,7 @@ def test_the_others_are_undone_where_a_file_is_no_file_any_more(three: Path, kin
     assert (three / "c.py").read_text() == TEXT
 
 
-def test_nothing_is_undone_where_all_files_were_changed(three: Path) -> None:
+def test_undo_writes_nothing_if_all_files_changed(three: Path) -> None:
     stage(three, MANY)
     run(three, "approve", "LAST")
     for name in "abc":

@@ -11,7 +11,7 @@ from treadle.llm.embedded import missing_parts
 
 @pytest.mark.model
 @pytest.mark.skipif(bool(missing_parts()), reason="no embedded model installed")
-def test_a_question_is_answered_through_the_one_tool_that_it_can_call(tmp_path: Path) -> None:
+def test_embedded_model_answers_with_its_only_tool(tmp_path: Path) -> None:
     repo = tmp_path / "repo"
     repo.mkdir()
     (repo / "calc.py").write_text("def add(left, right):\n    return left + right\n")

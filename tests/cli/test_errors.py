@@ -18,7 +18,7 @@ def repo(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_command_without_its_action_says_which_there_are(tmp_path: Path) -> None:
+def test_missing_action_lists_the_available_ones(tmp_path: Path) -> None:
     ran = treadle("tools", home=tmp_path)
     assert ran.status == 2
     assert "an action is missing: list, schema, call" in ran.err
@@ -49,7 +49,7 @@ def test_a_command_without_its_action_says_which_there_are(tmp_path: Path) -> No
         (["sessions", "show", "last"], 1, "no conversation"),
     ],
 )
-def test_one_line_and_the_exit_status(
+def test_error_is_one_line_with_an_exit_status(
     arguments: list[str], status: int, said: str, repo: Path, tmp_path: Path
 ) -> None:
     elsewhere = "--repo" in arguments or arguments[0] == "traces"
@@ -60,9 +60,7 @@ def test_one_line_and_the_exit_status(
     assert len(ran.err.strip().splitlines()) == 1
 
 
-def test_a_broken_configuration_names_file_line_and_the_nearest_key(
-    repo: Path, tmp_path: Path
-) -> None:
+def test_invalid_configuration_names_file_line_and_nearest_key(repo: Path, tmp_path: Path) -> None:
     config = tmp_path / "home" / "config" / "config.toml"
     config.parent.mkdir(parents=True)
     config.write_text("[tools]\ntimeuot = 3\n")
@@ -73,14 +71,14 @@ def test_a_broken_configuration_names_file_line_and_the_nearest_key(
     assert str(config) in ran.err
 
 
-def test_an_empty_repository_is_said(tmp_path: Path) -> None:
+def test_empty_repository_is_reported(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     ran = treadle("search", "x", home=tmp_path / "home", repo=tmp_path / "empty")
     assert (ran.status, ran.out) == (0, "")
     assert "is empty" in ran.err
 
 
-def test_a_home_that_cannot_be_written_is_said(repo: Path, tmp_path: Path) -> None:
+def test_read_only_home_is_reported(repo: Path, tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file, where a folder should be")
     ran = treadle("search", "add", home=tmp_path / "home", repo=repo)
     assert ran.status == 1
@@ -88,7 +86,7 @@ def test_a_home_that_cannot_be_written_is_said(repo: Path, tmp_path: Path) -> No
     assert len(ran.err.strip().splitlines()) == 1
 
 
-def test_unreadable_binary_and_huge_files_are_left_out_with_a_reason(
+def test_unreadable_binary_and_huge_files_are_skipped_with_a_reason(
     repo: Path, tmp_path: Path
 ) -> None:
     (repo / "image.bin").write_bytes(b"\x00\x01\x02" * 100)
@@ -103,7 +101,7 @@ def test_unreadable_binary_and_huge_files_are_left_out_with_a_reason(
     assert report["files"] >= 2
 
 
-def test_a_closed_pipe_ends_quietly(repo: Path, tmp_path: Path) -> None:
+def test_closed_pipe_ends_without_an_error(repo: Path, tmp_path: Path) -> None:
     command = f'"{sys.executable}" -m treadle.cli.main tools schema --repo "{repo}" | true'
     done = subprocess.run(
         ["sh", "-c", command],
@@ -116,7 +114,7 @@ def test_a_closed_pipe_ends_quietly(repo: Path, tmp_path: Path) -> None:
     assert done.stdout == ""
 
 
-def test_a_home_folder_is_not_indexed_by_accident(tmp_path: Path) -> None:
+def test_home_folder_is_not_indexed(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "treadle.cli.main", "search", "x"],
         cwd=tmp_path,
@@ -132,7 +130,7 @@ def test_a_home_folder_is_not_indexed_by_accident(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "command", [["search", "add", "--json"], ["tools", "list", "--json"], ["sessions", "list"]]
 )
-def test_a_variable_of_another_program_is_a_warning_once(repo: Path, command: list[str]) -> None:
+def test_unknown_variable_is_reported_once(repo: Path, command: list[str]) -> None:
     alone = treadle(*command, home=repo.parent / "home", repo=repo)
     ran = treadle(*command, home=repo.parent / "home", repo=repo, TREADLE_BIN="/opt/secret")
     assert (ran.status, alone.status) == (0, 0)

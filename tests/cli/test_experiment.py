@@ -23,7 +23,7 @@ def repo(tmp_path: Path) -> Path:
     return folder
 
 
-async def test_a_question_is_changed_run_again_cancelled_resumed_and_compared(
+async def test_experiment_is_changed_run_cancelled_resumed_and_compared(
     tmp_path: Path, repo: Path
 ) -> None:
     home = tmp_path / "home"
@@ -74,7 +74,7 @@ async def test_a_question_is_changed_run_again_cancelled_resumed_and_compared(
 
 
 @pytest.mark.slow
-async def test_a_run_tells_a_program_how_far_it_is(tmp_path: Path, repo: Path) -> None:
+async def test_json_output_contains_the_progress(tmp_path: Path, repo: Path) -> None:
     home = tmp_path / "home"
     async with FakeProvider([Answer("x")] * 3) as provider:
         env = {"TREADLE_BASE_URL": provider.base_url, "TREADLE_API_KEY": "k" * 12}
@@ -91,7 +91,7 @@ async def test_a_run_tells_a_program_how_far_it_is(tmp_path: Path, repo: Path) -
     assert len(lines[-1]["batch"]["runs"]) == 2
 
 
-def test_what_is_missing_is_told(tmp_path: Path, repo: Path) -> None:
+def test_missing_arguments_are_reported(tmp_path: Path, repo: Path) -> None:
     home = tmp_path / "home"
     for words, told in (
         (["new"], "Pass recorded calls, or a query that finds them."),

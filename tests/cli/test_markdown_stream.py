@@ -25,7 +25,7 @@ def cut(parts: list[str]) -> list[Block]:
     return blocks + cutter.finish()
 
 
-def test_prose_goes_out_by_blocks_and_code_by_lines() -> None:
+def test_prose_is_split_into_blocks_and_code_into_lines() -> None:
     assert [(piece.kind, piece.text) for piece in cut([REPLY])] == [
         (Kind.PROSE, "# Title\n\n"),
         (Kind.PROSE, "Some prose\nin two lines.\n\n"),
@@ -38,24 +38,24 @@ def test_prose_goes_out_by_blocks_and_code_by_lines() -> None:
     ]
 
 
-def test_the_code_snippet_format_is_code() -> None:
+def test_code_snippet_format_is_code() -> None:
     kinds = [piece.kind for piece in cut(['<code="/a/b.py" #0:4>\nx=[1\n</code>\nend'])]
     assert kinds == [Kind.FENCE, Kind.CODE, Kind.FENCE, Kind.PROSE]
 
 
-def test_a_fence_is_closed_by_its_own_kind_only() -> None:
+def test_fence_is_closed_only_by_its_own_kind() -> None:
     blocks = cut(["````\n```\n~~~~\n````\n"])
     assert [piece.kind for piece in blocks] == [Kind.FENCE, Kind.CODE, Kind.CODE, Kind.FENCE]
 
 
-def test_a_long_list_is_not_held_back_until_its_end() -> None:
+def test_long_list_is_split_at_items() -> None:
     cutter = MarkdownSplitter()
     given_out = [piece for n in range(1000) for piece in cutter.feed(f"- item {n}\n")]
     assert sum(piece.text.count("\n") for piece in given_out) > 900
 
 
 @given(st.lists(st.text(alphabet='a `~\n-<code=">/#\\[', max_size=12), max_size=30))
-def test_every_way_to_split_a_reply_gives_the_same_pieces(parts: list[str]) -> None:
+def test_blocks_do_not_depend_on_the_chunks(parts: list[str]) -> None:
     whole = "".join(parts)
     blocks = cut(parts)
     assert "".join(piece.text for piece in blocks) == whole
@@ -63,9 +63,7 @@ def test_every_way_to_split_a_reply_gives_the_same_pieces(parts: list[str]) -> N
 
 
 @given(st.lists(st.text(alphabet="ab\n ", max_size=9), max_size=20), st.integers(1, 12))
-def test_what_is_unfinished_is_the_end_of_what_was_not_given_out(
-    parts: list[str], length: int
-) -> None:
+def test_unfinished_text_is_the_end_of_the_pending_text(parts: list[str], length: int) -> None:
     cutter = MarkdownSplitter()
     given_out = "".join(piece.text for part in parts for piece in cutter.feed(part))
     held_back = "".join(parts)[len(given_out) :]

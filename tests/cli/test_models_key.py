@@ -11,7 +11,7 @@ from tests.fakes.replies import Answer
 KEY = "plain-words-of-a-key-1"
 
 
-async def test_a_key_that_is_entered_is_found_by_the_next_command(tmp_path: Path) -> None:
+async def test_next_command_finds_an_entered_key(tmp_path: Path) -> None:
     home, repo = tmp_path / "home", tmp_path / "repo"
     repo.mkdir()
     (home / "config").mkdir(parents=True)
@@ -42,11 +42,11 @@ async def test_a_key_that_is_entered_is_found_by_the_next_command(tmp_path: Path
     assert KEY not in file.read_text()
 
 
-def test_a_key_is_no_argument(tmp_path: Path) -> None:
+def test_key_is_not_an_argument(tmp_path: Path) -> None:
     refused = treadle("models", "key", "set", "openai", KEY, home=tmp_path)
     assert refused.status == 2
     assert not (tmp_path / "config" / "providers.key").exists()
 
 
-def test_what_is_to_be_done_with_a_key_has_to_be_said(tmp_path: Path) -> None:
+def test_key_command_needs_an_action(tmp_path: Path) -> None:
     assert "set, delete" in treadle("models", "key", home=tmp_path).err

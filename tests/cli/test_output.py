@@ -22,19 +22,19 @@ from treadle.visible import printable
         ("emoji 👍🏽 עברית", "emoji 👍🏽 עברית"),
     ],
 )
-def test_text_is_shown_literally(text: str, shown: str) -> None:
+def test_control_characters_are_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
 
 
 @given(st.text())
-def test_nothing_that_steers_a_terminal_is_left(text: str) -> None:
+def test_no_terminal_control_sequence_remains(text: str) -> None:
     shown = printable(text)
     assert not any(ord(char) < 32 and char not in "\n\t" for char in shown)
     assert not any(0x7F <= ord(char) < 0xA0 for char in shown)
     shown.encode("utf-8")  # no surrogate is left, so it can be written
 
 
-def test_columns_line_up_under_their_headers() -> None:
+def test_columns_align_with_their_headers() -> None:
     assert table([("a", "1"), ("long", "2")], ("NAME", "N")) == "NAME  N\na     1\nlong  2"
 
 
@@ -48,5 +48,5 @@ def test_columns_line_up_under_their_headers() -> None:
         ("0af7651916cd43dd8448eb211c80319c", "0af7651916cd43dd84"),
     ],
 )
-def test_ids_are_shown_so_that_they_can_be_passed_back(identity: str, shown: str) -> None:
+def test_shortened_ids_are_accepted_by_commands(identity: str, shown: str) -> None:
     assert short_id(identity) == shown

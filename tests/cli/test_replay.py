@@ -54,7 +54,7 @@ def kinds(ran: Ran) -> list[str]:
 
 
 @pytest.mark.parametrize("options", [[], ["--no-stream"]])
-async def test_a_replay_shows_what_was_recorded(repo: Path, options: list[str]) -> None:
+async def test_replay_shows_the_recorded_session(repo: Path, options: list[str]) -> None:
     async with FakeProvider([Answer("Let me see.", CALLS), Answer("It **adds**.")]) as provider:
         first = await record(provider, repo, *options)
     (repo / "calc.py").write_text("changed = True\n")
@@ -66,7 +66,7 @@ async def test_a_replay_shows_what_was_recorded(repo: Path, options: list[str]) 
 
 
 @pytest.mark.slow
-async def test_two_replays_are_the_same_to_the_byte(repo: Path) -> None:
+async def test_two_replays_are_equal_byte_for_byte(repo: Path) -> None:
     replies: list[Reply] = [error(503, "busy", retry_after="0"), Answer("", CALLS), Answer("Done.")]
     async with FakeProvider(replies) as provider:
         first = await record(provider, repo, "--json")
@@ -98,7 +98,7 @@ async def test_a_failed_session_fails_again(repo: Path) -> None:
     assert again.out == first.out == "Half an ans\n"
 
 
-async def test_a_request_that_differs_is_named_with_how(repo: Path) -> None:
+async def test_different_request_is_reported_with_its_difference(repo: Path) -> None:
     async with FakeProvider([Answer("", CALLS), Answer("It adds.")]) as provider:
         await record(provider, repo)
     tape = repo.parent / "tape.jsonl"
@@ -115,7 +115,7 @@ async def test_a_request_that_differs_is_named_with_how(repo: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_conversation_is_recorded_with_what_was_before(repo: Path) -> None:
+async def test_recording_includes_the_earlier_conversation(repo: Path) -> None:
     async with FakeProvider([Answer("One."), Answer("Two.")]) as provider:
         env = {"TREADLE_BASE_URL": provider.base_url}
         home = repo.parent / "home"
@@ -125,7 +125,7 @@ async def test_a_conversation_is_recorded_with_what_was_before(repo: Path) -> No
 
 
 @pytest.mark.slow
-def test_what_is_no_cassette_is_said_so(repo: Path) -> None:
+def test_file_that_is_not_a_recording_is_reported(repo: Path) -> None:
     tape = repo.parent / "tape.jsonl"
     for content in ("", "{}\n", "no json\n", '{"line": "head", "version": 1}\n'):
         tape.write_text(content)
@@ -136,7 +136,7 @@ def test_what_is_no_cassette_is_said_so(repo: Path) -> None:
     assert "newer version of Treadle (9.9)" in replay(repo).err
 
 
-async def test_a_file_that_is_there_is_not_written_over(repo: Path) -> None:
+async def test_existing_file_is_not_overwritten(repo: Path) -> None:
     (repo.parent / "tape.jsonl").write_text("mine")
     async with FakeProvider() as provider:
         ran = await record(provider, repo)

@@ -39,7 +39,7 @@ def said(provider: FakeProvider, request: int = -1) -> list[str]:
 
 
 @pytest.mark.slow
-async def test_a_question_goes_on_from_any_message(repo: Path) -> None:
+async def test_conversation_continues_from_any_message(repo: Path) -> None:
     replies = [Answer("One."), Answer("Two."), Answer("Other two."), Answer("Three.")]
     async with FakeProvider(replies) as provider:
         await ask(provider, repo, "First?")
@@ -58,7 +58,7 @@ async def test_a_question_goes_on_from_any_message(repo: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_branch_never_parts_a_call_from_its_result(repo: Path) -> None:
+async def test_branch_keeps_a_call_with_its_result(repo: Path) -> None:
     async with FakeProvider([Answer("", [READ]), Answer("Done.")]) as provider:
         await ask(provider, repo, "Read?")
     ran = sessions(repo, "branch", "last", "--at", "1")
@@ -69,7 +69,7 @@ async def test_a_branch_never_parts_a_call_from_its_result(repo: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_title_that_was_given_stays(repo: Path) -> None:
+async def test_given_title_is_kept(repo: Path) -> None:
     async with FakeProvider([Answer("One."), Answer("Two.")]) as provider:
         await ask(provider, repo, "First?")
         renamed = sessions(repo, "rename", "last", " Adding  numbers ")
@@ -79,7 +79,7 @@ async def test_a_title_that_was_given_stays(repo: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_an_export_holds_all_of_it(repo: Path) -> None:
+async def test_export_contains_the_whole_conversation(repo: Path) -> None:
     async with FakeProvider([Answer("", [READ]), Answer("It `adds`."), Answer("No.")]) as provider:
         await ask(provider, repo, "What?")
         await ask(provider, repo, "Not so?", "--session", "last", "--at", "0")
@@ -98,7 +98,7 @@ async def test_an_export_holds_all_of_it(repo: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_conversation_is_deleted_when_it_is_meant(repo: Path) -> None:
+async def test_deleting_a_conversation_needs_confirmation(repo: Path) -> None:
     async with FakeProvider([Answer("One.")]) as provider:
         await ask(provider, repo, "First?")
     assert sessions(repo, "delete", "last").status == 2
@@ -107,7 +107,7 @@ async def test_a_conversation_is_deleted_when_it_is_meant(repo: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["killed", "cut"])
-async def test_what_was_shown_of_a_reply_is_kept_and_marked(repo: Path, way: str) -> None:
+async def test_shown_part_of_a_reply_is_kept_and_marked(repo: Path, way: str) -> None:
     end = Pause() if way == "killed" else Cut()
     half = sse(delta(content="Half an ans"), end, done=False)
     async with FakeProvider([half, Answer("Whole.")]) as provider:
@@ -129,7 +129,7 @@ async def test_what_was_shown_of_a_reply_is_kept_and_marked(repo: Path, way: str
     assert told[2].endswith("Second?")
 
 
-async def test_a_reply_of_which_nothing_was_shown_leaves_no_message(repo: Path) -> None:
+async def test_reply_without_shown_text_leaves_no_message(repo: Path) -> None:
     async with FakeProvider([error(400, "no")]) as provider:
         await ask(provider, repo, "First?")
     whole = json.loads(sessions(repo, "show", "last", "--json").out)

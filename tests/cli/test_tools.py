@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.cli.command import treadle
 
 
-def test_a_tool_that_is_called_by_hand_is_recorded_as_a_run(tmp_path: Path) -> None:
+def test_tool_call_from_the_command_line_is_recorded_as_a_run(tmp_path: Path) -> None:
     home, repo = tmp_path / "home", tmp_path / "repo"
     repo.mkdir()
     (repo / "calc.py").write_text("def add(left, right):\n    return left + right\n")
@@ -27,7 +27,7 @@ def test_a_tool_that_is_called_by_hand_is_recorded_as_a_run(tmp_path: Path) -> N
     assert [span["kind"] for span in shown["spans"]] == ["tool", "retrieval"]
 
 
-def test_a_tool_answers_where_nothing_can_be_recorded(tmp_path: Path) -> None:
+def test_tool_answers_if_nothing_can_be_recorded(tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / "data" / "traces.db").mkdir(parents=True)
     called = treadle("tools", "call", "list_dir", home=home, repo=tmp_path)
@@ -36,7 +36,7 @@ def test_a_tool_answers_where_nothing_can_be_recorded(tmp_path: Path) -> None:
     assert "Nothing is recorded" in called.err
 
 
-def test_stats_tell_how_calls_went(tmp_path: Path) -> None:
+def test_stats_show_the_outcomes_of_calls(tmp_path: Path) -> None:
     repo, home = tmp_path / "repo", tmp_path / "home"
     repo.mkdir()
     (repo / "a.py").write_text("x = 1\n")

@@ -8,7 +8,7 @@ from treadle.experiments.differences import call_differences, json_changes, text
 from treadle.experiments.model import Cell, Judgement, ToolUse, Winner
 
 
-def test_every_figure_of_a_batch_is_what_the_runs_give_by_hand() -> None:
+def test_every_figure_of_a_batch_matches_manual_calculation() -> None:
     original = [
         outcome("a", tokens=(100, 50), cost=0.010, ms=1_000),
         outcome("a", tokens=(100, 60), cost=0.011, ms=1_200),
@@ -45,7 +45,7 @@ def test_every_figure_of_a_batch_is_what_the_runs_give_by_hand() -> None:
     assert found.why == "Cost -40.0 % (n = 5). The outputs were not scored."
 
 
-def test_a_failed_run_leaves_its_pair_out_on_both_sides() -> None:
+def test_failed_run_excludes_its_pair_on_both_sides() -> None:
     original = [outcome(ms=100), outcome(ms=200), outcome(ms=900)]
     changed = [outcome(ms=50), outcome(ms=100), outcome(error="Too many requests.", ms=1)]
     experiment, batch = ran(original, changed)
@@ -55,7 +55,7 @@ def test_a_failed_run_leaves_its_pair_out_on_both_sides() -> None:
     assert (found.duration_us.base, found.duration_us.new) == (150_000, 75_000)
 
 
-def test_of_several_calls_each_counts_once_however_often_it_was_run() -> None:
+def test_each_call_counts_once_for_any_number_of_repeats() -> None:
     # Two calls, three times each: 10, 20, 30 (mean 20) and 100, 100, 100.
     original = [outcome(tokens=(0, n)) for n in (10, 20, 30, 100, 100, 100)]
     changed = [outcome(tokens=(0, n)) for n in (10, 10, 10, 40, 40, 40)]
@@ -78,7 +78,7 @@ def test_of_several_calls_each_counts_once_however_often_it_was_run() -> None:
         (5, 50, 3, Verdict.FAILURE),
     ],
 )
-def test_a_verdict_follows_from_what_is_sure(
+def test_verdict_follows_from_significant_differences(
     tokens: int, ms: int, failed: int, verdict: Verdict
 ) -> None:
     original = [outcome(tokens=(0, 10), ms=100)] * 6
@@ -89,7 +89,7 @@ def test_a_verdict_follows_from_what_is_sure(
     assert found.verdict is verdict
 
 
-def test_failing_more_often_weighs_against_being_cheaper() -> None:
+def test_more_failures_and_lower_cost_are_a_trade_off() -> None:
     original = [outcome(tokens=(0, 10))] * 7
     changed = [outcome(tokens=(0, 5))] * 6 + [outcome(error="It broke.")]
     experiment, batch = ran(original, changed)
@@ -98,7 +98,7 @@ def test_failing_more_often_weighs_against_being_cheaper() -> None:
     assert "1 of 7 runs failed" in found.why
 
 
-def test_what_is_cheaper_since_it_is_cut_off_is_no_gain_alone() -> None:
+def test_lower_cost_from_truncated_output_is_not_better() -> None:
     original = [outcome(tokens=(0, 10), finish_reason="stop")] * 5
     changed = [outcome(tokens=(0, 5), finish_reason="length")] * 5
     experiment, batch = ran(original, changed)
@@ -108,7 +108,7 @@ def test_what_is_cheaper_since_it_is_cut_off_is_no_gain_alone() -> None:
     assert "5 of 5 outputs are truncated at the maximum number of tokens" in found.why
 
 
-def test_one_recorded_call_is_never_enough_to_compare_with() -> None:
+def test_single_recorded_call_is_not_enough_to_compare() -> None:
     experiment, batch = ran([outcome(tokens=(0, 5))] * 8, recorded=outcome(tokens=(0, 10)))
     compared = compare(experiment, batch)
     (found,) = compared.variants
@@ -117,7 +117,7 @@ def test_one_recorded_call_is_never_enough_to_compare_with() -> None:
     assert found.verdict is Verdict.NOT_ENOUGH_RUNS
 
 
-def test_unknown_costs_stay_unknown_and_tokens_take_their_place() -> None:
+def test_tokens_replace_unknown_costs() -> None:
     experiment, batch = ran([outcome(cost=None)] * 5, [outcome(cost=0.5, tokens=(0, 1))] * 5)
     (found,) = compare(experiment, batch, base=0).variants
     assert (found.cost.n, found.cost.percent) == (0, None)
@@ -134,7 +134,7 @@ def _said(repeat: int, first: Winner, second: Winner) -> list[Judgement]:
     ]  # fmt: skip
 
 
-def test_a_judge_counts_only_where_it_says_the_same_in_both_orders() -> None:
+def test_scores_count_only_if_both_orders_agree() -> None:
     new, base, tie = Winner.NEW, Winner.BASE, Winner.TIE
     said = [(new, new)] * 5 + [(new, base), (tie, new), (Winner.UNREADABLE, new), (base, base)]
     judgements = [each for n, (a, b) in enumerate(said) for each in _said(n, a, b)]
@@ -149,7 +149,7 @@ def test_a_judge_counts_only_where_it_says_the_same_in_both_orders() -> None:
     assert judged.score.n == 8
 
 
-def test_a_clear_judgement_decides_where_figures_do_not() -> None:
+def test_clear_scores_decide_without_different_figures() -> None:
     judgements = [each for n in range(6) for each in _said(n, Winner.BASE, Winner.BASE)]
     experiment, batch = ran([outcome()] * 6, [outcome()] * 6)
     (found,) = compare(experiment, batch, judgements, base=0).variants
@@ -157,7 +157,7 @@ def test_a_clear_judgement_decides_where_figures_do_not() -> None:
     assert found.why == "The scoring model j prefers it 0 : 6."
 
 
-def test_texts_json_and_calls_are_compared_each_in_its_own_way() -> None:
+def test_texts_json_and_calls_are_compared() -> None:
     text = text_difference("one\ntwo", "one\n2")
     assert not text.same
     assert "-two\n+2" in text.diff
@@ -182,7 +182,7 @@ def test_texts_json_and_calls_are_compared_each_in_its_own_way() -> None:
     ]
 
 
-def test_each_side_shows_what_it_knows_where_no_pair_does() -> None:
+def test_each_side_shows_its_known_figures_without_pairs() -> None:
     recorded = outcome(tokens=(100, 50), cost=0.01, ms=1_000)
     failed = [outcome(tokens=None, ms=None, error="refused")] * 2
     experiment, batch = ran(failed, recorded=recorded)
@@ -192,7 +192,7 @@ def test_each_side_shows_what_it_knows_where_no_pair_does() -> None:
     assert (found.cost.n, found.cost.percent, found.cost.mean) == (0, None, None)
 
 
-def test_a_failed_run_shows_its_own_figures_where_no_run_succeeded() -> None:
+def test_failed_runs_show_their_figures_if_none_succeeded() -> None:
     experiment, batch = ran(
         [outcome(cost=0.02, ms=300, error="cut"), outcome(cost=0.04, ms=500, error="cut")],
         recorded=outcome(cost=None),
@@ -204,7 +204,7 @@ def test_a_failed_run_shows_its_own_figures_where_no_run_succeeded() -> None:
     assert found.duration_us.percent is None
 
 
-def test_a_new_run_without_a_cost_leaves_the_cost_of_the_original_and_its_other_changes() -> None:
+def test_run_without_cost_keeps_the_other_figures() -> None:
     experiment, batch = ran([outcome(cost=None, ms=50)], recorded=outcome(cost=0.01, ms=100))
     (found,) = compare(experiment, batch).variants
     assert (found.cost.base, found.cost.new, found.cost.percent) == (0.01, None, None)

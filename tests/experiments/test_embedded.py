@@ -17,7 +17,7 @@ MESSAGES = [{"role": "user", "content": "Name a colour."}]
 @needs_the_model
 @pytest.mark.model
 @pytest.mark.timeout(600)  # it waits for the small model, on a busy machine for minutes
-async def test_the_embedded_model_runs_an_experiment(tmp_path: Path) -> None:
+async def test_embedded_model_runs_an_experiment(tmp_path: Path) -> None:
     model = f"embedded/{MODEL_NAME}"
     async with world(tmp_path) as w:
         experiment = await w.experiment(
@@ -36,7 +36,7 @@ async def test_the_embedded_model_runs_an_experiment(tmp_path: Path) -> None:
     assert compared.model == MODEL_NAME
 
 
-async def test_the_embedded_model_is_listed_where_it_is_installed(tmp_path: Path) -> None:
+async def test_installed_embedded_model_is_listed(tmp_path: Path) -> None:
     async with running(tmp_path, Settings()) as gateway:
         listed = (await gateway.http.get("/models")).json()["data"]
     expected = [] if missing_parts() else [f"embedded/{MODEL_NAME}"]

@@ -42,27 +42,25 @@ JSON = st.recursive(
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
     ],
 )
-def test_a_merge_patch_does_what_its_standard_says(
-    target: object, patch: object, result: object
-) -> None:
+def test_merge_patch_follows_rfc_7396(target: object, patch: object, result: object) -> None:
     assert patched({"parameters": target}, {"parameters": patch})["parameters"] == result
 
 
 @given(st.dictionaries(st.text(max_size=4), JSON))
-def test_a_patch_that_is_applied_twice_changes_nothing_more(patch: dict[str, Any]) -> None:
+def test_patch_is_idempotent(patch: dict[str, Any]) -> None:
     once = patched(REQUEST, {"parameters": patch})
     assert patched(once, {"parameters": patch}) == once
 
 
 @given(JSON)
-def test_any_patch_gives_a_request_or_problems_with_fields(patch: Any) -> None:
+def test_any_patch_results_in_a_request_or_errors_with_fields(patch: Any) -> None:
     document = patched(REQUEST, {"messages": patch, "tools": patch, "headers": patch})
     for problem in problems(document):
         assert problem.field
         assert problem.message
 
 
-def test_the_system_message_is_changed_or_put_first() -> None:
+def test_system_message_is_changed_or_inserted_first() -> None:
     changed = patched(REQUEST, {"system": "Be long."})
     assert changed["messages"] == [
         {"role": "system", "content": "Be long."},
@@ -113,15 +111,13 @@ def test_the_system_message_is_changed_or_put_first() -> None:
         ({"variables": {"topic": 3}}, "variables.topic", "It should be a text."),
     ],
 )
-def test_what_is_wrong_is_told_by_its_field(
-    patch: dict[str, Any], field: str, message: str
-) -> None:
+def test_errors_name_their_field(patch: dict[str, Any], field: str, message: str) -> None:
     found = problems(patched(REQUEST, patch))
     assert [each.field for each in found] == [field]
     assert found[0].message.startswith(message)
 
 
-def test_messages_as_they_were_recorded_are_no_problem() -> None:
+def test_recorded_messages_are_valid() -> None:
     calls = [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{no json"}}]
     odd = [
         {"role": "user", "content": None},
@@ -134,7 +130,7 @@ def test_messages_as_they_were_recorded_are_no_problem() -> None:
     assert body_of(document)["messages"] == odd
 
 
-def test_variables_are_put_into_the_texts_of_messages_alone() -> None:
+def test_variables_are_replaced_only_in_texts_of_messages() -> None:
     document = patched(REQUEST, {"variables": {"topic": "a {{lines}}", "lines": "2"}})
     body = body_of(document, "other/x")
     assert body == {
@@ -148,7 +144,7 @@ def test_variables_are_put_into_the_texts_of_messages_alone() -> None:
     }
 
 
-def test_a_variable_that_nothing_uses_is_a_problem_unless_one_call_uses_it() -> None:
+def test_variable_that_no_call_uses_is_an_error() -> None:
     used = patched(REQUEST, {"variables": {"topic": "x", "tpoic": "y"}})
     assert [each.field for each in unused_variables([used])] == ["variables.tpoic"]
     other = patched(used, {"messages": [{"role": "user", "content": "{{tpoic}}"}]})

@@ -25,7 +25,7 @@ def told(prompt: int, completion: int) -> dict[str, Any]:
     return dict(usage(prompt, completion))
 
 
-async def test_a_call_is_made_again_just_as_it_was_recorded(tmp_path: Path) -> None:
+async def test_call_is_repeated_as_recorded(tmp_path: Path) -> None:
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
     messages = [
         {"role": "user", "content": [{"type": "text", "text": "Hi {{x}} é"}]},
@@ -63,7 +63,7 @@ async def test_a_call_is_made_again_just_as_it_was_recorded(tmp_path: Path) -> N
     assert second["model"] == "m"
 
 
-async def test_runs_go_round_the_variants_and_stand_in_a_thread_of_their_own(
+async def test_runs_alternate_between_variants_in_their_own_thread(
     tmp_path: Path,
 ) -> None:
     async with FakeProvider([Answer("a")] * 7) as provider, world(tmp_path, provider) as w:
@@ -87,7 +87,7 @@ async def test_runs_go_round_the_variants_and_stand_in_a_thread_of_their_own(
     assert {outcome.span_id for outcome in batch.outcomes.values()} == {s.span_id for s in spans}
 
 
-async def test_what_came_is_read_from_the_span(tmp_path: Path) -> None:
+async def test_outcome_is_read_from_the_span(tmp_path: Path) -> None:
     replies: list[Reply] = [
         Answer("x"),
         Answer("ok", calls=[Call("f", {"a": 1})], usage=told(11, 7)),
@@ -108,7 +108,7 @@ async def test_what_came_is_read_from_the_span(tmp_path: Path) -> None:
     assert outcome.finish_reason == "tool_calls"
 
 
-async def test_a_call_that_was_tried_twice_counts_both_and_is_one_run(tmp_path: Path) -> None:
+async def test_call_with_two_attempts_is_one_run_with_the_usage_of_both(tmp_path: Path) -> None:
     replies: list[Reply] = [Answer("x"), error(500), Answer("ok", usage=told(3, 4))]
     async with FakeProvider(replies) as provider, world(tmp_path, provider) as w:
         tables = w.caller._settings.providers["fake"]
@@ -120,7 +120,7 @@ async def test_a_call_that_was_tried_twice_counts_both_and_is_one_run(tmp_path: 
     assert (outcome.content, outcome.error, outcome.tokens) == ("ok", None, 7)
 
 
-async def test_failures_are_kept_as_runs_and_made_again_when_asked(tmp_path: Path) -> None:
+async def test_failed_runs_are_stored_and_repeated_on_request(tmp_path: Path) -> None:
     replies: list[Reply] = [Answer("x"), error(400), Answer("a"), Answer("b")]
     async with FakeProvider(replies) as provider, world(tmp_path, provider) as w:
         experiment = await w.experiment()
@@ -133,7 +133,7 @@ async def test_failures_are_kept_as_runs_and_made_again_when_asked(tmp_path: Pat
     assert len(provider.requests) == 4
 
 
-async def test_a_model_that_is_not_there_is_a_failed_run(tmp_path: Path) -> None:
+async def test_unknown_model_is_a_failed_run(tmp_path: Path) -> None:
     async with FakeProvider([Answer("x")]) as provider, world(tmp_path, provider) as w:
         experiment = await w.experiment()
         batch = w.experiments.plan(experiment.id, repeats=1, models=["nowhere/x"])
@@ -143,7 +143,7 @@ async def test_a_model_that_is_not_there_is_a_failed_run(tmp_path: Path) -> None
     assert "There is no model 'nowhere/x'" in outcome.error
 
 
-async def test_a_run_has_its_time_and_no_more(tmp_path: Path) -> None:
+async def test_run_ends_at_its_timeout(tmp_path: Path) -> None:
     never = Script(before=(Pause(),))
     async with (
         FakeProvider([Answer("x"), never, Answer("ok")]) as provider,
@@ -161,7 +161,7 @@ async def test_a_run_has_its_time_and_no_more(tmp_path: Path) -> None:
     assert provider.requests[1].hung_up.is_set()
 
 
-async def test_a_budget_ends_a_batch_and_a_larger_one_lets_it_go_on(tmp_path: Path) -> None:
+async def test_budget_ends_a_batch_and_a_larger_budget_resumes_it(tmp_path: Path) -> None:
     replies: list[Reply] = [Answer("x"), *[Answer("a", usage=told(10, 10))] * 6]
     async with FakeProvider(replies) as provider, world(tmp_path, provider) as w:
         experiment = await w.experiment()
@@ -177,7 +177,7 @@ async def test_a_budget_ends_a_batch_and_a_larger_one_lets_it_go_on(tmp_path: Pa
     assert (last.state, len(last.outcomes)) == (BatchState.FINISHED, 6)
 
 
-async def test_a_cancelled_batch_keeps_what_ran_and_is_resumed(tmp_path: Path) -> None:
+async def test_cancelled_batch_keeps_its_runs_and_is_resumed(tmp_path: Path) -> None:
     replies: list[Reply] = [Answer("x"), Answer("1"), Answer("2"), Script(before=(Pause(),))]
     async with FakeProvider(replies) as provider, world(tmp_path, provider) as w:
         experiment = await w.experiment()
@@ -201,7 +201,7 @@ async def test_a_cancelled_batch_keeps_what_ran_and_is_resumed(tmp_path: Path) -
     assert kept == [each.span_id for each in cancelled.outcomes.values()]
 
 
-async def test_a_batch_whose_task_is_cancelled_is_cancelled(tmp_path: Path) -> None:
+async def test_cancelling_the_task_cancels_the_batch(tmp_path: Path) -> None:
     async with (
         FakeProvider([Answer("x"), Script(before=(Pause(),))]) as provider,
         world(tmp_path, provider) as w,
@@ -218,7 +218,7 @@ async def test_a_batch_whose_task_is_cancelled_is_cancelled(tmp_path: Path) -> N
     assert batch.reason == "The program that ran it was terminated."
 
 
-async def test_runs_at_once_overlap_and_each_is_made_once(tmp_path: Path) -> None:
+async def test_concurrent_runs_overlap_and_each_runs_once(tmp_path: Path) -> None:
     gate = asyncio.Event()
     slow = Script(before=(Pause(event=gate),), steps=Answer("a").script(stream=False).steps,
                   headers=Answer("a").script(stream=False).headers)  # fmt: skip
@@ -246,7 +246,7 @@ async def _killed(home: Path, provider: FakeProvider, batch_id: str, requests: i
     await process.wait()
 
 
-async def test_after_kill_9_nothing_that_ran_is_lost_or_run_twice(tmp_path: Path) -> None:
+async def test_killed_process_loses_and_repeats_no_run(tmp_path: Path) -> None:
     home = tmp_path / "home"
     replies: list[Reply] = [Answer("x"), Answer("1"), Answer("2"), Script(before=(Pause(),))]
     async with FakeProvider(replies) as provider, world(home, provider) as w:
@@ -264,7 +264,7 @@ async def test_after_kill_9_nothing_that_ran_is_lost_or_run_twice(tmp_path: Path
     assert len(provider.requests) == 6  # the run in which it was killed, once more
 
 
-async def test_an_answer_that_was_recorded_before_the_kill_is_taken_over(tmp_path: Path) -> None:
+async def test_answer_recorded_before_the_kill_is_reused(tmp_path: Path) -> None:
     async with (
         FakeProvider([Answer("x"), Answer("paid for"), Answer("2")]) as provider,
         world(tmp_path, provider) as w,
@@ -287,7 +287,7 @@ async def _asked_for(w: World, run: str) -> None:
     await eventually(lambda: bool(w.store.run(run).spans))
 
 
-async def test_what_cannot_be_run_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+async def test_invalid_batch_is_refused_before_any_call(tmp_path: Path) -> None:
     async with FakeProvider([Answer("x")]) as provider, world(tmp_path, provider) as w:
         experiment = await w.experiment()
         for wrong in ({"variants": ["v1"]}, {"variants": ["x"]}, {"repeats": 0}, {"repeats": 101}):
@@ -300,7 +300,7 @@ async def test_what_cannot_be_run_is_refused_before_anything_is_asked(tmp_path: 
     assert len(provider.requests) == 1
 
 
-async def test_an_answer_that_the_gateway_kept_is_not_given_for_a_run(tmp_path: Path) -> None:
+async def test_cached_answer_of_the_gateway_is_not_used_for_a_run(tmp_path: Path) -> None:
     numbers = itertools.count(1)
 
     def numbered(_request: RecordedRequest) -> Answer:
@@ -316,7 +316,7 @@ async def test_an_answer_that_the_gateway_kept_is_not_given_for_a_run(tmp_path: 
     assert [each.content for each in batch.outcomes.values()] == ["2", "3", "4"]
 
 
-async def test_a_batch_that_breaks_is_interrupted_and_not_called_finished(
+async def test_batch_with_an_error_is_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def broken(*_: object) -> None:

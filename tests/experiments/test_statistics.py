@@ -16,7 +16,7 @@ from treadle.experiments.statistics import (
 )
 
 
-def test_the_figures_of_pairs_are_those_of_a_pocket_calculator() -> None:
+def test_paired_figures_match_manual_calculation() -> None:
     found = difference([(10, 7), (12, 8), (11, 9), (14, 9), (13, 7)])
     # base: (10 + 12 + 11 + 14 + 13) / 5 = 60 / 5 = 12; new: (7 + 8 + 9 + 9 + 7) / 5 = 40 / 5 = 8
     assert (found.n, found.base, found.new) == (5, 12, 8)
@@ -29,7 +29,7 @@ def test_the_figures_of_pairs_are_those_of_a_pocket_calculator() -> None:
     assert -6 <= found.low < -4 < found.high <= -2
 
 
-def test_the_interval_is_about_what_the_normal_one_is_for_many_values() -> None:
+def test_interval_of_many_values_is_close_to_the_normal_one() -> None:
     low, high = interval(range(-50, 51))
     # The values -50 … 50 have the variance (101² - 1) / 12 = 850, so the deviation 29.15;
     # 1.96 · 29.15 / √101 = 5.69.
@@ -48,11 +48,11 @@ def test_the_interval_is_about_what_the_normal_one_is_for_many_values() -> None:
         (100_000, 0.025),
     ],
 )
-def test_few_values_have_the_wider_interval_that_they_deserve(count: int, tail: float) -> None:
+def test_few_values_have_a_wider_interval(count: int, tail: float) -> None:
     assert expanded_tail(count) == pytest.approx(tail, rel=0.05)
 
 
-def test_an_interval_misses_no_more_often_than_it_says() -> None:
+def test_interval_has_its_stated_coverage() -> None:
     draw = random.Random(11)
     missed = 0
     for _ in range(200):
@@ -64,7 +64,7 @@ def test_an_interval_misses_no_more_often_than_it_says() -> None:
     assert missed <= 16
 
 
-def test_few_pairs_have_no_interval_and_no_pairs_no_figures() -> None:
+def test_few_pairs_have_no_interval_and_no_pairs_have_no_figures() -> None:
     assert difference([(1, 2)] * (LEAST_PAIRS - 1)).low is None
     nothing = difference([(None, 2), (1, None)])
     assert (nothing.n, nothing.base, nothing.mean, nothing.percent) == (0, None, None, None)
@@ -74,14 +74,14 @@ def test_few_pairs_have_no_interval_and_no_pairs_no_figures() -> None:
     ("base", "new", "percent"),
     [(4.0, 5.0, 25.0), (5.0, 4.0, -20.0), (0, 3, None), (None, 3, None), (3, None, None)],
 )
-def test_a_change_in_percent_is_none_where_there_is_nothing_to_divide_by(
+def test_percent_change_is_none_for_a_base_of_zero(
     base: float | None, new: float | None, percent: float | None
 ) -> None:
     assert percent_change(base, new) == percent
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=LEAST_PAIRS, max_size=30))
-def test_an_interval_holds_between_the_extremes_and_is_always_the_same(
+def test_interval_is_within_the_extremes_and_deterministic(
     values: list[float],
 ) -> None:
     low, high = interval(values)

@@ -8,7 +8,7 @@ from tests.server.serving import Served, serving
 OLD, NEW = "return left + right", "return left - right"
 
 
-async def test_a_proposal_is_listed_applied_and_undone(repo: Path) -> None:
+async def test_proposal_is_listed_applied_and_undone(repo: Path) -> None:
     file = repo / "calc.py"
     before = file.read_bytes()
     async with serving(repo) as served:
@@ -73,7 +73,7 @@ async def test_stale_proposal_is_a_conflict_and_can_be_restaged(repo: Path) -> N
         assert wrong.status_code == 422
 
 
-async def test_hunks_that_are_near_each_other_have_a_diff_each(repo: Path) -> None:
+async def test_adjacent_hunks_have_separate_diffs(repo: Path) -> None:
     (repo / "near.py").write_text("one = 1\ntwo = 2\nthree = 3\n")
     edits = [
         {"file": "near.py", "replace": {"old": "one = 1", "new": "one = 10"}},

@@ -96,7 +96,7 @@ def test_names_match_the_area() -> None:
     assert {tool.name for tool in experiment_tools(nothing, nothing)} == ANALYST_TOOLS
 
 
-async def test_that_a_call_can_be_run_again_is_remembered_for_five_minutes(
+async def test_runnable_call_is_cached_for_five_minutes(
     tmp_path: Path,
 ) -> None:
     async with FakeProvider([Answer("a")]) as provider, tools(tmp_path, provider) as (t, clock):
@@ -124,7 +124,7 @@ async def test_that_a_call_can_be_run_again_is_remembered_for_five_minutes(
     assert changed == first
 
 
-async def test_what_is_no_call_is_not_valid_and_never_remembered(tmp_path: Path) -> None:
+async def test_span_that_is_not_a_call_is_invalid_and_not_cached(tmp_path: Path) -> None:
     async with FakeProvider([]) as provider, tools(tmp_path, provider) as (t, _):
         for _ in range(2):
             unknown = await t.call("is_valid_for_optimize", spanId="nope")
@@ -133,7 +133,7 @@ async def test_what_is_no_call_is_not_valid_and_never_remembered(tmp_path: Path)
         assert await t.failed("is_valid_for_optimize", span="x") == (ErrorKind.VALIDATION, "span")
 
 
-async def test_the_whole_way_from_a_span_to_a_verdict(tmp_path: Path) -> None:
+async def test_experiment_from_span_to_verdict(tmp_path: Path) -> None:
     old, new = usage(100, 50), usage(100, 25)
     replies = [Answer("first"), *[Answer("old", usage=old), Answer("new", usage=new)] * 5]
     async with FakeProvider(replies) as provider, tools(tmp_path, provider) as (t, _):
@@ -185,7 +185,7 @@ async def test_the_whole_way_from_a_span_to_a_verdict(tmp_path: Path) -> None:
     assert shown["originalExperimentData"]["messages"][0]["content"] == "Be brief."
 
 
-async def test_a_wrong_change_is_refused_with_its_fields_and_changes_nothing(
+async def test_invalid_change_is_refused_with_its_fields(
     tmp_path: Path,
 ) -> None:
     async with FakeProvider([Answer("a")]) as provider, tools(tmp_path, provider) as (t, _):
@@ -210,7 +210,7 @@ async def test_a_wrong_change_is_refused_with_its_fields_and_changes_nothing(
     assert extra == (ErrorKind.VALIDATION, "times")
 
 
-async def test_nothing_is_changed_or_run_without_a_persons_yes(tmp_path: Path) -> None:
+async def test_changes_and_runs_need_an_approval(tmp_path: Path) -> None:
     rules = ApprovalSettings()
     async with (
         FakeProvider([Answer("a")]) as provider,
@@ -227,7 +227,7 @@ async def test_nothing_is_changed_or_run_without_a_persons_yes(tmp_path: Path) -
     assert len(provider.requests) == 1
 
 
-async def test_an_answer_fits_its_tokens_and_says_what_is_cut(tmp_path: Path) -> None:
+async def test_answer_fits_its_tokens_and_reports_the_cut(tmp_path: Path) -> None:
     long = "word " * 20_000
     messages = [{"role": "user", "content": long}, {"role": "user", "content": "\u202eshort"}]
     async with FakeProvider([Answer(long)] * 2) as provider, tools(tmp_path, provider) as (t, _):
@@ -251,7 +251,7 @@ async def test_an_answer_fits_its_tokens_and_says_what_is_cut(tmp_path: Path) ->
         assert again.content == evaluated.content
 
 
-async def test_one_run_is_compared_with_the_recorded_call(tmp_path: Path) -> None:
+async def test_single_run_is_compared_with_the_recorded_call(tmp_path: Path) -> None:
     replies = [Answer("a", usage=usage(10, 0)), Answer("b", usage=usage(20, 10))]
     async with FakeProvider(replies) as provider, tools(tmp_path, provider) as (t, _):
         experiment = await t.world.experiment()
@@ -266,7 +266,7 @@ async def test_one_run_is_compared_with_the_recorded_call(tmp_path: Path) -> Non
     assert evaluated["comparison"]["verdict"] == "not enough runs"
 
 
-async def test_an_open_page_is_told_what_is_changed_and_run(tmp_path: Path) -> None:
+async def test_open_page_receives_changes_and_runs(tmp_path: Path) -> None:
     replies = [Answer("a"), Answer("b")]
     async with FakeProvider(replies) as provider, tools(tmp_path, provider) as (t, _):
         experiment = await t.world.experiment()
@@ -283,7 +283,7 @@ async def test_an_open_page_is_told_what_is_changed_and_run(tmp_path: Path) -> N
     ]
 
 
-async def test_a_run_that_fails_tells_why(tmp_path: Path) -> None:
+async def test_failed_run_reports_the_reason(tmp_path: Path) -> None:
     async with (
         FakeProvider([Answer("a"), error(400, "no such thing")]) as provider,
         tools(tmp_path, provider) as (t, _),
@@ -296,7 +296,7 @@ async def test_a_run_that_fails_tells_why(tmp_path: Path) -> None:
     assert evaluated["comparison"]["verdict"] == "failure"
 
 
-async def test_a_cancelled_call_cancels_the_batch_and_keeps_what_ran(tmp_path: Path) -> None:
+async def test_cancelled_call_cancels_the_batch_and_keeps_its_runs(tmp_path: Path) -> None:
     replies: list[Reply] = [Answer("x"), Answer("1"), Script(before=(Pause(),))]
     async with FakeProvider(replies) as provider, tools(tmp_path, provider) as (t, _):
         experiment = await t.world.experiment()
@@ -311,9 +311,7 @@ async def test_a_cancelled_call_cancels_the_batch_and_keeps_what_ran(tmp_path: P
 
 
 @pytest.mark.parametrize("answer", ["failed", "no figures"])
-async def test_a_side_without_figures_does_not_hide_those_of_the_other(
-    tmp_path: Path, answer: str
-) -> None:
+async def test_figures_of_one_side_are_shown_without_the_other(tmp_path: Path, answer: str) -> None:
     known = Answer("a", usage=usage(10, 5))
     new = error(400, "no") if answer == "failed" else WITHOUT_USAGE
     async with FakeProvider([known, new]) as provider, tools(tmp_path, provider) as (t, _):
@@ -326,7 +324,7 @@ async def test_a_side_without_figures_does_not_hide_those_of_the_other(
     assert found["comparison"]["tokens_change_percent"] is None
 
 
-async def test_figures_of_the_new_run_stay_when_the_recorded_call_has_none(tmp_path: Path) -> None:
+async def test_figures_of_the_new_run_are_shown_without_recorded_ones(tmp_path: Path) -> None:
     replies: list[Reply] = [WITHOUT_USAGE, Answer("b", usage=usage(10, 5))]
     async with FakeProvider(replies) as provider, tools(tmp_path, provider) as (t, _):
         experiment = await t.world.experiment()
@@ -345,7 +343,7 @@ async def test_figures_of_the_new_run_stay_when_the_recorded_call_has_none(tmp_p
         ("gone", "There is no model 'gone'"),
     ],
 )
-async def test_a_call_whose_model_is_not_available_is_not_valid_and_says_what_is_missing(
+async def test_call_with_an_unavailable_model_is_invalid_with_a_reason(
     tmp_path: Path, model: str, missing: str
 ) -> None:
     async with (
@@ -374,7 +372,7 @@ async def test_a_call_whose_model_is_not_available_is_not_valid_and_says_what_is
     assert "_cached" not in again
 
 
-async def test_what_is_typed_in_the_open_form_is_read_though_it_is_not_saved(
+async def test_unsaved_input_in_the_open_form_is_read(
     tmp_path: Path,
 ) -> None:
     async with FakeProvider([Answer("a")]) as provider, tools(tmp_path, provider) as (t, _):

@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 QUICK = 25
-"""Up to so many changed files a bar would only flicker."""
+"""The maximum number of changed files without a bar, which would only flicker."""
 
 
 class IndexBar:
-    """Shows how far an index is. Call it with (files done, files in all); leave its `with`."""
+    """Shows the progress of a build. Call it in a `with` block with (files done, total files)."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet

@@ -16,10 +16,10 @@ from treadle.config.quantities import size_bytes
 from treadle.server.built_page import BuiltPage
 from treadle.server.configuration import Configuration
 from treadle.server.credentials import Credentials
-from treadle.server.document import document, operation_id
 from treadle.server.errors import ERRORS, add_error_handlers, refuse_wrong_parameters
 from treadle.server.guard import LOOPBACK_NAMES, Guard
 from treadle.server.mcp_endpoint import McpEndpoint
+from treadle.server.openapi import document, operation_id
 from treadle.server.otlp_grpc import serve_grpc
 from treadle.server.request_bodies import BodyLimit
 from treadle.server.responses import AsciiJsonResponse

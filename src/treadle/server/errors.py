@@ -18,8 +18,8 @@ from treadle.errors import ExitStatus, TreadleError, UsageError
 from treadle.events.types import HTTP_STATUS
 from treadle.experiments.requests import Problem
 from treadle.experiments.service import InvalidRequestError
-from treadle.json_schemas import json_responses
 from treadle.json_values import JsonField, to_json
+from treadle.server.openapi import json_responses
 from treadle.server.responses import AsciiJsonResponse
 from treadle.tools.failures import kind_of
 

@@ -12,7 +12,7 @@ from typing_extensions import TypeAliasType
 
 from treadle.events import Event
 from treadle.events.changes import ProposalEvent, SpanWritten, UiRequested
-from treadle.json_schemas import object_type
+from treadle.server.openapi import object_type
 from treadle.ui.messages import AnyRequest
 
 _ABSTRACT = (ProposalEvent, SpanWritten)

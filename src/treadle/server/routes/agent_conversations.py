@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from treadle.json_schemas import JsonOf, json_responses
 from treadle.server.agent_exchanges import AgentConversation, ListedConversation
+from treadle.server.openapi import JsonOf, json_responses
 from treadle.server.responses import OffsetPagination, json_response
 from treadle.server.state import CurrentServer, ServerState
 from treadle.session import Kind

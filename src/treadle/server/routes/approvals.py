@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.events.encoding import plain
 from treadle.events.types import ApprovalRequested, ApprovalScope
-from treadle.json_schemas import DocumentedAs
+from treadle.server.openapi import DocumentedAs
 from treadle.server.responses import Taken
 from treadle.server.state import CurrentServer
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.code import SearchResults, View
 from treadle.errors import NotFoundError, UsageError
-from treadle.json_schemas import JsonOf, json_responses
+from treadle.server.openapi import JsonOf, json_responses
 from treadle.server.routes.tools import answer
 from treadle.server.state import CurrentServer, ServerState
 from treadle.toolbox.code.request_code_context import CodeContextResult

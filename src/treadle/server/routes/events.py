@@ -11,9 +11,9 @@ from fastapi import APIRouter, Header, Query, WebSocket
 from fastapi.responses import StreamingResponse
 from starlette.websockets import WebSocketDisconnect
 
-from treadle.json_schemas import json_responses
 from treadle.server.event_log import Gap, LoggedEvent
 from treadle.server.event_shapes import any_event
+from treadle.server.openapi import json_responses
 from treadle.server.state import CurrentServer, ServerState
 
 router = APIRouter(tags=["events"])

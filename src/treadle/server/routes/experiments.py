@@ -28,8 +28,8 @@ from treadle.experiments.service import (
     MOST_REPEATS,
     Experiments,
 )
-from treadle.json_schemas import JsonOf
 from treadle.server.batches import RunningBatches
+from treadle.server.openapi import JsonOf
 from treadle.server.state import CurrentServer, ServerState
 from treadle.traces.query import parse_query
 

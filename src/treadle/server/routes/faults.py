@@ -12,7 +12,7 @@ from treadle.diagnosis.findings import findings as detected
 from treadle.errors import NotFoundError
 from treadle.experiments.recorded_calls import listed_call, request_of
 from treadle.experiments.requests import body_of
-from treadle.json_schemas import json_responses
+from treadle.server.openapi import json_responses
 from treadle.server.path_ids import ids_in_path, rest_of_path
 from treadle.server.responses import json_response
 from treadle.server.routes.experiments import OpenedExperiments

@@ -18,7 +18,7 @@ from treadle.edits.service import Edits
 from treadle.errors import StoreError
 from treadle.events.changes import EditApplied, EditDenied, EditUndone, ProposalEvent
 from treadle.ids import new_id
-from treadle.json_schemas import JsonOf
+from treadle.server.openapi import JsonOf
 from treadle.server.state import CurrentServer, ServerState
 
 router = APIRouter(prefix="/proposals", tags=["proposals"])

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from treadle.clock import SystemClock
 from treadle.errors import UsageError
-from treadle.json_schemas import json_responses
+from treadle.server.openapi import json_responses
 from treadle.server.responses import json_response
 from treadle.server.routes.traces import Filter
 from treadle.server.state import CurrentServer

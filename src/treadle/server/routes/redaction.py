@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from treadle.errors import UsageError
-from treadle.json_schemas import json_responses
 from treadle.secrets import Rule
+from treadle.server.openapi import json_responses
 from treadle.server.responses import json_response
 from treadle.server.state import CurrentServer
 from treadle.spans.redaction import RedactionPreview, preview_redaction

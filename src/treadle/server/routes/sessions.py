@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.app.conversation_answers import Session
-from treadle.json_schemas import JsonOf
+from treadle.server.openapi import JsonOf
 from treadle.server.responses import OffsetPagination
 from treadle.server.state import CurrentServer
 from treadle.session import ConversationSummary

@@ -13,8 +13,8 @@ from pydantic import Field
 from treadle.errors import NotFoundError
 from treadle.events.changes import SpansDeleted
 from treadle.ids import NO_REQUEST
-from treadle.json_schemas import json_responses, object_type
 from treadle.json_values import JsonField
+from treadle.server.openapi import json_responses, object_type
 from treadle.server.path_ids import ids_in_path, rest_of_path
 from treadle.server.responses import json_response
 from treadle.server.span_content import SpanContent, previewed_span, whole_span

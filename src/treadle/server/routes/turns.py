@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.app.assistant import Choices
 from treadle.app.turn_answers import Failure, Final
-from treadle.json_schemas import DocumentedAs, JsonOf
 from treadle.server.event_log import LoggedEvent
 from treadle.server.event_shapes import any_event
+from treadle.server.openapi import DocumentedAs, JsonOf
 from treadle.server.responses import Taken
 from treadle.server.state import CurrentServer
 from treadle.server.turns import Turn

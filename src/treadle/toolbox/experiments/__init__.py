@@ -1,4 +1,4 @@
-"""The tools of experiments: whether a call can be run again, its data, changes, runs, results."""
+"""The tools that read, change, run and evaluate experiments."""
 
 from treadle.experiments.service import Experiments
 from treadle.toolbox.experiments.apply_experiment_data import ApplyExperimentData
@@ -20,11 +20,11 @@ ANALYST_TOOLS = frozenset(
         "run_experiment",
     }
 )
-"""The names of the tools of this area, which an assistant for code has no use for."""
+"""The names of the tools of this area. Assistants for code do not have them."""
 
 
 def experiment_tools(experiments: Experiments, ui: Ui) -> list[AnyTool]:
-    """All five. What names no experiment means the one that is open on the page."""
+    """All tools of this area. The default experiment is the one open on the page."""
     return [
         IsValidForOptimize(experiments),
         GetExperimentData(experiments, ui),

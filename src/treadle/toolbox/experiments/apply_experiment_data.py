@@ -1,4 +1,4 @@
-"""apply_experiment_data: change the request of an experiment by a merge patch."""
+"""apply_experiment_data: changes the request of an experiment with a merge patch."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from treadle.experiments.recorded_calls import NotRunnableError
 from treadle.experiments.requests import document_of
 from treadle.experiments.service import Experiments, InvalidRequestError
 from treadle.toolbox.answers import if_any, written
-from treadle.toolbox.experiments.results import ExperimentId, ExperimentResult, meant
+from treadle.toolbox.experiments.results import ExperimentId, ExperimentResult, resolve_experiment
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect, ToolError
 from treadle.traces.fencing import quotable
@@ -28,7 +28,7 @@ _SHOWN = 20
 
 
 class ApplyArguments(Arguments):
-    """What to change."""
+    """The change."""
 
     data: Annotated[
         dict[str, Any],
@@ -52,7 +52,7 @@ class ApplyArguments(Arguments):
 
 
 class FoundProblem(BaseModel):
-    """What is wrong with the request that would come of it."""
+    """An error in the changed request."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -61,8 +61,8 @@ class FoundProblem(BaseModel):
 
 
 class ApplyResult(ExperimentResult):
-    """`changed` are the paths whose values are others now. Without `success` nothing was changed,
-    and `problems` says where and why.
+    """`changed` contains the paths of changed values. Without `success`, nothing was changed, and
+    `problems` contains each field and its error.
     """  # noqa: D205
 
     type: str = "experiment_changed"
@@ -76,7 +76,7 @@ class ApplyResult(ExperimentResult):
 
 
 class ApplyExperimentData(Tool[ApplyArguments, ApplyResult]):
-    """Adds a version to an experiment. The recorded call stays as it was recorded."""
+    """Adds a version to an experiment. The recorded call does not change."""
 
     name = "apply_experiment_data"
     description = (
@@ -103,7 +103,9 @@ class ApplyExperimentData(Tool[ApplyArguments, ApplyResult]):
             experiment = await asyncio.to_thread(self._of_span, arguments.spanId)
             await self._ui.change(Change(experiment_id=experiment.id))
         else:
-            experiment = await meant(self._experiments, self._ui, arguments.experimentId)
+            experiment = await resolve_experiment(
+                self._experiments, self._ui, arguments.experimentId
+            )
         result = await asyncio.to_thread(self._apply, experiment, arguments.data)
         if result.changed:
             shown = messages.ApplyExperimentData(data=arguments.data)
@@ -156,7 +158,7 @@ class ApplyExperimentData(Tool[ApplyArguments, ApplyResult]):
 
 
 def changed_paths(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """The paths whose values differ, the first twenty."""
+    """The first twenty paths with different values."""
     found = [each.path for each in json_changes(json.dumps(before), json.dumps(after)) or ()]
     more = len(found) - _SHOWN
     return [*found[:_SHOWN], *([f"and {counted(more, 'more path')}"] if more > 0 else [])]

@@ -1,4 +1,4 @@
-"""evaluate_experiment_results: how what an experiment gave differs from the original."""
+"""evaluate_experiment_results: compares the results of an experiment with the original."""
 
 import asyncio
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from treadle.toolbox.experiments.results import (
     ExperimentId,
     ExperimentResult,
     fitted,
-    meant,
+    resolve_experiment,
     shortened,
 )
 from treadle.tools.contract import Arguments, Tool, ToolContext
@@ -28,7 +28,7 @@ _MILLISECOND = 1_000
 
 
 class EvaluateArguments(Arguments):
-    """Which experiment."""
+    """The experiment."""
 
     experimentId: ExperimentId = None
     maxTokens: MaxTokens = BRIEF_TOKENS
@@ -46,14 +46,14 @@ class EvaluateResult(ExperimentResult):
     new: dict[str, Any] | None
     comparison: dict[str, Any] | None
     variants: list[dict[str, Any]] | None = if_any()
-    """Where several were run: what each comes to. `new` is the last of them."""
+    """The verdict of each variant if several were run. `new` is the last of them."""
     experimentId: str
     batchId: str | None
     next_step: str = Field(serialization_alias="_next_step")
 
 
 class EvaluateExperimentResults(Tool[EvaluateArguments, EvaluateResult]):
-    """Compares the newest batch of an experiment that ran."""
+    """Compares the variants of the newest batch with runs."""
 
     name = "evaluate_experiment_results"
     description = (
@@ -72,7 +72,7 @@ class EvaluateExperimentResults(Tool[EvaluateArguments, EvaluateResult]):
         return written(result)
 
     async def run(self, arguments: EvaluateArguments, context: ToolContext) -> EvaluateResult:  # noqa: ARG002
-        experiment = await meant(self._experiments, self._ui, arguments.experimentId)
+        experiment = await resolve_experiment(self._experiments, self._ui, arguments.experimentId)
         batches = await asyncio.to_thread(self._experiments.batches, experiment.id)
         batch = next((each for each in reversed(batches) if each.outcomes), None)
         if batch is None:
@@ -119,14 +119,14 @@ def _result(
 
 
 def _first(batch: Batch, variant: int) -> Outcome | None:
-    """The first run of a variant that went well, else the first."""
+    """The first successful run of a variant, else its first run."""
     found = [outcome for cell, outcome in batch.outcomes.items() if cell.variant == variant]
     good = [outcome for outcome in found if outcome.error is None]
     return next(iter([*good, *found]), None)
 
 
 def _figures(compared: VariantComparison) -> dict[str, tuple[Difference, float]]:
-    """Each figure under the name of its key, and what its unit is divided by."""
+    """Each figure by its key, with the divisor of its unit."""
     return {
         "cost": (compared.cost, 1),
         "tokens": (compared.tokens, 1),
@@ -168,7 +168,7 @@ def _comparison(
     characters: int,
 ) -> dict[str, Any]:
     output = compared.output
-    told: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "verdict": compared.verdict.value,
         "why": compared.why,
         "n": compared.pairs,
@@ -195,7 +195,7 @@ def _comparison(
         "judged": [asdict(each) for each in compared.judged],
     }
     if compared.pairs > 1:
-        told["differences"] = {
+        answer["differences"] = {
             name: {
                 "n": found.n,
                 "mean": _scaled(found.mean, scale),
@@ -205,7 +205,7 @@ def _comparison(
             for name, (found, scale) in figures.items()
             if found.n
         }
-    return told
+    return answer
 
 
 def _brief(compared: VariantComparison) -> dict[str, Any]:

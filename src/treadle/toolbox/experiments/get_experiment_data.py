@@ -1,4 +1,4 @@
-"""get_experiment_data: the request of an experiment as it is, as it was, and what running gave."""
+"""get_experiment_data: returns the current and the original request, and the newest result."""
 
 import asyncio
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ from treadle.toolbox.experiments.results import (
     ExperimentResult,
     fitted,
     longer_texts,
-    meant,
+    resolve_experiment,
     shortened,
 )
 from treadle.toolbox.wording import counted
@@ -28,7 +28,7 @@ from treadle.ui.service import Ui
 
 
 class DataArguments(Arguments):
-    """Which experiment, by its id or by a call that it is made with."""
+    """The experiment, by its id or by a call in it."""
 
     experimentId: ExperimentId = None
     spanId: Annotated[
@@ -56,11 +56,11 @@ class DataResult(ExperimentResult):
     items: int
     experimentData: dict[str, Any]
     originalExperimentData: dict[str, Any] | None
-    """Null where nothing was changed yet."""
+    """Null if nothing was changed."""
     result: dict[str, Any] | None
     running: bool
     unsaved: bool
-    """Whether the form on the page holds changes that no version has."""
+    """Whether the form on the page contains unsaved changes."""
     link: str | None
     note: str | None = if_any("_note")
     next_step: str = Field(serialization_alias="_next_step")
@@ -90,7 +90,9 @@ class GetExperimentData(Tool[DataArguments, DataResult]):
         if arguments.spanId is not None and arguments.experimentId is None:
             experiment = await asyncio.to_thread(self._of_span, arguments.spanId)
         else:
-            experiment = await meant(self._experiments, self._ui, arguments.experimentId)
+            experiment = await resolve_experiment(
+                self._experiments, self._ui, arguments.experimentId
+            )
         if arguments.item >= len(experiment.items):
             raise ToolError(
                 ErrorKind.VALIDATION,
@@ -108,7 +110,7 @@ class GetExperimentData(Tool[DataArguments, DataResult]):
     async def _typed(
         self, experiment: Experiment, item: int, context: ToolContext
     ) -> dict[str, Any] | None:
-        """What the form of the page holds, where it shows this call of this experiment."""
+        """The content of the form on the page, if it shows this call of this experiment."""
         if not experiment.id or (await self._ui.state()).experiment_id != experiment.id:
             return None
         reply = await self._ui.ask(messages.GetExperimentData(), request_id=context.request_id)
@@ -116,7 +118,7 @@ class GetExperimentData(Tool[DataArguments, DataResult]):
             return None
         original, typed = reply.answer.original_experiment_data, reply.answer.experiment_data
         if original is not None and original != document_of(experiment, item, 0):
-            return None  # it shows another call of the data set
+            return None  # the page shows another call of the data set
         return typed if isinstance(typed, dict) else None
 
     def view(self, arguments: DataArguments, result: DataResult) -> ToolView:  # noqa: ARG002
@@ -132,7 +134,7 @@ class GetExperimentData(Tool[DataArguments, DataResult]):
 
 
 def newest_outcome(experiment: Experiment, batches: tuple[Batch, ...], item: int) -> Outcome | None:
-    """What the newest run of the newest version gave for a call."""
+    """The outcome of the newest run of the newest version for a call."""
     for batch in reversed(batches):
         found = [
             outcome
@@ -144,8 +146,8 @@ def newest_outcome(experiment: Experiment, batches: tuple[Batch, ...], item: int
     return None
 
 
-def outcome_told(outcome: Outcome, characters: int) -> dict[str, Any]:
-    """An outcome with its figures, and its texts cut."""
+def shortened_outcome(outcome: Outcome, characters: int) -> dict[str, Any]:
+    """An outcome with its figures and shortened texts."""
     return {
         "content": shortened(outcome.content, characters),
         "tool_calls": [
@@ -192,7 +194,7 @@ def _result(
         items=len(experiment.items),
         experimentData=shortened(current, characters),
         originalExperimentData=shortened(original, characters),
-        result=outcome_told(outcome, characters) if outcome else None,
+        result=shortened_outcome(outcome, characters) if outcome else None,
         running=running,
         unsaved=current != saved,
         link=experiment_link(experiment.id) if experiment.id else None,

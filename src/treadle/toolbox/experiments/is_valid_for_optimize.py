@@ -1,4 +1,4 @@
-"""is_valid_for_optimize: whether a span holds a model call that can be changed and run again."""
+"""is_valid_for_optimize: checks whether a span is a model call that can change and run again."""
 
 import asyncio
 from collections import OrderedDict
@@ -21,7 +21,7 @@ _CACHED = "This result is cached; the span has not changed since."
 
 
 class ValidArguments(Arguments):
-    """Which span."""
+    """The span."""
 
     spanId: Annotated[
         str, Field(min_length=1, max_length=500, description="The span, or TRACE/SPAN.")
@@ -29,7 +29,7 @@ class ValidArguments(Arguments):
 
 
 class ValidResult(ExperimentResult):
-    """`reason` says why, either way. `operation_name` is null where there is no such span."""
+    """`reason` explains either result. `operation_name` is null if there is no such span."""
 
     type: str = "valid_for_optimize"
     valid: bool
@@ -45,7 +45,7 @@ _Seen = tuple[str, str, int]
 
 
 class IsValidForOptimize(Tool[ValidArguments, ValidResult]):
-    """Reads the request of a span; that it can be run again is remembered while it is the same."""
+    """Reads the request of a span. A positive result is cached until the span changes."""
 
     name = "is_valid_for_optimize"
     description = (

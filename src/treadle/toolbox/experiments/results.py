@@ -1,4 +1,4 @@
-"""What the tools of experiments have in common: which one is meant, and answers that fit."""
+"""Shared by the tools of experiments: finds the experiment, and shortens answers to fit."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from treadle.traces.fencing import quotable
 from treadle.ui.service import Ui
 
 CHARACTERS = 100_000
-"""Of one text, however large the answer may be."""
+"""The maximum characters of one text in an answer."""
 _LEAST = 20
 _STEPS = 400
 
@@ -35,13 +35,15 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class ExperimentResult(Result):
-    """Base of the answers of this area. What is unknown is null."""
+    """Base class of the results of this area. An unknown value is null."""
 
 
-async def meant(experiments: Experiments, ui: Ui, experiment_id: str | None) -> Experiment:
-    """The experiment that is named, else the one that is open. Raises ToolError."""
-    wanted = experiment_id or (await ui.state()).experiment_id
-    if wanted is None:
+async def resolve_experiment(
+    experiments: Experiments, ui: Ui, experiment_id: str | None
+) -> Experiment:
+    """The experiment with this id, or the one open on the page. Raises ToolError."""
+    reference = experiment_id or (await ui.state()).experiment_id
+    if reference is None:
         raise ToolError(
             ErrorKind.NOT_FOUND,
             "No experiment is open.",
@@ -49,7 +51,7 @@ async def meant(experiments: Experiments, ui: Ui, experiment_id: str | None) -> 
             hint="Give an experimentId, or a model call as spanId of apply_experiment_data.",
         )
     try:
-        return await asyncio.to_thread(experiments.get, wanted)
+        return await asyncio.to_thread(experiments.get, reference)
     except NotFoundError as error:
         raise ToolError(
             ErrorKind.NOT_FOUND, error.message, field="experimentId", hint=error.hint
@@ -57,9 +59,9 @@ async def meant(experiments: Experiments, ui: Ui, experiment_id: str | None) -> 
 
 
 def fitted(build: Callable[[int], T], most_tokens: int) -> T:
-    """What `build` makes of the most characters a text with which the answer fits.
+    """Call `build` with the largest limit of characters per text at which the answer fits.
 
-    The characters grow by a factor, since what matters is the beginning and the end of each text.
+    The candidate limits grow by a constant factor.
     """
     whole = build(CHARACTERS)
     if estimate(written(whole)) <= most_tokens:
@@ -75,7 +77,7 @@ def fitted(build: Callable[[int], T], most_tokens: int) -> T:
 
 
 def shortened(value: Any, characters: int) -> Any:
-    """Recorded JSON with every long text cut in its middle, and nothing hidden left in any."""
+    """Recorded JSON with long texts cut in the middle and hidden characters shown."""
     if isinstance(value, str):
         return quotable(value, limit=characters)
     if isinstance(value, Mapping):
@@ -89,7 +91,7 @@ def shortened(value: Any, characters: int) -> Any:
 
 
 def longer_texts(value: Any, characters: int) -> int:
-    """How many texts `shortened` cuts."""
+    """The number of texts that `shortened` cuts."""
     if isinstance(value, str):
         return int(len(value) > characters)
     if isinstance(value, Mapping):

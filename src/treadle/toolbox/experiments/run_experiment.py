@@ -1,4 +1,4 @@
-"""run_experiment: run the newest version of an experiment, once or several times."""
+"""run_experiment: runs the newest version of an experiment, once or several times."""
 
 import asyncio
 import json
@@ -13,12 +13,12 @@ from treadle.experiments.service import Experiments, InvalidRequestError
 from treadle.toolbox.answers import if_any, written
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.experiments.apply_experiment_data import EXPERIMENTS
-from treadle.toolbox.experiments.get_experiment_data import outcome_told
+from treadle.toolbox.experiments.get_experiment_data import shortened_outcome
 from treadle.toolbox.experiments.results import (
     ExperimentId,
     ExperimentResult,
     fitted,
-    meant,
+    resolve_experiment,
     shortened,
 )
 from treadle.toolbox.wording import counted
@@ -32,7 +32,7 @@ SECONDS_EACH = 60.0
 
 
 class RunArguments(Arguments):
-    """How often."""
+    """The number of runs."""
 
     n: Annotated[
         int,
@@ -48,8 +48,8 @@ class RunArguments(Arguments):
 
 
 class RunResult(ExperimentResult):
-    """`result` is what the last successful run of the newest version gave: its text (`content`),
-    the recorded output (`raw`) and its figures.
+    """`result` is the outcome of the last successful run of the newest version: its text
+    (`content`), the recorded output (`raw`) and its figures.
     """  # noqa: D205
 
     type: str = "experiment_run"
@@ -65,7 +65,7 @@ class RunResult(ExperimentResult):
 
 
 class RunExperiment(Tool[RunArguments, RunResult]):
-    """Runs an experiment over the gateway; what ran is kept also where the call is cancelled."""
+    """Runs an experiment with the gateway. Completed runs are kept if the call is cancelled."""
 
     name = "run_experiment"
     description = (
@@ -90,29 +90,29 @@ class RunExperiment(Tool[RunArguments, RunResult]):
         return written(result)
 
     async def run(self, arguments: RunArguments, context: ToolContext) -> RunResult:
-        experiment = await meant(self._experiments, self._ui, arguments.experimentId)
-        beside = arguments.n > 1 and experiment.current > 0
+        experiment = await resolve_experiment(self._experiments, self._ui, arguments.experimentId)
+        with_original = arguments.n > 1 and experiment.current > 0
         try:
             planned = await asyncio.to_thread(
                 self._experiments.plan,
                 experiment.id,
                 repeats=arguments.n,
-                variants=[ORIGINAL, CURRENT] if beside else [CURRENT],
+                variants=[ORIGINAL, CURRENT] if with_original else [CURRENT],
                 seconds_each=SECONDS_EACH,
             )
         except InvalidRequestError as error:
             return _refused(experiment, error)
         await self._ui.tell(messages.RunExperiment(), request_id=context.request_id)
-        telling: set[asyncio.Task[None]] = set()
+        reports: set[asyncio.Task[None]] = set()
 
-        def tell(progress: Progress) -> None:
+        def report(progress: Progress) -> None:
             words = f"{progress.done} of {counted(progress.total, 'run')}"
             task = asyncio.ensure_future(context.report(words))
-            telling.add(task)
-            task.add_done_callback(telling.discard)
+            reports.add(task)
+            task.add_done_callback(reports.discard)
 
-        batch = await self._experiments.run_batch(planned.id, tell)
-        await asyncio.gather(*telling, return_exceptions=True)
+        batch = await self._experiments.run_batch(planned.id, report)
+        await asyncio.gather(*reports, return_exceptions=True)
         return fitted(lambda characters: _ran(experiment, batch, characters), arguments.maxTokens)
 
     def view(self, arguments: RunArguments, result: RunResult) -> ToolView:  # noqa: ARG002
@@ -145,11 +145,11 @@ def _ran(experiment: Experiment, batch: Batch, characters: int) -> RunResult:
     ]
     good = [outcome for outcome in own if outcome.error is None]
     failed = [outcome for outcome in batch.outcomes.values() if outcome.error is not None]
-    told = next(iter([*reversed(good), *reversed(own)]), None)
+    shown = next(iter([*reversed(good), *reversed(own)]), None)
     error = batch.reason or (failed[0].error if failed and not good else None)
     return RunResult(
         success=bool(good),
-        result=None if told is None else _told(told, characters),
+        result=None if shown is None else _result(shown, characters),
         error=shortened(error, 500),
         experimentId=experiment.id,
         batchId=batch.id,
@@ -162,12 +162,12 @@ def _ran(experiment: Experiment, batch: Batch, characters: int) -> RunResult:
     )
 
 
-def _told(outcome: Outcome, characters: int) -> dict[str, Any]:
-    return {**outcome_told(outcome, characters), "raw": _raw(outcome, characters)}
+def _result(outcome: Outcome, characters: int) -> dict[str, Any]:
+    return {**shortened_outcome(outcome, characters), "raw": _raw(outcome, characters)}
 
 
 def _raw(outcome: Outcome, characters: int) -> Any:
-    """The recorded output: messages, or a text."""
+    """The recorded output: messages, or text."""
     try:
         return shortened(json.loads(outcome.raw or "null"), characters)
     except (ValueError, RecursionError):

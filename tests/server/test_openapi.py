@@ -12,8 +12,8 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from pydantic import TypeAdapter
 
-from treadle.json_schemas import JsonOf
 from treadle.json_values import JsonField, json_property, to_json
+from treadle.server.openapi import JsonOf
 
 
 class Color(StrEnum):

@@ -1,4 +1,4 @@
-"""Documents the JSON form of classes (`json_values`) in the OpenAPI document.
+"""The OpenAPI document: schemas of the JSON form of classes (`json_values`), and operation names.
 
 FastAPI neither validates nor copies such an answer. Its schema is built when the document is
 requested, because most servers never build the document.
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
+
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +170,26 @@ def _generic_type(origin: Any, parts: tuple[Any, ...]) -> Any:
 
 def _is_recursive(hint: Any) -> bool:
     return isinstance(hint, ForwardRef) or any(map(_is_recursive, get_args(hint)))
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """The document of FastAPI, corrected for streams of events.
+
+    FastAPI describes their data as text, and their errors as events.
+    """
+    openapi = FastAPI.openapi(app)
+    for path in openapi["paths"].values():
+        for operation in path.values():
+            for status, answer in operation["responses"].items():
+                stream = answer.get("content", {}).pop("text/event-stream", None)
+                if stream is not None:
+                    stream["schema"].pop("type", None)
+                    media_type = "text/event-stream" if status[0] == "2" else "application/json"
+                    answer["content"][media_type] = stream
+    return openapi
+
+
+def operation_id(route: APIRoute) -> str:
+    """The name of an operation for generated clients: the module of the route and its function."""
+    module = route.endpoint.__module__.rpartition(".")[2]
+    return route.name if route.name == module else f"{module}_{route.name}"
