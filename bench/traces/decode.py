@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 from bench.traces.generator import Generator, SentSpan
 from bench.traces.otlp_bytes import export_request
-from treadle.spans.otlp import SpanBatch, decode_protobuf
+from treadle.spans.otlp import decode_protobuf
 from treadle.spans.span import Span
+from treadle.spans.span_batch import SpanBatch
 from treadle.spans.vocabularies.mapper import map_spans
 
 ROUNDS = 15

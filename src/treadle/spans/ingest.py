@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-from treadle.spans.otlp import SpanBatch
 from treadle.spans.raw_span import RawSpan
 from treadle.spans.redaction import redact_spans
 from treadle.spans.span import Span
+from treadle.spans.span_batch import SpanBatch
 from treadle.spans.span_writer import SpanWriter, StoreBusyError
 from treadle.spans.vocabularies.mapper import map_spans
 

@@ -17,8 +17,9 @@ from treadle.errors import UsageError
 from treadle.events.types import Usage
 from treadle.llm.usage import read_cost
 from treadle.owner_only import open_output
-from treadle.spans.otlp import OtlpError, SpanBatch, decode_json
+from treadle.spans.otlp import OtlpError, decode_json
 from treadle.spans.span import CostSource, Span, SpanEvent, SpanKind, SpanLink, SpanStatus
+from treadle.spans.span_batch import SpanBatch
 from treadle.spans.vocabularies.mapper import map_spans
 
 VERSION = 1

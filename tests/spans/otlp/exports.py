@@ -8,8 +8,9 @@ from typing import Any
 from google.protobuf.json_format import ParseDict  # type: ignore[import-untyped]
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from treadle.spans.otlp import SpanBatch, decode_json, decode_protobuf
+from treadle.spans.otlp import decode_json, decode_protobuf
 from treadle.spans.span import Span
+from treadle.spans.span_batch import SpanBatch
 from treadle.spans.vocabularies.mapper import map_spans
 
 Object = dict[str, Any]

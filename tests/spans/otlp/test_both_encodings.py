@@ -18,8 +18,8 @@ from tests.spans.otlp.exports import (
     request,
     span,
 )
-from treadle.spans.otlp import SpanBatch
 from treadle.spans.span import Span, SpanEvent, SpanLink, SpanStatus
+from treadle.spans.span_batch import SpanBatch
 
 pytestmark = pytest.mark.parametrize("encoding", ENCODINGS)
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.spans.otlp.exports import SPAN, START, TRACE, as_json, only, read_json, request, span
-from treadle.spans.otlp import OtlpError, SpanBatch, respond_json
+from treadle.spans.otlp import OtlpError, respond_json
 from treadle.spans.span import SpanStatus
+from treadle.spans.span_batch import SpanBatch
 
 GOOD = span(spanId="00000000000000aa", name="good")
 

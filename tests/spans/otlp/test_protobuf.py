@@ -14,7 +14,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 from bench.traces.generator import Generator
 from bench.traces.otlp_bytes import export_request
 from tests.spans.otlp.exports import only, protobuf, read_json, read_protobuf, request, span
-from treadle.spans.otlp import OtlpError, SpanBatch, respond_protobuf
+from treadle.spans.otlp import OtlpError, respond_protobuf
+from treadle.spans.span_batch import SpanBatch
 
 BAD = b"\xff\xfe cut in the mid\xc3"
 """A placeholder with the length of the name of each span to damage."""

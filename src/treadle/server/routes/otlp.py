@@ -15,14 +15,9 @@ from treadle.errors import StoreError, TreadleError
 from treadle.server.request_bodies import EncodingError, TooLargeError, unpack
 from treadle.server.state import CurrentServer
 from treadle.spans.ingest import Decode, IngestQueue
-from treadle.spans.otlp import (
-    SpanBatch,
-    decode_json,
-    decode_protobuf,
-    respond_json,
-    respond_protobuf,
-)
+from treadle.spans.otlp import decode_json, decode_protobuf, respond_json, respond_protobuf
 from treadle.spans.span import Span
+from treadle.spans.span_batch import SpanBatch
 from treadle.spans.span_writer import StoreBusyError
 
 router = APIRouter(tags=["otlp"])

@@ -2,11 +2,10 @@
 
 from treadle.spans.otlp.json_encoding import decode_json, respond_json
 from treadle.spans.otlp.protobuf_encoding import decode_protobuf, respond_protobuf
-from treadle.spans.otlp.span_collector import OtlpError, SpanBatch
+from treadle.spans.otlp.span_collector import OtlpError
 
 __all__ = [
     "OtlpError",
-    "SpanBatch",
     "decode_json",
     "decode_protobuf",
     "respond_json",

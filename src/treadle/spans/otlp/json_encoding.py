@@ -27,7 +27,6 @@ from treadle.spans.otlp.span_collector import (
     TRACE_ID_DIGITS,
     UNREADABLE,
     OtlpError,
-    SpanBatch,
     SpanCollector,
     SpanFaultError,
     build_event,
@@ -36,6 +35,7 @@ from treadle.spans.otlp.span_collector import (
 )
 from treadle.spans.raw_span import RawSpan, RawStatus
 from treadle.spans.span import Attributes, JsonValue, SpanEvent, SpanLink
+from treadle.spans.span_batch import SpanBatch
 
 _LEVELS = ("resourceSpans", "scopeSpans", "instrumentationLibrarySpans", "spans")
 """The nested lists from an export to its spans."""

@@ -13,7 +13,6 @@ from treadle.spans.otlp.span_collector import (
     DROPPED,
     UNREADABLE,
     OtlpError,
-    SpanBatch,
     SpanCollector,
     SpanFaultError,
     build_event,
@@ -26,6 +25,7 @@ from treadle.spans.otlp.span_collector import (
 )
 from treadle.spans.raw_span import RawSpan
 from treadle.spans.span import Attributes, JsonValue, SpanEvent, SpanLink
+from treadle.spans.span_batch import SpanBatch
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _U64 = struct.Struct("<Q")

@@ -3,13 +3,12 @@
 import base64
 import math
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from collections.abc import Mapping
 
 from treadle.errors import TreadleError
 from treadle.spans.raw_span import RawSpan, RawStatus
 from treadle.spans.span import Attributes, JsonValue, SpanEvent
+from treadle.spans.span_batch import SpanBatch
 
 DEPTH_LIMIT = 64
 """The most levels of lists and maps in an attribute."""
@@ -42,40 +41,6 @@ class OtlpError(TreadleError):
 
 class SpanFaultError(Exception):
     """Why a span or one of its fields is left out, such as "its trace id is empty"."""
-
-
-T_co = TypeVar("T_co", covariant=True)
-U = TypeVar("U")
-
-
-@dataclass(frozen=True, slots=True)
-class SpanBatch(Generic[T_co]):
-    """The spans of one export, and a report of what was left out.
-
-    `rejected` counts spans that were left out, and `reasons` names the first of them. `damaged`
-    counts fields, such as one attribute, that were left out of accepted spans; `warnings` names
-    the first of those.
-    """
-
-    spans: tuple[T_co, ...]
-    rejected: int = 0
-    reasons: tuple[str, ...] = ()
-    damaged: int = 0
-    warnings: tuple[str, ...] = ()
-
-    def problems(self) -> str:
-        """The reasons of rejected spans and the warnings, for a response."""
-        reasons = (*self.reasons, *_and_more(self.rejected - len(self.reasons)))
-        warnings = (*self.warnings, *_and_more(self.damaged - len(self.warnings)))
-        return "; ".join((*reasons, *warnings))
-
-    def with_spans(self, spans: Iterable[U]) -> "SpanBatch[U]":
-        """The same report with other spans."""
-        return SpanBatch(tuple(spans), self.rejected, self.reasons, self.damaged, self.warnings)
-
-
-def _and_more(count: int) -> tuple[str, ...]:
-    return (f"and {count} more",) if count else ()
 
 
 class SpanCollector:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from treadle.spans.otlp.span_collector import SpanBatch
 from treadle.spans.raw_span import RawSpan, RawStatus
 from treadle.spans.span import TOOL_NAME_PREFIX, Span, SpanEvent, SpanKind, SpanStatus, given_labels
+from treadle.spans.span_batch import SpanBatch
 from treadle.spans.vocabularies import (
     claude_code,
     common,

@@ -1,0 +1,38 @@
+"""The spans of one export or of a part of a file, and a report of what was left out."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T_co = TypeVar("T_co", covariant=True)
+U = TypeVar("U")
+
+
+@dataclass(frozen=True, slots=True)
+class SpanBatch(Generic[T_co]):
+    """Spans in their order, and a report of what was left out.
+
+    `rejected` counts spans that were left out, and `reasons` names the first of them. `damaged`
+    counts fields, such as one attribute, that were left out of accepted spans; `warnings` names
+    the first of those.
+    """
+
+    spans: tuple[T_co, ...]
+    rejected: int = 0
+    reasons: tuple[str, ...] = ()
+    damaged: int = 0
+    warnings: tuple[str, ...] = ()
+
+    def problems(self) -> str:
+        """The reasons of rejected spans and the warnings, for a response."""
+        reasons = (*self.reasons, *_and_more(self.rejected - len(self.reasons)))
+        warnings = (*self.warnings, *_and_more(self.damaged - len(self.warnings)))
+        return "; ".join((*reasons, *warnings))
+
+    def with_spans(self, spans: Iterable[U]) -> "SpanBatch[U]":
+        """The same report with other spans."""
+        return SpanBatch(tuple(spans), self.rejected, self.reasons, self.damaged, self.warnings)
+
+
+def _and_more(count: int) -> tuple[str, ...]:
+    return (f"and {count} more",) if count else ()
