@@ -21,7 +21,7 @@ JsonObject = dict[str, Any]
 class Meaning(StrEnum):
     """The meaning of a refusal for a field that it names."""
 
-    WANTED = "demanded"
+    DEMANDED = "demanded"
     REFUSED = "refused"
     UNCLEAR = "unclear"
 
@@ -56,7 +56,7 @@ def meaning(said: str, field: str) -> Meaning | None:
         if _REFUSED.search(rest):
             return Meaning.REFUSED
         if _WANTED.search(rest):
-            return Meaning.WANTED
+            return Meaning.DEMANDED
         if _WEAKLY_REFUSED.search(rest):
             return Meaning.REFUSED
     return Meaning.UNCLEAR
@@ -208,7 +208,7 @@ def _reasoning(refusal: Refusal) -> Change | None:
     demanded = [
         name
         for name in _THOUGHTS
-        if meanings[name] is Meaning.WANTED
+        if meanings[name] is Meaning.DEMANDED
         or (meanings[name] is Meaning.UNCLEAR and name not in sent)
     ]
     if not demanded or not refusal.replies:
