@@ -14,7 +14,7 @@ from scripts.write_tool_reference import registry
 from treadle.app.tool_groups import DEFAULT_GROUPS, ToolGroup, in_groups
 from treadle.mcp.translation import listed_tools
 from treadle.session.role import system_prompt
-from treadle.tools.registry import Registry
+from treadle.tools.contract import Registry
 
 
 def schema_tokens(tools: Registry) -> int:

@@ -13,9 +13,9 @@ from treadle.events import EventBus, Outcome
 from treadle.events.types import ToolCallCompleted
 from treadle.spans.span_files import read_spans
 from treadle.toolbox.traces import trace_tools
+from treadle.tools.contract import Registry
 from treadle.tools.executor import ToolExecutor
 from treadle.tools.failures import failure_content
-from treadle.tools.registry import Registry
 from treadle.traces.store.sqlite_store import SqliteTraceStore
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

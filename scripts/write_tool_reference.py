@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from treadle.app.toolsets import listed_registry
 from treadle.paths import HOME_VARIABLE
-from treadle.tools.registry import AnyTool, Registry
+from treadle.tools.contract import AnyTool, Registry
 from treadle.tools.schemas import JsonSchema, in_words, result_schema_of, schema_of
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "tools-reference.md"

@@ -22,8 +22,8 @@ from treadle.diagnosis.findings import examiners
 from treadle.events import EventBus
 from treadle.events.types import ToolCallCompleted
 from treadle.toolbox.traces import trace_tools
+from treadle.tools.contract import Registry
 from treadle.tools.executor import ToolExecutor
-from treadle.tools.registry import Registry
 from treadle.traces.store.sqlite_store import SqliteTraceStore
 
 SIZES = (100, 10_000, 300_000)

@@ -9,9 +9,8 @@ from treadle.ids import new_id
 from treadle.llm.client import HttpChatModel
 from treadle.llm.endpoint import Endpoint
 from treadle.session import Conversation, RequestSession
-from treadle.tools.contract import Arguments, Result, Tool, ToolContext
+from treadle.tools.contract import Arguments, Registry, Result, Tool, ToolContext
 from treadle.tools.executor import ToolExecutor
-from treadle.tools.registry import Registry
 
 
 class EchoArguments(Arguments):

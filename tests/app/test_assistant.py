@@ -8,7 +8,7 @@ from treadle.app.tool_groups import REPOSITORY_GROUPS, in_groups
 from treadle.llm.messages import ToolSpec, UserMessage
 from treadle.session.history import build_prompt, output_reserve, tools_tokens
 from treadle.tokens import estimate
-from treadle.tools.registry import Registry
+from treadle.tools.contract import Registry
 
 QUESTION = "Where does the parser of the configuration decide which of two values counts? " * 54
 

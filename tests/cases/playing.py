@@ -19,8 +19,7 @@ from treadle.llm.client import DEFAULT_CONTEXT_WINDOW, HttpChatModel
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.provider_errors import ProviderError
 from treadle.session import SessionOutcome
-from treadle.tools.contract import Arguments, Result, Tool, ToolContext
-from treadle.tools.registry import AnyTool
+from treadle.tools.contract import AnyTool, Arguments, Result, Tool, ToolContext
 
 both_ways = pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 

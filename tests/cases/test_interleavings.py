@@ -36,10 +36,9 @@ from treadle.llm.wire import encode
 from treadle.session import RequestSession
 from treadle.tools.approvals.gate import Approvals
 from treadle.tools.approvals.question import Policy, Subject
-from treadle.tools.contract import Tool, ToolClass, ToolContext, ToolEffect, ToolError
+from treadle.tools.contract import Registry, Tool, ToolClass, ToolContext, ToolEffect, ToolError
 from treadle.tools.executor import ToolExecutor
 from treadle.tools.external import Bridge, CallOffer, Connection, ToolDefinition
-from treadle.tools.registry import Registry
 
 Way = Literal["complete", "fail", "hang", "late", "crash"]
 Answer = Literal["once", "session", "always", "denied", "nobody"]

@@ -19,9 +19,16 @@ from treadle.session import AutomaticContext, Conversation, ConversationStore, R
 from treadle.session.role import Role
 from treadle.tools.approvals.gate import Approvals
 from treadle.tools.approvals.question import Policy
-from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolEffect
+from treadle.tools.contract import (
+    AnyTool,
+    Arguments,
+    Registry,
+    Result,
+    Tool,
+    ToolContext,
+    ToolEffect,
+)
 from treadle.tools.executor import ToolExecutor
-from treadle.tools.registry import AnyTool, Registry
 
 E = TypeVar("E", bound=Event)
 

@@ -26,8 +26,8 @@ from treadle.ids import new_id
 from treadle.toolbox.code import code_tools
 from treadle.toolbox.edits import edit_tools
 from treadle.tools.approvals.gate import Approvals
+from treadle.tools.contract import Registry
 from treadle.tools.executor import Caller, ToolExecutor
-from treadle.tools.registry import Registry
 
 Answer = tuple[ApprovalScope, str | None]
 YES: Answer = (ApprovalScope.ONCE, None)

@@ -19,8 +19,8 @@ from treadle.events.types import (
 )
 from treadle.toolbox.code import code_tools
 from treadle.tools.approvals.gate import Approvals
+from treadle.tools.contract import Registry
 from treadle.tools.executor import ToolExecutor
-from treadle.tools.registry import Registry
 
 
 @dataclass

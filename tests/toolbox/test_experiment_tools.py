@@ -24,8 +24,8 @@ from treadle.spans.span import SpanEvent
 from treadle.tokens import estimate
 from treadle.toolbox.experiments import ANALYST_TOOLS, experiment_tools
 from treadle.tools.approvals.gate import Approvals
+from treadle.tools.contract import Registry
 from treadle.tools.executor import ToolExecutor
-from treadle.tools.registry import Registry
 from treadle.ui.messages import ExperimentData
 from treadle.ui.service import Ui
 from treadle.ui.state import Change

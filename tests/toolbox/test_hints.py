@@ -13,8 +13,7 @@ from scripts.write_tool_reference import registry
 from tests.toolbox.workbench import LARGE, Workbench, workbench
 from treadle.events.types import ErrorKind, ToolCallCompleted
 from treadle.paths import HOME_VARIABLE
-from treadle.tools.contract import ToolEffect
-from treadle.tools.registry import Registry
+from treadle.tools.contract import Registry, ToolEffect
 from treadle.tools.schemas import JsonSchema, result_schema_of
 
 TOOLBOX = Path(__file__).resolve().parents[2] / "src" / "treadle" / "toolbox"

@@ -30,8 +30,8 @@ from treadle.events.types import (
 from treadle.tokens import estimate
 from treadle.toolbox.checks.run_check import RunCheck
 from treadle.tools.approvals.gate import Approvals
+from treadle.tools.contract import Registry
 from treadle.tools.executor import ToolExecutor
-from treadle.tools.registry import Registry
 
 ADD = "def add(a: int, b: int) -> int:\n"
 

@@ -15,8 +15,8 @@ from treadle.events.types import ErrorKind, ToolCallCompleted
 from treadle.spans.span import Span, SpanKind, SpanStatus
 from treadle.tokens import estimate
 from treadle.toolbox.ui import ANALYST_TOOLS, ui_tools
+from treadle.tools.contract import Registry
 from treadle.tools.executor import ToolExecutor
-from treadle.tools.registry import Registry
 from treadle.traces import SqliteTraceStore
 from treadle.ui.feed import UiFeed
 from treadle.ui.messages import CollapsedSpans, Done, UiAnswer

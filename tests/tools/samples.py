@@ -13,9 +13,16 @@ from treadle.events import EventBus, Outcome
 from treadle.events.types import CallKey, ToolCallRequested
 from treadle.ids import new_id
 from treadle.tools.approvals.question import Policy, Subject
-from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolEffect
+from treadle.tools.contract import (
+    AnyTool,
+    Arguments,
+    Registry,
+    Result,
+    Tool,
+    ToolContext,
+    ToolEffect,
+)
 from treadle.tools.executor import Caller, ToolExecutor
-from treadle.tools.registry import AnyTool, Registry
 
 
 class Piece(Arguments):

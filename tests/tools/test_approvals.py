@@ -33,9 +33,16 @@ from treadle.tools.approvals.gate import Approvals
 from treadle.tools.approvals.grants import Grant, GrantStore
 from treadle.tools.approvals.question import Policy, Question, Subject
 from treadle.tools.approvals.rules import ResolvedSubject, Rules
-from treadle.tools.contract import Result, Tool, ToolContext, ToolEffect, ToolError
+from treadle.tools.contract import (
+    AnyTool,
+    Registry,
+    Result,
+    Tool,
+    ToolContext,
+    ToolEffect,
+    ToolError,
+)
 from treadle.tools.executor import ToolExecutor
-from treadle.tools.registry import AnyTool, Registry
 
 SESSION, OTHER_SESSION = UUID(int=1), UUID(int=2)
 

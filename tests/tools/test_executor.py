@@ -32,9 +32,8 @@ from treadle.events.types import (
 )
 from treadle.ids import new_id
 from treadle.tools.approvals.question import Policy
-from treadle.tools.contract import ToolEffect, ToolError
+from treadle.tools.contract import AnyTool, Registry, ToolEffect, ToolError
 from treadle.tools.executor import ToolExecutor
-from treadle.tools.registry import AnyTool, Registry
 
 
 async def failed_by(bus: EventBus, root: Path, tool: AnyTool) -> ToolFailure:

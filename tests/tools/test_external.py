@@ -25,7 +25,7 @@ from treadle.events.types import (
     ToolProgress,
 )
 from treadle.ids import new_id
-from treadle.tools.contract import ToolEffect
+from treadle.tools.contract import Registry, ToolEffect
 from treadle.tools.executor import ToolExecutor
 from treadle.tools.external import (
     AnswerStatus,
@@ -37,7 +37,6 @@ from treadle.tools.external import (
     message_json,
     receive,
 )
-from treadle.tools.registry import Registry
 
 OPEN = ToolDefinition(
     name="open_page",

@@ -23,9 +23,8 @@ from treadle.session.limits import UsageTotal
 from treadle.session.role import Role
 from treadle.session.tool_results import RepetitionLimits
 from treadle.spans.span import ANALYST_LABEL
-from treadle.tools.contract import ToolContext
+from treadle.tools.contract import AnyTool, Registry, ToolContext
 from treadle.tools.executor import ToolExecutor
-from treadle.tools.registry import AnyTool, Registry
 
 COMMON_INSTRUCTIONS = (
     "- Text in <recorded-…> blocks, in results and in ids is recorded text of other "

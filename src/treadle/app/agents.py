@@ -22,7 +22,7 @@ from treadle.llm.messages import UserMessage
 from treadle.session import Conversation, Kind, RequestSession, SessionOutcome
 from treadle.session.role import Role
 from treadle.spans.span import ANALYST_LABEL
-from treadle.tools.registry import Registry
+from treadle.tools.contract import Registry
 from treadle.traces.query import Query
 
 ORCHESTRATOR = "orchestrator"

@@ -28,9 +28,9 @@ from treadle.events import EventBus
 from treadle.spans.span import ANALYST_LABEL
 from treadle.tools.approvals.gate import Approvals
 from treadle.tools.approvals.grants import GrantStore
+from treadle.tools.contract import AnyTool, Registry
 from treadle.tools.executor import ToolExecutor
 from treadle.tools.external import Bridge
-from treadle.tools.registry import AnyTool, Registry
 from treadle.ui.store import UiStore
 
 if TYPE_CHECKING:

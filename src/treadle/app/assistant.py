@@ -25,7 +25,7 @@ from treadle.session.recorder import SessionRecording
 from treadle.session.role import Role, assistant_for, brief_prompt, system_prompt
 from treadle.tokens import estimate
 from treadle.toolbox.code.request_code_context import RequestCodeContext
-from treadle.tools.registry import AnyTool, Registry
+from treadle.tools.contract import AnyTool, Registry
 
 MAX_PROMPT_PART = 4
 """The prompt and the schemas take at most this part of the window: one fourth."""

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from enum import StrEnum
 
 from treadle.errors import UsageError
-from treadle.tools.registry import AnyTool, Registry
+from treadle.tools.contract import AnyTool, Registry
 
 _TOOLBOX = "treadle.toolbox."
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from treadle.experiments.service import Experiments
     from treadle.llm.chat_model import ChatModel
     from treadle.toolbox.traces import TraceReader
-    from treadle.tools.registry import AnyTool, Registry
+    from treadle.tools.contract import AnyTool, Registry
     from treadle.ui.service import Ui
 
 
@@ -29,7 +29,7 @@ def code_registry(
     from treadle.toolbox.checks.run_check import RunCheck
     from treadle.toolbox.code import code_tools
     from treadle.toolbox.edits import edit_tools
-    from treadle.tools.registry import Registry
+    from treadle.tools.contract import Registry
 
     changing = edit_tools(edits, index, settings.edits) if edits is not None else []
     preview = partial(preview_proposal, edits) if edits is not None else None

@@ -6,9 +6,8 @@ from mcp import types
 
 from treadle.events import Outcome
 from treadle.events.types import ToolCallCompleted, ToolFailure
-from treadle.tools.contract import ToolEffect
+from treadle.tools.contract import AnyTool, Registry, ToolEffect
 from treadle.tools.failures import failure_content
-from treadle.tools.registry import AnyTool, Registry
 
 
 def listed_tools(registry: Registry) -> list[types.Tool]:

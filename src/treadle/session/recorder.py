@@ -31,7 +31,7 @@ from treadle.llm.provider_errors import ProviderError
 from treadle.session.cassette import VERSION, CassetteWriter, Json, message_json, request_json
 from treadle.session.conversation import Conversation
 from treadle.session.session import AutomaticContext
-from treadle.tools.registry import Registry
+from treadle.tools.contract import Registry
 
 
 class SessionRecording(Listener):

@@ -42,8 +42,8 @@ from treadle.session.cassette import (
 )
 from treadle.session.conversation import Conversation, MessageState
 from treadle.session.session import RequestSession
+from treadle.tools.contract import Registry, ToolSchema
 from treadle.tools.executor import OpenCall, ToolExecutor
-from treadle.tools.registry import Registry, ToolSchema
 
 
 class StillClock:

@@ -48,9 +48,9 @@ from treadle.session.tool_results import (
     split_truncated_calls,
     truncated_results,
 )
+from treadle.tools.contract import Registry
 from treadle.tools.executor import Caller, ToolExecutor
 from treadle.tools.failures import failure_content
-from treadle.tools.registry import Registry
 
 AutomaticContext = Callable[[str, UUID], Awaitable[str]]
 """A function of the user's text and the request id.

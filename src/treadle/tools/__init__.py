@@ -1,9 +1,16 @@
 """The tool contract, the registry and the executor. No concrete tool is defined here."""
 
-from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
+from treadle.tools.contract import (
+    Arguments,
+    Registry,
+    Result,
+    Tool,
+    ToolContext,
+    ToolError,
+    ToolSchema,
+)
 from treadle.tools.executor import ToolExecutor
 from treadle.tools.failures import failure_content
-from treadle.tools.registry import Registry, ToolSchema
 
 __all__ = [
     "Arguments",

@@ -1,13 +1,13 @@
-"""The contract of a tool: typed arguments, a typed result, and its properties."""
+"""The contract of a tool: typed arguments, a typed result, its properties; and a set of tools."""
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import ClassVar, Generic, Literal, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
@@ -24,6 +24,7 @@ from treadle.events.types import (
     ToolView,
 )
 from treadle.tools.approvals.question import Decision, Policy, Question, Subject
+from treadle.tools.schemas import JsonSchema, schema_of
 
 
 class ToolClass(StrEnum):
@@ -246,3 +247,61 @@ class Tool(ABC, Generic[A, R]):
     def view(self, arguments: A, result: R) -> ToolView:  # noqa: ARG002  (for subclasses)
         """The result as a person sees it."""
         return ToolView(summary=f"{self.name}: done")
+
+
+AnyTool = Tool[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSchema:
+    """A tool as a model receives it. `parameters` is the JSON schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: JsonSchema
+
+
+class Registry:
+    """The tools of one session, in the given order."""
+
+    def __init__(self, tools: Iterable[AnyTool]) -> None:
+        """Raises ValueError when two tools have the same name."""
+        self._tools: dict[str, AnyTool] = {}
+        for tool in tools:
+            if tool.name in self._tools:
+                raise ValueError(f"two tools are named {tool.name}")
+            self._tools[tool.name] = tool
+        self._specs = tuple(
+            ToolSchema(tool.name, tool.description, schema_of(tool.arguments)) for tool in self
+        )
+
+    def __iter__(self) -> Iterator[AnyTool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def get(self, name: str) -> AnyTool | None:
+        """The tool of that name, or None."""
+        return self._tools.get(name)
+
+    def only(self, names: Collection[str]) -> "Registry":
+        """A registry of the tools with these names, in the same order."""
+        return Registry(tool for tool in self if tool.name in names)
+
+    def with_tools(self, tools: Iterable[AnyTool]) -> "Registry":
+        """A registry of the tools of this one and then of these."""
+        return Registry((*self, *tools))
+
+    def replacing(self, tools: Iterable[AnyTool]) -> "Registry":
+        """A registry in which `tools` replace the tools of the same names."""
+        others = {tool.name: tool for tool in tools}
+        return Registry(others.get(tool.name, tool) for tool in self)
+
+    def names(self) -> tuple[str, ...]:
+        """All names, in order."""
+        return tuple(self._tools)
+
+    def specs(self) -> tuple[ToolSchema, ...]:
+        """The tools as a model receives them, in order."""
+        return self._specs

@@ -13,8 +13,7 @@ from treadle.errors import (
     UsageError,
 )
 from treadle.events.types import Effect, ErrorKind, ToolFailure
-from treadle.tools.contract import ToolEffect, ToolError
-from treadle.tools.registry import AnyTool
+from treadle.tools.contract import AnyTool, ToolEffect, ToolError
 
 _KINDS: tuple[tuple[type[Exception], ErrorKind], ...] = (
     (ConfigError, ErrorKind.UNAVAILABLE),

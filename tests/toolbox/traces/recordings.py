@@ -16,8 +16,8 @@ from treadle.events.types import ToolCallCompleted, ToolCallFailed, Usage
 from treadle.llm.chat_model import ChatModel
 from treadle.spans.span import Span, SpanKind, SpanStatus
 from treadle.toolbox.traces import trace_tools
+from treadle.tools.contract import Registry
 from treadle.tools.executor import ToolExecutor
-from treadle.tools.registry import Registry
 from treadle.traces import SqliteTraceStore
 
 BEGIN = 1_790_000_000_000_000

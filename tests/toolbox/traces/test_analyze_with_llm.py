@@ -20,8 +20,8 @@ from treadle.spans.span import SpanKind
 from treadle.tokens import estimate
 from treadle.toolbox.traces import trace_tools
 from treadle.toolbox.traces.verdicts import KEPT_SECONDS
+from treadle.tools.contract import Registry
 from treadle.tools.executor import ToolExecutor
-from treadle.tools.registry import Registry
 
 
 def verdict(quote: str, span_id: str = "x0", **rest: str) -> dict[str, str]:

@@ -16,8 +16,8 @@ from treadle.events.types import ErrorKind, ToolCallCompleted, Usage
 from treadle.spans.span import ANALYST_LABEL, SpanStatus
 from treadle.tokens import estimate
 from treadle.toolbox.traces import trace_tools
+from treadle.tools.contract import Registry
 from treadle.tools.executor import ToolExecutor
-from treadle.tools.registry import Registry
 
 CONTRACT = {
     "total_spans", "by_operation", "by_status", "total_duration_ms", "busy_ms", "total_cost",

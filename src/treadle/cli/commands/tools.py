@@ -18,8 +18,8 @@ from treadle.errors import NotFoundError
 from treadle.events import Outcome
 from treadle.events.types import ErrorKind, ToolCallCompleted
 from treadle.tools.approvals.grants import GrantStore
+from treadle.tools.contract import Registry
 from treadle.tools.failures import failure_content
-from treadle.tools.registry import Registry
 from treadle.visible import in_json
 
 

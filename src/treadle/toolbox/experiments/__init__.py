@@ -6,7 +6,7 @@ from treadle.toolbox.experiments.evaluate_experiment_results import EvaluateExpe
 from treadle.toolbox.experiments.get_experiment_data import GetExperimentData
 from treadle.toolbox.experiments.is_valid_for_optimize import IsValidForOptimize
 from treadle.toolbox.experiments.run_experiment import RunExperiment
-from treadle.tools.registry import AnyTool
+from treadle.tools.contract import AnyTool
 from treadle.ui.service import Ui
 
 __all__ = ["ANALYST_TOOLS", "experiment_tools"]

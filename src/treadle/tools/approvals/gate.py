@@ -18,8 +18,7 @@ from treadle.ids import new_id
 from treadle.tools.approvals.grants import Grant, GrantStore
 from treadle.tools.approvals.question import Decision, Policy, Question
 from treadle.tools.approvals.rules import ResolvedSubject, Rules
-from treadle.tools.contract import Arguments, ToolContext
-from treadle.tools.registry import AnyTool
+from treadle.tools.contract import AnyTool, Arguments, ToolContext
 
 _Answer = tuple[ApprovalScope, str | None]
 

@@ -6,8 +6,7 @@ from inline_snapshot import snapshot
 from pydantic import Field, create_model
 
 from tests.tools.samples import Echo, Needy
-from treadle.tools.contract import Arguments
-from treadle.tools.registry import Registry
+from treadle.tools.contract import Arguments, Registry
 from treadle.tools.schemas import in_words, schema_of
 
 
