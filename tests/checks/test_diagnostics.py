@@ -76,7 +76,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("auto", [False, True])
-def test_places_and_messages_are_read(name: str, auto: bool, folder: Path) -> None:
+def test_locations_and_messages_are_parsed(name: str, auto: bool, folder: Path) -> None:
     parser, expected = CASES[name]
     reading, _ = read((OUTPUTS / name).read_bytes(), "auto" if auto else parser, folder)
     assert told(reading) == expected
@@ -84,17 +84,17 @@ def test_places_and_messages_are_read(name: str, auto: bool, folder: Path) -> No
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_other_forms_tell_the_same(name: str) -> None:
+def test_other_output_formats_give_the_same_diagnostics(name: str) -> None:
     parser, expected = CASES[SAME[name]]
     assert told(read((OUTPUTS / name).read_bytes(), parser)[0]) == expected
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_totals_are_the_tools_own(name: str, folder: Path) -> None:
+def test_totals_are_those_of_the_tool(name: str, folder: Path) -> None:
     assert read((OUTPUTS / name).read_bytes(), "auto", folder)[0].counts == COUNTS[name]
 
 
-def test_every_output_is_read_by_a_test() -> None:
+def test_every_recorded_output_has_a_test() -> None:
     names = {path.name for path in OUTPUTS.iterdir()}
     assert names - {*CASES, *SAME, *COUNTS} == {"cargo_check_short.txt", "mypy_pretty.txt"}
 
@@ -109,7 +109,7 @@ def test_messages_for_programs_are_shown_as_for_people() -> None:
     assert "--- FAIL: TestAdd (0.00s)" in shown
 
 
-def test_captured_output_of_a_test_is_no_diagnostic() -> None:
+def test_captured_output_of_a_test_is_not_a_diagnostic() -> None:
     reading, _ = read((OUTPUTS / "pytest_short.txt").read_bytes(), "pytest")
     assert not [d for d in reading.diagnostics if "not this one" in d.message or d.file == "x.py"]
 
@@ -125,11 +125,11 @@ def test_captured_output_of_a_test_is_no_diagnostic() -> None:
         (("make", "check"), "auto"),
     ],
 )
-def test_the_parser_goes_by_the_program(argv: tuple[str, ...], parser: str) -> None:
+def test_the_program_selects_the_parser(argv: tuple[str, ...], parser: str) -> None:
     assert parser_for(argv) == parser
 
 
-def test_places_are_relative_to_the_root() -> None:
+def test_locations_are_relative_to_the_root() -> None:
     text = (
         "/project/src/a.c:1:2: error: inside\n"
         "./src/../src/b.c:1:2: error: dotted\n"
@@ -161,7 +161,7 @@ def test_places_are_relative_to_the_root() -> None:
         "1" * 3_999 + ":" + "1" * 3_999,
     ],
 )
-def test_what_is_no_diagnostic_is_none(text: str) -> None:
+def test_other_lines_are_not_diagnostics(text: str) -> None:
     assert told(read(text.encode(), "auto")[0]) == []
 
 
@@ -171,7 +171,7 @@ LINES = [line for path in OUTPUTS.iterdir() for line in path.read_bytes().splitl
 @given(
     st.lists(st.one_of(st.sampled_from(LINES), st.binary(max_size=60)), max_size=60).map(b"\n".join)
 )
-def test_any_output_is_read_and_shown(data: bytes) -> None:
+def test_any_output_is_parsed_and_shown(data: bytes) -> None:
     reading, _ = read(data, "auto")
     assert reading.total >= len(reading.diagnostics)
     for diagnostic in reading.diagnostics:

@@ -66,7 +66,7 @@ RUFF = {"ruff": "ruff check --output-format=json-lines"}
         ({}, {}),
     ],
 )
-def test_the_files_of_a_project_tell_its_checks(
+def test_project_files_define_checks(
     project: Project, files: Mapping[str, str | bytes], expected: dict[str, str]
 ) -> None:
     for name, content in files.items():
@@ -74,7 +74,7 @@ def test_the_files_of_a_project_tell_its_checks(
     assert commands(project.root) == expected
 
 
-def test_files_that_are_none_are_passed_over(project: Project) -> None:
+def test_invalid_project_files_are_ignored(project: Project) -> None:
     (project.root / "Makefile").mkdir()
     (project.root / "package.json").symlink_to("/dev/zero")
     project.write("pyproject.toml", "[tool.ruff]\n" + "#" * 1_100_000)
@@ -85,7 +85,7 @@ def settings(**table: Any) -> CheckSettings:
     return CheckSettings.model_validate(table)
 
 
-def test_what_is_configured_comes_first_and_replaces_what_is_found(project: Project) -> None:
+def test_configured_checks_come_first_and_replace_found_ones(project: Project) -> None:
     project.write("pytest.ini", "[pytest]")
     project.write("Cargo.toml", "")
     checks = find_checks(
@@ -110,7 +110,7 @@ def test_what_is_configured_comes_first_and_replaces_what_is_found(project: Proj
     assert (checks[1].kind, checks[1].parser) == ("build", "lines")
 
 
-def test_a_path_takes_the_place_of_what_is_checked_otherwise(project: Project) -> None:
+def test_a_path_replaces_the_default_targets(project: Project) -> None:
     project.write("mypy.ini", "[mypy]\n")
     (check,) = find_checks(project.root, CheckSettings())
     assert check.command() == f"{MYPY} ."
@@ -151,7 +151,7 @@ def test_a_repository_adds_no_command_until_it_is_trusted(project: Project, home
     assert "theirs" in commands(project.root, loaded(project).checks)
 
 
-def test_no_repository_says_which_keys_checks_get(project: Project, home: Path) -> None:
+def test_a_repository_cannot_choose_which_keys_checks_get(project: Project, home: Path) -> None:
     project.write(".treadle/config.toml", THEIRS)
     (home / "config.toml").write_text(f'trusted_roots = ["{project.root}"]\n')
     assert loaded(project).checks.keep_keys == ()

@@ -18,7 +18,7 @@ from treadle.checks.environment import check_environment, in_copy
         "SESSION_COOKIE",
     ],
 )  # fmt: skip
-def test_keys_are_known_by_name(tmp_path: Path, name: str) -> None:
+def test_keys_are_recognized_by_name(tmp_path: Path, name: str) -> None:
     given = check_environment({name: "x"}, tmp_path)
     assert name not in given.variables
     assert given.withheld == (name,)
@@ -32,11 +32,11 @@ def test_keys_are_known_by_name(tmp_path: Path, name: str) -> None:
         "TOKENIZERS_PARALLELISM", "MONKEY", "CARGO_HOME", "DISPLAY", "COMPASS_DIR", "PATTERN",
     ],
 )  # fmt: skip
-def test_ordinary_names_are_not(tmp_path: Path, name: str) -> None:
+def test_ordinary_names_are_not_keys(tmp_path: Path, name: str) -> None:
     assert check_environment({name: "x"}, tmp_path).withheld == ()
 
 
-def test_keys_are_known_by_their_shape_and_from_the_settings(tmp_path: Path) -> None:
+def test_keys_are_recognized_by_their_form_and_the_settings(tmp_path: Path) -> None:
     given = check_environment(
         {
             "OPENAI": "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789",
@@ -64,13 +64,13 @@ def test_the_projects_own_programs_come_first(project: Project) -> None:
     assert {"PYTHONHOME", "FORCE_COLOR"}.isdisjoint(given.variables)
 
 
-def test_without_any_the_environment_in_use_stays(project: Project) -> None:
+def test_without_a_project_environment_the_current_one_is_used(project: Project) -> None:
     given = check_environment({"PATH": "/usr/bin", "VIRTUAL_ENV": "/v"}, project.root)
     assert given.variables["PATH"] == "/usr/bin"
     assert given.variables["VIRTUAL_ENV"] == "/v"
 
 
-def test_in_a_copy_python_imports_the_copy(project: Project, tmp_path: Path) -> None:
+def test_python_imports_the_copy_in_a_copy(project: Project, tmp_path: Path) -> None:
     root, tree, elsewhere = project.root, tmp_path / "copy", tmp_path / "elsewhere"
     for folder in ("src", "lib", "plugins", "flat"):
         (tree / folder).mkdir(parents=True)

@@ -47,12 +47,12 @@ async def test_nothing_is_read_by_a_shell(project: Project) -> None:
     assert list(project.root.iterdir()) == []
 
 
-async def test_there_is_no_input_to_wait_for(project: Project) -> None:
+async def test_a_check_has_no_input(project: Project) -> None:
     ran = await project.run(*python("import sys; print(len(sys.stdin.read()))"))
     assert ran.output.tail == ("0",)
 
 
-async def test_a_million_lines_leave_their_beginning_and_end(project: Project) -> None:
+async def test_the_beginning_and_end_of_a_million_lines_are_kept(project: Project) -> None:
     code = "for n in range(1_000_000): print(f'line {n}')"
     ran = await project.run(*python(code), parser="pytest", timeout=300)
     assert ran.status is CheckStatus.PASSED
@@ -79,7 +79,7 @@ async def test_a_line_without_an_end_is_cut(project: Project) -> None:
     assert ran.output.lines == 1
 
 
-async def test_colours_controls_and_odd_bytes_are_gone(project: Project) -> None:
+async def test_colours_controls_and_invalid_bytes_are_removed(project: Project) -> None:
     code = r"""
 import sys
 sys.stdout.buffer.write(b"\x1b[1;31mred\x1b[0m\r\n\x1b]8;;x\x07link\x1b]8;;\x07\n"
@@ -89,7 +89,7 @@ sys.stdout.buffer.write(b"\x1b[1;31mred\x1b[0m\r\n\x1b]8;;x\x07link\x1b]8;;\x07\
     assert ran.output.tail == ("red", "link", "done", "\ufffd\ufffd café", "\ttab")
 
 
-async def test_time_up_ends_children_that_ignore_being_told(project: Project) -> None:
+async def test_a_time_out_kills_children_that_ignore_signals(project: Project) -> None:
     pid = project.root / "pid"
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {STUBBORN!r}, 'pid'])"
     ran = await project.run(*python(code), timeout=2.0)
@@ -157,7 +157,7 @@ async def test_a_check_ends_when_its_caller_is_killed(project: Project, number: 
     await until(lambda: not is_alive(int(pid.read_text())))
 
 
-async def test_a_child_that_keeps_the_pipe_does_not_keep_the_check(project: Project) -> None:
+async def test_a_child_that_holds_the_pipe_does_not_block_the_check(project: Project) -> None:
     ran = await project.run("bash", "-c", "sleep 1000 & echo $! > pid; echo started")
     assert (ran.status, ran.output.tail) == (CheckStatus.PASSED, ("started",))
     assert not is_alive(int((project.root / "pid").read_text()))
@@ -172,7 +172,7 @@ async def test_a_program_that_is_missing_is_named_with_what_to_do(project: Proje
     assert "[checks.commands.check]" in str(caught.value)
 
 
-async def test_a_file_that_cannot_be_run_is_said_to_be_so(project: Project) -> None:
+async def test_a_file_that_cannot_be_run_is_reported(project: Project) -> None:
     project.write("broken", b"\x7fELF nothing", mode=0o755)
     with pytest.raises(TreadleError, match=r"\./broken cannot be started: Exec format error"):
         await project.run("./broken")
@@ -181,13 +181,13 @@ async def test_a_file_that_cannot_be_run_is_said_to_be_so(project: Project) -> N
         await project.run("./unmarked")
 
 
-async def test_progress_tells_the_last_line(project: Project) -> None:
+async def test_progress_reports_the_last_line(project: Project) -> None:
     code = "import time\nfor n in range(4): print('step', n, flush=True); time.sleep(0.6)"
     await project.run(*python(code))
     assert any(": step" in told and " lines" in told for told in project.told)
 
 
-async def test_a_silent_check_is_still_said_to_run(project: Project) -> None:
+async def test_a_silent_check_is_reported_as_running(project: Project) -> None:
     clock = FakeClock()
     task = asyncio.create_task(project.run("sleep", "1000", clock=clock))
     await until(lambda: clock.sleeping == 2)  # the time limit and the progress
@@ -202,14 +202,14 @@ async def test_a_silent_check_is_still_said_to_run(project: Project) -> None:
     assert (await task).status is CheckStatus.TIMED_OUT
 
 
-async def test_a_script_that_may_not_be_executed_is_not_called_missing(project: Project) -> None:
+async def test_a_script_without_permission_is_not_reported_as_missing(project: Project) -> None:
     project.write("my check.sh", "#!/bin/sh\n", mode=0o644)
     with pytest.raises(ProgramMissingError, match="not executable") as caught:
         await project.run("./my check.sh")
     assert "chmod +x './my check.sh'" in (caught.value.hint or "")
 
 
-async def test_a_progress_that_fails_is_not_swallowed(project: Project) -> None:
+async def test_a_failing_progress_receiver_is_not_swallowed(project: Project) -> None:
     async def failing(_text: str) -> None:
         raise OSError("the screen is gone")
 
@@ -218,7 +218,7 @@ async def test_a_progress_that_fails_is_not_swallowed(project: Project) -> None:
         await project.run(*python(code), progress=failing)
 
 
-async def test_checks_run_inside_checks_are_found_by_the_outer_one(project: Project) -> None:
+async def test_nested_checks_are_ended_by_the_outer_one(project: Project) -> None:
     ran = await project.run(
         *python("import os; print(os.environ['CHECK_OF_TREADLE'])"),
         environment={"CHECK_OF_TREADLE": "outer"},

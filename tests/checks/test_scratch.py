@@ -55,7 +55,7 @@ def repository(project: Project) -> Project:
     return project
 
 
-async def test_the_copy_has_what_git_does_not_ignore(repository: Project) -> None:
+async def test_the_copy_has_the_files_that_git_does_not_ignore(repository: Project) -> None:
     async with scratch_copy(repository.root, {}) as tree:
         names = {str(path.relative_to(tree)) for path in tree.rglob("*") if not path.is_dir()}
         assert names == {".gitignore", "tracked.py", "bin/tool", "tests/cert.pem", "new.py"}
@@ -69,7 +69,7 @@ async def test_the_copy_has_what_git_does_not_ignore(repository: Project) -> Non
     assert not tree.parent.exists()
 
 
-async def test_without_git_what_tools_make_is_left_out(project: Project) -> None:
+async def test_without_git_files_of_tools_are_left_out(project: Project) -> None:
     for name in ("a.py", "sub/b.py", "__pycache__/a.pyc", "target/debug/x", "node_modules/m/i.js"):
         project.write(name, "x")
     async with scratch_copy(project.root, {}) as tree:
@@ -77,14 +77,14 @@ async def test_without_git_what_tools_make_is_left_out(project: Project) -> None
         assert (tree / "node_modules").is_symlink()
 
 
-async def test_a_broken_repository_is_copied_all_the_same(project: Project) -> None:
+async def test_a_broken_repository_is_copied(project: Project) -> None:
     project.write(".git", "gitdir: nowhere\n")
     project.write("a.py", "x")
     async with scratch_copy(project.root, {}) as tree:
         assert os.listdir(tree) == ["a.py"]  # noqa: PTH208
 
 
-async def test_files_are_laid_over_it(repository: Project) -> None:
+async def test_given_files_replace_those_of_the_tree(repository: Project) -> None:
     files = {
         "tracked.py": b"two\n",
         "bin/tool": b"#!/bin/bash\n",
@@ -101,7 +101,7 @@ async def test_files_are_laid_over_it(repository: Project) -> None:
     assert contents(repository.root) == before
 
 
-async def test_a_file_may_take_the_place_of_a_folder(repository: Project) -> None:
+async def test_a_given_file_may_replace_a_folder(repository: Project) -> None:
     files = {"bin": b"a file now\n", "bin/tool": None, "new.py": None, "new.py/inner": b"x"}
     async with scratch_copy(repository.root, files) as tree:
         assert (tree / "bin").read_bytes() == b"a file now\n"
@@ -138,7 +138,7 @@ async def test_links_lead_into_the_copy(repository: Project, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "name", ["../x", "/etc/x", "a/../../x", "out/x", ".venv/x", "", ".", "node_modules/a/x"]
 )
-async def test_nothing_is_laid_outside_of_it(
+async def test_given_files_cannot_leave_the_copy(
     repository: Project, tmp_path: Path, name: str
 ) -> None:
     outside = tmp_path / "outside"
@@ -152,7 +152,7 @@ async def test_nothing_is_laid_outside_of_it(
     assert contents(tmp_path) == before
 
 
-async def test_a_link_in_the_place_of_a_tracked_folder_is_not_gone_through(
+async def test_a_link_in_place_of_a_tracked_folder_is_not_followed(
     repository: Project, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
@@ -164,7 +164,7 @@ async def test_a_link_in_the_place_of_a_tracked_folder_is_not_gone_through(
     assert contents(tmp_path) == before
 
 
-async def test_odd_names_and_kinds(repository: Project) -> None:
+async def test_unusual_names_and_kinds_are_copied_or_skipped(repository: Project) -> None:
     names = ["a b\nc", "-x", "caf\udce9", '"quoted"', "ä", "--", ":(glob)**"]
     for name in names:
         repository.write(name, name.encode("utf-8", "surrogateescape"))
@@ -180,7 +180,7 @@ async def test_odd_names_and_kinds(repository: Project) -> None:
         assert not (tree / "inner/.git").exists()
 
 
-async def test_it_is_removed_whatever_was_done_to_it(repository: Project) -> None:
+async def test_the_copy_is_removed_whatever_its_permissions(repository: Project) -> None:
     async with scratch_copy(repository.root, {}) as tree:
         (tree / "locked/in").mkdir(parents=True)
         (tree / "locked/in/file").write_text("x")
@@ -189,7 +189,7 @@ async def test_it_is_removed_whatever_was_done_to_it(repository: Project) -> Non
     assert not tree.parent.exists()
 
 
-async def test_cancelled_while_it_is_copied_it_is_removed(
+async def test_a_cancelled_copy_is_removed(
     repository: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
@@ -214,7 +214,7 @@ PATHS = st.lists(NAMES | st.just("..") | st.just(".git"), min_size=1, max_size=3
 
 
 @given(st.dictionaries(PATHS, st.none() | st.binary(max_size=20), max_size=5))
-def test_whatever_is_laid_over_it_the_original_stays(
+def test_given_files_never_change_the_original(
     tmp_path_factory: pytest.TempPathFactory, files: dict[str, bytes | None]
 ) -> None:
     root = tmp_path_factory.mktemp("tree")
@@ -250,7 +250,7 @@ asyncio.run(hold())
 """
 
 
-async def test_what_a_killed_process_left_is_removed_by_the_next_and_what_lives_is_not(
+async def test_copies_of_killed_processes_are_removed_and_living_ones_are_kept(
     repository: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     temporary = tmp_path / "temporary"
@@ -295,7 +295,7 @@ async def test_a_tree_that_would_fill_the_disk_is_not_copied(
             pass
 
 
-async def test_where_no_copy_can_be_made_it_says_so(
+async def test_a_copy_that_cannot_be_created_is_an_error(
     repository: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
@@ -314,7 +314,7 @@ async def test_where_no_copy_can_be_made_it_says_so(
         (errno.EIO, "Try again"),
     ],
 )
-async def test_the_hint_fits_the_reason_why_no_copy_can_be_made(
+async def test_the_hint_of_a_failed_copy_fits_the_reason(
     repository: Project, monkeypatch: pytest.MonkeyPatch, number: int, hint: str
 ) -> None:
     def fail(_: object, path: str) -> None:

@@ -30,5 +30,5 @@ preferences = { order = ["a"] }
         (("nowhere",), None),
     ],
 )
-def test_line_of(path: tuple[str, ...], line: int | None) -> None:
+def test_line_of_a_setting_is_found(path: tuple[str, ...], line: int | None) -> None:
     assert line_of(TEXT, path) == line

@@ -54,13 +54,13 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return Place(tmp_path)
 
 
-def test_without_any_layer_the_defaults_are_in_force(place: Place) -> None:
+def test_without_layers_the_defaults_apply(place: Place) -> None:
     loaded = place.load()
     assert loaded == LoadedConfig(Settings(), {}, ())
     assert str(loaded.origin_of("tools.timeout")) == "default"
 
 
-def test_each_layer_wins_over_the_one_before_setting_by_setting(place: Place) -> None:
+def test_each_layer_overrides_single_settings_of_the_one_before(place: Place) -> None:
     place.user('model = "user/a"\n[tools]\ntimeout = 1\nmax_turns = 2\nmax_concurrent = 3\n')
     place.repository('model = "repository/b"\n[tools]\ntimeout = 10\nmax_turns = 20\n')
     env = {"TREADLE_TOOLS__TIMEOUT": "100", "TREADLE_MODEL": "environment/c"}
@@ -103,13 +103,13 @@ def test_the_origin_of_a_key_inside_a_table_of_preferences_is_that_of_the_table(
         ("TREADLE_TOOLS__MAX_TURNS", "", {}),
     ],
 )
-def test_an_environment_variable_is_read_as_its_setting_needs(
+def test_an_environment_variable_is_parsed_by_the_type_of_its_setting(
     place: Place, name: str, text: str, value: dict[str, object]
 ) -> None:
     assert place.load({name: text}).settings == Settings.model_validate(value)
 
 
-def test_variables_that_are_no_settings_are_left_alone_and_keys_stay_out(place: Place) -> None:
+def test_other_variables_are_ignored_and_keys_are_not_read(place: Place) -> None:
     env = {
         "TREADLE_HOME": "/somewhere",
         "TREADLE_BASE_URL": "http://127.0.0.1:1/v1",
@@ -121,7 +121,7 @@ def test_variables_that_are_no_settings_are_left_alone_and_keys_stay_out(place: 
     assert SECRET not in repr(loaded)
 
 
-def test_a_repository_may_not_choose_addresses_keys_and_routing_on_its_own(place: Place) -> None:
+def test_a_repository_cannot_choose_addresses_keys_and_routing(place: Place) -> None:
     place.user('[providers.p]\nbase_url = "https://mine.example/v1"\n')
     place.repository(
         'model = "p/m"\n'
@@ -150,9 +150,7 @@ def test_a_repository_may_not_choose_addresses_keys_and_routing_on_its_own(place
     assert f'add "{place.root}" to trusted_roots in {place.user_file}' in warning
 
 
-def test_a_trusted_repository_may_set_all_but_is_found_by_its_real_place(
-    place: Place, tmp_path: Path
-) -> None:
+def test_a_trusted_repository_is_identified_by_its_real_path(place: Place, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(place.root, target_is_directory=True)
     place.repository('[providers.p]\nbase_url = "https://theirs.example/v1"\n')
@@ -162,7 +160,7 @@ def test_a_trusted_repository_may_set_all_but_is_found_by_its_real_place(
     assert loaded.warnings == ()
 
 
-def test_trust_in_a_folder_is_not_trust_in_what_lies_inside_it(place: Place) -> None:
+def test_trust_in_a_folder_does_not_cover_repositories_inside(place: Place) -> None:
     place.user(f'trusted_roots = ["{place.root.parent}"]\n')
     place.repository('[providers.p]\nbase_url = "https://theirs.example/v1"\n')
     loaded = place.load()
@@ -170,7 +168,7 @@ def test_trust_in_a_folder_is_not_trust_in_what_lies_inside_it(place: Place) -> 
     assert "Ignored providers.p.base_url" in loaded.warnings[0]
 
 
-def test_every_setting_that_names_a_place_or_a_key_or_bounds_a_spending_needs_consent() -> None:
+def test_settings_of_addresses_keys_and_spending_need_consent() -> None:
     risky = (
         "url",
         "key",
@@ -189,7 +187,7 @@ def test_every_setting_that_names_a_place_or_a_key_or_bounds_a_spending_needs_co
         assert schema.needs_consent(path) == expected, path
 
 
-def test_rules_of_redaction_are_the_users_own_and_are_checked(place: Place) -> None:
+def test_redaction_rules_are_the_users_own_and_are_validated(place: Place) -> None:
     place.user('[traces.redaction.rules.staff]\npattern = "EMP-[0-9]{4}"\n')
     place.repository("[traces.redaction]\nallow = ['.*']\n")
     loaded = place.load()
@@ -245,7 +243,7 @@ def setting_paths(
         ("model = \n", [":1:9: not valid TOML"]),
     ],
 )
-def test_a_mistake_in_a_file_is_named_with_its_place_and_the_remedy(
+def test_an_invalid_setting_in_a_file_is_reported_with_its_line(
     place: Place, text: str, parts: list[str]
 ) -> None:
     place.user(text)
@@ -256,7 +254,7 @@ def test_a_mistake_in_a_file_is_named_with_its_place_and_the_remedy(
     assert "\n" not in message
 
 
-def test_a_mistake_in_a_variable_or_a_flag_is_named(place: Place) -> None:
+def test_an_invalid_variable_or_flag_is_reported(place: Place) -> None:
     ill = place.error({"TREADLE_TOOLS__TIMEOUT": "soon"})
     assert "tools.timeout (TREADLE_TOOLS__TIMEOUT) should be a valid number" in ill
     assert "not UTF-8" in place.error({"TREADLE_MODEL": "p/\udcff"})
@@ -276,7 +274,7 @@ def test_a_mistake_in_a_variable_or_a_flag_is_named(place: Place) -> None:
         ("TREADLE_PROVIDERS__X__API_KEY", "api_key_env"),
     ],
 )
-def test_an_unknown_variable_is_left_out_and_named_without_its_value(
+def test_an_unknown_variable_is_ignored_and_reported_without_its_value(
     place: Place, name: str, said: str
 ) -> None:
     assert place.load({name: SECRET}).settings == Settings()
@@ -286,7 +284,7 @@ def test_an_unknown_variable_is_left_out_and_named_without_its_value(
     assert SECRET not in sentence
 
 
-def test_known_and_empty_variables_are_not_named() -> None:
+def test_known_and_empty_variables_are_not_reported() -> None:
     known = {"TREADLE_HOME": "/x", "TREADLE_API_KEY": "k", "TREADLE_TOOLS__TIMEOUT": "3"}
     assert unknown_variables({**known, "TREADLE_BIN": ""}) == []
 
@@ -304,7 +302,7 @@ def test_top_level_names_are_those_of_the_settings() -> None:
         f'[tools]\ntimeout = "{SECRET}"\n',
     ],
 )
-def test_a_key_in_the_wrong_place_is_refused_and_not_repeated(place: Place, text: str) -> None:
+def test_a_misplaced_key_is_refused_and_not_shown(place: Place, text: str) -> None:
     place.user(text)
     message = place.error()
     assert SECRET not in message
@@ -312,7 +310,7 @@ def test_a_key_in_the_wrong_place_is_refused_and_not_repeated(place: Place, text
         assert "api_key_env" in message
 
 
-def test_a_file_that_is_no_text_or_no_file_or_not_readable_is_an_error(place: Place) -> None:
+def test_an_unreadable_or_binary_file_is_an_error(place: Place) -> None:
     place.user_file.write_bytes(b"model = '\xff'")
     assert "is not UTF-8 text (byte 9)" in place.error()
     place.user_file.write_bytes(b"#" * 1_000_001)
@@ -325,7 +323,7 @@ def test_a_file_that_is_no_text_or_no_file_or_not_readable_is_an_error(place: Pl
     assert "cannot be read" in place.error()
 
 
-def test_a_byte_order_mark_is_no_mistake(place: Place) -> None:
+def test_a_byte_order_mark_is_accepted(place: Place) -> None:
     place.user_file.write_bytes(b"\xef\xbb\xbfmodel = 'p/m'\r\n")
     assert place.load().settings.model == "p/m"
 
@@ -359,7 +357,7 @@ allow = ["run_check command=pytest *"]
 
 
 @pytest.mark.parametrize("trusted", [False, True])
-def test_a_repository_can_forbid_more_and_allow_nothing(place: Place, *, trusted: bool) -> None:
+def test_a_repository_can_forbid_but_not_allow_calls(place: Place, *, trusted: bool) -> None:
     trust = f"trusted_roots = ['{place.root}']\n" if trusted else ""
     place.user(trust + RULES)
     place.repository(
@@ -378,7 +376,7 @@ def test_a_repository_can_forbid_more_and_allow_nothing(place: Place, *, trusted
 @pytest.mark.parametrize(
     "rule", ["", "read file", "read_file path=", "read_file path=!a", "x where=y", "é path=c"]
 )
-def test_a_rule_of_another_form_is_refused_where_it_stands(place: Place, rule: str) -> None:
+def test_a_malformed_rule_is_reported_with_its_location(place: Place, rule: str) -> None:
     place.repository(f"[approvals]\nask = ['{rule}']")
     message = place.error()
     assert message.startswith(f"approvals.ask ({place.repository_file}:2) should")

@@ -24,7 +24,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_e7_a_touch_is_fresh_and_a_change_is_not(root: Path, edits: Edits) -> None:
+def test_a_touched_file_is_fresh_and_a_changed_file_is_not(root: Path, edits: Edits) -> None:
     file = root / "a.py"
     file.write_bytes(b"a = 1\nb = 2\n")
     proposal = edits.stage([ReplaceEdit("a.py", "b = 2", "b = 3")])
@@ -45,7 +45,7 @@ def test_e7_a_touch_is_fresh_and_a_change_is_not(root: Path, edits: Edits) -> No
     assert file.read_bytes() == b"a = 1\nb = 5\n"
 
 
-def test_e11_no_link_is_written_through(root: Path, edits: Edits) -> None:
+def test_links_are_not_followed_by_writes(root: Path, edits: Edits) -> None:
     outside = root.parent / "outside"
     outside.mkdir()
     (outside / "a.py").write_bytes(b"a = 1\n")
@@ -64,7 +64,7 @@ def test_e11_no_link_is_written_through(root: Path, edits: Edits) -> None:
     assert (outside / "a.py").read_bytes() == b"a = 1\n"
 
 
-def test_e12_the_root_may_be_a_link_and_parents_may_be_missing(
+def test_the_root_may_be_a_link_and_parents_may_be_missing(
     root: Path, store: ProposalStore
 ) -> None:
     link = root.parent / "link"
@@ -77,7 +77,7 @@ def test_e12_the_root_may_be_a_link_and_parents_may_be_missing(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_e14_a_folder_that_may_not_be_written_keeps_the_proposal(root: Path, edits: Edits) -> None:
+def test_a_read_only_folder_leaves_the_proposal_applicable(root: Path, edits: Edits) -> None:
     (root / "a.py").write_bytes(b"a = 1\n")
     proposal = edits.stage([ReplaceEdit("a.py", "1", "2")])
     root.chmod(0o555)
@@ -90,7 +90,7 @@ def test_e14_a_folder_that_may_not_be_written_keeps_the_proposal(root: Path, edi
     assert edits.get(proposal.id).state is ProposalState.FAILED
 
 
-def test_e15_seven_edits_of_five_megabytes_are_kept_as_hunks(
+def test_edits_of_a_large_file_are_stored_as_hunks(
     root: Path, edits: Edits, store: ProposalStore
 ) -> None:
     line = b"some_value = some_call(with_an_argument)\n"
@@ -105,14 +105,14 @@ def test_e15_seven_edits_of_five_megabytes_are_kept_as_hunks(
     assert (root / "big.py").read_bytes() == line * (5_000_000 // len(line))
 
 
-def test_e18_an_edit_that_changes_nothing_is_an_error(root: Path, edits: Edits) -> None:
+def test_an_edit_that_changes_nothing_is_an_error(root: Path, edits: Edits) -> None:
     (root / "a.py").write_bytes(b"a = 1\n")
     with pytest.raises(EditError):
         edits.stage([ReplaceEdit("a.py", "a = 1", "a = 1")])
     assert edits.list() == ()
 
 
-def test_e19_only_its_own_hunks_are_undone(root: Path, edits: Edits) -> None:
+def test_undo_reverts_only_the_hunks_of_the_proposal(root: Path, edits: Edits) -> None:
     (root / "a.py").write_bytes(b"".join(b"v%d = 0\n" % n for n in range(20)))
     proposal = edits.stage([ReplaceEdit("a.py", "v9 = 0\n", "v9 = 1\n")])
     edits.apply(proposal.id)
@@ -128,7 +128,7 @@ def test_e19_only_its_own_hunks_are_undone(root: Path, edits: Edits) -> None:
     assert (root / "a.py").read_bytes() == mine.replace(b"v9 = 1\n", b"v9 = 2\n")
 
 
-def test_permissions_stay_and_secrets_are_refused(root: Path, edits: Edits) -> None:
+def test_permissions_are_kept_and_private_files_are_refused(root: Path, edits: Edits) -> None:
     (root / "run.sh").write_bytes(b"echo 1\n")
     (root / "run.sh").chmod(0o751)
     edits.apply(edits.stage([ReplaceEdit("run.sh", "1", "2")]).id)
@@ -156,7 +156,7 @@ for each in ids:
 """
 
 
-def test_two_processes_that_apply_to_one_file_lose_nothing(
+def test_two_processes_can_apply_to_one_file_without_loss(
     root: Path, edits: Edits, store: ProposalStore
 ) -> None:
     """Each edit is there afterwards, or was refused."""
@@ -204,7 +204,7 @@ STEPS = st.lists(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(content=FILES, other=FILES, steps=STEPS)
-def test_after_any_sequence_no_byte_changes_that_no_edit_named(
+def test_any_sequence_changes_only_bytes_that_edits_name(
     quick_path: Path, content: bytes, other: bytes, steps: list[tuple[str, int]]
 ) -> None:
     """A marker goes in and out of one file; everything else of it, and the other file, stays."""
@@ -247,14 +247,14 @@ def _without_markers(data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["folder/", "a\0b", "/"])
-def test_what_names_no_file_is_refused(root: Path, edits: Edits, name: str) -> None:
+def test_paths_that_name_no_file_are_refused(root: Path, edits: Edits, name: str) -> None:
     with pytest.raises(PathRefusedError) as error:
         edits.stage([CreateFile(name, "x")])
     assert error.value.hint
     assert names(root) == []
 
 
-def test_a_name_that_the_system_does_not_take_is_not_laid_to_the_disk(edits: Edits) -> None:
+def test_an_invalid_name_is_not_reported_as_a_disk_failure(edits: Edits) -> None:
     with pytest.raises(EditError) as error:
         edits.stage([CreateFile("n" * 300, "x")])
     assert error.value.kind is ErrorKind.VALIDATION
@@ -267,9 +267,7 @@ def two_hunks(root: Path, edits: Edits) -> UUID:
     return edits.stage([first, ReplaceEdit("a.py", "line 20\n", "twenty\n")]).id
 
 
-def test_hunks_that_could_not_be_applied_leave_the_others_undenied(
-    root: Path, edits: Edits
-) -> None:
+def test_a_failed_apply_of_hunks_does_not_deny_the_others(root: Path, edits: Edits) -> None:
     staged = two_hunks(root, edits)
     before = (root / "a.py").read_bytes()
     (root / "a.py").write_bytes(b"# mine\n" + before)
@@ -283,7 +281,7 @@ def test_hunks_that_could_not_be_applied_leave_the_others_undenied(
     assert (root / "a.py").read_bytes() == b"# mine\n" + before.replace(b"line 20", b"twenty")
 
 
-def test_a_hunk_that_was_denied_is_not_applied_after_all(root: Path, edits: Edits) -> None:
+def test_a_denied_hunk_cannot_be_applied(root: Path, edits: Edits) -> None:
     staged = two_hunks(root, edits)
     before = (root / "a.py").read_bytes()
     edits.deny(staged, hunks={(0, 0)})
@@ -303,7 +301,7 @@ def test_a_hunk_that_was_denied_is_not_applied_after_all(root: Path, edits: Edit
     assert error.value.hint == "Redo it, or propose a new edit."
 
 
-def test_undoing_what_was_changed_says_what_a_person_can_do(root: Path, edits: Edits) -> None:
+def test_a_conflict_of_an_undo_suggests_what_to_do(root: Path, edits: Edits) -> None:
     staged = two_hunks(root, edits)
     edits.apply(staged, hunks={(0, 1)})
     file = root / "a.py"

@@ -70,7 +70,7 @@ def _knows_leases(folder: Path) -> bool:
     ],
 )
 @pytest.mark.parametrize("request_", [ReplaceEdit("a.py", "two", "TWO"), DeleteFile("a.py")])
-def test_what_an_editor_saved_stays(
+def test_concurrent_saves_of_an_editor_are_kept(
     quick_path: Path, save: Save, exchanges: bool, request_: EditRequest
 ) -> None:
     if save is slowly_in_place and not _knows_leases(quick_path):

@@ -20,7 +20,7 @@ def change_of(data: bytes, *edits: EditRequest) -> FileChange:
     return change
 
 
-def test_hunks_whose_lines_around_touch_are_shown_together() -> None:
+def test_hunks_with_touching_context_are_one_group() -> None:
     change = change_of(
         TEXT,
         ReplaceEdit("f", "line 3\n", "three\n3\n"),
@@ -57,7 +57,7 @@ diff --git a/f b/f
     assert counts(change) == (3, 3)
 
 
-def test_a_new_a_removed_and_a_renamed_file() -> None:
+def test_created_deleted_and_renamed_files_have_git_headers() -> None:
     files = {"b": b"b\n", "c": b"c"}
     planned = plan(
         [CreateFile("a", "a\n"), DeleteFile("b"), RenameFile("c", "d\te"), CreateFile("é", "")],
@@ -85,7 +85,7 @@ new file mode 100644
     assert [counts(change) for change in planned.changes] == [(1, 0), (0, 1), (0, 0), (0, 0)]
 
 
-def test_what_a_terminal_obeys_and_what_cannot_be_read_is_shown() -> None:
+def test_control_characters_and_unreadable_bytes_are_escaped() -> None:
     data = "a = 1 # \u00e9\u00e9\u00e9 caf".encode() + b"\xe9 \x1b[31m\n"
     change = change_of(data, ReplaceEdit("f", "a = 1", "a = '\u202e\x07'"))
     assert unified(change) == snapshot("""\
@@ -98,13 +98,13 @@ diff --git a/f b/f
 """)  # noqa: RUF001  (the signs that the page shows as well)
 
 
-def test_line_ends_are_shown_only_where_they_differ() -> None:
+def test_line_ends_are_shown_only_if_they_differ() -> None:
     assert "\u240d" not in unified(change_of(b"a\r\nb\r\n", ReplaceEdit("f", "b", "c")))
     change = change_of(b"a\nb\n", ReplaceEdit("f", "a\nb\n", "a\r\nb\r\n"))
     assert unified(change).splitlines()[-2:] == ["+a\u240d", "+b\u240d"]
 
 
-def test_part_of_a_long_line() -> None:
+def test_a_long_line_is_shown_in_part() -> None:
     data = b"x" * 9_000 + b"a" + b"y" * 9_000
     change = change_of(data, ReplaceEdit("f", "a", "b"))
     assert counts(change) == (1, 1)
@@ -120,7 +120,7 @@ def test_part_of_a_long_line() -> None:
         (b"a\n", [ReplaceEdit("f", "a\n", "")]),
     ],
 )
-def test_git_can_apply_what_is_shown(data: bytes, edits: list[ReplaceEdit], tmp_path: Path) -> None:
+def test_git_applies_the_shown_diff(data: bytes, edits: list[ReplaceEdit], tmp_path: Path) -> None:
     change = change_of(data, *edits)
     (tmp_path / "f").write_bytes(data)
     subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=unified(change).encode(), check=True)

@@ -134,7 +134,7 @@ def test_new_text_is_written_in_the_encoding_of_the_file(
         ("euc-jp", "euc_jp", "日本", "😀"),
     ],
 )
-def test_a_declared_encoding_is_written_and_what_it_lacks_is_refused(
+def test_a_declared_encoding_is_used_and_its_missing_characters_are_refused(
     edits: Edits, name: str, text: str, label: str, codec: str, word: str, foreign: str
 ) -> None:
     text = text.format(label)
@@ -172,7 +172,7 @@ def test_properties_get_escapes_that_every_reader_understands(edits: Edits) -> N
     assert (edits.root / "d.properties").read_bytes() == b"a=\\u00e9\n"
 
 
-def test_editorconfig_decides_where_the_file_does_not(edits: Edits) -> None:
+def test_editorconfig_decides_if_the_file_declares_nothing(edits: Edits) -> None:
     write(edits, ".editorconfig", b"root = true\n[*.{txt,c}]\ncharset = latin1\n[lib/**.py]\n"
           b"charset = utf-8\n[wide.txt]\ncharset = utf-16le\n")  # fmt: skip
     path = write(edits, "src/a.c", b"int a;\n")
@@ -236,9 +236,7 @@ def test_a_double_byte_character_is_never_matched_by_its_second_byte(edits: Edit
         ("gb18030", b"\x81\x30\x81\x30 \xff"),  # one of four
     ],
 )
-def test_bytes_of_several_forms_and_damage_stay_as_they_are(
-    edits: Edits, codec: str, odd: bytes
-) -> None:
+def test_unusual_and_damaged_bytes_are_kept(edits: Edits, codec: str, odd: bytes) -> None:
     text = CHINESE if codec == "gb18030" else JAPANESE
     other = "数值" if codec == "gb18030" else "値段"
     name = f"# coding: {codec}\n"
@@ -269,13 +267,13 @@ def test_declaration_and_text_always_agree(edits: Edits) -> None:
 @pytest.mark.parametrize(
     "label", ["utf-16", "utf-7", "x-user-defined", "no-such-encoding", "rot13"]
 )
-def test_an_encoding_that_is_not_supported_takes_ascii_alone(edits: Edits, label: str) -> None:
+def test_an_unsupported_encoding_accepts_only_ascii(edits: Edits, label: str) -> None:
     write(edits, "a.py", f"# coding: {label}\nx = 1\n".encode())
     assert label in refused(edits, ReplaceEdit("a.py", "x = 1", "x = 'é'")).message
     applied(edits, ReplaceEdit("a.py", "x = 1", "x = 2"))
 
 
-def test_overwriting_keeps_an_encoding_that_nothing_declares(edits: Edits) -> None:
+def test_overwriting_keeps_an_undeclared_encoding(edits: Edits) -> None:
     path = write(edits, "a.c", JAPANESE.encode("euc_jp"))
     applied(edits, CreateFile("a.c", "// 新しい\n", overwrite=True))
     assert path.read_bytes() == "// 新しい\n".encode("euc_jp")
@@ -283,13 +281,13 @@ def test_overwriting_keeps_an_encoding_that_nothing_declares(edits: Edits) -> No
     assert "'😀'" in refused(edits, CreateFile("a.c", "// 😀\n", overwrite=True)).message
 
 
-def test_a_range_that_was_shown_as_question_marks_is_not_lost(edits: Edits) -> None:
+def test_a_range_shown_as_question_marks_is_not_overwritten(edits: Edits) -> None:
     write(edits, "a.c", JAPANESE.encode("cp932"))
     assert "question marks" in refused(edits, LineRangeEdit("a.c", 1, 1, "// ???????")).message
     applied(edits, LineRangeEdit("a.c", 1, 1, "// reads the settings?"[:-1]))
 
 
-def test_a_range_that_cuts_a_character_is_refused(edits: Edits) -> None:
+def test_a_range_that_splits_a_character_is_refused(edits: Edits) -> None:
     data = JAPANESE.encode("cp932")
     write(edits, "a.c", data)
     assert "does not begin a character" in refused(edits, RangeEdit("a.c", 4, 5, "x")).message
@@ -321,9 +319,7 @@ def test_hunks_are_denied_and_undone_by_bytes(edits: Edits) -> None:
 
 
 @pytest.mark.parametrize(("codec", "text", "word"), LEGACY)
-def test_the_encoding_of_a_short_text_is_told_from_its_bytes(
-    codec: str, text: str, word: str
-) -> None:
+def test_the_encoding_of_a_short_text_is_detected(codec: str, text: str, word: str) -> None:
     found = charset_of("a.c", text.encode(codec))
     assert found.encode(word) == word.encode(codec)
 
@@ -352,7 +348,7 @@ def encoded_files(draw: st.DrawFn) -> tuple[str, list[str], str]:
 
 @given(encoded_files(), st.data())
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_bytes_that_no_applied_edit_names_stay_whatever_the_encoding(
+def test_other_bytes_are_kept_in_every_encoding(
     tmp_path_factory: pytest.TempPathFactory,
     file: tuple[str, list[str], str],
     draw: st.DataObject,
@@ -407,7 +403,7 @@ def test_bytes_that_no_applied_edit_names_stay_whatever_the_encoding(
         ("euc_jp", "値", "開始"),
     ],
 )
-def test_few_bytes_that_do_not_tell_an_encoding_take_no_other_characters(
+def test_an_uncertain_encoding_accepts_only_ascii(
     edits: Edits, codec: str, comment: str, word: str
 ) -> None:
     data = f"int x; // {comment}\nint y;\n".encode(codec)
@@ -417,7 +413,7 @@ def test_few_bytes_that_do_not_tell_an_encoding_take_no_other_characters(
     assert path.read_bytes() == data.replace(b"y", b"z")
 
 
-def test_a_catalogue_may_declare_its_encoding_in_one_line(edits: Edits) -> None:
+def test_a_message_catalogue_may_declare_its_encoding_in_one_line(edits: Edits) -> None:
     head = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=ISO-8859-2\\n"\n\n'
     source = f'{head}msgid "a"\nmsgstr "zażółć"\n'
     path = write(edits, "a.po", source.encode("iso8859-2"))

@@ -58,7 +58,9 @@ def _calls_and_result(folder: Path, operation: str, *, exchanges: bool) -> tuple
 
 
 @pytest.mark.parametrize(("operation", "exchanges"), _EACH)
-def test_a_fault_at_any_call(quick_path: Path, operation: str, exchanges: bool) -> None:
+def test_a_fault_at_any_call_leaves_files_old_or_new(
+    quick_path: Path, operation: str, exchanges: bool
+) -> None:
     total, after = _calls_and_result(quick_path / "whole", operation, exchanges=exchanges)
     assert total > 60
     for number in range(1, total + 1):
@@ -84,7 +86,7 @@ def test_a_fault_at_any_call(quick_path: Path, operation: str, exchanges: bool) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("operation", "exchanges"), _EACH[:4])
-def test_a_disk_that_fails_for_good_and_is_mended(
+def test_recovery_succeeds_after_a_failed_disk_works_again(
     quick_path: Path, operation: str, exchanges: bool
 ) -> None:
     total, after = _calls_and_result(quick_path / "whole", operation, exchanges=exchanges)
@@ -109,7 +111,9 @@ def _assert_each_whole(present: Snapshot, before: Snapshot, after: Snapshot) -> 
 
 
 @pytest.mark.parametrize(("operation", "exchanges"), _EACH[:4])
-def test_killed_between_any_two_calls(quick_path: Path, operation: str, exchanges: bool) -> None:
+def test_a_kill_at_any_call_leaves_files_old_or_new(
+    quick_path: Path, operation: str, exchanges: bool
+) -> None:
     script = Path(__file__).with_name("killed.py")
     done = subprocess.run(
         [

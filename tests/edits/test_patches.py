@@ -30,7 +30,7 @@ def unreadable(text: str) -> str:
     return str(caught.value)
 
 
-def test_a_git_diff_of_several_files() -> None:
+def test_a_git_diff_changes_several_files() -> None:
     text = """\
 diff --git a/new.py b/new.py
 new file mode 100644
@@ -70,27 +70,27 @@ rename to new name
     assert moved.path == "old name"
 
 
-def test_a_file_goes_only_when_it_holds_what_the_diff_removes() -> None:
+def test_a_file_is_deleted_only_if_it_has_the_removed_lines() -> None:
     text = "--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
     (change,) = planned(b"a\n", *parse_patch(text)).changes
     assert change.kind is ChangeKind.DELETE
     assert refusal(b"a\nmine\n", text).kind is ErrorKind.CONFLICT
 
 
-def test_quoted_names_are_read() -> None:
+def test_quoted_names_are_parsed() -> None:
     text = (
         '--- "a/caf\\303\\251 \\"x\\".py"\n+++ "b/caf\\303\\251 \\"x\\".py"\n@@ -1 +1 @@\n-a\n+b\n'
     )
     assert parse_patch(text)[0].path == 'café "x".py'
 
 
-def test_names_without_prefix_and_with_time_stamps_are_read() -> None:
+def test_names_without_prefix_and_with_time_stamps_are_parsed() -> None:
     text = "--- src/f.py\t2026-01-01 00:00:00\n+++ src/f.py\t2026-01-02\n@@ -1 +1 @@\n-a\n+b\n"
     assert parse_patch(text)[0].path == "src/f.py"
     assert parse_patch(text.replace("--- src", "--- a/src"))[0].path == "src/f.py"
 
 
-def test_wrong_numbers_and_counts_do_not_matter() -> None:
+def test_wrong_line_numbers_and_counts_are_tolerated() -> None:
     assert (
         patched(b"a\nb\nc\n", f"{HEAD}@@ -90,7 +90,1 @@ def f():\n a\n-b\n+x\n c\n") == b"a\nx\nc\n"
     )
@@ -98,25 +98,25 @@ def test_wrong_numbers_and_counts_do_not_matter() -> None:
     assert patched(b"a\n\nb\n", f"{HEAD}@@\n a\n\n-b\n+x\n\n\n") == b"a\n\nx\n"
 
 
-def test_lines_that_look_like_headers_are_lines_where_the_counts_say_so() -> None:
+def test_lines_within_the_counts_are_not_headers() -> None:
     text = f"{HEAD}@@ -1,2 +1,2 @@\n--- a\n+++ b\n c\n@@ -4 +4 @@\n-x\n+y\n"
     assert patched(b"-- a\nc\nd\nx\n", text) == b"++ b\nc\nd\ny\n"
 
 
-def test_fences_and_prose_around_a_patch_do_not_matter() -> None:
+def test_fences_and_prose_around_a_patch_are_ignored() -> None:
     text = f"Here it is:\n\n```diff\n{HEAD}@@ -1 +1 @@\n-a\n+b\n```\nDone.\n"
     assert patched(b"a\n", text) == b"b\n"
     fenced = "\n".join(["```", update("@@\n-a\n+b\n"), "```"])
     assert patched(b"a\n", fenced) == b"b\n"
 
 
-def test_a_patch_with_crlf_is_read() -> None:
+def test_a_patch_with_crlf_is_parsed() -> None:
     text = f"{HEAD}@@ -1,2 +1,2 @@\n a\n-b\n+c\n".replace("\n", "\r\n")
     assert patched(b"a\nb\n", text) == b"a\nc\n"
     assert patched(b"a\r\nb\r\n", text) == b"a\r\nc\r\n"
 
 
-def test_git_shows_line_ends_that_change() -> None:
+def test_git_diffs_may_change_line_ends() -> None:
     assert patched(b"a\nb\n", f"{HEAD}@@ -1,2 +1,2 @@\n a\n-b\n+b\r\n") == b"a\nb\r\n"
 
 
@@ -139,7 +139,7 @@ def test_added_lines_get_the_tabs_of_the_file() -> None:  # E5
     assert patched(data, update(body)) == expected
 
 
-def test_the_end_of_a_file_stays_as_it_is_unless_the_patch_says_otherwise() -> None:
+def test_the_last_line_end_changes_only_by_the_patch() -> None:
     assert patched(b"a\nb", f"{HEAD}@@ -1,2 +1,2 @@\n a\n-b\n+c\n") == b"a\nc"
     assert patched(b"a\nb", f"{HEAD}@@ -1,2 +1,3 @@\n a\n b\n+c\n") == b"a\nb\nc"
     no_newline = "\\ No newline at end of file\n"
@@ -148,13 +148,13 @@ def test_the_end_of_a_file_stays_as_it_is_unless_the_patch_says_otherwise() -> N
 
 
 @pytest.mark.parametrize("context", [" \n", " int b;\n \n", " int a;\n int b;\n \n"])
-def test_empty_context_behind_the_last_line_is_the_end_of_the_file(context: str) -> None:
+def test_empty_context_after_the_last_line_matches_the_end_of_the_file(context: str) -> None:
     data = b"int a;\nint b;\n"
     text = update(f"@@ -1,2 +1,2 @@\n{context}+int c;\n")
     assert patched(data, text) == b"int a;\nint b;\n\nint c;\n"
 
 
-def test_a_hunk_that_fits_twice_is_refused_unless_its_line_is_exactly_right() -> None:  # E6
+def test_an_ambiguous_hunk_needs_the_exact_line_number() -> None:  # E6
     data = b"a\nb\n---\na\nb\n"
     text = f"{HEAD}@@ -4,2 +4,2 @@\n a\n-b\n+c\n"
     assert patched(data, text) == b"a\nb\n---\na\nc\n"
@@ -163,14 +163,14 @@ def test_a_hunk_that_fits_twice_is_refused_unless_its_line_is_exactly_right() ->
     assert "2 times in f: lines 1 and 4" in str(error)
 
 
-def test_hunks_are_searched_behind_the_one_before_them() -> None:
+def test_hunks_are_searched_after_the_previous_hunk() -> None:
     data = b"x\na\ny\na\n"
     assert patched(data, update("@@\n-x\n+X\n a\n@@\n y\n-a\n+b\n")) == b"X\na\ny\nb\n"
     error = refusal(b"x\ny\n", update("@@\n-y\n+Y\n@@\n-x\n+X\n"))
     assert "only at line 1" in str(error)
 
 
-def test_contexts_of_two_hunks_may_share_lines() -> None:
+def test_two_hunks_may_share_context_lines() -> None:
     data = b"a\nb\nc\nd\ne\n"
     assert patched(data, update("@@\n-a\n+A\n b\n c\n@@\n b\n c\n-d\n+D\n")) == b"A\nb\nc\nD\ne\n"
 
@@ -190,48 +190,48 @@ class B:
 """
 
 
-def test_anchors_choose_between_places() -> None:
+def test_anchors_select_one_of_several_matches() -> None:
     body = "@@ class B:\n@@ def run(self):\n-        return 1\n+        return 3\n"
     assert patched(CLASSES, update(body)) == CLASSES[:-2] + b"3\n"
     body = "@@ class A:\n def run(self):\n-    return 1\n+    return 3\n"
     assert patched(CLASSES, update(body)) == CLASSES.replace(b"return 1", b"return 3", 1)
 
 
-def test_anchors_that_leave_several_places_are_refused() -> None:  # E6
+def test_anchors_that_leave_several_matches_are_refused() -> None:  # E6
     error = refusal(CLASSES, update("@@ def run(self):\n-        return 1\n+        return 3\n"))
     assert error.kind is ErrorKind.CONFLICT
     assert "lines 3 and 11" in str(error)
 
 
-def test_a_hunk_that_is_only_outside_of_its_anchor_is_refused() -> None:
+def test_a_hunk_outside_of_its_anchor_is_refused() -> None:
     error = refusal(CLASSES, update("@@ class B:\n-        return 2\n+        return 3\n"))
     assert error.kind is ErrorKind.NOT_FOUND
     assert "line 6" in str(error)
 
 
-def test_an_anchor_that_is_not_there_is_refused() -> None:
+def test_an_anchor_that_is_not_in_the_file_is_refused() -> None:
     error = refusal(CLASSES, update("@@ class C:\n-        return 2\n+        return 3\n"))
     assert "The anchor 'class C:'" in str(error)
 
 
-def test_a_hunk_at_the_end_of_the_file() -> None:
+def test_a_hunk_may_be_bound_to_the_end_of_the_file() -> None:
     data = b"a\nb\na\n"
     assert patched(data, update("@@\n-a\n+c\n*** End of File\n")) == b"a\nb\nc\n"
     assert patched(data, update("@@\n+c\n*** End of File\n")) == b"a\nb\na\nc\n"
 
 
-def test_lines_without_any_around_them_are_refused_where_their_place_is_unknown() -> None:
+def test_added_lines_without_context_are_refused() -> None:
     assert refusal(b"a\nb\n", f"{HEAD}@@ -1,0 +2 @@\n+c\n").kind is ErrorKind.VALIDATION
     assert patched(b"", f"{HEAD}@@ -0,0 +1 @@\n+c\n") == b"c\n"
 
 
-def test_a_hunk_that_does_not_fit_shows_where_it_differs() -> None:
+def test_an_unmatched_hunk_reports_where_it_differs() -> None:
     error = refusal(b"a\nb\nc\n", f"{HEAD}@@ -1,3 +1,3 @@\n a\n-x\n+y\n c\n")
     assert error.kind is ErrorKind.NOT_FOUND
     assert "line 2 of the file is 'b', and the text has 'x'" in str(error)
 
 
-def test_a_model_patch_of_several_files() -> None:
+def test_a_begin_patch_patch_changes_several_files() -> None:
     text = """\
 *** Begin Patch
 *** Add File: new.py
@@ -291,12 +291,12 @@ def test_a_rename_with_hunks_is_one_change() -> None:
         ("*** Begin Patch\n*** Add File: f\na\n*** End Patch\n", "Line 3 of the patch is neither"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_its_line(text: str, said: str) -> None:
+def test_unreadable_patches_are_refused_with_the_line(text: str, said: str) -> None:
     assert said in unreadable(text)
 
 
 @pytest.mark.parametrize("context", ["", " y\n"], ids=["no context", "context"])
-def test_hunks_that_go_back_are_refused_where_their_lines_come_again(context: str) -> None:
+def test_hunks_out_of_order_are_refused(context: str) -> None:
     """vybestack/llxprt-code#3597: a hunk for an earlier line landed at a later one."""
     data = b"x\ny\n" * 5
     text = f"{HEAD}@@ -7 +7 @@\n-x\n+x7\n{context}@@ -3 +3 @@\n-x\n+x3\n{context}"

@@ -21,14 +21,14 @@ from treadle.events.types import ErrorKind
 TEXT = b"one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n"
 
 
-def test_a_hunk_holds_whole_lines_that_differ_and_three_around_them() -> None:
+def test_a_hunk_has_the_differing_lines_and_three_lines_of_context() -> None:
     applied = planned(TEXT, ReplaceEdit("f", "four\nfive", "four\nFIVE"))
     (hunk,) = applied.changes[0].hunks
     assert (hunk.start, hunk.line, hunk.old, hunk.new) == (19, 5, b"five\n", b"FIVE\n")
     assert (hunk.before, hunk.after) == (b"two\nthree\nfour\n", b"six\nseven\neight\n")
 
 
-def test_an_edit_is_split_where_lines_between_stay() -> None:
+def test_an_edit_is_split_at_unchanged_lines() -> None:
     applied = planned(TEXT, ReplaceEdit("f", "one\ntwo\nthree\n", "1\ntwo\n3\n"))
     assert [(h.line, h.old, h.new) for h in applied.changes[0].hunks] == [
         (1, b"one\n", b"1\n"),
@@ -41,7 +41,7 @@ def test_edits_within_one_line_are_one_hunk() -> None:
     assert [(h.old, h.new) for h in applied.changes[0].hunks] == [(b"a b c\n", b"A b C\n")]
 
 
-def test_of_a_very_long_line_only_what_differs_is_in_the_hunk() -> None:  # E15
+def test_a_hunk_of_a_very_long_line_has_only_its_difference() -> None:  # E15
     data = b"x" * 100_000 + "é=1".encode() + b"y" * 100_000 + b"\nend\n"
     applied = planned(data, ReplaceEdit("f", "é=1", "ü=1"))
     (hunk,) = applied.changes[0].hunks
@@ -72,12 +72,12 @@ def test_overlapping_and_nested_edits_are_refused_by_number_and_line(
     assert said in str(error)
 
 
-def test_one_edit_that_cannot_be_made_refuses_all() -> None:
+def test_one_impossible_edit_refuses_the_plan() -> None:
     error = failure(TEXT, ReplaceEdit("f", "one", "1"), ReplaceEdit("f", "zebra", "2"))
     assert (error.kind, error.path, error.number) == (ErrorKind.NOT_FOUND, "f", 1)
 
 
-def test_an_edit_made_for_another_content_is_a_conflict() -> None:  # E7
+def test_an_edit_for_another_hash_is_a_conflict() -> None:  # E7
     edit = ReplaceEdit("f", "one", "1", expected_hash=content_hash(b"other"))
     error = failure(TEXT, edit)
     assert error.kind is ErrorKind.CONFLICT
@@ -87,12 +87,12 @@ def test_an_edit_made_for_another_content_is_a_conflict() -> None:  # E7
     assert result(TEXT, planned(TEXT, fresh)).startswith(b"1\n")
 
 
-def test_a_file_that_is_not_there() -> None:
+def test_an_edit_of_a_missing_file_is_refused() -> None:
     for edit in (ReplaceEdit("f", "a", "b"), DeleteFile("f"), RenameFile("f", "g")):
         assert failure(None, edit).kind is ErrorKind.NOT_FOUND
 
 
-def test_files_are_made_removed_and_renamed() -> None:
+def test_files_are_created_deleted_and_renamed() -> None:
     files = {"b": b"b\xff\0\n", "c": b"c\n"}
     applied = plan(
         [
@@ -112,13 +112,13 @@ def test_files_are_made_removed_and_renamed() -> None:
     assert [(h.old, h.new) for h in applied.changes[2].hunks] == [(b"c\n", b"C\n")]
 
 
-def test_a_file_is_renamed_whatever_it_holds() -> None:
+def test_a_file_is_renamed_whatever_its_content() -> None:
     applied = plan([RenameFile("a", "b")], {"a": b"\0\xff"}.get)
     assert applied.changes[0].base_hash == applied.changes[0].result_hash
     assert applied.changes[0].hunks == ()
 
 
-def test_a_file_that_is_there_is_overwritten_only_when_that_is_asked_for() -> None:
+def test_an_existing_file_is_overwritten_only_on_request() -> None:
     assert failure(TEXT, CreateFile("f", "x")).kind is ErrorKind.CONFLICT
     applied = planned(TEXT, CreateFile("f", TEXT.decode().replace("two", "2"), overwrite=True))
     assert applied.changes[0].kind is ChangeKind.MODIFY
@@ -144,7 +144,7 @@ def test_an_overwritten_file_keeps_its_mark_and_its_line_ends() -> None:
         [RenameFile("f", "g"), RenameFile("f", "h")],
     ],
 )
-def test_edits_that_make_no_sense_together_are_refused(edits: list[EditRequest]) -> None:
+def test_contradicting_edits_are_refused(edits: list[EditRequest]) -> None:
     error = failure(b"a\n", *edits)
     assert (error.kind, error.path, error.number) == (ErrorKind.VALIDATION, "f", 1)
     assert "edits[1] conflicts with edits[0]" in str(error)
@@ -176,14 +176,12 @@ def test_bytes_are_replaced_with_the_line_ends_of_the_file() -> None:
 @pytest.mark.parametrize(
     ("start", "end"), [(-1, 1), (2, 1), (0, 99), (2, 3), (0, 2), (5, 6), (0, 5)]
 )
-def test_ranges_outside_of_the_file_or_inside_of_a_character_are_refused(
-    start: int, end: int
-) -> None:
+def test_ranges_outside_the_file_or_inside_a_character_are_refused(start: int, end: int) -> None:
     data = "aé".encode() + b"\n\r\nb"
     assert failure(data, RangeEdit("f", start, end, "x")).kind is ErrorKind.VALIDATION
 
 
-def test_a_range_with_bytes_that_are_no_utf8_is_refused() -> None:  # E3
+def test_a_range_with_bytes_that_are_not_utf8_is_refused() -> None:  # E3
     data = b"a\n\xe9\nb\n"
     assert "would be lost" in str(failure(data, RangeEdit("f", 0, 3, "x")))
     assert "would be lost" in str(failure(data, LineRangeEdit("f", 2, 2, "x")))
@@ -234,7 +232,7 @@ def item(data: bytes, old: bytes, code: str) -> bytes:
         "\ndef f(self):\n\tif self.x:\n\t\treturn 3\n\treturn 1\n",
     ],
 )
-def test_the_code_of_a_method_is_indented_as_the_method(code: str) -> None:
+def test_the_code_of_a_method_gets_its_indentation(code: str) -> None:
     new = b"def f(self):\n        if self.x:\n            return 3\n        return 1"
     old = b"def f(self):\n        return 1"
     assert item(METHOD, old, code) == METHOD.replace(old, new)
@@ -275,7 +273,7 @@ def test_a_head_of_several_lines_keeps_its_shape(code: str) -> None:
         "    fn f() {\n        if a {\n            b();\n        }\n    }\n",
     ],
 )
-def test_code_in_braces_is_indented_as_the_item(code: str) -> None:
+def test_code_in_braces_gets_the_indentation_of_the_item(code: str) -> None:
     data = b"impl A {\n    fn f() {\n        c();\n    }\n}\n"
     expected = b"impl A {\n    fn f() {\n        if a {\n            b();\n        }\n    }\n}\n"
     assert item(data, b"fn f() {\n        c();\n    }", code) == expected
@@ -297,7 +295,7 @@ def test_the_tabs_of_a_file_are_kept(code: str) -> None:  # E5
     assert item(data, b"f() {\n\t\tc();\n\t}", code) == expected
 
 
-def test_an_item_at_the_left_is_taken_as_it_is() -> None:
+def test_an_unindented_item_is_not_changed() -> None:
     data = b"def f():\r\n    return 1\r\n"
     expected = b"def f():\r\n    return 2\r\n"
     assert item(data, b"def f():\r\n    return 1", "def f():\n    return 2\n") == expected
@@ -307,7 +305,7 @@ def test_an_item_at_the_left_is_taken_as_it_is() -> None:
     "data",
     [b"a\r\nb\r\n", b"\xef\xbb\xbfa\nb\n", b"a\nb", b"a\rb\r", b"\xef\xbb\xbfa\r\nb"],
 )
-def test_a_patch_deletes_a_file_however_its_lines_end(data: bytes) -> None:  # E1, E2
+def test_a_patch_deletes_a_file_with_any_line_ends(data: bytes) -> None:  # E1, E2
     applied = planned(data, *parse_patch("--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n"))
     (change,) = applied.changes
     assert change.kind is ChangeKind.DELETE
@@ -315,28 +313,28 @@ def test_a_patch_deletes_a_file_however_its_lines_end(data: bytes) -> None:  # E
     assert reverse(change).hunks[0].new == data
 
 
-def test_a_patch_that_deletes_a_file_names_all_of_its_lines() -> None:
+def test_a_deleting_patch_must_have_all_lines_of_the_file() -> None:
     patch = parse_patch("--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n")
     error = failure(b"a\nb\n", *patch)
     assert "differs from the lines" in error.message
     assert error.hint
 
 
-def test_a_patch_deletes_a_file_with_bytes_that_are_no_utf8() -> None:  # E3
+def test_a_patch_deletes_a_file_with_bytes_that_are_not_utf8() -> None:  # E3
     shown = "caf\ufffd"
     patch = parse_patch(f"--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-{shown}\n")
     (change,) = planned(b"caf\xe9\n", *patch).changes
     assert change.hunks[0].old == b"caf\xe9\n"
 
 
-def test_no_replacement_character_overwrites_a_file_that_cannot_be_shown() -> None:  # E3
+def test_a_replacement_character_cannot_overwrite_unreadable_bytes() -> None:  # E3
     new = CreateFile("f", "caf\ufffd\nb\n", overwrite=True)
     assert "U+FFFD" in failure(b"caf\xe9\na\n", new).message
     assert result(b"a\n", planned(b"a\n", new)) == "caf\ufffd\nb\n".encode()
 
 
 @pytest.mark.parametrize("data", ["a\n".encode("utf-16"), "a\n".encode("utf-32"), b"a\0b"])
-def test_no_text_overwrites_a_file_in_another_encoding(data: bytes) -> None:  # E2
+def test_text_cannot_overwrite_a_file_in_another_encoding(data: bytes) -> None:  # E2
     error = failure(data, CreateFile("f", "b\n", overwrite=True))
     assert error.number == 0
     assert error.hint
@@ -352,23 +350,23 @@ def test_no_text_overwrites_a_file_in_another_encoding(data: bytes) -> None:  # 
         *parse_patch("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+a\0\n"),
     ],
 )
-def test_nul_is_never_written_since_the_file_could_not_be_edited_again(edit: EditRequest) -> None:
+def test_nul_is_never_written(edit: EditRequest) -> None:
     error = failure(b"a\nb\n", edit)
     assert "NUL" in error.message
     assert error.hint
 
 
-def test_one_path_is_not_to_be_a_file_and_a_folder() -> None:
+def test_one_path_cannot_be_a_file_and_a_folder() -> None:
     error = failure(b"a\n", CreateFile("n/deep/m", "x"), CreateFile("n", "y"))
     assert "n cannot be both a file and, for n/deep/m, a folder" in error.message
     assert "for x/g" in failure(b"a\n", RenameFile("f", "x/g"), CreateFile("x", "y")).message
 
 
-def test_a_file_is_not_renamed_to_its_own_name() -> None:
+def test_a_rename_to_the_same_name_is_refused() -> None:
     assert "that is already its path" in failure(b"a\n", RenameFile("f", "f")).message
 
 
 @pytest.mark.parametrize(("start", "end"), [(1, 2), (0, 2), (2, 4)])
-def test_a_range_does_not_cut_a_byte_order_mark(start: int, end: int) -> None:  # E2
+def test_a_range_keeps_the_byte_order_mark(start: int, end: int) -> None:  # E2
     error = failure(b"\xef\xbb\xbfab\n", RangeEdit("f", start, end, "x"))
     assert "inside a character" in error.message

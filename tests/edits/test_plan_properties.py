@@ -107,7 +107,7 @@ def test_a_range_of_bytes_changes_only_that_range(data: bytes, draw: st.DataObje
 
 
 @given(files(), st.data())
-def test_lines_are_replaced_and_no_other(data: bytes, draw: st.DataObject) -> None:
+def test_a_range_of_lines_changes_only_these_lines(data: bytes, draw: st.DataObject) -> None:
     floor = 3 if data.startswith(BOM) else 0
     line_break = b"\n" if b"\n" in data or b"\r" not in data else b"\r"
     lines = [line + line_break for line in data[floor:].split(line_break)]
@@ -133,7 +133,7 @@ def _cuts_a_line_end(data: bytes, at: int, raw: bytes) -> bool:
 
 
 @given(files(), st.data())
-def test_text_that_is_there_once_is_replaced_there(data: bytes, draw: st.DataObject) -> None:
+def test_unique_text_is_replaced_at_its_position(data: bytes, draw: st.DataObject) -> None:
     start = draw.draw(st.integers(0, max(0, len(data) - 1)))
     end = draw.draw(st.integers(start + 1, start + 20))
     try:
@@ -165,7 +165,7 @@ def test_text_that_is_there_once_is_replaced_there(data: bytes, draw: st.DataObj
 
 
 @given(files(), st.data())
-def test_several_edits_are_all_matched_to_the_original(data: bytes, draw: st.DataObject) -> None:
+def test_several_edits_match_the_original_text(data: bytes, draw: st.DataObject) -> None:
     cuts = sorted(draw.draw(st.lists(st.integers(0, len(data)), min_size=4, max_size=6)))
     spans = list(zip(cuts[::2], cuts[1::2], strict=False))
     edits = [RangeEdit("f", start, end, f"<{n}>") for n, (start, end) in enumerate(spans)]
@@ -204,7 +204,7 @@ def git_diff(old: str, new: str) -> str:
 @given(texts, texts)
 @example("a\nb", "a\nb\n")
 @example("a\n-- x\n", "a\n++ y\n")
-def test_a_diff_as_git_writes_it_gives_exactly_the_second_text(old: str, new: str) -> None:
+def test_a_git_diff_produces_the_second_text_exactly(old: str, new: str) -> None:
     assume(old != new)
     diff = git_diff(old, new)
     requests = parse_patch(diff)
@@ -220,7 +220,7 @@ def test_a_diff_as_git_writes_it_gives_exactly_the_second_text(old: str, new: st
 
 
 @given(files(), files())
-def test_a_change_made_from_two_contents_gives_the_second(base: bytes, result: bytes) -> None:
+def test_a_change_between_two_contents_produces_the_second(base: bytes, result: bytes) -> None:
     change = rehunk("f", base, result)
     assert splice(base, change.hunks) == result
     if base != result:
@@ -229,7 +229,7 @@ def test_a_change_made_from_two_contents_gives_the_second(base: bytes, result: b
 
 @given(files(), files(), st.data())
 @settings(max_examples=300)
-def test_what_a_person_changed_elsewhere_is_never_lost(
+def test_changes_of_a_person_elsewhere_are_kept(
     base: bytes, result: bytes, draw: st.DataObject
 ) -> None:
     """A change carried over to the person's version changes no byte beyond its hunks' own."""
@@ -248,7 +248,7 @@ def test_what_a_person_changed_elsewhere_is_never_lost(
 
 
 @given(st.lists(st.binary(max_size=1), max_size=30), st.lists(st.binary(max_size=1), max_size=30))
-def test_differences_make_the_new_lines(old: list[bytes], new: list[bytes]) -> None:
+def test_differences_produce_the_new_lines(old: list[bytes], new: list[bytes]) -> None:
     applied: list[bytes] = []
     position = 0
     for first, last, begin, end in differences(old, new):

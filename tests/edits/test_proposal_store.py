@@ -55,7 +55,7 @@ def test_a_proposal_is_never_applied_to_another_copy_of_its_repository(
     assert (root / "a.py").read_bytes() == b"a = 2\n"
 
 
-def test_two_who_decide_at_once_do_not_both_get_their_way(
+def test_only_one_of_two_concurrent_decisions_is_stored(
     root: Path, edits: Edits, store: ProposalStore
 ) -> None:
     (root / "a.py").write_bytes(b"a = 1\n")
@@ -71,7 +71,7 @@ def test_two_who_decide_at_once_do_not_both_get_their_way(
     other.close()
 
 
-def test_what_is_no_store_or_a_newer_one_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_damaged_or_newer_store_is_refused_and_unchanged(tmp_path: Path) -> None:
     broken = tmp_path / "broken.db"
     broken.write_bytes(b"this is no database, but a text that is long enough to be one\n" * 40)
     before = broken.read_bytes()

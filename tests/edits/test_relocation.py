@@ -26,7 +26,7 @@ def conflict(change: FileChange, present: bytes) -> str:
     return str(caught.value)
 
 
-def test_the_file_as_it_was_needs_no_carrying_over() -> None:
+def test_an_unchanged_file_needs_no_relocation() -> None:
     change = change_of(ReplaceEdit("f", "line 7\n", "seven\n"))
     assert relocate(change, TEXT) is change
 
@@ -43,7 +43,7 @@ def test_a_change_follows_lines_that_moved() -> None:  # E19
     assert (moved.base_hash, moved.result_hash) == (content_hash(present), content_hash(after))
 
 
-def test_less_of_the_lines_around_is_enough() -> None:
+def test_partial_context_is_enough() -> None:
     change = change_of(ReplaceEdit("f", "line 7\n", "seven\n"))
     for mine in (b"line 5\n", b"line 9\n", b"line 8\n"):
         present = TEXT.replace(mine, b"mine\n")
@@ -52,7 +52,7 @@ def test_less_of_the_lines_around_is_enough() -> None:
         )
 
 
-def test_undoing_takes_back_only_its_own_lines() -> None:  # E19
+def test_undo_reverts_only_its_own_lines() -> None:  # E19
     change = change_of(ReplaceEdit("f", "line 7\n", "seven\neight\n"))
     present = splice(TEXT, change.hunks).replace(b"line 3\n", b"mine\n").replace(b"line 8\n", b"")
     undone = relocate(reverse(change), present)
@@ -61,20 +61,20 @@ def test_undoing_takes_back_only_its_own_lines() -> None:  # E19
     )
 
 
-def test_hunks_without_a_place_are_named_with_what_is_there() -> None:
+def test_hunks_without_a_position_are_named_with_the_current_lines() -> None:
     change = change_of(ReplaceEdit("f", "line 7\n", "seven\n"), ReplaceEdit("f", "line 12\n", ""))
     said = conflict(change, TEXT.replace(b"line 7\n", b"mine\n").replace(b"line 12\n", b"too\n"))
     assert "the change of line 7 has no position, because the file now has 'mine', 'line 8'" in said
     assert "the change of line 12 has no position, because the file now has 'too'" in said
 
 
-def test_a_place_must_be_the_only_one() -> None:
+def test_a_position_must_be_unique() -> None:
     change = change_of(ReplaceEdit("f", "line 7\n", "seven\n"))
     said = conflict(change, TEXT + TEXT)
     assert "matches several positions, lines 7 and 27" in said
 
 
-def test_a_twin_is_not_taken_for_the_place_when_that_has_changed() -> None:
+def test_a_copy_of_the_lines_is_not_mistaken_for_the_changed_position() -> None:
     part = b"".join(b"call %d\n" % number for number in range(9))
     base = b"def f\n" + part + b"def g\n" + part
     edit = "\n".join(["def f", *(f"call {number}" for number in range(5))])
@@ -82,13 +82,13 @@ def test_a_twin_is_not_taken_for_the_place_when_that_has_changed() -> None:
     assert "has no position" in conflict(change, base.replace(b"call 3", b"mine", 1))
 
 
-def test_brackets_alone_are_no_place() -> None:
+def test_brackets_alone_do_not_locate_a_hunk() -> None:
     base = b"a\n{\n}\nb\nc\n"
     (change,) = planned(base, ReplaceEdit("f", "a\n{\n}\n", "a\n{\n}\n{\n}\n")).changes
     assert "has no position" in conflict(change, b"x\n}\ny\nz\n")
 
 
-def test_a_file_that_was_made_or_is_to_go_must_be_as_it_was() -> None:
+def test_a_created_or_deleted_file_must_be_unchanged() -> None:
     (applied,) = planned(None, CreateFile("f", "a\n")).changes
     assert "a file now exists there" in conflict(applied, b"b\n")
     (gone,) = planned(b"a\n", DeleteFile("f")).changes
@@ -96,13 +96,13 @@ def test_a_file_that_was_made_or_is_to_go_must_be_as_it_was() -> None:
     assert "would be lost" in conflict(gone, b"b\n")
 
 
-def test_a_rename_takes_the_content_along_as_it_is() -> None:
+def test_a_rename_keeps_the_current_content() -> None:
     (change,) = plan([RenameFile("f", "g")], {"f": b"a\n"}.get).changes
     moved = relocate(change, b"b\n")
     assert moved.base_hash == moved.result_hash == content_hash(b"b\n")
 
 
-def test_every_kind_of_change_can_be_turned_round() -> None:
+def test_every_kind_of_change_can_be_reversed() -> None:
     files = {"b": b"b\n", "c": b"c\n"}
     applied = plan([CreateFile("a", "a\n"), DeleteFile("b"), RenameFile("c", "d")], files.get)
     back = [reverse(change) for change in applied.changes]
@@ -114,7 +114,7 @@ def test_every_kind_of_change_can_be_turned_round() -> None:
     assert [reverse(change) for change in back] == list(applied.changes)
 
 
-def test_the_lines_around_a_reversed_hunk_are_those_of_the_result() -> None:
+def test_the_context_of_a_reversed_hunk_is_that_of_the_result() -> None:
     edits = [ReplaceEdit("f", f"line {n}\n", f"new {n}\nmore {n}\n") for n in (7, 9, 11)]
     change = change_of(*edits)
     after = splice(TEXT, change.hunks)

@@ -24,12 +24,12 @@ def test_a_line_added_to_a_crlf_file_by_an_exact_match_ends_with_crlf() -> None:
     assert plan.notes == ()
 
 
-def test_cr_alone_is_a_line_end_as_well() -> None:
+def test_cr_alone_is_a_line_end() -> None:
     data = b"a\rb\rc\r"
     assert result(data, planned(data, replace("a\nb", "a\nx\nb"))) == b"a\rx\rb\rc\r"
 
 
-def test_lines_that_stay_keep_their_ends_in_a_mixed_file() -> None:  # E1
+def test_unchanged_lines_keep_their_ends_in_a_mixed_file() -> None:  # E1
     data = b"a\r\nb\nc\r\nd\n"
     plan = planned(data, replace("a\nb\nc\nd\n", "a\nb\nnew\nc\nd\n"))
     assert result(data, plan) == b"a\r\nb\nnew\nc\r\nd\n"
@@ -50,7 +50,7 @@ def test_crlf_of_a_model_matches_lf_and_never_gets_into_the_file(*, everywhere: 
     assert result(data, one) == b"a\nx\nc\n"
 
 
-def test_the_mark_of_utf8_is_matched_without_and_kept() -> None:  # E2
+def test_the_byte_order_mark_is_ignored_and_kept() -> None:  # E2
     data = b"\xef\xbb\xbfa\nb\n"
     assert result(data, planned(data, replace("a\n", "x\n"))) == b"\xef\xbb\xbfx\nb\n"
     assert result(data, planned(data, replace("\ufeffa\n", "\ufeffx\n"))) == b"\xef\xbb\xbfx\nb\n"
@@ -66,18 +66,18 @@ def test_the_mark_of_utf8_is_matched_without_and_kept() -> None:  # E2
         (b"a\0b\n", "NUL"),
     ],
 )
-def test_what_is_not_utf8_text_is_refused_by_name(data: bytes, said: str) -> None:  # E2
+def test_text_that_is_not_utf8_is_refused_by_name(data: bytes, said: str) -> None:  # E2
     error = failure(data, replace("a", "b"))
     assert error.kind is ErrorKind.VALIDATION
     assert said in str(error)
 
 
-def test_bytes_that_are_no_utf8_stay_where_they_are() -> None:  # E3
+def test_bytes_that_are_not_utf8_are_kept() -> None:  # E3
     data = b"# caf\xe9\na = 1\n"
     assert result(data, planned(data, replace("a = 1", "a = 2"))) == b"# caf\xe9\na = 2\n"
 
 
-def test_other_bytes_in_the_same_line_stay_as_well() -> None:  # E3
+def test_other_bytes_in_the_same_line_are_kept() -> None:  # E3
     data = b"a = 1  # caf\xe9\n"
     assert result(data, planned(data, replace("a = 1", "a = 2"))) == b"a = 2  # caf\xe9\n"
 
@@ -92,11 +92,11 @@ def test_a_replacement_character_never_gets_into_a_file_that_cannot_be_read() ->
     )
 
 
-def test_half_a_surrogate_pair_is_refused() -> None:
+def test_a_lone_surrogate_is_refused() -> None:
     assert failure(b"a\n", replace("a", "\ud800")).kind is ErrorKind.VALIDATION
 
 
-def test_white_space_at_the_end_of_lines_is_not_compared_and_stays_where_lines_stay() -> None:
+def test_trailing_white_space_is_ignored_and_kept_in_unchanged_lines() -> None:
     data = b"def f():  \n    a = 1\t\n    return a\n"
     plan = planned(
         data, replace("def f():\n    a = 1\n    return a\n", "def f():\n    a = 1\n    return 2\n")
@@ -124,7 +124,7 @@ def test_two_spaces_of_a_model_become_the_tabs_of_the_file() -> None:  # E5
     assert result(data, plan) == b"f() {\n\tif (a) {\n\t\tif (c)\n\t\t\tb();\n\t}\n}\n"
 
 
-def test_the_first_line_may_stand_without_its_indentation() -> None:  # E5
+def test_the_first_line_may_lack_its_indentation() -> None:  # E5
     data = b"class A:\n\tdef f(self):\n\t\tx = 1\n\t\treturn 1\n"
     old = "def f(self):\n        x = 1\n        return 1\n"
     new = "def f(self):\n        if a:\n            return 2\n        return 1\n"
@@ -176,33 +176,33 @@ def test_a_shift_that_is_not_the_same_for_all_lines_is_no_match() -> None:  # E5
     assert "different indentation" in str(error)
 
 
-def test_a_line_end_too_many_behind_the_old_text_does_no_harm() -> None:
+def test_a_superfluous_last_line_end_is_ignored() -> None:
     assert result(b"a\nb", planned(b"a\nb", replace("b\n", "c\n"))) == b"a\nc"
     data = b"a\nb\nc\n"
     assert result(data, planned(data, replace("b\n\n", "x\n\n"))) == b"a\nx\nc\n"
 
 
-def test_text_that_is_there_twice_is_refused_with_its_lines() -> None:  # E6
+def test_text_that_occurs_twice_is_refused_with_its_lines() -> None:  # E6
     error = failure(b"a\nb\na\n", replace("a", "c"))
     assert error.kind is ErrorKind.CONFLICT
     assert "2 times in f: lines 1 and 3" in str(error)
 
 
-def test_text_that_overlaps_itself_is_there_twice() -> None:
+def test_overlapping_occurrences_count_separately() -> None:
     assert "2 times" in str(failure(b"aaa\n", replace("aa", "b")))
 
 
-def test_all_places_are_replaced_when_that_is_asked_for() -> None:
+def test_all_occurrences_are_replaced_on_request() -> None:
     data = b"a\nb\na\r\n"
     assert result(data, planned(data, replace("a", "c", everywhere=True))) == b"c\nb\nc\r\n"
 
 
-def test_a_leniency_counts_only_where_it_finds_one_place() -> None:
+def test_a_leniency_counts_only_for_a_unique_match() -> None:
     data = b"  a \n  b\n---\n    a \n    b\n"
     assert "2 times" in str(failure(data, replace("a\nb\n", "c\n", everywhere=True)))
 
 
-def test_what_the_text_comes_nearest_to_is_shown() -> None:
+def test_an_unmatched_text_reports_the_most_similar_lines() -> None:
     data = b"def f(a):\n    x = 1\n    y = 2\n    return x\n"
     error = failure(data, replace("def f(a):\n    x = 1\n    y = 3\n    return x\n", ""))
     assert error.kind is ErrorKind.NOT_FOUND
@@ -212,7 +212,7 @@ def test_what_the_text_comes_nearest_to_is_shown() -> None:
     assert "No line of the text is in the file" in str(failure(data, replace("zebra", "")))
 
 
-def test_an_empty_text_is_only_in_an_empty_file() -> None:
+def test_an_empty_text_matches_only_an_empty_file() -> None:
     assert failure(b"a\n", replace("", "b")).kind is ErrorKind.VALIDATION
     assert result(b"", planned(b"", replace("", "b\n"))) == b"b\n"
 
@@ -222,7 +222,7 @@ def test_an_edit_that_changes_nothing_is_an_error() -> None:  # E18
     assert "changes nothing" in str(failure(b"a\r\nb\r\n", replace("a\nb\n", "a\nb\n")))
 
 
-def test_a_passage_with_line_ends_of_its_own_is_replaced_as_it_is() -> None:
+def test_a_text_with_explicit_line_ends_is_replaced_literally() -> None:
     data = b"a\r\nb\r\nc\nd\n"
     plan = planned(data, replace("a\r\nb", "x\r\ny\r\nz"))
     assert result(data, plan) == b"x\r\ny\r\nz\r\nc\nd\n"
@@ -240,7 +240,7 @@ def test_the_last_line_of_a_long_file_keeps_its_missing_end() -> None:
 
 
 @pytest.mark.parametrize("data", [b"a\nb\nc\n", b"a\nb\nc", b"a\n"])
-def test_no_line_is_behind_the_last_one(data: bytes) -> None:
+def test_a_match_does_not_extend_beyond_the_last_line(data: bytes) -> None:
     lines = len(data.splitlines())
     assert failure(data, LineRangeEdit("f", lines + 1, lines + 1, "x")).kind is ErrorKind.VALIDATION
     added = result(data, planned(data, LineRangeEdit("f", lines + 1, lines, "x")))

@@ -57,7 +57,7 @@ def test_only_the_name_of_the_model_changes(
         assert body.written("other", ask_for_usage=False) == text("other")
 
 
-def test_bytes_that_are_no_utf8_and_doubled_names_are_kept() -> None:
+def test_invalid_utf8_and_duplicate_names_are_kept() -> None:
     content = b'{"model":"a", "x": "\xff\xfe", "n": 1.50e3, "model": "b"}'
     body = Body.read(content)
     assert body.written("b", ask_for_usage=False) == content
@@ -70,7 +70,7 @@ def test_bytes_that_are_no_utf8_and_doubled_names_are_kept() -> None:
     [b"", b"[]", b"nonsense", b'{"model": "m"', b'{"model": "m"} x', b"{1: 2}", b'{"a" "b"}',
      b'{"a": 1,}', b'"text"', b"{" * 100_000, b'{"a": ' + b"[" * 100_000],
 )  # fmt: skip
-def test_what_is_no_object_is_refused(content: bytes) -> None:
+def test_a_body_that_is_not_an_object_is_refused(content: bytes) -> None:
     with pytest.raises(RefusalError) as refused:
         Body.read(content)
     assert refused.value.status == 400
@@ -92,7 +92,7 @@ LINES = (TEXT, BOTH, OTHER, b": comment", b"event: x", b'data: broken {"usage"',
     cuts=st.lists(st.integers(0, 900), max_size=12),
     whole=st.booleans(),
 )
-def test_only_the_chunk_with_the_usage_is_taken_out(
+def test_only_the_usage_chunk_is_removed(
     before: list[bytes],
     after: list[bytes],
     end: bytes,
@@ -114,7 +114,7 @@ def test_only_the_chunk_with_the_usage_is_taken_out(
     assert shown + filtering.end() == expected
 
 
-def test_whole_lines_are_passed_on_at_once() -> None:
+def test_complete_lines_are_forwarded_immediately() -> None:
     filtering = UsageFilter()
     assert filtering.feed(TEXT + b"\n\n") == TEXT + b"\n\n"
     assert filtering.feed(TEXT[:20]) == b""
@@ -122,5 +122,5 @@ def test_whole_lines_are_passed_on_at_once() -> None:
     assert filtering.end() == b"data"
 
 
-def test_the_question_for_usage_is_an_object_member() -> None:
+def test_the_usage_option_is_an_object_member() -> None:
     assert json.loads("{" + USAGE_OPTION[1:] + "}") == {"stream_options": {"include_usage": True}}

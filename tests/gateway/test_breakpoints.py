@@ -25,7 +25,7 @@ async def held(gateway: Running) -> Held:
     return gateway.gateway.breakpoints.held(HeldState.WAITING)[0]
 
 
-async def test_a_held_call_goes_on(tmp_path: Path) -> None:
+async def test_a_held_call_continues(tmp_path: Path) -> None:
     async with (
         FakeProvider([Answer("Hello")]) as provider,
         running(tmp_path, settings(provider)) as gateway,
@@ -80,7 +80,7 @@ async def test_an_edited_call_is_sent_edited_and_recorded_with_both(tmp_path: Pa
     assert approval.output == "edited"
 
 
-async def test_a_refused_call_is_told_why(tmp_path: Path) -> None:
+async def test_a_refused_call_gets_the_reason(tmp_path: Path) -> None:
     async with FakeProvider() as provider, running(tmp_path, settings(provider)) as gateway:
         await gateway.gateway.breakpoints.add()
         calling = asyncio.create_task(gateway.chat())
@@ -97,7 +97,9 @@ async def test_a_refused_call_is_told_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("expiry", "status"), [("continue", 200), ("refuse", 403)])
-async def test_time_decides_where_nobody_does(tmp_path: Path, expiry: str, status: int) -> None:
+async def test_an_expired_call_is_decided_by_the_setting(
+    tmp_path: Path, expiry: str, status: int
+) -> None:
     clock = FakeClock()
     points = {"timeout": "10s", "on_expiry": expiry}
     async with FakeProvider([Answer("a")] * (status == 200)) as provider:
@@ -131,7 +133,7 @@ async def test_time_decides_where_nobody_does(tmp_path: Path, expiry: str, statu
         ({"model": "fake/*", "thread_id": "t"}, {}, False),
     ],
 )
-async def test_which_calls_are_held(
+async def test_breakpoints_hold_matching_calls(
     tmp_path: Path, rule: dict[str, Any], call: dict[str, Any], holds: bool
 ) -> None:
     async with (
@@ -146,7 +148,7 @@ async def test_which_calls_are_held(
         assert len(gateway.gateway.breakpoints.held()) == holds
 
 
-async def test_breakpoints_survive_a_restart_and_what_was_held_shows_as_lost(
+async def test_breakpoints_survive_a_restart_unlike_held_calls(
     tmp_path: Path,
 ) -> None:
     async with FakeProvider() as provider, httpx2.AsyncClient() as own:
@@ -180,7 +182,7 @@ async def test_breakpoints_survive_a_restart_and_what_was_held_shows_as_lost(
     assert after.decided_us is not None
 
 
-async def test_a_client_that_leaves_is_held_no_more(tmp_path: Path) -> None:
+async def test_a_call_whose_client_leaves_is_cancelled(tmp_path: Path) -> None:
     async with FakeProvider() as provider, running(tmp_path, settings(provider)) as gateway:
         await gateway.gateway.breakpoints.add()
         calling = asyncio.create_task(gateway.chat())
@@ -196,7 +198,7 @@ async def test_a_client_that_leaves_is_held_no_more(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-async def test_a_file_that_cannot_be_read_breaks_nothing(tmp_path: Path) -> None:
+async def test_an_unreadable_file_does_not_stop_the_gateway(tmp_path: Path) -> None:
     (tmp_path / "breakpoints.db").write_bytes(b"no database" * 100)
     async with (
         FakeProvider([Answer("a")]) as provider,
@@ -219,7 +221,7 @@ BAD_ROWS = (
 )
 
 
-async def test_a_row_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> None:
+async def test_an_unreadable_row_does_not_hide_the_others(tmp_path: Path) -> None:
     async with FakeProvider([Answer("a")]) as provider:
         config = settings(provider)
         async with running(tmp_path, config) as gateway:
@@ -249,7 +251,7 @@ def kept_bytes(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.glob("breakpoints.db*"))
 
 
-async def test_nothing_that_is_kept_of_a_held_call_holds_a_key(tmp_path: Path) -> None:
+async def test_no_key_of_a_held_call_is_stored(tmp_path: Path) -> None:
     secret, own = "sk-proj-" + "Ab1" * 14, "brought-key-9f8e7d6c"
     headers = {"x-label": secret, "x-thread-id": secret, "authorization": f"Bearer {own}"}
     async with (

@@ -26,7 +26,7 @@ async def used(gateway: Running, name: str, tokens: int) -> None:
     await eventually(lambda: gateway.gateway.budgets.used()[name].tokens == tokens)
 
 
-async def test_a_budget_of_tokens_by_label(tmp_path: Path) -> None:
+async def test_a_budget_limits_tokens_by_label(tmp_path: Path) -> None:
     clock = FakeClock(1_900_000_000.0)  # later than what is recorded really
     budgets = {"team": {"labels": ["team-*"], "tokens": 30}}
     async with FakeProvider([Answer("a", usage=usage(10, 5))] * 6) as provider:
@@ -54,7 +54,7 @@ async def test_a_budget_of_tokens_by_label(tmp_path: Path) -> None:
     assert recorded.labels == ("budget:team", "team-a")
 
 
-async def test_a_client_cannot_use_up_a_budget_that_its_calls_do_not_count_for(
+async def test_calls_outside_a_budget_do_not_use_it(
     tmp_path: Path,
 ) -> None:
     budgets = {"team": {"labels": ["team-*"], "tokens": 30}}
@@ -69,7 +69,7 @@ async def test_a_client_cannot_use_up_a_budget_that_its_calls_do_not_count_for(
     assert answer.status_code == 200
 
 
-async def test_a_budget_of_dollars_by_key(tmp_path: Path) -> None:
+async def test_a_budget_limits_dollars_by_key(tmp_path: Path) -> None:
     alice = {"key_env": "ALICE", "cost": 0.5, "period": "month", "unknown_price": 1}
     budgets = {"alice": alice}
     reply = Answer("a", usage=usage(10, 5, cost=0.5))
@@ -86,7 +86,7 @@ async def test_a_budget_of_dollars_by_key(tmp_path: Path) -> None:
     assert other.status_code == 200
 
 
-async def test_what_was_used_before_a_restart_counts(tmp_path: Path) -> None:
+async def test_use_before_a_restart_counts(tmp_path: Path) -> None:
     budgets = {"all": {"tokens": 15}}
     async with FakeProvider([Answer("a", usage=usage(10, 5))]) as provider:
         config = settings(provider, budgets=budgets)
@@ -96,7 +96,7 @@ async def test_what_was_used_before_a_restart_counts(tmp_path: Path) -> None:
             assert (await gateway.chat()).status_code == 429
 
 
-async def test_a_budget_whose_earlier_use_cannot_be_read_refuses(
+async def test_a_budget_with_unreadable_earlier_use_refuses_calls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(*_: object, **__: object) -> object:
@@ -120,7 +120,7 @@ async def test_a_budget_whose_earlier_use_cannot_be_read_refuses(
     assert other.status_code == 200
 
 
-async def test_what_is_not_told_is_estimated(tmp_path: Path) -> None:
+async def test_unreported_usage_is_estimated(tmp_path: Path) -> None:
     budgets = {"all": {"tokens": 50}}
     script = sse(delta(content="word " * 100), delta(finish_reason="stop"))
     async with FakeProvider([script]) as provider:
@@ -159,7 +159,7 @@ async def test_the_same_call_is_answered_from_the_cache(tmp_path: Path, stream: 
     assert "Hello" in span.output
 
 
-async def test_only_what_is_the_same_to_the_letter_is_taken_from_the_cache(tmp_path: Path) -> None:
+async def test_only_identical_calls_are_answered_from_the_cache(tmp_path: Path) -> None:
     calls: list[dict[str, Any]] = [
         {},
         {"temperature": 0},
@@ -180,7 +180,7 @@ async def test_only_what_is_the_same_to_the_letter_is_taken_from_the_cache(tmp_p
     assert texts == [str(n) for n in range(7)]
 
 
-async def test_failures_and_too_much_are_not_kept(tmp_path: Path) -> None:
+async def test_failures_and_large_answers_are_not_cached(tmp_path: Path) -> None:
     async with FakeProvider([error(500), Answer("a" * 5_000), Answer("b")]) as provider:
         config = settings(provider, cache={**CACHE, "max_size": "2KB"})
         async with running(tmp_path, config) as gateway:
@@ -201,7 +201,7 @@ async def test_the_cache_is_off_unless_it_is_switched_on(tmp_path: Path) -> None
     assert "x-treadle-cache" not in answers[0].headers
 
 
-async def test_parallel_calls_cannot_pass_a_budget_together(tmp_path: Path) -> None:
+async def test_parallel_calls_cannot_exceed_a_budget_together(tmp_path: Path) -> None:
     budgets = {"all": {"tokens": 2_000}}
     async with FakeProvider([Answer("a", usage=usage(10, 5))] * 20) as provider:
         config = settings(provider, budgets=budgets)
@@ -218,7 +218,7 @@ async def test_parallel_calls_cannot_pass_a_budget_together(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
-async def test_a_call_that_may_pass_the_budget_is_refused_before_it_is_made(
+async def test_a_call_that_may_exceed_the_budget_is_refused_in_advance(
     tmp_path: Path, name: str
 ) -> None:
     async with FakeProvider([Answer("a", usage=usage(10, 5))] * 2) as provider:
@@ -296,7 +296,7 @@ async def test_an_answer_that_cannot_be_read_is_counted_by_its_size(tmp_path: Pa
             await eventually(lambda: gateway.gateway.budgets.used()["all"].tokens > 1_000)
 
 
-async def test_a_call_that_cannot_be_recorded_uses_up_what_was_reserved(
+async def test_an_unrecorded_call_counts_its_reserved_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_call: Finished) -> None:
@@ -310,7 +310,7 @@ async def test_a_call_that_cannot_be_recorded_uses_up_what_was_reserved(
             await eventually(lambda: gateway.gateway.budgets.used()["all"].tokens > 2_000)
 
 
-async def test_an_answer_too_large_for_the_cache_is_not_gathered(tmp_path: Path) -> None:
+async def test_an_answer_too_large_for_the_cache_is_not_collected(tmp_path: Path) -> None:
     kept = AnswerCache(
         GatewayCache(enabled=True, max_size="2KB"), FakeClock(), key_headers=frozenset()
     )

@@ -23,7 +23,7 @@ from treadle.spans.vocabularies.mapper import to_span
 TOOL: Any = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
 
 
-async def test_a_whole_answer(tmp_path: Path) -> None:
+async def test_a_complete_answer_is_recorded(tmp_path: Path) -> None:
     reply = Answer("Hello", usage=usage(100, 20, prompt_tokens_details={"cached_tokens": 60}))
     async with FakeProvider([reply]) as provider, running(tmp_path, settings(provider)) as gateway:
         answer = await gateway.chat(
@@ -76,7 +76,7 @@ async def test_a_stream_with_tools_shows_tools_usage_and_time_to_first_token(
     assert 0 < span.time_to_first_token_us <= (span.duration_us or 0)
 
 
-async def test_several_choices_are_told_apart(tmp_path: Path) -> None:
+async def test_several_choices_are_recorded_separately(tmp_path: Path) -> None:
     def chunk(index: int, text: str) -> dict[str, Any]:
         made: Any = delta(content=text)
         made["choices"][0]["index"] = index
@@ -88,7 +88,7 @@ async def test_several_choices_are_told_apart(tmp_path: Path) -> None:
     assert [m["content"] for m in json.loads(span.output or "")] == ["ab", "xy"]
 
 
-async def test_unknown_usage_is_never_nothing(tmp_path: Path) -> None:
+async def test_unknown_usage_is_not_recorded_as_zero(tmp_path: Path) -> None:
     script = sse(delta(content="a"), delta(finish_reason="stop"))
     async with FakeProvider([script]) as provider, running(tmp_path, settings(provider)) as gateway:
         span = await gateway.span(await gateway.chat(stream=True))
@@ -96,7 +96,7 @@ async def test_unknown_usage_is_never_nothing(tmp_path: Path) -> None:
     assert (span.cost, span.cost_source) == (None, None)
 
 
-async def test_costs_are_right_to_the_cent(tmp_path: Path) -> None:
+async def test_costs_are_exact(tmp_path: Path) -> None:
     cached = {"cached_tokens": 400_000}
     reply = Answer("a", usage=usage(1_000_000, 100_000, prompt_tokens_details=cached))
     told = Answer("a", usage=usage(1, 1, cost=0.25))
@@ -115,7 +115,7 @@ async def test_costs_are_right_to_the_cent(tmp_path: Path) -> None:
     assert (spans[2].cost, spans[3].cost) == (None, None)
 
 
-async def test_the_newer_api_whole_and_streamed(tmp_path: Path) -> None:
+async def test_the_responses_api_is_recorded_whole_and_streamed(tmp_path: Path) -> None:
     message = {
         "type": "message",
         "role": "assistant",
@@ -201,7 +201,7 @@ async def test_the_newer_api_whole_and_streamed(tmp_path: Path) -> None:
     assert spans[2].tokens == Usage()
 
 
-async def test_embeddings(tmp_path: Path) -> None:
+async def test_embeddings_are_recorded(tmp_path: Path) -> None:
     vectors = [{"index": i, "embedding": [0.1] * 8} for i in range(2)]
     reply = {"data": vectors, "model": "e-1", "usage": {"prompt_tokens": 9, "total_tokens": 9}}
     async with (
@@ -232,7 +232,7 @@ async def test_embeddings(tmp_path: Path) -> None:
         ("nonsense", False),
     ],
 )
-async def test_the_trace_of_the_client_is_gone_on_with(
+async def test_the_trace_of_the_client_is_continued(
     tmp_path: Path, header: str, taken: bool
 ) -> None:
     async with (
@@ -251,7 +251,7 @@ async def test_the_trace_of_the_client_is_gone_on_with(
         assert sent is None
 
 
-async def test_failures_say_what_went_wrong(tmp_path: Path) -> None:
+async def test_failures_are_recorded_with_their_reason(tmp_path: Path) -> None:
     broken = sse(delta(content="a"), {"error": {"message": "overloaded", "code": 503}})
     async with (
         FakeProvider([error(429, "slow down"), broken]) as provider,
@@ -281,7 +281,7 @@ def _all_bytes(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in folder.iterdir())
 
 
-async def test_no_key_is_ever_kept(tmp_path: Path) -> None:
+async def test_no_key_is_recorded(tmp_path: Path) -> None:
     key, other = "client-key-without-shape", "sk-proj-" + "Ab1" * 14
     said = error(401, f"Incorrect API key provided: {key}")
     answer_ = Answer(f"your key is {other}")
@@ -320,7 +320,7 @@ class BrokenStore:
 
 @pytest.mark.parametrize("raises", [False, True])
 @pytest.mark.parametrize("problem", [StoreError("The disk is full."), StoreBusyError("Too much.")])
-async def test_calls_go_on_where_nothing_can_be_recorded(
+async def test_calls_are_answered_if_nothing_can_be_recorded(
     tmp_path: Path, problem: StoreError, raises: bool
 ) -> None:
     async with (
@@ -369,7 +369,7 @@ async def test_recording_never_delays_an_answer(tmp_path: Path) -> None:
     assert loss.count == 3
 
 
-async def test_numbers_that_json_has_not_are_recorded_as_text(tmp_path: Path) -> None:
+async def test_numbers_outside_json_are_recorded_as_text(tmp_path: Path) -> None:
     content = b'{"model": "m", "messages": [], "temperature": NaN, "top_p": 1e999}'
     async with (
         FakeProvider([Answer("a")], strict=False) as provider,
@@ -394,7 +394,7 @@ async def test_numbers_that_json_has_not_are_recorded_as_text(tmp_path: Path) ->
 )  # fmt: skip
 @pytest.mark.parametrize("path", ["/chat/completions", "/responses", "/embeddings"])
 @pytest.mark.parametrize("stream", [False, True])
-async def test_odd_answers_pass_and_are_recorded(
+async def test_unusual_answers_are_forwarded_and_recorded(
     tmp_path: Path, content: bytes, path: str, stream: bool
 ) -> None:
     kind = "text/event-stream" if stream else "application/json"
@@ -434,7 +434,7 @@ async def test_the_columns_are_those_that_the_vocabulary_derives(tmp_path: Path)
     assert replace(to_span(raw), input=span.input, output=span.output) == span
 
 
-async def test_what_is_still_running_at_the_end_is_recorded_as_interrupted(tmp_path: Path) -> None:
+async def test_running_calls_are_recorded_as_interrupted_at_the_end(tmp_path: Path) -> None:
     async with (
         FakeProvider([Script(before=(Pause(),))]) as provider,
         running(tmp_path, settings(provider)) as gateway,

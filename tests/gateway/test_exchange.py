@@ -74,7 +74,7 @@ async def test_the_openai_client_streams_tools(tmp_path: Path) -> None:
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == "Hello"
 
 
-async def test_a_client_that_asks_for_usage_gets_it(tmp_path: Path) -> None:
+async def test_a_client_that_requests_usage_gets_it(tmp_path: Path) -> None:
     async with (
         FakeProvider([Answer("Hello")]) as provider,
         running(tmp_path, settings(provider)) as gateway,
@@ -90,7 +90,7 @@ async def test_a_client_that_asks_for_usage_gets_it(tmp_path: Path) -> None:
     assert [chunk.usage.total_tokens for chunk in chunks if chunk.usage] == [15]
 
 
-async def test_the_sync_client_works_beside(tmp_path: Path) -> None:
+async def test_the_synchronous_client_is_answered(tmp_path: Path) -> None:
     async with (
         FakeProvider([Answer("Hello"), Answer("Hello")]) as provider,
         running(tmp_path, settings(provider)) as gateway,
@@ -143,7 +143,7 @@ async def test_a_model_that_keeps_its_name_changes_nothing(tmp_path: Path) -> No
     assert raw.received.endswith(b"\r\n\r\n" + content)
 
 
-async def test_headers_for_the_gateway_stay_here(tmp_path: Path) -> None:
+async def test_headers_for_the_gateway_are_not_forwarded(tmp_path: Path) -> None:
     async with (
         FakeProvider([Answer("a")]) as provider,
         running(tmp_path, settings(provider)) as gateway,
@@ -171,7 +171,7 @@ async def test_headers_for_the_gateway_stay_here(tmp_path: Path) -> None:
     assert left.isdisjoint(sent)
 
 
-async def test_the_key_of_the_profile_is_used_or_the_clients_where_that_is_set(
+async def test_the_configured_key_is_used_unless_clients_bring_theirs(
     tmp_path: Path,
 ) -> None:
     async with FakeProvider([Answer("a")] * 4) as provider:
@@ -206,7 +206,7 @@ async def test_the_key_of_the_profile_is_used_or_the_clients_where_that_is_set(
         (500, openai.InternalServerError),
     ],
 )
-async def test_errors_come_as_the_provider_said_them(
+async def test_errors_of_the_provider_are_forwarded_unchanged(
     tmp_path: Path, status: int, raised: type[openai.APIStatusError]
 ) -> None:
     script = error(status, "no such luck", code="odd", retry_after="7", x_request_id="req-1")
@@ -227,7 +227,7 @@ async def test_errors_come_as_the_provider_said_them(
     assert len(caught.value.response.headers["x-span-id"]) == 16
 
 
-async def test_answers_that_are_no_json_pass(tmp_path: Path) -> None:
+async def test_answers_that_are_not_json_are_forwarded(tmp_path: Path) -> None:
     page = Script((b"<html>busy</html>",), headers={"content-type": "text/html"})
     binary = Script((b"\x00\xff\xfe",), status=418, headers={"content-type": "image/png"})
     async with (
@@ -245,7 +245,7 @@ async def test_answers_that_are_no_json_pass(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("split", [None, 3])
-async def test_of_an_answer_that_unpacks_to_too_much_the_beginning_is_recorded(
+async def test_a_huge_decompressed_answer_is_recorded_in_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, split: int | None
 ) -> None:
     monkeypatch.setattr("treadle.gateway.answers.COPY_LIMIT", 1_000)
@@ -264,7 +264,7 @@ async def test_of_an_answer_that_unpacks_to_too_much_the_beginning_is_recorded(
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
 @pytest.mark.parametrize("stream", [False, True])
-async def test_compressed_answers_pass_as_they_are_and_are_read(
+async def test_compressed_answers_are_forwarded_unchanged_and_recorded(
     tmp_path: Path, encoding: str, stream: bool
 ) -> None:
     script = Answer("Hello").script(stream=stream)
@@ -289,7 +289,7 @@ async def test_compressed_answers_pass_as_they_are_and_are_read(
     assert span.tokens.output == 5
 
 
-async def test_pieces_come_as_soon_as_they_are_there(tmp_path: Path) -> None:
+async def test_parts_are_forwarded_immediately(tmp_path: Path) -> None:
     first, second = asyncio.Event(), asyncio.Event()
     script = sse(delta(content="one"), Pause(event=first), ": note\n", Pause(event=second),
                  delta(content="two"))  # fmt: skip
@@ -308,7 +308,7 @@ async def test_pieces_come_as_soon_as_they_are_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("reset", [False, True])
 @pytest.mark.parametrize("stream", [False, True])
-async def test_an_answer_that_is_cut_shows_as_cut(
+async def test_a_cut_answer_is_cut_for_the_client(
     tmp_path: Path, reset: bool, stream: bool
 ) -> None:
     script = sse(delta(content="one"), delta(content="two"), Pause(0.05), Cut(reset=reset))
@@ -370,7 +370,7 @@ async def test_a_client_that_leaves_before_the_answer_ends_the_request(tmp_path:
         await asyncio.wait_for(provider.requests[0].hung_up.wait(), 10)
 
 
-async def test_many_calls_at_once_do_not_mix(tmp_path: Path) -> None:
+async def test_concurrent_calls_do_not_mix(tmp_path: Path) -> None:
     def echo(request: Any) -> Answer:
         return Answer(str(request.messages[0]["content"]) * 20, split=13)
 
@@ -394,7 +394,7 @@ async def test_many_calls_at_once_do_not_mix(tmp_path: Path) -> None:
         await asyncio.gather(*(one(number) for number in range(60)))
 
 
-async def test_what_is_no_request_is_refused_in_openais_shape(tmp_path: Path) -> None:
+async def test_invalid_requests_are_refused_in_openais_format(tmp_path: Path) -> None:
     async with FakeProvider() as provider:
         config = settings(provider, max_body="10KB")
         async with running(tmp_path, config) as gateway:
@@ -420,7 +420,7 @@ async def test_what_is_no_request_is_refused_in_openais_shape(tmp_path: Path) ->
     assert provider.requests == []
 
 
-async def test_a_provider_that_is_not_there_is_a_502(tmp_path: Path) -> None:
+async def test_an_unreachable_provider_is_a_502(tmp_path: Path) -> None:
     async with FakeProvider() as provider:
         config = settings(provider)
     async with running(tmp_path, config) as gateway:
@@ -432,7 +432,7 @@ async def test_a_provider_that_is_not_there_is_a_502(tmp_path: Path) -> None:
     assert span.status == "error"
 
 
-async def test_a_large_body_passes_whole(tmp_path: Path) -> None:
+async def test_a_large_body_is_forwarded_completely(tmp_path: Path) -> None:
     text = "a\n" * 1_000_000
     async with (
         FakeProvider([Answer(text[:3_000_000])]) as provider,
@@ -443,7 +443,7 @@ async def test_a_large_body_passes_whole(tmp_path: Path) -> None:
     assert answer.json()["choices"][0]["message"]["content"] == text
 
 
-async def test_a_provider_that_does_not_know_stream_options_is_asked_without(
+async def test_a_provider_without_stream_options_is_called_without(
     tmp_path: Path,
 ) -> None:
     refusal = error(400, "Unrecognized request argument: stream_options")
@@ -458,7 +458,7 @@ async def test_a_provider_that_does_not_know_stream_options_is_asked_without(
     assert has_options == [True, False, False]
 
 
-async def test_usage_is_not_asked_for_where_that_is_switched_off(tmp_path: Path) -> None:
+async def test_usage_is_not_requested_if_switched_off(tmp_path: Path) -> None:
     script = sse(delta(content="a"), delta(finish_reason="stop"))
     async with (
         FakeProvider([script]) as provider,
@@ -480,7 +480,7 @@ def with_key(provider: FakeProvider) -> Settings:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_a_redirect_of_a_provider_is_not_passed_on(tmp_path: Path, status: int) -> None:
+async def test_a_redirect_of_a_provider_is_refused(tmp_path: Path, status: int) -> None:
     elsewhere = f"http://127.0.0.1:1/v1?key={KEY}"
     moved = Script((b"{}",), status, {"location": elsewhere})
     async with (
@@ -495,9 +495,7 @@ async def test_a_redirect_of_a_provider_is_not_passed_on(tmp_path: Path, status:
 
 
 @pytest.mark.parametrize("encoding", ["", "gzip", "deflate"])
-async def test_an_error_that_quotes_the_key_of_the_provider_is_passed_on_without_it(
-    tmp_path: Path, encoding: str
-) -> None:
+async def test_the_providers_key_is_removed_from_errors(tmp_path: Path, encoding: str) -> None:
     spelled = [
         KEY, quote(KEY, safe=""), KEY.encode().hex(), b64encode(f"Bearer {KEY}".encode()).decode()
     ]  # fmt: skip
@@ -520,7 +518,7 @@ async def test_an_error_that_quotes_the_key_of_the_provider_is_passed_on_without
     assert KEY not in str(answer.headers)
 
 
-async def test_a_line_that_never_ends_is_passed_on_as_it_comes(tmp_path: Path) -> None:
+async def test_an_endless_line_is_forwarded_as_it_arrives(tmp_path: Path) -> None:
     part = b"x" * 100_000
     endless = Script(
         (b"data: ", *[part] * 20, Pause()),
@@ -540,7 +538,7 @@ async def test_a_line_that_never_ends_is_passed_on_as_it_comes(tmp_path: Path) -
     assert seen == 20 * len(part) + len("data: ")
 
 
-def test_the_usage_behind_a_long_line_is_taken_out() -> None:
+def test_the_usage_after_a_long_line_is_removed() -> None:
     usage = b'data: {"choices": [], "usage": {"total_tokens": 1}}\n\n'
     for long in (b"x" * 70_000, b"x" * 200_000):
         for size in (1_000, 65_000, 70_001, 1_000_000):

@@ -39,7 +39,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("treadle.gateway.models.missing_parts", tuple)
 
 
-async def test_models_are_found_by_provider_by_list_and_by_asking(tmp_path: Path) -> None:
+async def test_models_are_found_by_provider_and_by_list(tmp_path: Path) -> None:
     listing = FakeProvider([Answer("listed")], models=["asked-for", "vendor/deep"])
     async with FakeProvider([Answer("a"), Answer("b")]) as provider, listing:
         config = settings(provider, listing)
@@ -65,7 +65,7 @@ async def test_models_are_found_by_provider_by_list_and_by_asking(tmp_path: Path
     assert (one.json()["owned_by"], missing.status_code) == ("other", 404)
 
 
-async def test_a_provider_that_lists_nothing_is_told_of_and_left_alone(tmp_path: Path) -> None:
+async def test_a_failed_list_of_models_is_reported_and_not_requested_again(tmp_path: Path) -> None:
     silent = FakeProvider([], models=None)
     async with FakeProvider() as provider, silent:
         config = settings(provider, silent)
@@ -80,7 +80,7 @@ async def test_a_provider_that_lists_nothing_is_told_of_and_left_alone(tmp_path:
     assert [entry["provider"] for entry in listed["unavailable"]] == ["other"]
 
 
-async def test_a_provider_that_is_named_alone_answers_with_its_default_model(
+async def test_a_provider_named_alone_uses_its_default_model(
     tmp_path: Path,
 ) -> None:
     listing = FakeProvider([Answer("b")], models=["embed-small", "first", "second"])
@@ -110,7 +110,7 @@ async def test_the_embedded_model_answers_by_the_name_of_its_provider(
     assert other.requests == []
 
 
-async def test_a_client_key_reaches_a_provider_that_is_named_alone(tmp_path: Path) -> None:
+async def test_a_client_key_reaches_a_provider_named_alone(tmp_path: Path) -> None:
     async with FakeProvider([Answer("a")]) as provider:
         table = {"base_url": provider.base_url, "api_key_env": "DESK_KEY", "models": ["m"]}
         config = Settings.model_validate(
@@ -123,7 +123,7 @@ async def test_a_client_key_reaches_a_provider_that_is_named_alone(tmp_path: Pat
     assert provider.requests[0].headers["authorization"] == "Bearer clients-own-key-1"
 
 
-async def test_the_unnamed_provider_takes_what_no_other_lists(tmp_path: Path) -> None:
+async def test_the_unnamed_provider_gets_unlisted_models(tmp_path: Path) -> None:
     async with FakeProvider([Answer("a")] * 3) as unnamed, FakeProvider([Answer("b")]) as provider:
         env = {"TREADLE_BASE_URL": unnamed.base_url, "TREADLE_API_KEY": "own-key-12345"}
         async with running(tmp_path, settings(provider), env=env) as gateway:
@@ -134,7 +134,7 @@ async def test_the_unnamed_provider_takes_what_no_other_lists(tmp_path: Path) ->
     assert unnamed.requests[0].headers["authorization"] == "Bearer own-key-12345"
 
 
-async def test_a_missing_key_is_told(tmp_path: Path) -> None:
+async def test_a_missing_key_is_reported(tmp_path: Path) -> None:
     async with running(tmp_path, Settings()) as gateway:
         missing = await gateway.chat(model="openai/gpt-x")
         embedded = await gateway.chat(model="embedded/x")
@@ -143,7 +143,7 @@ async def test_a_missing_key_is_told(tmp_path: Path) -> None:
     assert embedded.status_code == 404
 
 
-async def test_what_may_pass_is_tried_again(tmp_path: Path) -> None:
+async def test_transient_failures_are_retried(tmp_path: Path) -> None:
     clock = SwiftClock()
     torn = Script(before=(Cut(reset=True),))
     replies: list[Reply] = [error(429, retry_after="3"), error(500), torn, Answer("Hello")]
@@ -170,7 +170,7 @@ async def test_what_may_pass_is_tried_again(tmp_path: Path) -> None:
     assert attempts[-1].tokens.input == 10
 
 
-async def test_the_last_failure_is_passed_on_as_it_was_said(tmp_path: Path) -> None:
+async def test_the_last_failure_is_forwarded_unchanged(tmp_path: Path) -> None:
     clock = SwiftClock()
     async with FakeProvider([error(500, "first"), error(503, "second")]) as provider:
         config = settings(provider, max_retries=1)
@@ -189,7 +189,7 @@ async def test_a_long_wait_is_left_to_the_client(tmp_path: Path) -> None:
     assert clock.slept == []
 
 
-async def test_nothing_is_tried_again_once_a_byte_was_passed_on(tmp_path: Path) -> None:
+async def test_nothing_is_retried_after_a_forwarded_byte(tmp_path: Path) -> None:
     script = sse(delta(content="a"), Pause(0.02), Cut())
     async with FakeProvider([script]) as provider:
         config = settings(provider, max_retries=3)
@@ -229,7 +229,7 @@ async def test_a_route_falls_back_to_another_model(tmp_path: Path) -> None:
     assert third.requests == []
 
 
-async def test_a_target_that_cannot_be_asked_is_passed_over(tmp_path: Path) -> None:
+async def test_an_unusable_target_is_skipped(tmp_path: Path) -> None:
     routes = {"smart": {"to": ["openai/x", "fake/*"], "models": ["gpt-*"]}}
     async with (
         FakeProvider([Answer("a")]) as provider,
@@ -271,7 +271,7 @@ QUOTED = {"role": "user", "content": 'what is "image_url"?'}
         ({"max_size": "1KB"}, {"model": "r", "x": "y" * 1_000}, {}, False),
     ],
 )
-async def test_conditions_of_routes(
+async def test_routes_match_by_their_conditions(
     conditions: dict[str, Any], values: dict[str, Any], headers: dict[str, str], fits: bool
 ) -> None:
     tables = {"fake": {"base_url": "http://127.0.0.1:9/v1"}}
@@ -292,7 +292,7 @@ class NoModels:
         return None
 
 
-async def test_weights_share_calls_out() -> None:
+async def test_weights_distribute_calls() -> None:
     route = {"to": ["fake/a", "fake/b", "fake/never"], "weights": [3, 1, 0], "models": ["*"]}
     tables = {"fake": {"base_url": "http://127.0.0.1:9/v1"}}
     config = Settings.model_validate({"providers": tables, "gateway": {"routes": {"r": route}}})
@@ -315,6 +315,6 @@ async def test_weights_share_calls_out() -> None:
         {"to": ["a/b"], "min_size": "many"},
     ],
 )
-def test_routes_that_make_no_sense_are_refused(route: dict[str, Any]) -> None:
+def test_invalid_routes_are_refused(route: dict[str, Any]) -> None:
     with pytest.raises((ConfigError, ValueError)):
         Settings.model_validate({"gateway": {"routes": {"r": route}}})

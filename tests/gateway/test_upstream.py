@@ -11,7 +11,7 @@ from treadle.llm.endpoint import Endpoint
 from treadle.llm.provider_errors import FaultKind, ProviderError
 
 
-def test_the_proxy_of_the_environment_is_used_but_where_it_is_excepted(
+def test_the_proxy_of_the_environment_is_used_with_its_exceptions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
@@ -21,7 +21,7 @@ def test_the_proxy_of_the_environment_is_used_but_where_it_is_excepted(
     assert _proxy_for("http://api.example/v1") is None
 
 
-async def test_a_call_goes_over_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_calls_use_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     request = asyncio.get_running_loop().create_future()
 
     async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -43,7 +43,7 @@ async def test_a_call_goes_over_the_proxy(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("base_url", ["http://127.0.0.1:x/v1", "http://127.0.0.1:1/v1"])
-async def test_an_address_where_nothing_is_cannot_be_reached(base_url: str) -> None:
+async def test_an_unused_address_is_not_reachable(base_url: str) -> None:
     async with Upstream() as upstream:
         with pytest.raises(ProviderError) as failed:
             await upstream.post(Endpoint("p", "m", base_url), "/x", [], b"{}", stream=False)

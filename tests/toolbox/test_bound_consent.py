@@ -47,7 +47,7 @@ PROTECTED = [
 
 
 @pytest.mark.parametrize("path", PROTECTED)
-def test_automatic_approval_never_covers_what_decides_what_runs(bench: Bench, path: str) -> None:
+def test_automatic_approval_never_covers_protected_files(bench: Bench, path: str) -> None:
     bench.settings = EditSettings(auto_approve=("**", "**/*.toml"))
     bench.rules = ApprovalSettings(allow=("*", "* path=**", f"create_file path={path}"))
     bench.person = None
@@ -56,7 +56,7 @@ def test_automatic_approval_never_covers_what_decides_what_runs(bench: Bench, pa
     assert bench.ok("create_file", path="src/a.md", content="x\n")["state"] == "applied"
 
 
-def test_what_was_always_allowed_still_asks_for_protected_files(bench: Bench) -> None:
+def test_permanent_approval_still_asks_for_protected_files(bench: Bench) -> None:
     bench.write("Makefile", "a:\n")
     bench.person = lambda _question: (ApprovalScope.ALWAYS, None)
     for old, new in (("a:", "b:"), ("b:", "c:")):
@@ -80,7 +80,7 @@ def program(root: Path, name: str, text: str = "#!/bin/sh\n") -> Path:
     return path
 
 
-def test_a_program_inside_the_repository_is_known_by_its_content(tmp_path: Path) -> None:
+def test_a_program_inside_the_repository_is_identified_by_its_content(tmp_path: Path) -> None:
     root = tmp_path / "repo"
     own = program(root, ".venv/bin/ruff")
     outer = program(tmp_path, "bin/ruff")
@@ -104,7 +104,7 @@ def test_a_program_inside_the_repository_is_known_by_its_content(tmp_path: Path)
     assert linked.inside
 
 
-def test_a_rule_for_a_program_is_not_about_one_inside_the_repository(tmp_path: Path) -> None:
+def test_a_rule_for_a_program_does_not_cover_one_inside_the_repository(tmp_path: Path) -> None:
     rules = Rules(ApprovalSettings(allow=("run_check command=ruff *",)))
     elsewhere = Subject(command="ruff check", program=Program("/usr/bin/ruff", inside=False))
     own = Subject(command="ruff check", program=Program(".venv/bin/ruff", inside=True))
@@ -113,7 +113,7 @@ def test_a_rule_for_a_program_is_not_about_one_inside_the_repository(tmp_path: P
         assert rules.verdict("run_check", place, Policy.ASK).policy is policy
 
 
-def test_a_grant_holds_for_one_program_and_one_repository(tmp_path: Path) -> None:
+def test_a_grant_covers_one_program_and_one_repository(tmp_path: Path) -> None:
     root = tmp_path / "repo"
     root.mkdir()
     subprocess.run(["git", "init", "-q", str(root)], check=True)
@@ -151,7 +151,7 @@ def test_an_id_is_shared_by_work_trees_and_not_by_clones(tmp_path: Path) -> None
     assert identity(odd)
 
 
-def test_a_folder_in_the_place_of_a_removed_one_gets_no_consent(tmp_path: Path) -> None:
+def test_a_folder_that_replaces_a_removed_one_has_no_consent(tmp_path: Path) -> None:
     """On many file systems it has the same inode."""
     root = tmp_path / "plain"
     store = GrantStore(tmp_path / "approvals.db")
@@ -168,7 +168,7 @@ def test_a_folder_in_the_place_of_a_removed_one_gets_no_consent(tmp_path: Path) 
         assert store.remembered(root) == []
 
 
-def test_a_git_file_that_names_the_folder_of_another_repository_gets_no_consent(
+def test_a_git_file_of_another_repository_has_no_consent(
     tmp_path: Path,
 ) -> None:
     root, backup, tree = (tmp_path / name for name in ("repo", "repo.bak", "tree"))
@@ -202,7 +202,7 @@ def test_a_submodule_keeps_its_consent(tmp_path: Path) -> None:
     assert found.startswith("git:")
 
 
-def test_grants_that_named_only_a_path_do_not_hold(tmp_path: Path) -> None:
+def test_grants_that_name_only_a_path_are_not_valid(tmp_path: Path) -> None:
     path = tmp_path / "approvals.db"
     with sqlite3.connect(path) as connection:
         connection.execute(

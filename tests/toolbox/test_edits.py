@@ -51,7 +51,7 @@ impl Cart {
 """
 
 
-def test_a_passage_is_replaced_after_a_person_has_seen_the_diff(bench: Bench) -> None:
+def test_text_is_replaced_after_a_person_approves_the_diff(bench: Bench) -> None:
     bench.write("cart.py", PYTHON)
     result = bench.edit({"file": "cart.py", "replace": {"old": "return 2", "new": "return 3"}})
     assert bench.read("cart.py") == PYTHON.replace("return 2", "return 3").encode()
@@ -99,7 +99,7 @@ def test_items_are_replaced_with_their_decorators_and_doc_comments(bench: Bench)
     assert located[0]["signature"].startswith("def total(self)")
 
 
-def test_an_impl_block_is_told_from_its_type_by_kind(bench: Bench) -> None:
+def test_kind_distinguishes_an_impl_block_from_its_type(bench: Bench) -> None:
     bench.write("src/cart.rs", RUST)
     edit = {"file": "src/cart.rs", "item": {"canonical_path": "Cart", "code": "impl Cart {}"}}
     failure = bench.refused(edit)
@@ -114,7 +114,7 @@ def test_an_impl_block_is_told_from_its_type_by_kind(bench: Bench) -> None:
     assert bench.read("src/cart.rs").decode() == RUST[: RUST.index("/// What")] + "impl Cart {}\n"
 
 
-def test_an_item_that_is_not_there_is_answered_with_the_nearest(bench: Bench) -> None:
+def test_an_unknown_item_is_answered_with_the_nearest(bench: Bench) -> None:
     bench.write("cart.py", PYTHON)
     failure = bench.refused(
         {"file": "cart.py", "item": {"canonical_path": "Cart.totl", "code": ""}}
@@ -125,7 +125,7 @@ def test_an_item_that_is_not_there_is_answered_with_the_nearest(bench: Bench) ->
     assert bench.states() == []
 
 
-def test_ranges_are_held_to_the_content_they_were_made_on(bench: Bench) -> None:
+def test_ranges_require_the_content_they_are_based_on(bench: Bench) -> None:
     bench.write("a.txt", "one\ntwo\nthree\n")
     known = bench.ok("get_file_metadata", path="a.txt")["content_hash"]
     bench.edit(
@@ -141,7 +141,7 @@ def test_ranges_are_held_to_the_content_they_were_made_on(bench: Bench) -> None:
     assert bench.read("a.txt") == b"one\nnew\n2\nthree\n"
 
 
-def test_all_edits_of_a_call_are_made_or_none(bench: Bench) -> None:
+def test_all_edits_of_a_call_are_applied_or_none(bench: Bench) -> None:
     bench.write("a.py", "a = 1\nb = 2\n")
     bench.write("b.py", "c = 3\n")
     failure = bench.refused(
@@ -165,7 +165,7 @@ def test_all_edits_of_a_call_are_made_or_none(bench: Bench) -> None:
     assert len(bench.questions) == 1
 
 
-def test_six_calls_for_one_file_in_one_reply_all_land(bench: Bench) -> None:
+def test_six_calls_for_one_file_in_one_reply_all_succeed(bench: Bench) -> None:
     """E9."""
     lines = [f"value_{number} = {number}\n" for number in range(6)]
     bench.write("a.py", "".join(lines))
@@ -195,7 +195,7 @@ def test_six_calls_for_one_file_in_one_reply_all_land(bench: Bench) -> None:
             assert outcome.error.kind is ErrorKind.CONFLICT
 
 
-def test_the_model_learns_a_denial_with_the_person_s_words(bench: Bench) -> None:
+def test_the_model_receives_the_comment_of_a_denial(bench: Bench) -> None:
     bench.write("a.py", "a = 1\n")
     bench.person = lambda _: (ApprovalScope.DENIED, "call it alpha")
     failure = bench.refused({"file": "a.py", "replace": {"old": "a = 1", "new": "b = 1"}})
@@ -207,7 +207,7 @@ def test_the_model_learns_a_denial_with_the_person_s_words(bench: Bench) -> None
     assert isinstance(bench.events[-1], EditDenied)
 
 
-def test_what_a_person_leaves_out_is_told_to_the_model(bench: Bench) -> None:
+def test_the_model_receives_which_hunks_a_person_left_out(bench: Bench) -> None:
     bench.write("a.py", "".join(f"v{n} = {n}\n" for n in range(30)))
 
     def second_only(question: ApprovalRequested) -> Answer:
@@ -227,7 +227,7 @@ def test_what_a_person_leaves_out_is_told_to_the_model(bench: Bench) -> None:
     assert any("denied the hunks" in warning for warning in result["warnings"])
 
 
-def test_an_edit_that_the_person_changed_first_is_told_as_it_was_applied(bench: Bench) -> None:
+def test_the_model_receives_an_edit_as_the_person_changed_it(bench: Bench) -> None:
     bench.write("a.py", "a = 1\n")
 
     def amend(question: ApprovalRequested) -> Answer:
@@ -242,7 +242,7 @@ def test_an_edit_that_the_person_changed_first_is_told_as_it_was_applied(bench: 
     assert any("changed the edit" in warning for warning in result["warnings"])
 
 
-def test_where_nobody_can_be_asked_it_is_staged_and_nothing_is_written(bench: Bench) -> None:
+def test_without_a_person_an_edit_is_only_staged(bench: Bench) -> None:
     bench.write("a.py", "a = 1\n")
     bench.person = None
     result = bench.edit({"file": "a.py", "replace": {"old": "a = 1", "new": "b = 1"}})
@@ -254,7 +254,7 @@ def test_where_nobody_can_be_asked_it_is_staged_and_nothing_is_written(bench: Be
     assert bench.read("a.py") == b"b = 1\n"
 
 
-def test_the_settings_may_let_files_be_changed_without_asking(bench: Bench) -> None:
+def test_settings_may_allow_edits_without_approval(bench: Bench) -> None:
     bench.settings = EditSettings(auto_approve=("docs/*.md", ".env"))
     bench.person = None
     bench.write("docs/a.md", "one\n")
@@ -291,7 +291,7 @@ def test_new_syntax_errors_are_reported_or_refused(bench: Bench) -> None:
     assert not any("syntax" in text for text in mended["warnings"])
 
 
-def test_a_file_that_changes_while_the_person_thinks_is_a_conflict(bench: Bench) -> None:
+def test_a_file_that_changes_during_the_question_is_a_conflict(bench: Bench) -> None:
     """E7, E8."""
     bench.write("a.py", "a = 1\nb = 2\n")
 
@@ -341,7 +341,7 @@ def test_a_patch_changes_several_files_at_once(bench: Bench) -> None:
     assert ill.kind is ErrorKind.PARSING
 
 
-def test_a_failure_names_the_argument_that_is_to_blame(bench: Bench) -> None:
+def test_a_failure_names_the_responsible_argument(bench: Bench) -> None:
     bench.write("wide.py", "x = 1\n".encode("utf-16"))
     edit = {"file": "wide.py", "replace": {"old": "x", "new": "y"}}
     absent = {"file": "cart.py", "replace": {"old": "no such text", "new": ""}}
@@ -354,7 +354,7 @@ def test_a_failure_names_the_argument_that_is_to_blame(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("path", ["../out.py", "/etc/passwd", ".git/config", ".env", "link/a.py"])
-def test_what_lies_outside_or_holds_secrets_is_not_changed(bench: Bench, path: str) -> None:
+def test_outside_and_private_files_are_not_changed(bench: Bench, path: str) -> None:
     bench.person = None
     (bench.root / ".git").mkdir()
     outside = bench.root.parent / "outside"
@@ -373,7 +373,7 @@ def test_what_lies_outside_or_holds_secrets_is_not_changed(bench: Bench, path: s
     assert not (bench.root / ".git/config").exists()
 
 
-def test_a_person_may_let_a_secrets_file_be_changed(bench: Bench) -> None:
+def test_a_person_may_allow_changes_of_a_private_file(bench: Bench) -> None:
     bench.write(".env", "COLOUR=red\n")
     result = bench.edit({"file": ".env", "replace": {"old": "red", "new": "blue"}})
     assert result["state"] == "applied"
@@ -427,7 +427,7 @@ _CLASS = f"class A:\n{_METHODS}"
         "# ...",
     ],
 )
-def test_a_comment_in_place_of_code_is_reported(bench: Bench, comment: str) -> None:
+def test_a_placeholder_comment_is_reported(bench: Bench, comment: str) -> None:
     """Aider-AI/aider#1832, google-gemini/gemini-cli#4037: placeholders replace code."""
     code = f"class A:\n    {comment}\n\n    def m2(self):\n        return 22\n"
     edits: list[dict[str, Any]] = [
@@ -448,7 +448,7 @@ def test_a_comment_in_place_of_code_is_reported(bench: Bench, comment: str) -> N
     "comment",
     ["# Wait for the rest of the reply.", "# The code is the same in both.", "# TODO ..."],
 )
-def test_other_comments_are_no_placeholders(bench: Bench, comment: str) -> None:
+def test_other_comments_are_not_placeholders(bench: Bench, comment: str) -> None:
     bench.write("a.py", _CLASS)
     code = f"class A:\n    {comment}\n    x = 1\n"
     result = bench.edit({"file": "a.py", "item": {"canonical_path": "A", "code": code}})

@@ -232,7 +232,7 @@ def test_an_edit_that_would_change_another_item_names_it(bench: Bench) -> None:
     assert "a.md > A > C" in said or "a.md > A (lines" in said
 
 
-def test_the_sign_behind_an_item_is_not_doubled(bench: Bench) -> None:
+def test_the_character_after_an_item_is_not_doubled(bench: Bench) -> None:
     source = "class A { int x; };\nclass B { int y; };\n"
     assert _edited(bench, "a.cpp", source, "A", "class A { int z; };") == source.replace("x", "z")
     assert _edited(bench, "a.cpp", source, "A", "") == "\nclass B { int y; };\n"
@@ -289,7 +289,7 @@ def test_python_that_exhausts_its_compiler_is_examined_by_the_grammar(bench: Ben
     assert not (bench.root / "__pycache__").exists()
 
 
-def test_warnings_follow_what_is_denied_of_a_proposal(bench: Bench) -> None:
+def test_warnings_ignore_denied_hunks(bench: Bench) -> None:
     lines = [f"a{number} = {number}\n" for number in range(40)]
     bench.write("a.py", "".join(lines))
     bench.person = None
@@ -387,7 +387,7 @@ def test_an_item_of_a_file_with_crlf_and_no_last_line_end_is_edited_exactly(benc
     assert bench.read("a.py").decode() == source.replace("1", "3").replace("2", "4")
 
 
-def test_a_setter_is_told_from_its_property_by_lines(bench: Bench) -> None:
+def test_lines_distinguish_a_setter_from_its_property(bench: Bench) -> None:
     source = (
         "class A:\n    @property\n    def x(self):\n        return 1\n\n"
         "    @x.setter\n    def x(self, value):\n        pass\n"
@@ -434,7 +434,7 @@ def test_code_with_a_comment_is_indented_as_an_item_of_one_line(bench: Bench) ->
         ("a.rs", "#[derive(Eq)]\npub struct S;\n", "S", "struct S();", "S had `#[derive]`, `pub`"),
     ],
 )  # fmt: skip
-def test_what_new_code_leaves_out_is_reported(
+def test_omissions_of_new_code_are_reported(
     bench: Bench, name: str, source: str, item: str, code: str, lost: str
 ) -> None:
     """oraios/serena#1484 (attributes) and #1956 (export): stripped without a word."""
@@ -506,7 +506,7 @@ SHARED_TYPE = "struct S { int a; } s1, *s2;\nint z;\n"
 
 
 @pytest.mark.parametrize("code", ["struct S { int b; };", "struct S { int b; } s1, *s2;"])
-def test_the_variables_behind_a_type_of_c_are_kept_once(bench: Bench, code: str) -> None:
+def test_the_variables_after_a_type_of_c_are_kept_once(bench: Bench, code: str) -> None:
     new = _edited(bench, "a.c", SHARED_TYPE, "S", code)
     assert new == SHARED_TYPE.replace("int a", "int b")
 
@@ -517,7 +517,7 @@ def test_a_type_of_c_does_not_lose_its_variables(bench: Bench, code: str) -> Non
 
 
 @pytest.mark.parametrize("doc", ["//! Crate docs.\n", "/*! Crate docs. */\n"])
-def test_documentation_of_a_file_of_rust_is_not_of_its_first_item(bench: Bench, doc: str) -> None:
+def test_documentation_of_a_rust_file_is_not_part_of_its_first_item(bench: Bench, doc: str) -> None:
     source = f"#![allow(dead_code)]\n{doc}pub fn f() -> u8 {{ 1 }}\n"
     new = _edited(bench, "a.rs", source, "f", "pub fn f() -> u8 { 2 }")
     assert new == source.replace("1", "2")
@@ -574,6 +574,6 @@ def test_attributes_in_a_line_with_others_belong_to_the_item(bench: Bench, attri
     assert _edited(bench, "a.rs", source, "f", code) == source.replace("1", "2")
 
 
-def test_a_comment_behind_other_code_is_not_of_the_item_below(bench: Bench) -> None:
+def test_a_comment_after_other_code_is_not_part_of_the_item_below(bench: Bench) -> None:
     source = "const A: u8 = 1; // about A\nfn f() {}\n"
     assert _edited(bench, "a.rs", source, "f", "") == "const A: u8 = 1; // about A\n\n"

@@ -131,7 +131,7 @@ def calculator(desk: Desk) -> Desk:
     return desk
 
 
-async def test_a_list_tells_what_there_is_and_asks_nobody(calculator: Desk) -> None:
+async def test_a_list_of_checks_needs_no_approval(calculator: Desk) -> None:
     calculator.commands = {"absent": {"command": ["no-such-program"], "kind": "build"}}
     calculator.answer = None
     result = await calculator.ok()
@@ -159,13 +159,13 @@ async def test_a_long_list_is_cut_to_its_tokens_and_counted(desk: Desk) -> None:
         assert result.get("more", "").startswith(left_out if shown < 60 else "")
 
 
-async def test_where_there_is_none_it_says_what_to_do(desk: Desk) -> None:
+async def test_without_checks_the_answer_says_what_to_do(desk: Desk) -> None:
     result = await desk.ok()
     assert result["checks"] == []
     assert "[checks.commands]" in result["more"]
 
 
-async def test_a_failed_test_is_a_result_with_its_place(calculator: Desk) -> None:
+async def test_a_failed_test_is_a_result_with_its_location(calculator: Desk) -> None:
     result = await calculator.ok(check="pytest")
     assert result | {"seconds": 0, "tail": ""} == {
         "ok": True,
@@ -193,7 +193,7 @@ async def test_a_failed_test_is_a_result_with_its_place(calculator: Desk) -> Non
     assert calculator.asked[0].subjects == ("pytest --tb=short -rfE --color=no",)
 
 
-async def test_linters_tell_their_rules(calculator: Desk) -> None:
+async def test_diagnostics_of_linters_have_their_rules(calculator: Desk) -> None:
     result = await calculator.ok(check="ruff")
     assert [(d["file"], d["line"], d["code"]) for d in result["diagnostics"]] == [
         ("calculator.py", 1, "F401")
@@ -254,7 +254,7 @@ async def test_paths_are_checked_and_nothing_else(calculator: Desk) -> None:
         ("a\0b", ErrorKind.PERMISSION),
     ],
 )
-async def test_what_is_no_path_of_the_project_is_refused(
+async def test_paths_outside_of_the_project_are_refused(
     calculator: Desk, path: str, kind: ErrorKind
 ) -> None:
     assert (await calculator.failed(check="pytest", paths=[path])).error.kind is kind
@@ -266,7 +266,7 @@ async def test_a_check_without_paths_takes_none(desk: Desk) -> None:
     assert failure.error.message == "The check make test takes no paths."
 
 
-async def test_a_name_that_is_none_is_told_the_nearest(calculator: Desk) -> None:
+async def test_an_unknown_name_is_answered_with_the_nearest(calculator: Desk) -> None:
     failure = await calculator.failed(check="pytset")
     assert failure.error.kind is ErrorKind.NOT_FOUND
     assert str(failure.error.hint).startswith("The nearest: pytest")
@@ -288,7 +288,7 @@ async def test_a_name_that_is_none_is_told_the_nearest(calculator: Desk) -> None
         ({"ask": ["run_check"]}, ApprovalScope.ONCE, True),
     ],
 )
-async def test_rules_are_about_the_exact_command(
+async def test_rules_match_the_exact_command(
     calculator: Desk, rules: dict[str, list[str]], answer: ApprovalScope | None, allowed: bool
 ) -> None:
     calculator.rules = ApprovalSettings.model_validate(rules)
@@ -357,7 +357,7 @@ async def test_many_diagnostics_fit_and_are_counted(desk: Desk) -> None:
         assert "diagnostics" in result["more"]
 
 
-async def test_time_up_is_a_result_with_what_there_was(desk: Desk) -> None:
+async def test_a_time_out_is_a_result_with_its_output(desk: Desk) -> None:
     desk.commands = {"slow": {"command": ["bash", "-c", "echo a.c:1: error: x; sleep 100"],
                               "timeout": 1}}  # fmt: skip
     result = await desk.ok(check="slow")
@@ -365,7 +365,7 @@ async def test_time_up_is_a_result_with_what_there_was(desk: Desk) -> None:
     assert result["diagnostics"][0]["file"] == "a.c"
 
 
-async def test_no_rule_lets_a_proposal_choose_what_a_check_runs(desk: Desk) -> None:
+async def test_no_rule_allows_a_proposal_to_choose_what_a_check_runs(desk: Desk) -> None:
     """Nobody has approved the proposal yet, and the check runs its Makefile."""
     desk.write("Makefile", "test:\n\ttrue\n")
     desk.write("tools/lint.sh", "#!/bin/sh\n", mode=0o755)
@@ -438,7 +438,7 @@ async def test_keys_do_not_reach_a_check(desk: Desk, monkeypatch: pytest.MonkeyP
     assert "sk-secret" not in json.dumps(result)
 
 
-async def test_a_missing_program_is_an_error_that_helps(desk: Desk) -> None:
+async def test_a_missing_program_is_reported_with_advice(desk: Desk) -> None:
     desk.commands = {"absent": {"command": ["no-such-program"]}}
     failure = await desk.failed(check="absent")
     assert failure.error.kind is ErrorKind.NOT_FOUND

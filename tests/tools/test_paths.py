@@ -181,7 +181,7 @@ def test_one_variable_moves_all_our_folders(
     assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
 
 
-def test_without_it_the_platform_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_it_the_platforms_folders_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TREADLE_HOME", raising=False)
     folders = {user_cache_dir(), user_data_dir(), user_config_dir()}
     assert len(folders) == 3
