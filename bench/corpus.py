@@ -11,8 +11,8 @@ from treadle.code.parse.file import parse_file
 def make_corpus(target: Path, items: int) -> None:
     """Fill `target` with copies of installed packages of about `items` items.
 
-    Where all packages together are too few they are copied again with other names of the
-    definitions, so that terms and postings grow as in a larger code base.
+    If all packages together are too few, they are copied again with other names of the definitions,
+    so that terms and postings grow as in a larger code base.
     """
     packages = Path(sysconfig.get_paths()["purelib"])
     sources = sorted(path.relative_to(packages) for path in packages.rglob("*.py"))

@@ -1,9 +1,9 @@
-"""What the own embedding costs: loading, making vectors, a query beside one by words, memory.
+"""The cost of Treadle's embedding: loading, computing vectors, queries, memory.
 
 Run: python -m bench.embedding [ITEMS] [--model FOLDER]
 
-Times are of the processor, on one core unless said otherwise; what is put beside each other is
-measured by turns.
+Times are processor time, on one core unless stated otherwise. Compared figures are measured
+alternately.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def load_ms(model: Path) -> float:
 
 
 def items_a_second(store: Store, model: StaticEmbedding) -> float:
-    """File by file, as they are when they are parsed."""
+    """File by file, as the parser returns them."""
     with store.reading() as connection:
         files = connection.execute("SELECT id, items FROM files WHERE items > 0").fetchall()
         terms = [terms_of_items(connection, *file) for file in files[::3]]
@@ -73,7 +73,7 @@ def items_a_second(store: Store, model: StaticEmbedding) -> float:
 
 
 def recall(held: VectorIndex, model: StaticEmbedding) -> float:
-    """The share of the exactly nearest items that the sieve leaves over."""
+    """The share of the exactly nearest items that the prefilter keeps."""
     shares: list[float] = []
     for query in WORDS:
         vector = model.query(query)
@@ -84,7 +84,7 @@ def recall(held: VectorIndex, model: StaticEmbedding) -> float:
 
 
 def beside_words(root: Path, cache: Path, model: Path, view: View) -> tuple[float, float, float]:
-    """Median milliseconds of a query by words and by all, and of the differences."""
+    """Median milliseconds of a lexical query, of a full query, and of their difference."""
     with (
         CodeIndex.open(root, cache_dir=cache) as words,
         CodeIndex.open(root, cache_dir=cache, static=lambda: model, patience=None) as both,
@@ -106,7 +106,7 @@ def beside_words(root: Path, cache: Path, model: Path, view: View) -> tuple[floa
 
 
 def table(root: Path, folder: Path, model_folder: Path) -> Iterator[str]:
-    """The lines, as they are known."""
+    """The lines, as soon as they are known."""
     model = StaticEmbedding.load(model_folder)
     yield f"| {model.name} | |\n|---|---|"
     size = sum(path.stat().st_size for path in model_folder.iterdir()) / 1e6

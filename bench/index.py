@@ -1,12 +1,12 @@
-"""Time and memory of building and refreshing a code index, beside semble and ctags, as a table.
+"""Time and memory of building and refreshing a code index, next to semble and ctags, as a table.
 
 Run: python -m bench.index [PATH …]   (without a path: pinned packages, one of 750,000 lines)
 
-Each build is a process of its own, timed whole. MB are those of the files that are indexed; a
-branch switch is another text in each 20th of them. semble runs its lexical half without its model,
-keeps its index in memory and makes it anew for a change; `ctags -R` only lists definitions, and is
-the floor. Processor seconds and memory count workers. With others at work the processor tells more
-than the clock.
+Each build is a separate process, timed completely. MB are those of the indexed files. A branch
+switch changes the text of every 20th file. semble runs its lexical half without its model, keeps
+its index in memory and rebuilds it after a change. `ctags -R` only lists definitions, and is the
+lower bound. Processor seconds and memory include workers. On a busy machine processor time is more
+reliable than wall time.
 """
 
 import argparse
@@ -74,7 +74,7 @@ def ctags() -> str | None:
 
 
 def refreshes(index: CodeIndex, root: Path, paths: list[str]) -> tuple[float, float, float]:
-    """Seconds where nothing changed, after one file did, and after every 20th did."""
+    """Seconds without a change, after one changed file, and after every 20th file changed."""
     index.refresh()
     unchanged = statistics.median(index.refresh().seconds for _ in range(REPEATS))
     extra = root / "treadle_bench_extra.py"
@@ -127,7 +127,7 @@ def measure(tree: Path, folder: Path) -> list[str]:
 
 
 def peers(root: Path) -> list[tuple[str, Callable[[], list[str]]]]:
-    """Other tools with the command that makes their index of a tree."""
+    """Other tools with the command that builds their index of a tree."""
 
     def semble() -> list[str]:
         python = str(environment("semble", SEMBLE))

@@ -1,4 +1,4 @@
-"""Runs a command and tells what it took: time, processor time, memory of all its processes."""
+"""Runs a command and reports its cost: time, processor time, memory of all its processes."""
 
 import os
 import subprocess
@@ -12,9 +12,9 @@ _PAUSE = 0.02
 
 
 class Cost(NamedTuple):
-    """Seconds of the clock and of processors; MB of the largest process and of all together.
+    """Seconds of wall and processor time; MB of the largest process and of all together.
 
-    The memory of all is the highest of what was seen every 20 ms; 0 where there is no `/proc`.
+    The memory of all is the highest of the samples every 20 ms; 0 without `/proc`.
     """
 
     seconds: float
@@ -47,7 +47,7 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
 
 
 def family(pid: int) -> Iterator[int]:
-    """A process and all below it, as long as they live."""
+    """A process and all its descendants that are alive."""
     yield pid
     for listed in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
@@ -59,12 +59,12 @@ def family(pid: int) -> Iterator[int]:
 
 
 def peak(pid: int) -> float:
-    """MB of memory that a process and all below it had at most, each at its own moment (Linux)."""
+    """The peak memory in MB of a process and its descendants, each at its own moment (Linux)."""
     return sum(_status(member, "VmHWM:") for member in family(pid)) / 1e3
 
 
 def processor(pid: int) -> float:
-    """Seconds of processors that a running process and all below it took so far (Linux)."""
+    """Processor seconds of a running process and its descendants so far (Linux)."""
     ticks = 0
     for member in family(pid):
         try:
@@ -76,7 +76,7 @@ def processor(pid: int) -> float:
 
 
 def _status(pid: int, field: str) -> int:
-    """A number of `/proc/PID/status`, 0 when the process has ended."""
+    """A number of `/proc/PID/status`, 0 if the process has ended."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
@@ -85,7 +85,7 @@ def _status(pid: int, field: str) -> int:
 
 
 def resident(pid: int) -> float:
-    """MB of memory that a process has now."""
+    """The current memory of a process in MB."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except (OSError, IndexError):

@@ -57,7 +57,7 @@ def row(label: str, times: list[float]) -> str:
 
 
 def in_process(index: CodeIndex, rounds: int) -> list[str]:
-    """Rows of a process that stays up."""
+    """Rows of a long-running process."""
 
     def eight_entries(entries: Sequence[ContextEntry], _omitted: int) -> bool:
         return len(entries) <= 8
@@ -76,7 +76,7 @@ def in_process(index: CodeIndex, rounds: int) -> list[str]:
 
 
 def whole_process(root: Path, cache: Path, *extra: str) -> list[float]:
-    """Milliseconds of a process that imports, opens and searches, less an empty one's."""
+    """Milliseconds of a process that imports, opens and searches, minus those of an empty one."""
 
     environment = {key: value for key, value in os.environ.items() if key not in BYTE_CODE}
     environment["PYTHONPYCACHEPREFIX"] = str(cache / "bytecode")

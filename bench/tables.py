@@ -11,7 +11,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 
 
 def with_table(page: str, name: str, table: str) -> str:
-    """`page` with what stands between the marks of `name` replaced. Raises ValueError."""
+    """`page` with the text between the marks of `name` replaced. Raises ValueError."""
     begin, end = f"<!-- {name}: written by `make bench`, do not edit -->", f"<!-- end of {name} -->"
     before, found, rest = page.partition(begin)
     _, closed, after = rest.partition(end)

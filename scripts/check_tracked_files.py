@@ -1,6 +1,6 @@
-"""Finds what must not be in a tracked file: addresses of package registries, paths of a machine.
+"""Finds text that must not be in a tracked file: registry addresses and paths of a machine.
 
-A clone has to install from whatever index its machine is set to, and to work in any folder.
+A clone must install from the index that its machine is configured for, and work in any folder.
 """
 
 import re
@@ -16,11 +16,11 @@ REGISTRIES = (
 )
 
 DATA = {".npy"}
-"""Numbers, megabytes of them, and no text."""
+"""Megabytes of numbers, not text."""
 
 
 def machine_paths(*folders: Path) -> Iterator[str]:
-    """Patterns for folders of one machine; one like `/src` or `/usr` is on many and left out."""
+    """Patterns for folders of one machine; common ones such as `/src` or `/usr` are left out."""
     for folder in folders:
         if len(folder.parts) > 2 or folder == Path("/root"):
             yield re.escape(f"{folder}/")

@@ -33,25 +33,25 @@ _AT_HOME = """folder => {
         texts.currentNode.nodeValue = shown;
     }
 }"""
-"""Shows paths as on a person's machine, not in the folder that is made for the pictures."""
+"""Shows paths as on a person's machine, not the temporary folder."""
 _SETTLED = "document.fonts.ready.then(() => new Promise(done => setTimeout(done, 400)))"
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A screen as it is to be seen: its address, and what is done there before."""
+    """A screen to picture: its address, and the actions before."""
 
     name: str
     path: str
     keys: Sequence[str] = ()
     into_view: str = ""
-    """A text that is scrolled to."""
+    """A text to scroll to."""
     size: tuple[int, int] = WIDE
     dark: bool = False
 
 
 def of_records(scene: Scene) -> list[Picture]:
-    """Lists, traces, sessions: before anything was studied, so that lists show the assistant."""
+    """Lists, traces, sessions: before any analysis, so that lists show the assistant."""
     past = scene.trips
     long = f"/traces/{past.comparison.trace_id}"
     booking = f"/traces/{past.booking.trace_id}"
@@ -89,7 +89,7 @@ def of_records(scene: Scene) -> list[Picture]:
 
 
 def of_studies(scene: Scene, found: Studied) -> list[Picture]:
-    """What a person does with the records: asking, trying otherwise, holding."""
+    """A person's work with the records: asking, experimenting, holding calls."""
     booking = f"{scene.trips.timeout.path}&analyst={found.conversation}"
     experiment = f"/experiments/{found.experiment}"
     return [
@@ -107,7 +107,7 @@ def of_studies(scene: Scene, found: Studied) -> list[Picture]:
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """Takes the pictures whose names begin with one of `wanted`."""
+    """Take the pictures whose names begin with one of `wanted`."""
 
     browser: Browser
     folder: Path
@@ -118,7 +118,7 @@ class Camera:
         return name.startswith(self.wanted)
 
     def take(self, served: Served, pictures: Sequence[Picture]) -> None:
-        """Take pictures of one server; anything that goes wrong in the page ends it."""
+        """Take pictures of one server; any error in the page ends it."""
         for picture in pictures:
             if not self.wants(picture.name):
                 continue
@@ -135,7 +135,7 @@ class Camera:
                 self.keep(page, picture.name)
 
     def take_empty(self) -> None:
-        """Pictures of a server with nothing on it, and of a page whose server has gone."""
+        """Pictures of an empty server, and of a page whose server has stopped."""
         if not (self.wants("threads-empty") or self.wants("connection-lost")):
             return
         with ExitStack() as running, tempfile.TemporaryDirectory() as folder:
@@ -150,7 +150,7 @@ class Camera:
                 self.keep(page, "connection-lost")
 
     def keep(self, page: Page, name: str) -> None:
-        """Write what the page shows."""
+        """Write the picture of the page."""
         blank = self.browser.new_page()
         (self.folder / f"{name}.png").write_bytes(small_png(page.screenshot(), blank))
         blank.close()
@@ -158,7 +158,7 @@ class Camera:
 
 
 def settle(page: Page) -> None:
-    """Wait until nothing is loaded and nothing moves."""
+    """Wait until nothing loads or moves."""
     page.get_by_role("main").wait_for()
     page.wait_for_load_state("networkidle")
     loading = page.get_by_role("status").filter(has_text=re.compile("^Loading "))

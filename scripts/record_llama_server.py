@@ -1,9 +1,9 @@
-"""Records what the llama.cpp server sends over HTTP into `tests/cases/recorded/`.
+"""Records the HTTP answers of the llama.cpp server into `tests/cases/recorded/`.
 
     python scripts/record_llama_server.py
 
-Needs the embedded model's packages. The bytes are kept as they come, but for names of this run:
-ids and times are replaced, so that a recording changes only when the server does.
+Needs the embedded model's packages. The bytes are kept as received, except for ids and times of
+this run, which are replaced, so that a recording changes only with the server.
 """
 
 import http.client
@@ -66,7 +66,7 @@ REQUESTS: dict[str, dict[str, object]] = {
 STRICT: dict[str, dict[str, object]] = {
     "llama_cpp_roles.json": {**_ALONE, "messages": [*_ANSWERED, _QUESTION]},
 }
-"""Requests to a server whose template wants alternating roles, as those of Mistral models do."""
+"""Requests to a server whose template requires alternating roles, like those of Mistral models."""
 
 
 def main() -> int:

@@ -1,10 +1,10 @@
-"""Writes what real instrumentations send, as OTLP/JSON, for the tests of the vocabularies.
+"""Writes the exports of real instrumentations, as OTLP/JSON, for the tests of the vocabularies.
 
     python scripts/record_vocabularies.py [SUBJECT …]
 
 Run it where the packages of `SUBJECTS` are installed, from the root of the repository. Each subject
-makes the same calls to the fake provider of the tests, in a process of its own: a streamed request
-with tools, the tool, the answer; where it can, an embedding and a request that fails.
+makes the same calls to the fake provider of the tests, in a separate process: a streamed request
+with tools, the tool, the answer; if it can, an embedding and a failing request.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer, Call, body, error, usage
 
 _PROGRAM = ("service.name", "telemetry.sdk.language", "telemetry.sdk.name")
-"""What is recorded of the program; the rest tells of the machine."""
+"""The recorded attributes of the program; the others describe the machine."""
 
 _HERE = re.compile(r'(?<=File \\")/[^"\\]*/(?=site-packages/|scripts/)')
-"""Where the packages were installed, in the traces of exceptions."""
+"""The installation folder of the packages, in the traces of exceptions."""
 
 FOLDER = Path("tests/spans/vocabularies/recorded")
 
@@ -49,7 +49,7 @@ _THOUGHT = {"completion_tokens_details": {"reasoning_tokens": 7}}
 
 
 def replies() -> list[Any]:
-    """What the provider says to the calls that every subject makes."""
+    """The provider's replies to the calls that every subject makes."""
     call = Call("get_weather", '{"city": "Zürich"}', id="call_weather")
     return [
         Answer(calls=[call], usage=usage(100, 20, **_CACHED)),
@@ -58,7 +58,7 @@ def replies() -> list[Any]:
 
 
 def extra_replies() -> list[Any]:
-    """And to an embedding and a request that fails."""
+    """And to an embedding and a failing request."""
     embedding = {"object": "embedding", "index": 0, "embedding": [0.25, -0.5]}
     counted = {"prompt_tokens": 4, "total_tokens": 4}
     made = {"object": "list", "model": "embedder", "data": [embedding], "usage": counted}
@@ -189,7 +189,7 @@ async def langfuse(base_url: str, provider: Any) -> None:
 
 
 async def pydantic_ai(base_url: str, provider: Any) -> None:
-    """An agent of pydantic-ai with its own instrumentation, as logfire switches it on."""
+    """An agent of pydantic-ai with its own instrumentation, as logfire enables it."""
     agents, model = load("pydantic_ai"), load("pydantic_ai.models.openai")
     settings = load("pydantic_ai.models.instrumented").InstrumentationSettings(
         tracer_provider=provider
@@ -212,7 +212,7 @@ async def pydantic_ai(base_url: str, provider: Any) -> None:
 
 
 async def logfire(base_url: str, _provider: Any) -> Any:
-    """Logfire's instrumentation of the `openai` client, in a span of its own."""
+    """Logfire's instrumentation of the `openai` client, within a separate span."""
     sdk = load("logfire")
     exporter = load("opentelemetry.sdk.trace.export.in_memory_span_exporter").InMemorySpanExporter()
     processor = load("opentelemetry.sdk.trace.export").SimpleSpanProcessor(exporter)
@@ -228,7 +228,7 @@ async def logfire(base_url: str, _provider: Any) -> Any:
 
 
 Subject = Callable[[str, Any], Awaitable[Any]]
-"""Makes the calls; gives back the spans that it exported elsewhere."""
+"""Makes the calls; returns the spans that it exported elsewhere."""
 
 SUBJECTS: dict[str, tuple[Subject, tuple[str, ...]]] = {
     "openinference": (openinference, ("openinference-instrumentation-openai",)),
@@ -241,7 +241,7 @@ SUBJECTS: dict[str, tuple[Subject, tuple[str, ...]]] = {
 
 
 async def record(name: str) -> None:
-    """Let one subject make its calls, and write what it exported."""
+    """Let one subject make its calls, and write its export."""
     trace = load("opentelemetry.sdk.trace")
     export = load("opentelemetry.sdk.trace.export")
     memory = load("opentelemetry.sdk.trace.export.in_memory_span_exporter")
@@ -261,7 +261,7 @@ async def record(name: str) -> None:
 
 
 def _with_hex_ids(value: Any) -> Any:
-    """OTLP/JSON has its ids in hex, unlike protobuf's own JSON."""
+    """OTLP/JSON has hexadecimal ids, unlike protobuf's own JSON."""
     if isinstance(value, list):
         return [_with_hex_ids(each) for each in value]
     if not isinstance(value, dict):

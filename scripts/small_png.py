@@ -23,7 +23,10 @@ async (png) => {
 
 
 def small_png(png: bytes, blank: Page) -> bytes:
-    """The same picture in fewer bytes. `blank` is a page without a policy, which reads it."""
+    """The same picture in fewer bytes.
+
+    `blank` is a page without a content security policy, which decodes it.
+    """
     width, encoded = blank.evaluate(_PIXELS, base64.b64encode(png).decode())
     rgb = np.frombuffer(base64.b64decode(encoded), np.uint8).reshape(-1, 4)[:, :3].astype(np.int64)
     packed = rgb @ np.array([1 << 16, 1 << 8, 1])
@@ -31,7 +34,7 @@ def small_png(png: bytes, blank: Page) -> bytes:
     palette = _palette(found, counts)
     nearest = np.array([_nearest(colour, palette) for colour in found], np.uint8)
     rows = nearest[places].reshape(-1, width)
-    filtered = np.insert(rows, 0, 0, axis=1)  # each row begins with the number of its filter: none
+    filtered = np.insert(rows, 0, 0, axis=1)  # each row begins with its filter number: none
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         [
             _chunk(b"IHDR", struct.pack(">IIBBBBB", width, len(rows), 8, 3, 0, 0, 0)),
@@ -43,7 +46,7 @@ def small_png(png: bytes, blank: Page) -> bytes:
 
 
 def _palette(found: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The commonest colours: first one of each sort, so that none is lost, then ever finer."""
+    """The most common colours: one of each region first, then finer regions."""
     commonest = found[np.argsort(-counts, kind="stable")].tolist()
     chosen: dict[int, None] = {}
     for alike in (0xE0E0E0, 0xF8F8F8, 0xFCFCFC):

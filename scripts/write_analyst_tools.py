@@ -1,4 +1,4 @@
-"""Writes the answers in docs/analyst-tools.md anew: what the tools say about the page's example."""
+"""Writes the answers in docs/analyst-tools.md: the results of the tools for the page's example."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ PAGE = DOCS / "analyst-tools.md"
 EXAMPLE = DOCS / "examples" / "flights.jsonl"
 
 _FENCE_NAME = re.compile(r"recorded-[0-9a-f]{12}")
-"""The names of fences differ from one process to the next; the page shows one name."""
+"""The names of fences differ between processes; the page shows one name."""
 _CALL = re.compile(
     r"(?P<call>\$ treadle tools call (?P<name>\w+) --args '(?P<arguments>[^']*)'[^\n]*\n```\n\n)"
     r"```json\n.*?```",
@@ -32,7 +32,7 @@ _CALL = re.compile(
 
 
 def with_answers(page: str) -> str:
-    """`page` with the block behind each call of a tool written anew."""
+    """`page` with the block after each tool call replaced."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         with closing(SqliteTraceStore.open(path / "traces.db")) as store:

@@ -1,4 +1,4 @@
-"""Writes the table of settings in docs/configuration.md anew from the settings model."""
+"""Writes the table of settings in docs/configuration.md from the settings model."""
 
 import json
 import sys
@@ -22,7 +22,7 @@ def render(section: type[Section] = Settings, at: schema.Path = ()) -> str:
 
 
 def with_reference(page: str) -> str:
-    """`page` with what stands between its two marks written anew."""
+    """`page` with the text between its two marks replaced."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{render()}\n\n{END}{after}"

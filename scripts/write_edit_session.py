@@ -1,4 +1,4 @@
-"""Writes the transcript in docs/edit-session.md anew, by playing the session."""
+"""Writes the transcript in docs/edit-session.md by playing the session."""
 
 import asyncio
 import sys

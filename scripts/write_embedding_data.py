@@ -1,4 +1,4 @@
-"""Writes docs/embedding-data.md anew: the packages that the embedding is trained on."""
+"""Writes docs/embedding-data.md: the packages that the embedding is trained on."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Write the document of the HTTP API, from which the client of the page is generated."""
+"""Write the OpenAPI document, from which the client of the page is generated."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ from treadle.server import create_app
 
 
 def main() -> None:
-    """Write it to the file that is named, or to standard output."""
+    """Write it to the named file, or to standard output."""
     with tempfile.TemporaryDirectory() as root:
         document = create_app(Path(root), LoadedConfig(Settings(), {}), {}).openapi()
     text = json.dumps(document, indent=1) + "\n"

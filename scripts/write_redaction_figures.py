@@ -13,7 +13,7 @@ BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 
 def with_figures(page: str) -> str:
-    """The page with the figures as they are now."""
+    """The page with the current figures."""
     head, _, rest = page.partition(BEGIN)
     _, _, tail = rest.partition(END)
     return "\n".join([f"{head}{BEGIN}", *_figures(), f"{END}{tail}"])

@@ -1,4 +1,4 @@
-"""Writes docs/tools-reference.md anew from the registry of tools."""
+"""Writes docs/tools-reference.md from the registry of tools."""
 
 import inspect
 import json
@@ -28,7 +28,7 @@ _ALWAYS = frozenset({"ok", "type", "v"})
 
 
 def registry() -> Registry:
-    """The tools as the program has them, over an empty repository."""
+    """The tools of the program, over an empty repository."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder, "repository")
         root.mkdir()

@@ -1,1 +1,1 @@
-"""What is used to make parts of Treadle, not to run it."""
+"""Programs that build parts of Treadle."""

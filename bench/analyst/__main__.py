@@ -2,8 +2,8 @@
 
 Run: python -m bench.analyst [--only planted|summary] [--seed N] [--misses]
 
-The tuned cases shaped the ranking; the held-out ones did not. What is going on is told on standard
-error. Seconds are of the processor.
+The tuned cases shaped the ranking; the held-out ones did not. Progress goes to standard error.
+Seconds are processor time.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Programs as they are in use: their instructions, tools, arguments and results, from a seed."""
+"""Realistic programs: their instructions, tools, arguments and results, drawn from a seed."""
 
 import json
 import random
@@ -13,7 +13,7 @@ NAMES = ("A. Silva", "J. Berg", "M. Huber", "L. Dupont", "K. Novak", "R. Costa",
 
 @dataclass(frozen=True, slots=True)
 class ToolKind:
-    """A tool of a program. `empty` is what it answers when it finds nothing."""
+    """A tool of a program. `empty` is its answer if it finds nothing."""
 
     name: str
     properties: Mapping[str, object]
@@ -23,7 +23,7 @@ class ToolKind:
     median_ms: int
 
     def definition(self) -> dict[str, object]:
-        """As a request offers it."""
+        """The form in which a request offers it."""
         schema = {
             "type": "object",
             "properties": dict(self.properties),
@@ -42,7 +42,7 @@ class App:
     instructions: str
     model: str
     other_model: str
-    """One that it would not take."""
+    """An argument that it would not accept."""
     questions: tuple[str, ...]
     answers: tuple[str, ...]
     tools: tuple[ToolKind, ...]

@@ -1,4 +1,4 @@
-"""The planted traces: which program, which shape and size, which fault, and where."""
+"""The planted traces: program, shape, size, fault and position of each."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -15,17 +15,17 @@ from treadle.spans.span import Span
 
 Shape = Literal["single", "team", "nested"]
 EARLIER = 4
-"""Good runs of the same program that the store holds besides, where a case says so."""
+"""Good runs of the same program that are also in the store, if a case asks for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A trace to be made. `named` is what a right answer calls the cause."""
+    """A trace to generate. `named` is what a correct answer calls the cause."""
 
     name: str
     app: str
     spans: int
-    """About how many it has."""
+    """The approximate number of spans."""
     fault: Fault | None
     named: Cause | None
     shape: Shape = "team"
@@ -36,7 +36,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A trace that was made, and the truth about it."""
+    """A generated trace, and the truth about it."""
 
     case: Case
     trace_id: str
@@ -78,8 +78,11 @@ exception as an event | travel_assistant | 60 | swallowed_as_event | SWALLOWED_E
 one fails, all fail | analytics_bot | 100 | cascade | FAILED_CALL |
 one of ten thousand fails quietly | support_agent | 10000 | failed_quietly | FAILED_CALL |
 """
-"""Name, program, spans, fault, what the cause is called; `single`: one agent, `earlier`: good runs
-before it, `untold`: the spans do not tell which tools were offered."""
+"""Name, program, spans, fault, and the name of the cause.
+
+`single`: one agent; `earlier`: good runs before it; `untold`: the spans do not record which tools
+were offered.
+"""
 _SHAPES: tuple[Shape, ...] = ("single", "nested")
 
 
@@ -109,7 +112,7 @@ TUNED = cases(TABLE, faults)
 
 
 def plant(case: Case, seed: int, apps: Mapping[str, App] = TUNED_APPS) -> Planted:
-    """Make the trace of a case. The fault is in the middle half of it."""
+    """Generate the trace of a case. The fault is in the middle half of it."""
     app = apps[case.app]
     turns, agents = _size(case)
     draw = random.Random(f"{case.name} {seed}")
@@ -132,7 +135,7 @@ def plant(case: Case, seed: int, apps: Mapping[str, App] = TUNED_APPS) -> Plante
 
 
 def healthy(seed: int, count: int, apps: Mapping[str, App] = TUNED_APPS) -> Iterator[Planted]:
-    """Traces without a fault, but for what goes wrong and is mended at once."""
+    """Traces without a fault, except for errors that are corrected at once."""
     draw = random.Random(seed)
     for number in range(count):
         name = sorted(apps)[number % len(apps)]
@@ -142,7 +145,7 @@ def healthy(seed: int, count: int, apps: Mapping[str, App] = TUNED_APPS) -> Iter
 
 
 def _size(case: Case) -> tuple[int, int]:
-    """Turns of each agent, and agents."""
+    """Turns of each agent, and number of agents."""
     if case.shape == "single":
         return max(8, case.spans // 2), 1
     turns = 5

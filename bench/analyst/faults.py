@@ -1,7 +1,7 @@
 """The faults of the tuned set, as they happen in real programs: each changes one turn.
 
-What is planted is only what such a program would record. `Turn.planted` says which span is the
-cause, before anything is ranked.
+A planted fault contains only what such a program would record. `Turn.planted` states which span is
+the cause, before anything is ranked.
 """
 
 import json
@@ -19,21 +19,21 @@ TRACEBACK = (
 
 
 def call_of(turn: Turn, maker: Maker) -> ToolStep:
-    """The turn's call of a tool; one is made where there was none."""
+    """The turn's tool call, which is created if there was none."""
     if turn.tool is None:
         turn.tool, turn.text = maker.step(maker.app.tools[0]), None
     return turn.tool
 
 
 def silent_empty(turn: Turn, maker: Maker) -> None:
-    """A tool finds nothing where there is something, and its status is fine."""
+    """A tool finds nothing although there is something, and its status is ok."""
     step = call_of(turn, maker)
     step.result = step.kind.empty
     turn.planted = ["tool"]
 
 
 def misnamed_refused(turn: Turn, maker: Maker) -> None:
-    """The model misnames an argument; the tool answers that one is missing."""
+    """The model misnames an argument; the tool answers that an argument is missing."""
     step = call_of(turn, maker)
     name = min(step.arguments)
     step.arguments = {f"{name}_value" if key == name else key: value
@@ -55,14 +55,14 @@ def misnamed_ignored(turn: Turn, maker: Maker) -> None:
 
 
 def loop(turn: Turn, maker: Maker) -> None:
-    """The model makes the same call again and again and gets the same answer."""
+    """The model repeats the same call and gets the same answer."""
     call_of(turn, maker)
     turn.repeats = 6
     turn.planted = ["tool"]
 
 
 def retry_storm(turn: Turn, maker: Maker) -> None:
-    """A call fails again and again and is made again and again; nobody tells the model."""
+    """A call fails and is repeated many times; nothing informs the model."""
     step = call_of(turn, maker)
     step.status, step.result = SpanStatus.ERROR, None
     step.error = "HTTP 429: rate limit reached"
@@ -86,7 +86,7 @@ def long_reasoning(turn: Turn, _maker: Maker) -> None:
 
 
 def large_result(turn: Turn, maker: Maker) -> None:
-    """A tool answers with everything it has; all later requests carry it along."""
+    """A tool answers with everything it has, and all later requests include it."""
     step = call_of(turn, maker)
     rows = [maker.app.tools[0].result(maker.draw, step.arguments) for _ in range(260)]
     step.result = json.dumps({"all": rows})
@@ -101,7 +101,7 @@ def slow_tool(turn: Turn, maker: Maker) -> None:
 
 
 def slow_model(turn: Turn, _maker: Maker) -> None:
-    """The provider takes a minute and a half for a reply."""
+    """The provider takes ninety seconds for a reply."""
     turn.model_ms = 95_000
     turn.planted = ["model"]
 
@@ -140,7 +140,7 @@ def other_model(turn: Turn, maker: Maker) -> None:
 
 
 def answered_by_other(turn: Turn, maker: Maker) -> None:
-    """The provider answers with another model than was asked for."""
+    """The provider answers with a different model than requested."""
     turn.requested_model, turn.model = maker.app.model, maker.app.other_model
     turn.planted = ["model"]
 
@@ -167,7 +167,7 @@ def cache_broken(turn: Turn, maker: Maker) -> None:
 
 
 def swallowed_in_result(turn: Turn, maker: Maker) -> None:
-    """The tool catches an exception and answers with it, as if all were well."""
+    """The tool catches an exception and returns it as a normal answer."""
     step = call_of(turn, maker)
     step.result = json.dumps({"result": None, "log": TRACEBACK})
     turn.planted = ["tool"]
@@ -193,7 +193,7 @@ def cascade(turn: Turn, maker: Maker) -> None:
 
 
 def failed_quietly(turn: Turn, maker: Maker) -> None:
-    """The service answers with status 500; the tool hands the body on and says nothing."""
+    """The service answers with status 500; the tool passes the body on without an error."""
     step = call_of(turn, maker)
     step.attributes = {"http.response.status_code": 500}
     step.result = "<html><title>500 Internal Server Error</title><h1>nginx</h1></html>"

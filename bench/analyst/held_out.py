@@ -1,6 +1,6 @@
 """The held-out set: written after the last change of the ranking, and measured as it came.
 
-Whoever changes the ranking because of one of these cases moves that case to the tuned ones.
+A case that leads to a change of the ranking moves to the tuned cases.
 """
 
 from bench.analyst import held_out_faults

@@ -1,4 +1,4 @@
-"""The faults of the held-out set: the same kinds as others meet them, in other words and shapes."""
+"""The faults of the held-out set: the same kinds, with other words and shapes."""
 
 import json
 from dataclasses import replace
@@ -53,14 +53,14 @@ def token_expired(turn: Turn, maker: Maker) -> None:
 
 
 def nothing_found(turn: Turn, maker: Maker) -> None:
-    """The search index is being built anew: the tool finds nothing."""
+    """The search index is being rebuilt: the tool finds nothing."""
     step = call_of(turn, maker)
     step.result = step.kind.empty
     turn.planted = ["tool"]
 
 
 def misnamed_camel(turn: Turn, maker: Maker) -> None:
-    """The model misnames an argument; the tool's validation says so in its own words."""
+    """The model misnames an argument; the tool's validation reports it in its own words."""
     step = call_of(turn, maker)
     name = min(step.arguments)
     step.arguments = {f"{name}Name" if key == name else key: value
@@ -71,7 +71,7 @@ def misnamed_camel(turn: Turn, maker: Maker) -> None:
 
 
 def misnamed_unnoticed(turn: Turn, maker: Maker) -> None:
-    """The model misnames an argument; the tool takes a default."""
+    """The model misnames an argument; the tool uses a default."""
     step = call_of(turn, maker)
     name = max(step.arguments)
     step.arguments = {f"x_{name}" if key == name else key: value
@@ -80,7 +80,7 @@ def misnamed_unnoticed(turn: Turn, maker: Maker) -> None:
 
 
 def again_and_again(turn: Turn, maker: Maker) -> None:
-    """The model does not see that it has what it asked for."""
+    """The model does not notice that it has the requested result."""
     call_of(turn, maker)
     turn.repeats = 3
     turn.planted = ["tool"]
@@ -95,7 +95,7 @@ def overloaded(turn: Turn, maker: Maker) -> None:
 
 
 def history_twice(turn: Turn, maker: Maker) -> None:
-    """A fault of the program sends an old conversation along, once."""
+    """A program error sends an old conversation along, once."""
     lines = [f"user: {maker.app.questions[0]} ({number})" for number in range(900)]
     turn.more_context = "Earlier conversation:\n" + "\n".join(lines)
     turn.planted = ["model"]
@@ -112,7 +112,7 @@ def dump(turn: Turn, maker: Maker) -> None:
 
 
 def lock_wait(turn: Turn, maker: Maker) -> None:
-    """A lock in a database holds a call up for some time."""
+    """A database lock delays a call for some time."""
     call_of(turn, maker).took_ms = 14_500
     turn.planted = ["tool"]
 
@@ -126,7 +126,7 @@ def arguments_cut(turn: Turn, maker: Maker) -> None:
 
 
 def filtered(turn: Turn, _maker: Maker) -> None:
-    """A filter of content stops the reply."""
+    """A content filter stops the reply."""
     turn.tool, turn.finish, turn.text, turn.reply_tokens = None, "content_filter", "", 3
     turn.planted = ["model"]
 
@@ -160,7 +160,7 @@ def request_id_in_front(turn: Turn, maker: Maker) -> None:
 
 
 def stack_in_result(turn: Turn, maker: Maker) -> None:
-    """The tool catches an exception and hands its stack on as the answer."""
+    """The tool catches an exception and returns its stack as the answer."""
     call_of(turn, maker).result = _STACK
     turn.planted = ["tool"]
 
@@ -178,7 +178,7 @@ def exception_seen(turn: Turn, maker: Maker) -> None:
 
 
 def forbidden(turn: Turn, maker: Maker) -> None:
-    """A right was taken away: this call is refused, in prose."""
+    """A permission was removed: this call is refused, in prose."""
     call_of(turn, maker).result = "403 Forbidden: this account may not read that resource"
     turn.planted = ["tool"]
 

@@ -1,7 +1,7 @@
-"""Runs of programs as spans: each turn asks a model, calls tools and carries their results along.
+"""Runs of programs as spans: each turn asks a model, calls tools and passes their results on.
 
-A fault changes what a turn is about to do (`Turn`), before its spans are made; everything after it
-follows as it would: later requests hold what was answered, times move, tokens count.
+A fault changes a turn (`Turn`) before its spans are generated. Everything after it follows
+naturally: later requests include the answers, times move, tokens count.
 """
 
 import json
@@ -22,15 +22,15 @@ PRICES = {
     "mistral-small": (0.10, 0.30), "mistral-large": (2.0, 6.0), "gpt-4o": (2.5, 10.0),
     "command-r": (0.15, 0.60),
 }  # fmt: skip
-"""US dollars for a million tokens in and out; cached ones cost a tenth."""
+"""US dollars for a million tokens in and out; cached tokens cost a tenth."""
 _LEAST_CACHED = 1_024
 _HARMLESS = 0.06
-"""Share of the turns in which something goes wrong that is mended at once."""
+"""Share of the turns with an error that is corrected at once."""
 
 
 @dataclass(slots=True)
 class ToolStep:
-    """A call of a tool as it is about to happen."""
+    """A tool call before it happens."""
 
     kind: ToolKind
     arguments: Arguments
@@ -41,13 +41,13 @@ class ToolStep:
     events: tuple[tuple[str, dict[str, JsonValue]], ...] = ()
     attributes: dict[str, JsonValue] = field(default_factory=dict)
     name: str | None = None
-    """What the model calls it by, where that is not its name."""
+    """The name that the model uses, if it differs from the tool's."""
     ended: bool = True
 
 
 @dataclass(slots=True)
 class Turn:
-    """One turn of an agent as it is about to happen: a model call, then a tool."""
+    """One turn of an agent before it happens: a model call, then a tool."""
 
     number: int
     instructions: str
@@ -56,7 +56,7 @@ class Turn:
     model_ms: float
     tool: ToolStep | None
     text: str | None = None
-    """What the model says where it calls nothing."""
+    """The model's text if it calls nothing."""
     finish: str | None = None
     cached: bool = True
     requested_model: str | None = None
@@ -66,7 +66,7 @@ class Turn:
     model_status: SpanStatus = SpanStatus.OK
     model_error: str | None = None
     repeats: int = 0
-    """How often the same turn happens again, all the same."""
+    """How often the identical turn repeats."""
     planted: list[str] = field(default_factory=list)
     """"model" or "tool": the first span of that kind in this turn is the cause."""
 
@@ -81,19 +81,19 @@ class Maker:
     app: App
     seed: int
     fault_at: tuple[int, int] | None = None
-    """Which agent of the trace, and which of its turns, the fault hits."""
+    """The agent of the trace, and the turn of that agent, that the fault hits."""
     fault: Fault | None = None
     begin_us: int = BEGIN_US
     harmless: bool = True
     offers_tools: bool = True
     tools_below_models: bool = False
-    """Whether a tool's span is a child of the model call that asked for it."""
+    """Whether a tool's span is a child of the model call that requested it."""
     draw: random.Random = field(init=False)
     spans: list[Span] = field(default_factory=list)
     cause: SpanReference | None = None
     consequences: set[SpanReference] = field(default_factory=set)
     broken: str | None = None
-    """What ended the run, where something did."""
+    """What ended the run, if something did."""
     lasting: Callable[[Turn], None] | None = None
     """What a fault changes from its turn on."""
     _now: int = field(init=False)
@@ -110,7 +110,7 @@ class Maker:
         return self._trace
 
     def single(self, turns: int) -> None:
-        """One agent that does everything: a run, and its turns right below."""
+        """One agent that does everything: a run with its turns directly below."""
         root, began = self._id(), self._now
         question = self.draw.choice(self.app.questions)
         answer = self._agent(root, question, turns, agent=0)
@@ -166,7 +166,7 @@ class Maker:
         self, span_id: str, parent: str | None, kind: SpanKind, operation: str, name: str,
         start: int, said: str, answer: str | None,
     ) -> None:  # fmt: skip
-        """The span around what happened; it fails with what broke inside it."""
+        """The span around other spans; it fails if something in it breaks."""
         failed = self.broken is not None
         self._add(
             Span(
@@ -204,7 +204,7 @@ class Maker:
         return self.draw.random() < _HARMLESS
 
     def _slip(self, number: int, kind: ToolKind) -> tuple[Turn, Turn]:
-        """Something that goes wrong, and the next turn, which mends it."""
+        """An error, and the next turn, which corrects it."""
         slip, mended = (self._turn(number, last=False, tool=kind) for _ in range(2))
         assert slip.tool is not None
         assert mended.tool is not None
@@ -236,7 +236,7 @@ class Maker:
         )
 
     def step(self, kind: ToolKind, arguments: Arguments | None = None) -> ToolStep:
-        """A call of a tool that goes well."""
+        """A successful tool call."""
         asked = kind.arguments(self.draw) if arguments is None else arguments
         took = kind.median_ms * self.draw.lognormvariate(0, 0.3)
         return ToolStep(kind, asked, kind.result(self.draw, asked), took)
@@ -244,7 +244,7 @@ class Maker:
     def _take(
         self, turn: Turn, parent: str, messages: list[JsonValue], previous: int, *, first: bool
     ) -> int:
-        """Make the spans of a turn; returns the tokens of its request."""
+        """Generate the spans of a turn; returns the tokens of its request."""
         if turn.more_context:
             messages.append({"role": "user", "content": turn.more_context})
             turn.more_context = ""
@@ -270,7 +270,7 @@ class Maker:
     ) -> tuple[Span, int]:
         request = [{"role": "system", "content": turn.instructions}, *messages]
         said = json.dumps(request, ensure_ascii=False)
-        # What a request has besides its text: schemas of tools, marks of messages.
+        # The size of a request apart from its text: tool schemas, message markers.
         tokens = len(said) // 4 + 900
         cached = previous // 128 * 128 if turn.cached and previous >= _LEAST_CACHED else 0
         read, written = PRICES[turn.model]

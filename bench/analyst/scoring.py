@@ -1,4 +1,4 @@
-"""Whether the deterministic report names the right span first, and what it names besides."""
+"""Whether the deterministic report names the right span first, and what else it names."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -20,22 +20,22 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What came of one planted trace. `seconds` are of the processor."""
+    """The result of one planted trace. `seconds` is processor time."""
 
     planted: Planted
     report: Report
     first: bool
     """The first issue is the span that is the cause."""
     named: bool
-    """And it is called what it is."""
+    """And its name is right."""
     false_alarms: int
-    """Issues of medium or high severity elsewhere than at the cause and what followed from it."""
+    """Issues of medium or high severity that are neither the cause nor its consequences."""
     tokens: int
     seconds: float
 
 
 def scores(planted: Iterable[Planted]) -> Iterator[Score]:
-    """The scores of traces, each in a store of its own with the good runs before it."""
+    """The scores of traces, each in a separate store with the good runs before it."""
     for each in planted:
         with (
             TemporaryDirectory() as folder,

@@ -1,4 +1,4 @@
-"""Time and memory of `fetch_spans_summary` through the tool's own door, at several sizes.
+"""Time and memory of `fetch_spans_summary` through the tool's own interface, at several sizes.
 
 Run alone, it measures one store and prints a line of JSON: python -m bench.analyst.summary PATH
 """
@@ -37,7 +37,7 @@ _MB = 1e6 if sys.platform == "darwin" else 1e3
 
 
 def measure(sizes: Sequence[int] = SIZES) -> str:
-    """A row for each size and question; each size in a process of its own."""
+    """A row for each size and question; each size runs in a separate process."""
     lines = [
         (
             "| fetch_spans_summary | spans | first call, ms | median of later, ms | processor, ms"
@@ -59,7 +59,7 @@ def measure(sizes: Sequence[int] = SIZES) -> str:
 
 
 def _fill(path: Path, size: int) -> None:
-    """A store with about so many spans, at all of which the detectors have looked."""
+    """A store with about that many spans, all of which the detectors have examined."""
     if size >= _CHUNKED:
         fill(path, size)
     with closing(SqliteTraceStore.open(path)) as store:
@@ -70,7 +70,7 @@ def _fill(path: Path, size: int) -> None:
 
 
 _CHUNKED = 10_000
-"""From here on, stores are filled as those of the traces' benchmarks are."""
+"""From this size on, stores are filled like those of the trace benchmarks."""
 
 
 def _fill_small(store: SqliteTraceStore, size: int) -> None:
@@ -113,7 +113,7 @@ async def _subject(path: Path) -> list[dict[str, object]]:
 
 
 def _peak_mb() -> float:
-    """The most memory that this process has had; of its own alone where /proc tells."""
+    """The peak memory of this process; of itself alone if /proc reports it."""
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:

@@ -24,7 +24,7 @@ WAYS = {
 
 
 def qualities(*, misses: bool) -> None:
-    """One row for each way, one pair of columns for each part."""
+    """One row for each method, one pair of columns for each part."""
     found = {part: cases(part) for part in PARTS}
     heads = " | ".join(
         f"{part.replace('_', ' ')}: {len(found[part])} cases, "
@@ -42,7 +42,7 @@ def qualities(*, misses: bool) -> None:
 
 
 def classes() -> None:
-    """The words of the earlier system and both layers, by what the spans look like."""
+    """The words of the earlier system and both layers, by the look of the spans."""
     ours = by_layers(Layer.SIGNALS, Layer.PATTERNS)
     heads = "cases | faults | words: precision | recall | ours: precision | recall"
     print(f"\n| spans | {heads} | missed | false alarms |\n|---|---|---|---|---|---|---|---|---|")
@@ -57,7 +57,7 @@ def classes() -> None:
 
 
 def groups() -> None:
-    """Both layers, by the file that the cases are from."""
+    """Both layers, by the file of the cases."""
     print("\n| both layers | cases | faults | right | missed | false alarms |")
     print("|---|---|---|---|---|---|")
     way = by_layers(Layer.SIGNALS, Layer.PATTERNS)
@@ -74,7 +74,7 @@ def groups() -> None:
 
 
 def times() -> None:
-    """Processor time for one span, by what its text is."""
+    """Processor time for one span, by the kind of its text."""
     print("\n| span with | characters | µs |\n|---|---|---|")
     for name, text in TEXTS.items():
         print(f"| {name} | {len(text):,} | {microseconds(text):,.0f} |")

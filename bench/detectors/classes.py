@@ -1,7 +1,7 @@
-"""What a labelled span looks like, by which precision and recall are told apart.
+"""Classes of labelled spans, by which precision and recall are split.
 
-The classes follow from the span alone, not from its label: each holds faults and what only looks
-like one. The first that fits counts.
+The classes depend on the span alone, not on its label: each has faults and spans that only look
+faulty. The first matching class counts.
 """
 
 import re
@@ -12,7 +12,7 @@ from bench.detectors.scoring import WORDS
 from treadle.spans.span import SpanKind
 
 _FOREIGN = 0.02
-"""Share of the letters beyond ASCII from which on a text is in another language."""
+"""Share of non-ASCII letters from which on a text counts as another language."""
 _FOREIGN_WORDS = re.compile(
     r"(?i)\b(?:der|die|und|nicht|wurde|kein|fehler|erreur|impossible|aucun|est|los|del|no se|error:"
     r" el|fout|geen|hata|nessun|impossibile|trovat[oa]|nenhum|foi)\b"

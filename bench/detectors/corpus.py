@@ -1,7 +1,7 @@
-"""The labelled cases: spans as they are recorded, each with a fault or with something like one.
+"""The labelled cases: recorded spans, each with a fault or with something similar.
 
-A case of `cases/tuned` may have shaped the detectors. Those of `cases/held_out` were written after
-the last change of the detectors; whoever changes a detector by one of them moves it to the others.
+Cases of `cases/tuned` may have shaped the detectors. Those of `cases/held_out` were written after
+the last change of the detectors. A case that leads to a change moves to the tuned ones.
 """
 
 import tomllib
@@ -18,21 +18,21 @@ PARTS = ("tuned", "held_out")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A span, whether something in it is wrong, and why somebody says so."""
+    """A span, whether something in it is wrong, and why."""
 
     name: str
     group: str
-    """The file that it is from."""
+    """The file of the case."""
     part: str
     span: Span
     fault: bool
     why: str
     field: str
-    """Where the fault stands: the beginning of a path; empty is anywhere."""
+    """The location of the fault: the beginning of a path; empty for anywhere."""
 
 
 def cases(part: str) -> list[Case]:
-    """All cases of a part. Raises ValueError for one that is ill, or two of one name."""
+    """All cases of a part. Raises ValueError for a malformed case and for duplicate names."""
     found: list[Case] = []
     for path in sorted((FOLDER / part).glob("*.toml")):
         entries = tomllib.loads(path.read_text("utf-8"))["case"]
@@ -111,6 +111,6 @@ def _span(entry: Mapping[str, object]) -> Span:
 
 
 def _text(entry: Mapping[str, object], *keys: str) -> str | None:
-    """The first of these that there is; the line break at the end of a block is not part of it."""
+    """The first of these that exists, without the line break at the end of a block."""
     found = next((entry[key] for key in keys if key in entry), None)
     return str(found).removesuffix("\n") if found is not None else None

@@ -1,4 +1,4 @@
-"""Precision and recall of a way to find faults, on labelled cases."""
+"""Precision and recall of a method of finding faults, on labelled cases."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -23,15 +23,15 @@ WORDS = (
     "undefined",
     "null",
 )
-"""What the earlier system looked for, anywhere in a text."""
+"""The words that the earlier system looked for, anywhere in a text."""
 _WORDS = re.compile("|".join(WORDS), re.IGNORECASE)
 
 Way = Callable[[Span], Sequence[str]]
-"""The paths at which a way sees a fault in a span."""
+"""The paths at which a method sees a fault in a span."""
 
 
 def by_words(span: Span) -> list[str]:
-    """The plain list of words, and the status, over what came in and went out."""
+    """The plain list of words, and the status, over input and output."""
     found = ["status"] if span.status is SpanStatus.ERROR else []
     for path, text in (("input", span.input), ("output", span.output)):
         if text and _WORDS.search(text):
@@ -40,7 +40,7 @@ def by_words(span: Span) -> list[str]:
 
 
 def by_words_of_output(span: Span) -> list[str]:
-    """The same over what went out alone."""
+    """The same over the output alone."""
     return [path for path in by_words(span) if path != "input"]
 
 
@@ -55,7 +55,7 @@ def by_layers(*layers: Layer) -> Way:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How many cases were judged how."""
+    """The number of cases by result."""
 
     right: int
     false_alarms: tuple[str, ...]
@@ -64,19 +64,19 @@ class Score:
 
     @property
     def precision(self) -> float:
-        """The share of alarms that are right; 1 when there was none."""
+        """The share of alarms that are correct; 1 if there was none."""
         alarms = self.right + len(self.false_alarms)
         return self.right / alarms if alarms else 1.0
 
     @property
     def recall(self) -> float:
-        """The share of faults that were found; 1 when there was none."""
+        """The share of faults that were found; 1 if there was none."""
         faults = self.right + len(self.missed)
         return self.right / faults if faults else 1.0
 
 
 def score(way: Way, cases: Sequence[Case]) -> Score:
-    """Judge all cases. A fault that is seen only at another place is missed, and a false alarm."""
+    """Evaluate all cases. A fault that is only seen at another path counts as missed."""
     right, false_alarms, missed = 0, [], []
     for case in cases:
         paths = way(case.span)

@@ -1,4 +1,4 @@
-"""How long the detectors take for one span."""
+"""Processor time of the detectors for one span."""
 
 import time
 from dataclasses import replace

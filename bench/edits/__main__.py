@@ -3,7 +3,7 @@
 Run: python -m bench.edits [--tasks N]
 
 Tasks are mutations of real files of five languages (bench/retrieval/packages.py), drawn with a
-fixed seed. What is right is known from the mutation, without the code that is measured.
+fixed seed. The right result is known from the mutation, without the measured code.
 """
 
 import argparse
@@ -22,7 +22,7 @@ PER_LANGUAGE = 800
 
 
 def by_variant(made: Sequence[Task], score: Score) -> None:
-    """The outcomes of Treadle's plans by what is different, and by form."""
+    """The outcomes of Treadle's plans by variant, and by form."""
     variants = list(dict.fromkeys(task.variant for task in sorted(made, key=lambda t: t.variant)))
     print(f"| {len(made)} tasks, right/all | {' | '.join(FORMS)} | refused | wrong |")
     print(f"|---|{'---|' * (len(FORMS) + 2)}")
@@ -39,7 +39,7 @@ def by_variant(made: Sequence[Task], score: Score) -> None:
 
 def beside_others(made: Sequence[Task]) -> None:
     """Right, refused and wrong of each tool, form by form; wrong ones that differ by white space
-    alone, and how many of those without any variation are right.
+    alone; and how many of those without any variation are right.
     """
     print("\n| form | tool | tasks | right | refused | wrong | by white space alone | as it is |")
     print("|---|---|---|---|---|---|---|---|")
@@ -63,7 +63,7 @@ def _line(form: str, tool: str, score: Score) -> None:
 
 
 def in_changed_files(count: int) -> None:
-    """Changes carried over and undone where a person changed lines of the file elsewhere."""
+    """Changes that are relocated and undone after a person changed other lines of the file."""
     cases = list(carried(count))
     print("\n| in a file that was changed elsewhere | right | refused | wrong |")
     print("|---|---|---|---|")

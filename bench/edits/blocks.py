@@ -1,4 +1,4 @@
-"""Blocks of real code and what an edit makes of them, made without the code that is measured."""
+"""Blocks of real code and their edited versions, computed without the measured code."""
 
 import random
 import re
@@ -11,10 +11,10 @@ _INDENT = re.compile(r"[ \t]*")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Lines `first` to `last` (half open, from 0) of `lines`, and what they become.
+    """Lines `first` to `last` (half open, from 0) of `lines`, and their new version.
 
-    `new` holds each new line and the place in the block of the old line that it is, None for one
-    that was not there. Lines are without their ends.
+    `new` has each new line and the index in the block of the old line that it equals, None for an
+    added line. Lines have no line ends.
     """
 
     lines: tuple[str, ...]
@@ -28,13 +28,13 @@ class Block:
 
 
 def indent_of(line: str) -> str:
-    """The blanks that it begins with."""
+    """The white space that it begins with."""
     match = _INDENT.match(line)
     return match[0] if match else ""
 
 
 def is_once(lines: Sequence[str], part: Sequence[str]) -> bool:
-    """Whether the lines, but for blanks at their sides, are in the file exactly once."""
+    """Whether the lines, ignoring white space at their sides, are in the file exactly once."""
     bare = [line.strip() for line in lines]
     wanted = [line.strip() for line in part]
     starts = [at for at, line in enumerate(bare) if line == wanted[0]]
@@ -42,7 +42,7 @@ def is_once(lines: Sequence[str], part: Sequence[str]) -> bool:
 
 
 def pick(lines: Sequence[str], chance: random.Random, *, at_end: bool = False) -> Block | None:
-    """A block of two to ten lines with something in it, mutated; None when luck fails."""
+    """A block of two to ten lines that is not empty, mutated; None if no draw succeeds."""
     if len(lines) < 40:
         return None
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""Changes that are carried over to, and undone in, a file that a person changed elsewhere."""
+"""Changes that are relocated to, and undone in, a file that a person changed elsewhere."""
 
 import random
 from collections import Counter
@@ -25,7 +25,7 @@ class Carried:
 
 
 def carried(per_language: int, seed: int = 6) -> Iterator[Carried]:
-    """About so many of each language whose packages can be had."""
+    """About that many of each language whose packages are available."""
     for corpus in CORPORA:
         if corpus.name not in LANGUAGES:
             continue
@@ -41,7 +41,7 @@ def carried(per_language: int, seed: int = 6) -> Iterator[Carried]:
 
 
 def carried_of(path: Path, chance: random.Random) -> Carried | None:
-    """One of a file; None when it is not UTF-8 or luck fails."""
+    """One change of a file; None if it is not UTF-8 or no draw succeeds."""
     try:
         lines = path.read_text("utf-8").split("\n")
     except UnicodeDecodeError:
@@ -85,7 +85,7 @@ def _edited(lines: Sequence[str], chance: random.Random) -> list[str]:
 
 
 def outcomes(cases: Sequence[Carried], *, undo: bool) -> Counter[Outcome]:
-    """How often the change, or its undoing, came to its right place in the person's file."""
+    """How often the change, or its undo, reached its right location in the person's file."""
     counts: Counter[Outcome] = Counter()
     for case in cases:
         change = rehunk("file", case.base, case.result)

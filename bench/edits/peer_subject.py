@@ -1,9 +1,8 @@
-"""Runs inside of the environment of other tools: what they make of the tasks.
+"""Runs inside the environment of other tools: their results for the tasks.
 
-Standard input is JSON, {"tool", "tasks": [[bytes in base64, text, …], …]}; standard output a list
-with the resulting bytes in base64, or null where the tool refused or left the file as
-it was. Each tool reads and writes the
-file as it does itself where it has a way of its own to do so, and otherwise as UTF-8.
+Standard input is JSON, {"tool", "tasks": [[bytes in base64, text, …], …]}. Standard output is a
+list with the resulting bytes in base64, or null if the tool refused or left the file unchanged.
+Each tool reads and writes the file in its own way if it has one, otherwise as UTF-8.
 """
 
 import base64
@@ -24,11 +23,11 @@ FENCE = ("```", "```")
 
 
 class RefusedError(Exception):
-    """The tool does not make the edit."""
+    """The tool refuses the edit."""
 
 
 def stub(name: str, **values: Any) -> None:
-    """Stand in for a module that imports what an edit does not need (chats, models, screens)."""
+    """Replaces a module that imports what an edit does not need (chats, models, screens)."""
     module = types.ModuleType(name)
     module.__dict__.update(values)
     sys.modules[name] = module
@@ -46,7 +45,7 @@ def aider(module: str) -> Any:
 
 
 def as_aider(edit: Callable[[str, str], str | None], data: bytes) -> bytes:
-    """Read and written as aider does: text mode, its line ends those of the platform."""
+    """Read and written like aider: text mode, with the line ends of the platform."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / PATH
         path.write_bytes(data)

@@ -1,4 +1,4 @@
-"""Other tools for the same tasks, in an environment of their own below `.cache/bench`."""
+"""Other tools for the same tasks, in a separate environment below `.cache/bench`."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ PACKAGES = (
     "tqdm==4.70.1",
     "whatthepatch==1.0.7",
 )
-"""Without what they depend on: an edit needs no more than the three of aider that are here."""
+"""Without their dependencies: an edit needs only the three of aider that are here."""
 
 TOOLS = {
     "replace": ("aider search/replace", "apply-edit-block", "purepatch edit"),
@@ -37,11 +37,11 @@ TOOLS = {
     ),
     "model patch": ("codex-apply-patch", "aider patch"),
 }
-"""By the form of edit that they take."""
+"""By the form of edit that they accept."""
 
 
 def peer_score(tool: str, tasks: Sequence[Task]) -> Score:
-    """The outcomes of another tool. Raises UnreachableError when it cannot be had."""
+    """The outcomes of another tool. Raises UnreachableError if it is not available."""
     if tool == "GNU patch" and shutil.which("patch") is None:
         raise UnreachableError("there is no patch program")
     asked = {
@@ -65,7 +65,7 @@ def peer_score(tool: str, tasks: Sequence[Task]) -> Score:
 
 
 def _environment() -> Path:
-    """The interpreter of the environment, which is made where it is not there yet."""
+    """The interpreter of the environment, which is created if needed."""
     folder = CACHE / "peers" / "edits"
     python, complete = folder / "bin" / "python", folder / "complete"
     if not complete.exists():

@@ -1,4 +1,4 @@
-"""What became of each task: right, refused or wrong."""
+"""The result of each task: right, refused or wrong."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -19,12 +19,12 @@ class Outcome(StrEnum):
 
 @dataclass(slots=True)
 class Score:
-    """Outcomes by form and variant, and examples of what was not right."""
+    """Outcomes by form and variant, and examples of those that were not right."""
 
     counts: Counter[tuple[str, str, Outcome]] = field(default_factory=Counter)
     reasons: list[tuple[Task, str]] = field(default_factory=list)
     blank: int = 0
-    """Wrong ones that are right but for white space."""
+    """Wrong results that are right except for white space."""
 
     def add(self, task: Task, result: bytes | None, reason: str = "") -> None:
         outcome = judged(task, result)
@@ -41,7 +41,7 @@ class Score:
         form: str | None = None,
         variant: str | None = None,
     ) -> int:
-        """How many have that outcome, form and variant; None stands for any."""
+        """How many have that outcome, form and variant; None means any."""
         return sum(
             count
             for (of_form, of_variant, found), count in self.counts.items()

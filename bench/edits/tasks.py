@@ -44,7 +44,7 @@ FORMS = ("replace", "unified diff", "model patch", "item", "byte range", "line r
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One edit. `file` is None where it must be refused.
+    """One edit. `file` is None if it must be refused.
 
     `texts` are what the model wrote, for other tools: old and new text, or a patch.
     """
@@ -69,7 +69,7 @@ def sources(corpus: Corpus) -> list[Path]:
 
 
 def tasks(per_language: int, seed: int = 5) -> Iterator[Task]:
-    """About so many tasks of each language whose packages can be had."""
+    """About that many tasks of each language whose packages are available."""
     for corpus in CORPORA:
         if corpus.name not in LANGUAGES:
             continue
@@ -90,7 +90,7 @@ def tasks(per_language: int, seed: int = 5) -> Iterator[Task]:
 
 
 def tasks_of(language: str, path: Path, chance: random.Random) -> Iterator[Task]:
-    """Some tasks of each form for one file; none when it is no plain text in UTF-8 with LF."""
+    """Some tasks of each form for one file; none if it is not plain UTF-8 text with LF."""
     data = path.read_bytes()
     try:
         text = data.decode()
@@ -100,7 +100,7 @@ def tasks_of(language: str, path: Path, chance: random.Random) -> Iterator[Task]
         return
     lines = text.split("\n")[:-1]
     if any(separator in text for separator in "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"):
-        return  # tools that split text by these would be measured for that alone
+        return  # tools that split text by these characters would be measured by that alone
     for form in ("replace", "unified diff", "model patch"):
         for variant in chance.sample((*ALWAYS, *LENIENT), 3):
             yield from _written(language, form, variant, lines, chance)
@@ -130,7 +130,7 @@ def _written(
 def _refused(
     language: str, form: str, lines: Sequence[str], chance: random.Random
 ) -> Iterator[Task]:
-    """Edits whose lines changed meanwhile, or are in the file twice."""
+    """Edits whose lines have changed in the file, or occur twice."""
     block = pick(lines, chance)
     if block is None or (texts := _texts(form, block, EXACT, chance, wrong=True)) is None:
         return
@@ -143,7 +143,7 @@ def _refused(
         present = [*lines[:place], f"{lines[place]} + changed", *lines[place + 1 :]]
         data = "".join(f"{line}\n" for line in present).encode()
         yield Task(language, form, STALE, data, _requests(form, texts), None, texts)
-    elif form != "unified diff":  # there the line number may tell which is meant
+    elif form != "unified diff":  # there the line number may decide
         around = lines[block.first - 4 : block.last + 4]
         data += "".join(f"{line}\n" for line in ["", *around]).encode()
         yield Task(language, form, TWICE, data, _requests(form, texts), None, texts)
@@ -162,7 +162,9 @@ def _requests(form: str, texts: tuple[str, ...]) -> tuple[EditRequest, ...]:
 def _texts(
     form: str, block: Block, variant: Variant, chance: random.Random, *, wrong: bool
 ) -> tuple[str, ...] | None:
-    """What a model writes; None when the variant does not fit, or more than one place would."""
+    """The text that a model writes; None if the variant does not apply, or if several locations
+    match.
+    """
     new = [line for line, _ in block.new]
     if form == "replace":
         lines = [*block.old, *new]
@@ -194,7 +196,7 @@ def _texts(
 
 
 def _told(variant: Variant, line: str, place: int | None) -> str:
-    """How the model writes a line of which `place` tells where it is in the old text."""
+    """How the model writes a line; `place` is the index of the old line, if it is one."""
     return variant.told_added(line) if place is None else variant.told(line)
 
 
@@ -228,9 +230,9 @@ def _hunks(block: Block, new: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
 
 
 def _anchored(language: str, lines: Sequence[str], chance: random.Random) -> Iterator[Task]:
-    """A patch whose lines are in the file twice, its anchor naming the head above the right ones.
+    """A patch whose lines occur twice in the file; its anchor names the head above the right ones.
 
-    The other place is made at the end of the file, below a head of its own.
+    The other occurrence is added at the end of the file, below its own head.
     """
     block = pick(lines, chance)
     if block is None:
@@ -274,7 +276,7 @@ def _changed(block: Block, lines: Sequence[str]) -> str:
 
 
 def _several(language: str, lines: Sequence[str], chance: random.Random) -> Iterator[Task]:
-    """Three replacements at once, in any order, each matched against the file as it is."""
+    """Three replacements at once, in any order, each matched against the unchanged file."""
     found = [block for _ in range(3) if (block := pick(lines, chance))]
     found.sort(key=lambda block: -block.first)
     if len(found) < 3 or any(a.first < b.last for a, b in pairwise(found)):

@@ -1,7 +1,7 @@
-"""How long it takes to plan and to apply edits in files of many lines, and of many files at once.
+"""Time to plan and to apply edits in files of many lines, and of many files at once.
 
-Processor time: on a machine with other work, wall time tells of that work. Code of real files is
-put together to the wanted number of lines.
+Processor time, since wall time depends on other work. Code of real files is concatenated to the
+requested number of lines.
 """
 
 import statistics
@@ -25,7 +25,7 @@ _ROUNDS = 7
 
 
 def real_lines(count: int) -> list[bytes]:
-    """So many lines of the Python packages, one after the other."""
+    """That many lines of the Python packages, one after the other."""
     lines: list[bytes] = []
     for path in sources(CORPORA[0]):
         lines += path.read_bytes().splitlines(keepends=True)
@@ -64,7 +64,7 @@ def edits_of(lines: Sequence[bytes]) -> dict[str, tuple[bytes, Sequence[EditRequ
 
 
 def planning_rows() -> list[tuple[str, list[float]]]:
-    """Milliseconds to plan by kind of edit, one for each size; then to compare and carry over."""
+    """Milliseconds to plan by kind of edit, one for each size; then to compare and relocate."""
     rows: dict[str, list[float]] = {}
     for size in SIZES:
         lines = real_lines(size)
@@ -86,7 +86,7 @@ def planning_rows() -> list[tuple[str, list[float]]]:
 
 
 def applying_rows() -> list[tuple[str, list[float]]]:
-    """Milliseconds to stage (plan and keep) and to apply with fsync, one for each size."""
+    """Milliseconds to stage (plan and save) and to apply with fsync, one for each size."""
     staged: list[float] = []
     applied: list[float] = []
     for size in SIZES:

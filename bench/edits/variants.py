@@ -1,4 +1,4 @@
-"""How a file is written, and how a model writes what it saw of it."""
+"""How a file is written, and how a model writes the parts that it saw."""
 
 import random
 import re
@@ -16,9 +16,9 @@ def _same(line: str) -> str:
 class Variant:
     """One way in which file and edit differ, or do not.
 
-    `stored` is how the content of a line is in the file, `added` how a new line should get there,
-    `told` how the model writes a line that is there, `told_added` a new one. `ends` are the line
-    ends, taken in turn by a fixed draw.
+    `stored` is the content of a line in the file, `added` the form that a new line should get,
+    `told` the form in which the model writes an existing line, `told_added` a new one. `ends` are
+    the line ends, chosen by a fixed draw.
     """
 
     name: str
@@ -69,8 +69,8 @@ def fits(
 ) -> bool:
     """Whether the variant makes sense for a block.
 
-    `written` are the lines that a model writes, `olds` those of each place that must be there.
-    Where none of these is indented, nothing tells that other lines are to be indented otherwise.
+    `written` are the lines that a model writes, `olds` those of each location that must exist. If
+    none of these is indented, nothing shows that other lines need another indentation.
     """
     filled = [line for line in written if line.strip()]
     indents = [indent_of(line) for line in filled]
@@ -90,7 +90,7 @@ def fits(
 
 
 def common(lines: Sequence[str]) -> int:
-    """How many blanks all filled lines begin with alike."""
+    """The number of leading blanks that all lines with text share."""
     indents = [indent_of(line) for line in lines if line.strip()]
     shortest = min(indents, key=len, default="")
     return len(shortest) if all(indent.startswith(shortest) for indent in indents) else 0
@@ -98,7 +98,7 @@ def common(lines: Sequence[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A block in a file as a variant writes it: its bytes and those that the edit should leave."""
+    """A block in a file as a variant writes it: its bytes and the expected bytes after the edit."""
 
     data: bytes
     expected: bytes
@@ -132,7 +132,7 @@ def written_file(block: Block, variant: Variant, seed: int) -> File:
 
 
 def is_right(file: File, result: bytes, *, mixed: bool) -> bool:
-    """Whether the result is the right one; ends of new lines are free where the file mixes them."""
+    """Whether the result is right; ends of new lines are free if the file mixes them."""
     if result == file.expected:
         return True
     return (

@@ -1,4 +1,4 @@
-"""How quick the page is and what it keeps in memory, as Markdown tables.
+"""How fast the page is and what it keeps in memory, as Markdown tables.
 
 Run: python -m bench.page [--only trace|live|memory]
 """

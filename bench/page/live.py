@@ -1,11 +1,11 @@
-"""How soon a span is seen in the list of the page, after an exporter heard that it was taken.
+"""The time until a span is visible in the page's list, after the exporter got its answer.
 
 Run: python -m bench.page.live [--spans N] [--address URL]
 
-Spans are sent one by one by OTLP to a `treadle serve` of its own, at random moments, while the list
-of spans is open in Chromium at its top and no row is looked at: once in quiet, once while another
-exporter sends ten spans a second. What counts is the time from the answer to the exporter until the
-frame in which the row is painted, by the one clock of the machine.
+Spans are sent one by one over OTLP to a separate `treadle serve`, at random moments, while the list
+of spans is open in Chromium at its top and no row is active: once without other traffic, once while
+another exporter sends ten spans a second. The measured time is that from the answer to the exporter
+until the frame in which the row is painted, by the one clock of the machine.
 """
 
 import argparse
@@ -46,7 +46,7 @@ _WATCH = """
   new MutationObserver(note).observe(document.body, { childList: true, subtree: true });
 }
 """
-"""The second frame begins when the first is painted: it errs to the longer side."""
+"""The second frame begins when the first is painted, so the figure is slightly too long."""
 
 
 def main() -> None:
@@ -101,7 +101,7 @@ def _send(http: httpx2.Client, name: str, number: int) -> None:
 
 @contextmanager
 def _others(address: str) -> Iterator[None]:
-    """Another exporter that sends meanwhile."""
+    """Another exporter that sends at the same time."""
     ended = threading.Event()
 
     def send() -> None:

@@ -1,10 +1,10 @@
-"""What an hour of live traffic leaves in the memory of the page, sent faster than it would come.
+"""What an hour of live traffic leaves in the memory of the page, at a higher rate.
 
 Run: python -m bench.page.memory [--spans N] [--rate PER_SECOND] [--screen PATH]
 
-An hour of ten spans a second by default, at a hundred a second, in traces of forty, to a screen
-that shows them as they come. What is counted is what is left when the browser has collected its
-garbage: bytes of JavaScript, nodes of the document, listeners; beside it the server's memory.
+By default an hour of ten spans a second, sent at a hundred a second, in traces of forty, to a
+screen that shows them live. Counted is what is left after the browser's garbage collection: bytes
+of JavaScript, nodes of the document, listeners; and the server's memory.
 """
 
 import argparse
@@ -28,7 +28,7 @@ SAMPLES = 10
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What is in memory after so many spans."""
+    """Memory after that many spans."""
 
     spans: int
     heap_mb: float
@@ -64,11 +64,11 @@ def main() -> None:
                         f"{left.listeners:,} | {left.server_mb:.0f} |",
                         flush=True,
                     )
-                page.wait_for_timeout(1)  # lets Playwright hear what the browser says
+                page.wait_for_timeout(1)  # lets Playwright receive the browser's messages
 
 
 def _sent(http: httpx2.Client, spans: int, rate: int) -> Iterator[int]:
-    """Send trace after trace at that rate; how many spans have been sent so far."""
+    """Send trace after trace at that rate; returns the number of spans sent so far."""
     generator = Generator(spans, text_bytes=1_000)
     began = time.monotonic()
     for sent in range(TRACE, spans + 1, TRACE):

@@ -1,11 +1,11 @@
-"""How quick the page of a trace is: until its rows are painted, and while it is scrolled.
+"""The speed of the page of a trace: until its rows are painted, and while it is scrolled.
 
 Run: python -m bench.page.trace [--runs N] [--trace FILE] [--address URL --big ID --huge ID]
 
-The traces are made by `bench.traces.generator` and sent to a `treadle serve` of its own; with
-`--address` those of a running server are taken. Chromium records its own performance trace: frames
-are the times between two frames of the main thread, tasks what held it up, by the clock and by the
-processor. On a machine that others use, the clock also counts what they took.
+The traces come from `bench.traces.generator` and go to a separate `treadle serve`; with `--address`
+those of a running server are used. Chromium records its own performance trace. Frames are the times
+between two frames of the main thread; tasks are what blocked it, in wall and processor time. On a
+busy machine, wall time includes other work.
 """
 
 import argparse
@@ -34,7 +34,7 @@ TEXT_BYTES = 300
 AT_ONCE = 2_000
 SCROLLED_PX = 60_000
 SPEED_PX = 6_000
-"""Pixels a second: as fast as a hand turns a wheel."""
+"""Pixels a second: as fast as a person turns a wheel."""
 
 _CATEGORIES = ["devtools.timeline", "toplevel", "disabled-by-default-devtools.timeline"]
 _WATCH = """
@@ -123,7 +123,7 @@ def _longest(scrolled: Sequence[Scrolled], name: str) -> str:
 
 
 def _painted(browser: Browser, target: Target) -> float:
-    """Milliseconds from the start of the navigation until rows are seen, with nothing cached."""
+    """Milliseconds from the start of the navigation until rows are visible, with an empty cache."""
     with _opened(browser) as page:
         page.add_init_script(_WATCH)
         page.goto(f"{target.address}/traces/{target.big}")
@@ -136,7 +136,7 @@ def _scrolled(browser: Browser, target: Target, file: Path | None) -> Scrolled:
     with _opened(browser) as page:
         page.goto(f"{target.address}/traces/{target.huge}")
         page.wait_for_selector("[role=treegrid] [data-place]", timeout=60_000)
-        page.wait_for_timeout(3_000)  # what loading leaves behind is another matter
+        page.wait_for_timeout(3_000)  # the cost of loading is measured elsewhere
         debugger = page.context.new_cdp_session(page)
         events = list[dict[str, Any]]()
         debugger.on("Tracing.dataCollected", lambda told: events.extend(told["value"]))
@@ -152,7 +152,7 @@ def _scrolled(browser: Browser, target: Target, file: Path | None) -> Scrolled:
 
 
 def _scroll(page: Page, debugger: CDPSession) -> None:
-    """Down and up again, as with a wheel that is turned without a pause."""
+    """Down and up again, like a wheel that is turned without a pause."""
     box = page.locator("[role=treegrid]").bounding_box()
     assert box is not None
     place = {"x": box["x"] + 100, "y": box["y"] + box["height"] / 2}
@@ -170,7 +170,7 @@ def _stop(page: Page, debugger: CDPSession) -> None:
 
 
 def _tasks(events: Sequence[dict[str, Any]]) -> Iterator[tuple[float, float]]:
-    """Each task of the page's main thread: by the clock and by the processor."""
+    """Each task of the page's main thread, in wall and processor time."""
     pages = {(each["pid"], each["tid"]) for each in events if each["name"] == "FireAnimationFrame"}
     for event in events:
         if event["name"] == "RunTask" and (event["pid"], event["tid"]) in pages:
@@ -198,7 +198,7 @@ def _target(given: Target | None) -> Iterator[Target]:
 
 @contextmanager
 def serving() -> Iterator[tuple[str, int]]:
-    """A `treadle serve` of its own with nothing recorded: its address and process id."""
+    """A separate `treadle serve` with an empty store: its address and process id."""
     with tempfile.TemporaryDirectory() as folder:
         repo = Path(folder) / "repo"
         repo.mkdir()
@@ -216,7 +216,7 @@ def serving() -> Iterator[tuple[str, int]]:
 
 
 def send_trace(http: httpx2.Client, spans: int) -> str:
-    """A trace of so many spans, sent as an exporter does; gives its id."""
+    """A trace of that many spans, sent like an exporter; returns its id."""
     trace = Generator(spans, text_bytes=TEXT_BYTES).trace(spans)
     headers = {"Content-Type": "application/x-protobuf"}
     for batch in batches([trace], AT_ONCE):

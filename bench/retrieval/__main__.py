@@ -2,9 +2,9 @@
 
 Run: python -m bench.retrieval [--tuning] [--queries N] [--own] [CORPUS …]
 
-Sources come from pinned packages; their functions lose their doc comments, whose first sentences
-are the queries. `--tuning` asks the queries that changes may be tried on; nothing is ever tuned
-on the others.
+Sources come from pinned packages. Their functions lose their doc comments, whose first sentences
+are the queries. `--tuning` uses the queries that changes may be tuned on; nothing is ever tuned on
+the others.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def items_ranks(method: Method, queries: Sequence[Query]) -> list[Rank]:
 
 
 def file_ranks(method: Method, queries: Sequence[Query]) -> list[Rank]:
-    """The rank of each query's file; what is found in one file counts once."""
+    """The rank of each query's file; several hits in one file count once."""
     ranks: list[Rank] = []
     for query in queries:
         files = list(dict.fromkeys(hit.file for hit in method(query.text)))
@@ -49,7 +49,7 @@ def file_ranks(method: Method, queries: Sequence[Query]) -> list[Rank]:
 
 
 def symbols(root: Path) -> list[tuple[str, str]]:
-    """Names that are unique, or are so with their owner's, each with its canonical path."""
+    """Names that are unique, or unique with their owner's name, each with its canonical path."""
     paths: list[str] = []
     for path in sorted(root.rglob("*")):
         if path.is_file():
@@ -72,7 +72,7 @@ def _tails(path: str) -> list[str]:
 
 
 def symbol_recall(index: CodeIndex, root: Path) -> str:
-    """How often the only item of a name comes first."""
+    """How often the only item of a name is the first result."""
     asked = symbols(root)
     right = sum(
         bool(found) and found[0].canonical_path == path

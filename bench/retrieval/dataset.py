@@ -1,4 +1,4 @@
-"""Corpora with doc comments taken out of functions, and their first sentences as queries."""
+"""Corpora of functions without doc comments, and the comments' first sentences as queries."""
 
 import ast
 import random
@@ -19,8 +19,10 @@ from treadle.code.parse.items import extract
 from treadle.code.text import Lines
 
 QUERIES = 300
-"""Of the test, and at most as many others for tuning: no query is in both. The rest was never tuned
-on either, and can be asked for a narrower interval."""
+"""For the test, and at most as many others for tuning: no query is in both.
+
+The rest was not tuned on either, and gives a narrower interval on request.
+"""
 SEED = 20_260_101
 FUNCTIONS = frozenset({Kind.FUNCTION, Kind.METHOD})
 
@@ -31,12 +33,12 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s|\n\s*\n|\n\s*(?:@|:\w+|#|-|\*|```|>>>)")
 _LINK = re.compile(r"\{@\w+\s+([^}]*)\}|\[`?([^\]`]*)`?\](?:\([^)]*\))?")
 _WORD = re.compile(r"[^\W\d_]+")
 _TEST = re.compile(r"test|bench|example", re.IGNORECASE)
-"""Places whose functions are searched like all others but are nobody's answer."""
+"""Paths whose functions are searched like all others but are never the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of the stripped sources; `at` is the byte where its definition begins."""
+    """A function of the stripped sources; `at` is the byte at which its definition begins."""
 
     file: str
     name: str
@@ -51,7 +53,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """The stripped sources below `root`, and the queries about them; `rest` are in neither part."""
+    """The stripped sources below `root`, and their queries; `rest` are in neither part."""
 
     name: str
     root: Path
@@ -62,7 +64,7 @@ class Dataset:
 
 
 def make_dataset(corpus: Corpus) -> Dataset:
-    """Write the stripped sources anew and draw the queries; the same every time."""
+    """Write the stripped sources again and draw the queries; the same every time."""
     beside = make_dataset(corpus.beside) if corpus.beside else None
     root = CACHE / "stripped" / corpus.name.lower()
     shutil.rmtree(root, ignore_errors=True)
@@ -97,7 +99,7 @@ def drawn(
 ) -> tuple[list[Query], list[Query], list[Query]]:
     """The tuning part, the test and the rest, in the order of `queries`.
 
-    What is in a part of `beside` is not in another one here, be the comment another by now.
+    A query of a part of `beside` is not in a different part here, even if its comment has changed.
     """
     tuned, tested = (_answers(beside.tuning), _answers(beside.test)) if beside else (set(), set())
     test = [query for query in queries if _answer(query) not in tuned][:QUERIES]
@@ -116,7 +118,7 @@ def _answer(query: Query) -> tuple[str, str]:
 
 
 def _below(path: Path) -> Path:
-    """The path without the folders that packaging put around it."""
+    """The path without the folders that packaging added."""
     parts = path.parts
     if parts[:3] == ("usr", "share", "cargo"):
         parts = parts[5:]
@@ -128,7 +130,7 @@ def _below(path: Path) -> Path:
 
 
 def _items(path: Path, source: bytes) -> list[Item]:
-    """What the parser of the index finds, without the terms that take as long again."""
+    """The items that the parser of the index finds, without terms, which take as long again."""
     language = language_of(path.name, source)
     if not isinstance(language, Language) or nested_too_deep(source):
         return []
@@ -161,7 +163,7 @@ class Stripped:
     def documented(self, least_lines: int = 1) -> Iterator[tuple[str, Function]]:
         """The query of each function that has a doc comment with a usable first sentence.
 
-        The function has at least `least_lines` lines beside the comment and what is above it.
+        The function has at least `least_lines` lines, without the comment and everything above it.
         """
         for function, lines, doc in self.commented():
             query = first_sentence(doc, function.name) if lines >= least_lines else ""
@@ -177,7 +179,7 @@ class Stripped:
             yield Function(self._place, item.name, at), self._lines(item), doc
 
     def _lines(self, item: Item) -> int:
-        """From the signature on, without doc comments, of the function and of those within it."""
+        """From the signature on, without doc comments of the function and of those within it."""
         lines = self._source.count(b"\n", item.signature_start, item.end_byte) + 1
         first = bisect_left(self._ranges, (item.signature_start,))
         for start, end, new in self._ranges[first : bisect_left(self._ranges, (item.end_byte,))]:
@@ -230,13 +232,13 @@ class Stripped:
 
 
 def plain(doc: str) -> str:
-    """A doc comment without quotation marks around it and without links."""
+    """A doc comment without quotation marks and links."""
     text = _QUOTES.sub("", doc.strip())
     return _LINK.sub(lambda match: match.group(1) or match.group(2), text).strip()
 
 
 def first_sentence(doc: str, name: str) -> str:
-    """The first sentence in plain words, without the function's own name in front; or nothing."""
+    """The first sentence in plain words, without the function's own name at the start."""
     sentence = " ".join(_SENTENCE.split(plain(doc), maxsplit=1)[0].split())
     sentence = sentence.removeprefix(name).strip(" `:-")
     words = _WORD.findall(sentence)

@@ -1,4 +1,4 @@
-"""The methods that are compared: each gives the places of code that it finds, best first."""
+"""The compared methods: each returns locations of code, best first."""
 
 import re
 from collections import Counter, defaultdict
@@ -21,7 +21,7 @@ _DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A range of a file; `name` is empty for a piece that is no definition."""
+    """A range of a file; `name` is empty for a range that is not a definition."""
 
     file: str
     start: int
@@ -29,7 +29,7 @@ class Place:
     name: str = ""
 
     def holds(self, answer: Function) -> bool:
-        """Whether this is the function asked for; a nameless piece need only hold its start."""
+        """Whether this is the expected function; an unnamed range only has to contain its start."""
         inside = self.file == answer.file and self.start <= answer.at < self.end
         return inside and self.name in ("", answer.name)
 
@@ -62,7 +62,7 @@ def treadle_files(index: CodeIndex) -> Method:
 
 
 class Bm25:
-    """BM25 over bags of words, by which the places that they stand for are ordered."""
+    """BM25 over bags of words, which represent locations."""
 
     def __init__(self, bags: Sequence[Counter[str]], k1: float, b: float) -> None:
         self._k1 = k1
@@ -86,7 +86,7 @@ class Bm25:
 
 
 class Functions:
-    """All functions, for the methods that know little or nothing of code."""
+    """All functions, for the methods that know little about code."""
 
     def __init__(self, root: Path) -> None:
         self._places: list[Place] = []
@@ -113,7 +113,7 @@ class Functions:
         self._fielded = Bm25(fields, 2.0, 0.75)
 
     def alike(self, model: StaticEmbedding) -> Method:
-        """By the vectors of the own embedding alone, compared exactly."""
+        """By the vectors of Treadle's embedding alone, compared exactly."""
         rows = model.documents(self._weighted).astype(numpy.float32)
         rows /= numpy.maximum(numpy.linalg.norm(rows, axis=1, keepdims=True), 1e-6)
 
@@ -125,7 +125,7 @@ class Functions:
         return search
 
     def plain(self, query: str) -> list[Place]:
-        """BM25 with its usual k1 1.2 and b 0.75 over words as they stand."""
+        """BM25 with its default k1 1.2 and b 0.75 over unchanged words."""
         return self._best(self._plain.scores(_WORD.findall(query.lower())))
 
     def fielded(self, query: str) -> list[Place]:
@@ -133,7 +133,7 @@ class Functions:
         return self._best(self._fielded.scores(terms_in(query)))
 
     def keyword_count(self, query: str) -> list[Place]:
-        """As with ripgrep: how many of the words (from 4 letters) occur, then how often."""
+        """Like ripgrep: how many of the words (from 4 letters) occur, then how often."""
         words = {word for word in _WORD.findall(query.lower()) if len(word) > 3}
         scores: dict[int, float] = {}
         for number, text in enumerate(self._texts):

@@ -19,9 +19,9 @@ _PATIENCE = 600
 class Package:
     """A package of a registry.
 
-    `client` is pip (a source archive), wheel (pip too), npm, apt (a binary package) or source
-    (apt as well). Of its files only those below `inside` count. With `sha256` only the archive
-    that has this checksum is unpacked.
+    `client` is pip (a source archive), wheel (also pip), npm, apt (a binary package) or source
+    (also apt). Only files below `inside` count. With `sha256` only the archive with this checksum
+    is unpacked.
     """
 
     client: str
@@ -35,8 +35,8 @@ class Package:
 class Corpus:
     """Packages of one language, and the suffixes of the files that count.
 
-    Of functions with fewer lines than `least_lines` none is an answer. `beside` is an earlier
-    corpus that has functions in common: what is tuned on in one is asked for in neither's test.
+    Functions with fewer lines than `least_lines` are never an answer. `beside` is an earlier corpus
+    with common functions: queries that one corpus tunes on are in the test of neither.
     """
 
     name: str
@@ -93,11 +93,11 @@ CORPORA = (
 
 
 class UnreachableError(Exception):
-    """The client of a registry is not there or does not have the package."""
+    """The client of a registry is missing or does not have the package."""
 
 
 def unpacked(package: Package, below: Path = CACHE) -> Path:
-    """The folder with the files of a package, downloaded if it is not there yet."""
+    """The folder with the files of a package, downloaded if needed."""
     folder = below / "packages" / f"{package.name}-{package.version}".replace("/", "+")
     if folder.is_dir():
         return folder
@@ -139,7 +139,7 @@ def _fetch(package: Package, folder: Path) -> None:
     command = [*commands[package.client], *settings]
     done = subprocess.run(command, cwd=folder, check=False, stdout=sys.stderr, timeout=_PATIENCE)
     if package.client != "source" or not list(folder.glob("*.orig*.tar.*")):
-        done.check_returncode()  # without Debian's own part the sources are still all there
+        done.check_returncode()  # the sources are complete without Debian's own part
     archives = sorted(folder.iterdir())
     wanted = _with_checksum(archives, package) if package.sha256 else archives
     for archive in archives:
@@ -160,7 +160,7 @@ def _with_checksum(archives: list[Path], package: Package) -> list[Path]:
 
 @cache
 def _with_sources() -> list[str]:
-    """Options of apt-get under which it knows source packages too; those of the machine stay."""
+    """Options of apt-get that enable source packages; those of the machine stay."""
     settings = CACHE / "apt"
     (settings / "lists" / "partial").mkdir(parents=True, exist_ok=True)
     known = Path("/etc/apt/sources.list.d/debian.sources").read_text()
@@ -197,7 +197,7 @@ def _unpack(archive: Path) -> None:
 
 
 def _inside(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
-    """A member as it may be unpacked; None for a link to what is outside, which holds no code."""
+    """A member in a form that may be unpacked; None for a link to the outside."""
     try:
         return tarfile.data_filter(member, folder)
     except tarfile.FilterError:

@@ -1,4 +1,4 @@
-"""Other tools, each in an environment of its own below `.cache/bench`, asked in the same run."""
+"""Other tools, each in a separate environment below `.cache/bench`, queried in the same run."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ SEMBLE = "0.7.0"
 
 
 def semble(root: Path, queries: Sequence[str]) -> Method:
-    """The pieces of files that semble's lexical half finds. Raises `UnreachableError`."""
+    """The file ranges that semble's lexical half finds. Raises `UnreachableError`."""
     command = [str(environment("semble", SEMBLE)), str(Path(__file__).with_name("semble_peer.py"))]
     asked = json.dumps({"root": str(root), "queries": list(queries)})
     try:
@@ -35,7 +35,7 @@ def semble(root: Path, queries: Sequence[str]) -> Method:
 
 
 def environment(name: str, version: str) -> Path:
-    """The interpreter of an environment that holds the tool."""
+    """The interpreter of an environment with the tool."""
     folder = CACHE / "peers" / f"{name}-{version}"
     python = folder / "bin" / "python"
     if not python.exists():

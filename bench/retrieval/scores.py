@@ -10,7 +10,7 @@ _RESAMPLES = 1_000
 _SEED = 7
 
 Rank = int | None
-"""Place of the one right answer, from 1; None if it is not there."""
+"""Rank of the one right answer, from 1; None if it is missing."""
 
 
 def ndcg(rank: Rank) -> float:

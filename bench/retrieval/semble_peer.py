@@ -1,8 +1,8 @@
-"""Runs inside of semble's own environment: its answers to queries, without its model.
+"""Runs inside semble's own environment: its answers to queries, without its model.
 
-The model is not part of its package and is downloaded from a hub otherwise; this measures its
-lexical half with its own ranking. JSON comes in as {"root", "queries"} and goes out as a list of
-[file, first line, last line] for each query.
+The model is not part of its package and would be downloaded from a hub. This measures its lexical
+half with its own ranking. JSON comes in as {"root", "queries"} and goes out as a list of [file,
+first line, last line] for each query.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class NoModel:
-    """In the place of the model: every text is the same to it, and it weighs nothing."""
+    """Replaces the model: every text is the same to it, and it has no weight."""
 
     dim = 2
 

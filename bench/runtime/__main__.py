@@ -1,13 +1,12 @@
-"""Overhead of a session beside other libraries, and of the event bus, as Markdown tables.
+"""Overhead of a session next to other libraries, and of the event bus, as Markdown tables.
 
 Run: python -m bench.runtime
 
-A session of 50 replies, all but the last with 1, 4 or 16 calls of a tool that says its text, over
-HTTP to one provider in a process of its own; not streamed, nothing recorded, the client's default
-settings. Wall and processor milliseconds are those of the client's process for one reply, the
-median of five sessions after one that does not count. A hundred sessions at once have ten replies
-each; memory is that of the process, on Linux. Peers live in environments of their own
-below .cache/, pinned.
+A session of 50 replies, all but the last with 1, 4 or 16 calls of a tool that returns its text,
+over HTTP to one provider in a separate process; not streamed, nothing recorded, the client's
+default settings. Wall and processor milliseconds are those of the client's process for one reply,
+the median of five sessions after a warm-up session. A hundred sessions at once have ten replies
+each; memory is that of the process, on Linux. Peers have pinned environments below .cache/.
 """
 
 import asyncio
@@ -30,7 +29,7 @@ PEERS = {
 
 
 def peer_python(name: str) -> str:
-    """The Python of a peer's environment, which is made where it is not there yet."""
+    """The Python of a peer's environment, which is created if needed."""
     requirement = PEERS[name]
     folder = CACHE / requirement
     python, complete = folder / "bin" / "python", folder / "complete"
@@ -43,7 +42,7 @@ def peer_python(name: str) -> str:
 
 
 def measure(python: str, subject: str, calls: int, what: str = "turns") -> dict[str, float]:
-    """The figures of one subject, as `measuring.run` gives them."""
+    """The figures of one subject, as `measuring.run` returns them."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     turns = AT_ONCE_TURNS if what == "at-once" else TURNS
     with subprocess.Popen(
@@ -69,7 +68,7 @@ def measure(python: str, subject: str, calls: int, what: str = "turns") -> dict[
 
 
 def sessions() -> None:
-    """The subjects take turns at each measure, so that a busy moment falls on all of them."""
+    """The subjects alternate at each measure, so that a busy moment affects all of them."""
     pythons = {"treadle": sys.executable, **{name: peer_python(name) for name in PEERS}}
     names = {"treadle": "Treadle"} | PEERS
     rows: dict[str, list[str]] = {subject: [] for subject in pythons}

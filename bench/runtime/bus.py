@@ -1,4 +1,4 @@
-"""The event bus alone: how much it carries, and how soon what must be delivered is there."""
+"""The event bus alone: its throughput, and the latency of must-deliver events."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ from treadle.ids import new_id
 
 EVENTS = 100_000
 RATE = 10_000
-"""Events a second while latencies are taken: one in two must be delivered."""
+"""Events a second while latencies are measured: one in two is must-deliver."""
 
 SECONDS = 5
 REQUEST = new_id()
@@ -35,7 +35,7 @@ async def events_per_second(subscribers: int) -> float:
 
 
 async def latencies() -> Sequence[float]:
-    """Seconds from publishing to reading of must-deliver events, beside a slow lossy subscriber."""
+    """Seconds from publishing to reading must-deliver events, next to a slow lossy subscriber."""
     bus = EventBus()
     taken: list[float] = []
     published: list[float] = []

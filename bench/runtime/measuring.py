@@ -1,4 +1,4 @@
-"""Times one subject in a process of its own. Standard library alone: peers have no Treadle."""
+"""Times one subject in a separate process. Standard library only: peers do not have Treadle."""
 
 import asyncio
 import gc
@@ -14,7 +14,7 @@ TURNS = 50
 
 REPEATS = 5
 AT_ONCE = 100
-"""Sessions that run at the same time, where that is measured."""
+"""Concurrent sessions in that measure."""
 
 AT_ONCE_TURNS = 10
 """Replies in each of those."""
@@ -29,7 +29,10 @@ Session = Callable[[str], Awaitable[str]]
 
 
 def echoed(text: str) -> str:
-    """What the tool of every subject says. The text begins with the time when it was written."""
+    """The text that the tool of every subject returns.
+
+    It begins with the time at which it was written.
+    """
     STARTS.append(time.monotonic() - float(text.split(maxsplit=1)[0]))
     return text
 
@@ -37,7 +40,7 @@ def echoed(text: str) -> str:
 def run(session: Session) -> None:
     """Serve `session` (given the address of the provider) as the command line says.
 
-    Prints the figures as JSON. One session before is for imports and connections only.
+    Prints the figures as JSON. A first session only warms up imports and connections.
     """
     what = {"turns": _turns, "at-once": _at_once, "memory": _memory}[sys.argv[2]]
     json.dump(asyncio.run(what(session, sys.argv[1])), sys.stdout)
@@ -86,6 +89,6 @@ async def _checked(session: Session, url: str) -> None:
 
 
 def _resident() -> float:
-    """Megabytes of this process that are in memory (Linux)."""
+    """Resident memory of this process in megabytes (Linux)."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * 4_096 / 1e6

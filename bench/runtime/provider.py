@@ -1,4 +1,4 @@
-"""The provider of the sessions in a process of its own: each reply but the last calls tools."""
+"""The provider of the sessions in a separate process: each reply but the last calls tools."""
 
 import argparse
 import asyncio
@@ -9,16 +9,16 @@ from tests.fakes.provider import FakeProvider, RecordedRequest
 from tests.fakes.replies import Answer, Call
 
 SESSIONS = 250
-"""More than are ever asked for."""
+"""More than are ever requested."""
 
 
 def reply(request: RecordedRequest, calls: int, turns: int) -> Answer:
-    """The reply that comes next in the session of a request."""
+    """The next reply in the session of a request."""
     turn = sum(message["role"] == "assistant" for message in request.messages)
     if turn >= turns - 1:
         return Answer("Done.")
     named = [
-        # With the time, so that the tool can tell how long its call took to reach it.
+        # With the time, so that the tool can compute how long its call took to reach it.
         Call("echo", {"text": f"{time.monotonic()} {turn} {slot}"}, id=f"call_{turn}_{slot}")
         for slot in range(calls)
     ]

@@ -1,4 +1,4 @@
-"""A session of Treadle, as the application runs it but for the recorder and the store."""
+"""A session of Treadle, as the application runs it without the recorder and the store."""
 
 from pathlib import Path
 

@@ -29,7 +29,7 @@ from bench.tasks.repositories import Part, Repository, listed
 from bench.tasks.task_set import ANCHORS, FEWEST_SOURCES, PER_REPOSITORY, Task, make_tasks
 
 _QUICK = 4
-"""Of as many tasks one is asked with `--quick`."""
+"""With `--quick` one of that many tasks is used."""
 
 
 def read_tasks(work: Path, repository: Repository) -> list[Task]:
@@ -41,7 +41,7 @@ def read_tasks(work: Path, repository: Repository) -> list[Task]:
 
 
 def make(work: Path, clones: Path, repositories: Iterable[Repository]) -> None:
-    """Write the tasks of each repository whose clone is there and that has none yet."""
+    """Write the tasks of each repository that has a clone and no tasks."""
     folder = work / "tasks"
     folder.mkdir(parents=True, exist_ok=True)
     for repository in repositories:
@@ -65,7 +65,7 @@ def make(work: Path, clones: Path, repositories: Iterable[Repository]) -> None:
 def score(
     work: Path, repositories: Iterable[Repository], methods: Sequence[Method], *, quick: bool
 ) -> list[Answer]:
-    """Ask the tasks of each repository, and keep the answers."""
+    """Query the tasks of each repository, and save the answers."""
     answers: list[Answer] = []
     for repository in repositories:
         tasks = read_tasks(work, repository)[:: _QUICK if quick else 1]
@@ -133,7 +133,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _answers(arguments: argparse.Namespace, chosen: Sequence[Repository]) -> list[Answer]:
-    """The answers to the tasks of some repositories: asked now, or kept."""
+    """The answers to the tasks of some repositories: new or saved."""
     if arguments.command == "score":
         methods = [method for method in Method if method in OWN or not arguments.own]
         return score(arguments.work, chosen, methods, quick=arguments.quick)
@@ -142,7 +142,7 @@ def _answers(arguments: argparse.Namespace, chosen: Sequence[Repository]) -> lis
 
 
 def _ask_issues(arguments: argparse.Namespace) -> None:
-    """Print the table of each part, by repository and together."""
+    """Print the table of each part, by repository and in total."""
     for part in Part:
         fixes = [
             (repository, number)

@@ -1,4 +1,4 @@
-"""What each method answers to a task, as the ranks of the right files and functions."""
+"""The answers of each method to a task, as the ranks of the right files and functions."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,15 +25,15 @@ _FILES = 50
 _FUNCTIONS = 50
 _ITEMS = 200
 _SHORT = 20
-"""Lines up to which a context holds a function only whole."""
+"""Longer functions than this count even if a context has only a part of them."""
 _WHOLE, _SHOWN = 0.95, 0.5
-"""The parts of a short and of a longer function's bytes from which on a context holds it."""
+"""The shares of a short and of a longer function's bytes from which on a context has it."""
 _BEGUN = 4
-"""Lines from which on a context has begun to show a function."""
+"""Lines from which on a context has started to show a function."""
 
 
 class Wording(StrEnum):
-    """Which form of a task's query is asked."""
+    """The form of a task's query."""
 
     PLAIN = "plain"
     NAMED = "named"
@@ -53,11 +53,11 @@ class Ranked:
 
     files: Sequence[str]
     functions: Sequence[FunctionKey] | None = None
-    """None of a method that finds files alone."""
+    """None for a method that only finds files."""
 
 
 class Held(BaseModel):
-    """What a context of so many tokens holds of the changed functions."""
+    """How much of the changed functions a context of that many tokens has."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -65,7 +65,7 @@ class Held(BaseModel):
     tokens: int
     gold_tokens: int
     shares: tuple[float, ...]
-    """The part of each function's bytes that is shown."""
+    """The share of each function's bytes that is shown."""
     lines: tuple[int, ...]
     """The lines of each function."""
 
@@ -94,7 +94,7 @@ class Held(BaseModel):
 
 
 class Answer(BaseModel):
-    """A method's answer to one task. Ranks count from 1; None is beyond what was looked at."""
+    """A method's answer to one task. Ranks count from 1; None is beyond the evaluated results."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -128,12 +128,12 @@ def grep(texts: Texts, query: str) -> Ranked:
 
 
 def _best(scores: Mapping[Key, float], limit: int) -> list[Key]:
-    """The best first, ties by path."""
+    """Best first, ties by path."""
     return sorted(scores, key=lambda key: (-scores[key], key))[:limit]
 
 
 def semble_answers(root: Path, queries: Sequence[str]) -> Callable[[str], Ranked] | None:
-    """The peer's answers to all queries about a tree; None where it cannot run."""
+    """The peer's answers to all queries about a tree; None if it cannot run."""
     try:
         method = semble(root, list(dict.fromkeys(queries)))
     except (UnreachableError, OSError, IndexError):
@@ -162,7 +162,7 @@ def _ranks(wanted: Sequence[Key], found: Sequence[Key]) -> tuple[int | None, ...
 
 
 def held_by_contexts(index: CodeIndex, query: str, functions: Sequence[GoldItem]) -> list[Held]:
-    """What contexts of the budgets hold."""
+    """The parts that contexts of the budgets have."""
     return [_held(index, query, functions, budget) for budget in BUDGETS]
 
 

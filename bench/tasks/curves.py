@@ -25,17 +25,20 @@ _FEWEST_IN_STEP = 80
 _FILES_THAT_COUNT, _ITEMS_THAT_COUNT = 8, 15
 """Places of an answer that a right candidate is lifted to."""
 _FREE = frozenset({"lines", "items", "items_in_file", "kind", "commits", "age"})
-"""Signals of which more may be better or worse; more of the others is always better, or worse."""
+"""Signals of which more may be better or worse.
+
+For the others more is always better, or always worse.
+"""
 _WORSE = frozenset({"test", "text", "place_in_file", "file_rank"})
 _FIGURES = 4
-"""Decimal places of what is written."""
+"""Decimal places in the file."""
 
 
 def fitted(examples: Sequence[Example]) -> Mapping[str, Curves]:
     """The curves of files and of items.
 
-    Items are fitted with scores of files from curves that had not seen their repository, since that
-    is how good those scores are in a repository that nobody has seen.
+    Items are fitted with scores of files from curves that had not seen their repository, since
+    scores are no better in an unseen repository.
     """
     unseen: list[Figures] = [numpy.zeros(0, numpy.float32)] * len(examples)
     for fold in folds(examples):
@@ -61,7 +64,7 @@ def folds(examples: Sequence[Example]) -> list[set[int]]:
 
 
 def with_files(example: Example, scores: Figures) -> Candidates:
-    """The items of an example, with what the scores of its files say of them."""
+    """The items of an example, with the scores of their files."""
     columns = dict(example.items.columns)
     figures = distance_behind_best(scores.tolist())
     for name, column in figures.items():
@@ -95,7 +98,7 @@ def _matrix(candidates: Candidates, names: Iterable[str]) -> Figures:
 
 
 def _sum_of_trees(trees: Iterable[Mapping[str, Any]], names: Sequence[str]) -> Curves:
-    """The trees of one split as a curve for each signal: what each step adds to the one before."""
+    """The one-split trees as a curve for each signal, with the step between neighbouring values."""
     rises: dict[str, dict[float, float]] = defaultdict(lambda: defaultdict(float))
     for tree in trees:
         split = tree["tree_structure"]
@@ -122,7 +125,7 @@ def _scores(curves: Curves, candidates: Candidates) -> Figures:
 
 
 def answers(curves: Mapping[str, Curves], examples: Iterable[Example]) -> list[Answer]:
-    """What a ranking by `curves` answers, as `measures` scores it."""
+    """The answers of a ranking by `curves`, in the form that `measures` scores."""
     found: list[Answer] = []
     for number, example in enumerate(examples):
         scores = _scores(curves["files"], example.files)

@@ -1,4 +1,4 @@
-"""What the ranking is fitted to: the signals of all candidates of each task, and which are right.
+"""The data that the ranking is fitted to: the signals of all candidates of each task.
 
 One `.npz` for each repository, below `examples/tuning` or `examples/test`.
 """
@@ -31,7 +31,7 @@ class Candidates:
     columns: Mapping[str, Figures]
     right: Flags
     gold: int
-    """How many are right, also those that are no candidates."""
+    """The number of right ones, including those that are not candidates."""
 
     @property
     def count(self) -> int:
@@ -40,7 +40,7 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One query. `file_places` leads from each item to its file among the candidates."""
+    """One query. `file_places` maps each item to its file among the candidates."""
 
     repository: str
     wording: Wording

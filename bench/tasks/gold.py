@@ -1,4 +1,4 @@
-"""Which items of the parent's tree a commit changes, by the extraction of the index itself."""
+"""The items of the parent's tree that a commit changes, by the extraction of the index itself."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ _MORE_TESTS = re.compile(
     r"(?:^|/)(?:testsuite|funtests|Tests|UnitTests)/|(?:^|/)[\w.-]+[._-](?:[tT]ests|Specs|UnitTests)/"
     r"|_tests?\.\w+$|[a-z0-9](?:Tests?|Specs?)\.(?:cs|swift|kt|php|java)$"
 )
-"""Tests that the product does not take for such by their paths."""
+"""Tests that the product does not recognise by their paths."""
 
 
 class Source(NamedTuple):
@@ -44,7 +44,7 @@ def is_source(path: str) -> bool:
 
 
 def is_test_file(path: str) -> bool:
-    """Whether a file is test code, also where the product does not see it."""
+    """Whether a file is test code, even if the product does not recognise it."""
     return is_test(path) or bool(_MORE_TESTS.search(path))
 
 
@@ -71,7 +71,7 @@ def changed_items(source: Source, hunks: Iterable[Hunk]) -> list[Item]:
 
 
 def counterpart(item: Item, before: Source, searched: Source) -> Item | None:
-    """The same item in the file of the searched tree, only where not a byte of it differs."""
+    """The same item in the file of the searched tree, only if every byte is the same."""
     text = before.text(item)
     same = [
         other

@@ -1,4 +1,4 @@
-"""What the benchmark reads of a git repository: commits, their changes, and their trees."""
+"""The git data that the benchmark reads: commits, their changes, and their trees."""
 
 import os
 import re
@@ -70,7 +70,7 @@ class History:
         return done.stdout
 
     def mainline(self, commit: str) -> list[str]:
-        """The commits that lead to `commit` by first parents, the oldest first."""
+        """The first-parent ancestors of `commit`, oldest first."""
         return self._run("rev-list", "--reverse", "--first-parent", commit).decode().split()
 
     def between(self, start: str, end: str) -> list[Commit]:
@@ -112,14 +112,14 @@ class History:
         return [os.fsdecode(path) for path in read.split(b"\0") if path]
 
     def content(self, commit: str, path: str) -> bytes | None:
-        """The bytes of a file; None where the tree or the clone does not have it."""
+        """The bytes of a file; None if the tree or the clone does not have it."""
         try:
             return self._run("cat-file", "blob", f"{commit}:{path}")
         except subprocess.CalledProcessError:
             return None
 
     def changes(self, commit: str) -> Changes:
-        """What a commit with one parent changes, apart from white space."""
+        """The changes of a commit with one parent, apart from white space."""
         read = self._run(
             "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames",
             "--ignore-all-space", "--unified=0", "--src-prefix=a/", "--dst-prefix=b/",
@@ -141,7 +141,7 @@ class History:
         return Changes(tuple(changed), tuple(added))
 
     def check_out(self, commit: str, target: Path) -> None:
-        """Write a tree to `target`. A file that the clone does not have is left out.
+        """Write a tree to `target`. Files that the clone does not have are left out.
 
         The tree is a work tree of git whose history ends with `commit`.
         """
@@ -156,9 +156,9 @@ class History:
         self._run("checkout-index", "--all", "--force", "--quiet", also=also, check=False)
 
     def move(self, commit: str, target: Path) -> None:
-        """Turn what an earlier call wrote to `target` into another tree; only what differs.
+        """Turn an earlier `target` into another tree, changing only what differs.
 
-        A file that the clone does not have is left out.
+        Files that the clone does not have are left out.
         """
         target.mkdir(parents=True, exist_ok=True)
         index = target.with_name(f"{target.name}.index")

@@ -1,10 +1,9 @@
-"""Tasks from issues: the whole text of a report is the query, what the fix changed the answer.
+"""Tasks from issues: the whole text of a report is the query, the fixed code is the answer.
 
-`issues.tsv` lists pull requests by number, and the commits that they became. The texts of the
-issues that they fixed have no licence that allows a copy here: they are read from a file of JSON
-lines with `repository`, `number` (of the pull request) and `text`. The public sets SWE-PolyBench,
-Multi-SWE-bench and SWE-bench (its development part) hold them. The tree that is searched is the
-one that the fix was made in.
+`issues.tsv` lists pull requests by number, and the resulting commits. The licence of the issue
+texts does not allow a copy here: they are read from a file of JSON lines with `repository`,
+`number` (of the pull request) and `text`. The public sets SWE-PolyBench, Multi-SWE-bench and
+SWE-bench (its development part) have them. The searched tree is the one in which the fix was made.
 """
 
 import csv
@@ -35,7 +34,7 @@ class Report(BaseModel):
 
 
 def listed_fixes(path: Path = LIST) -> list[tuple[Repository, int]]:
-    """The fixes in the order in which they were made, each with the number of its report."""
+    """The fixes in chronological order, each with the number of its report."""
     with path.open(newline="", encoding="utf-8") as stream:
         return [
             (

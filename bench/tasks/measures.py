@@ -1,4 +1,4 @@
-"""What answers are worth, with intervals that respect that tasks of a repository are alike."""
+"""Scores of answers, with intervals that respect the similarity of tasks of a repository."""
 
 import random
 from collections import defaultdict
@@ -14,7 +14,7 @@ _SEED = 7
 _DEPTH = 10
 
 Measure = Callable[[Answer], float | None]
-"""None where an answer has nothing to say of it."""
+"""None if an answer has no such value."""
 
 
 def _within(ranks: Iterable[int | None], depth: int) -> int:

@@ -1,4 +1,6 @@
-"""Commit messages as queries: what is no description of a task is removed, or is no task."""
+"""Commit messages as queries: text that does not describe a task is removed, or the message is
+rejected.
+"""
 
 import re
 from collections.abc import Collection, Iterable
@@ -78,15 +80,15 @@ def query_of(commit: Commit) -> str:
 
 
 def informative_words(text: str) -> int:
-    """How many different words say something."""
+    """The number of different informative words."""
     return len({word.lower() for word in _WORD.findall(text)} - STOP_WORDS)
 
 
 def without_names(text: str, names: Iterable[str], paths: Iterable[str]) -> str:
     """`text` without the names of changed items and files, and without paths to them.
 
-    A name of one plain word ("open") is removed only where it is written as code, since it may
-    be a verb of the sentence.
+    A name of one plain word ("open") is removed only if it is written as code, since it may be a
+    verb of the sentence.
     """
     stems: set[str] = set()
     folders: set[str] = set()
@@ -113,7 +115,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _without_prefix(text: str, known: Collection[str]) -> str:
-    """Without a prefix such as `net/http: ` that says where the change is."""
+    """Without a prefix such as `net/http: ` that states the location of the change."""
     match = re.match(r"([\w./*{},\- ]{1,60}):\s+(?=\S)", text)
     if match and {part.strip().lower() for part in re.split(r"[/,{}. ]+", match[1])} & set(known):
         return text[match.end() :]

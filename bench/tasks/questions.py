@@ -3,8 +3,8 @@
 Run: python -m bench.tasks.questions CLONES [--part tuning|test] [--own] [REPOSITORY …]
 
 The questions of `questions.json` were written from the code, before any answer was seen. The files
-that answer one are all right alike: `primary` ones hold the answer, `secondary` ones help. CLONES
-is a folder of bare git directories as for `bench.tasks`, whose parts the repositories have.
+that answer one count equally: `primary` ones have the answer, `secondary` ones help. CLONES is a
+folder of bare git directories as for `bench.tasks`, whose parts the repositories have.
 """
 
 import argparse
@@ -32,7 +32,7 @@ _COLUMNS: dict[str, Measure] = {
 
 
 class Category(StrEnum):
-    """What a question is about."""
+    """The topic of a question."""
 
     SYMBOL = "symbol"
     SEMANTIC = "semantic"

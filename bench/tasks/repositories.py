@@ -13,7 +13,7 @@ LIST = Path(__file__).with_name("repositories.tsv")
 
 
 class Part(StrEnum):
-    """What the tasks of a repository are for."""
+    """The purpose of the tasks of a repository."""
 
     TUNING = "tuning"
     TEST = "test"
@@ -31,7 +31,7 @@ class Repository:
 
     @property
     def folder(self) -> str:
-        """The name that everything about the repository is kept under."""
+        """The name under which the data of the repository is stored."""
         return self.name.replace("/", "+")
 
     def clone(self, clones: Path) -> Path:

@@ -1,8 +1,8 @@
 """Tasks from the history of a repository: the query is a message, the answer is its change.
 
-Few trees are searched, the anchors. A task is a commit soon after an anchor whose changed items
-are in the anchor's tree byte for byte as in the commit's parent. So the answer exists in the tree
-that is searched, and the change does not.
+Few trees are searched, the anchors. A task is a commit soon after an anchor whose changed items are
+in the anchor's tree byte for byte as in the commit's parent. So the answer exists in the searched
+tree, and the change does not.
 """
 
 import sys
@@ -40,14 +40,14 @@ _EARLIEST = 0.4
 _LATEST = 0.96
 """Anchors are between these shares of the mainline: young trees are small."""
 _WINDOW = 400
-"""Commits of the mainline after an anchor that tasks are looked for in."""
+"""Commits of the mainline after an anchor that may become tasks."""
 FEWEST_SOURCES = 60
 _MOST_SOURCES = 4_000
-"""Trees with more hold mostly copies of other projects."""
+"""Larger trees mostly have copies of other projects."""
 _MOST_FILES = 8
 _MOST_ITEMS = 20
 _MOST_TOUCHED = 40
-"""Changed files of any sort beyond which a commit is no single task."""
+"""Changed files of any sort beyond which a commit is not a single task."""
 
 
 class GoldItem(BaseModel):
@@ -90,12 +90,12 @@ class Task(BaseModel):
 
     @property
     def is_long(self) -> bool:
-        """Whether the message says as much as a written issue."""
+        """Whether the message is as informative as a written issue."""
         return informative_words(self.named) >= LONG_WORDS
 
     @property
     def functions(self) -> tuple[GoldItem, ...]:
-        """The changed functions and methods that are no tests."""
+        """The changed functions and methods that are not tests."""
         return tuple(item for item in self.items if item.is_function and not item.is_test)
 
 
@@ -107,7 +107,7 @@ class Tree:
         self._sources: dict[str, Source | None] = {}
 
     def source(self, path: str) -> Source | None:
-        """A source file as the index reads it; None where it leaves the file out."""
+        """A source file as the index reads it; None if it leaves the file out."""
         if path not in self._sources:
             read = parse_file(self.root, path)
             own = read.skipped is None and read.origin is Origin.OWN and is_source(path)
@@ -167,7 +167,7 @@ def _tasks_after(
 def task_of(
     repository: Repository, history: History, anchor: str, commit: Commit, query: str, tree: Tree
 ) -> Task | None:
-    """The task of a commit; None where it is too large, or not wholly in the searched tree."""
+    """The task of a commit; None if it is too large, or not completely in the searched tree."""
     changes = history.changes(commit.identifier)
     sources = [file for file in changes.changed if is_source(file.path)]
     code = [file for file in sources if not is_test_file(file.path)]

@@ -36,7 +36,7 @@ def cache_path(work: Path) -> Path:
 def opened(
     work: Path, repository: Repository, anchor: str, *, dense: bool = True
 ) -> Iterator[CodeIndex]:
-    """The index of an anchor's tree, built if it is not there yet."""
+    """The index of an anchor's tree, built if needed."""
     with CodeIndex.open(
         tree_path(work, repository, anchor),
         cache_dir=cache_path(work),
@@ -104,7 +104,7 @@ class Texts:
         return {self.functions[number]: score for number, score in scores.items()}
 
     def rarest_words(self, query: str, count: int = 5) -> dict[str, float]:
-        """As a person greps: files by how many of the rarest terms they have, and how often."""
+        """Like grep: files by how many of the rarest terms they have, and how often."""
         frequencies = {
             term: frequency
             for term in dict.fromkeys(terms_in(query))

@@ -1,9 +1,9 @@
-"""Ingest, reading and the gateway beside other servers, as Markdown tables.
+"""Ingest, reading and the gateway next to other servers, as Markdown tables.
 
 Run: python -m bench.traces [--quick] [--only ingest|query|gateway] [--servers treadle,phoenix,…]
 
-Arize Phoenix and MLflow (traces) and litellm's proxy (gateway) run in environments of their own
-below `.cache/bench`, pinned. What is going on is told on standard error.
+Arize Phoenix and MLflow (traces) and litellm's proxy (gateway) run in pinned environments below
+`.cache/bench`. Progress goes to standard error.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def parts(servers: Sequence[Server], *, quick: bool) -> Mapping[str, Callable[[], str]]:
-    """How each table is made."""
+    """The function of each table."""
     sizes = (20_000, 50_000) if quick else (300_000, 1_000_000)
     return {
         "ingest": lambda: ingest.measure(

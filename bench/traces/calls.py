@@ -1,4 +1,4 @@
-"""Makes calls of a chat model and times them. A process of its own: it prints what it saw.
+"""Calls a chat model and times the calls. A separate process: it prints its figures.
 
 Run: python -m bench.traces.calls PORT --connections N --seconds S [--stream] [--model NAME]
 """
@@ -25,7 +25,7 @@ class Called(TypedDict):
 
 
 async def call(port: int, *, connections: int, seconds: float, stream: bool, model: str) -> Called:
-    """Call from so many connections for so long."""
+    """Call over that many connections for that long."""
     asked: dict[str, object] = {"model": model, "messages": [{"role": "user", "content": _TEXT}]}
     if stream:
         asked |= {"stream": True, "stream_options": {"include_usage": True}}

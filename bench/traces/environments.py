@@ -14,9 +14,9 @@ LITELLM = "litellm[proxy]==1.108.7"
 
 
 def programs(requirement: str) -> Path:
-    """The folder of an environment's programs, which is made where it is not there yet.
+    """The folder of an environment's programs, which is created if needed.
 
-    Raises CalledProcessError when the requirement cannot be had.
+    Raises CalledProcessError if the requirement is not available.
     """
     folder = CACHE / "traces" / requirement
     complete = folder / "complete"

@@ -1,9 +1,9 @@
-"""A provider that answers at once, whatever it is asked: what is measured is what stands before it.
+"""A provider that answers every request at once, to measure the gateway before it.
 
 Run: python -m bench.traces.fake_provider   (prints its port)
 
-A raw protocol: the head is looked at for its length alone, the body for whether it is to be
-streamed. A stream has 20 chunks of text and one of usage, each written by itself.
+A raw protocol: it reads only the length from the head, and from the body whether to stream. A
+stream has 20 chunks of text and one of usage, each written separately.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ class Provider(asyncio.Protocol):
 
 
 async def serve() -> None:
-    """Serve at a free port of loopback until ended."""
+    """Serve at a free loopback port until ended."""
     server = await asyncio.get_running_loop().create_server(Provider, "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 NOT = "-"
-"""In place of a figure that there is not."""
+"""Shown if a figure is missing."""
 
 
 @dataclass(slots=True)
 class Figures:
-    """Figures of several subjects, as they come. Those of others are told with the ratio to ours.
+    """Figures of several subjects. Those of others show the ratio to Treadle's.
 
-    A ratio of 5 means that ours is five times better: faster, smaller, sooner.
+    A ratio of 5 means that Treadle is five times better: faster, smaller, sooner.
     """
 
     subjects: Sequence[str]
@@ -34,7 +34,7 @@ class Figures:
         cells[subject] += f" ({ratio:.2g} times)" if ratio < 10 else f" ({ratio:,.0f} times)"
 
     def say(self, label: str, subject: str, text: str) -> None:
-        """Note a word in place of a figure."""
+        """Note a word instead of a figure."""
         self._rows.setdefault(label, {})[subject] = text
 
     def markdown(self, head: str) -> str:
@@ -49,12 +49,12 @@ class Figures:
 
 
 def written(value: float) -> str:
-    """Three figures or all before the point."""
+    """Three digits, or all before the point."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def say(text: str) -> None:
-    """Tell whoever waits how far it is."""
+    """Report the progress."""
     print(text, file=sys.stderr, flush=True)

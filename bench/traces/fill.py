@@ -1,10 +1,10 @@
-"""Fills a store of spans through the product's own way in, without HTTP.
+"""Fills a store of spans through the product's own ingest, without HTTP.
 
 Run: python -m bench.traces.fill PATH N
 
-PATH is the SQLite file; it ends up with at least N spans, of traces with 50 spans each. What it
-has is counted first, so a second run with a larger N adds what is missing. Batches are made in
-another process, so that both cores are used.
+PATH is the SQLite file. It ends up with at least N spans, in traces of 50 spans. Existing spans
+count, so a second run with a larger N adds the missing ones. Another process generates the batches,
+so that both cores are used.
 """
 
 import argparse
@@ -23,13 +23,13 @@ from treadle.traces.store.sqlite_store import SqliteTraceStore
 
 TRACE_SPANS = 50
 CHUNK = 10_000
-"""Spans of one seed; the same chunk is always the same spans."""
+"""Spans of one seed; the same chunk always has the same spans."""
 
 GAP_NS = 120 * SECOND
 """Between two traces: 20,000 of them, a million spans, spread over four weeks."""
 
 _WAITING = 4
-"""Writes that may be under way at once."""
+"""Concurrent writes."""
 
 
 def fill(path: Path, spans: int) -> int:

@@ -1,7 +1,7 @@
-"""What a gateway adds to a call: Treadle's, which records each, beside litellm's, which does not.
+"""The overhead of a gateway: Treadle's, which records each call, next to litellm's, which does not.
 
-One fake provider answers at once; it is called directly and through each gateway by turns, so that
-a busy moment falls on all of them.
+One fake provider answers at once. It is called directly and through each gateway alternately, so
+that a busy moment affects all of them.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ def litellm(folder: Path, upstream: int) -> Iterator[tuple[int, int]]:
     environment = {
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         "LITELLM_MODE": "PRODUCTION",
-        "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",  # as Treadle on loopback
+        "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",  # like Treadle on loopback
     }
     with started([*words, "--telemetry", "False"], environment) as process:
         asyncio.run(answers(port, "/health/liveliness", process))
@@ -82,7 +82,7 @@ def litellm(folder: Path, upstream: int) -> Iterator[tuple[int, int]]:
 
 
 def called(port: int, connections: int, seconds: float, *, stream: bool) -> Called:
-    """Calls from a process of its own."""
+    """Calls from a separate process."""
     words = [sys.executable, "-m", "bench.traces.calls", str(port), "--model", MODEL]
     words += ["--connections", str(connections), "--seconds", str(seconds)]
     done = subprocess.run(
@@ -96,7 +96,7 @@ def called(port: int, connections: int, seconds: float, *, stream: bool) -> Call
 
 
 def measure(*, seconds: float) -> str:
-    """The table; each figure is of three rounds of `seconds`."""
+    """The table; each figure comes from three rounds of `seconds`."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         say("gateway: starting")
@@ -131,7 +131,7 @@ def _measured(
             before = processor(pid)
             told = called(port, connections, seconds if number else seconds / 2, stream=stream)
             if number == 0:
-                continue  # connections and caches are made
+                continue  # warms up connections and caches
             busy[name] += processor(pid) - before
             rates[name].append(told["rate"])
             times[name]["first"] += told["first"]

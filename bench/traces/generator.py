@@ -1,7 +1,7 @@
-"""Traces as real programs send them, from a seed: agents, chats with tools, retrievals, failures.
+"""Traces like those of real programs, from a seed: agents, chats with tools, retrievals, failures.
 
-Spans speak OpenInference, the vocabulary that all compared servers understand. Each has about
-`text_bytes` of prose, code or JSON in its input and output together, which no other span has.
+Spans use OpenInference, the vocabulary that all compared servers understand. Each has about
+`text_bytes` of unique prose, code or JSON in its input and output together.
 """
 
 import json
@@ -36,7 +36,7 @@ FAILURES = (
 )  # fmt: skip
 NEEDLE_SHARE = 0.0005
 NEEDLE = "zirconium"
-"""A word that is in the text of this share of the spans: what searches look for."""
+"""A word in the text of this share of the spans: searches look for it."""
 
 _WORDS = """
 account action address agent amount answer archive argument array assistant attempt audit balance
@@ -111,14 +111,14 @@ class Generator:
     def traces(
         self, count: int, *, spans: int = 50, begin_ns: int = BEGIN_NS, gap_ns: int = 10 * SECOND
     ) -> Iterator[list[SentSpan]]:
-        """So many traces of so many spans; each starts `gap_ns` after the one before."""
+        """That many traces of that many spans; each starts `gap_ns` after the one before."""
         for number in range(count):
             yield self.trace(spans, begin_ns + number * gap_ns, thread=self._thread(number))
 
     def trace(
         self, spans: int, start_ns: int = BEGIN_NS, thread: str = "thread-0"
     ) -> list[SentSpan]:
-        """An agent that calls a model and tools by turns; every ninth step is an agent again."""
+        """An agent that calls a model and tools alternately; every ninth step is an agent again."""
         draw = self._random
         trace_id = draw.randbytes(16)
         root, now = draw.randbytes(8), start_ns
@@ -159,7 +159,7 @@ class Generator:
         return sent
 
     def text(self, size: int) -> str:
-        """About `size` characters of prose, code or JSON; some hold the needle."""
+        """About `size` characters of prose, code or JSON; some contain the searched word."""
         kind, draw = self._random.randrange(3), self._random.random
         lines, pool = list[str](), _pool()[kind]
         left, last = size - 20, len(pool)

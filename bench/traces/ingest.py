@@ -1,7 +1,7 @@
-"""Durable spans a second of each server, from the same ready-made batches.
+"""Durable spans a second of each server, from the same prepared batches.
 
-A load process sends; time stops when another process can count all spans in the server's file,
-since a server may acknowledge what it has not kept yet.
+A load process sends. The time ends when another process can count all spans in the server's file,
+since a server may acknowledge spans that it has not stored yet.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ BIG = 10_000
 DEEP = 3_000
 CONNECTIONS = 4
 FEWEST = 4 * BATCH
-"""Spans that are sent at least, however long they take."""
+"""The minimum number of sent spans, however long they take."""
 
 WAIT_SECONDS = 200.0
 """How long spans may take to become readable after the last acknowledgement."""
@@ -68,7 +68,7 @@ class Batches:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What came of sending a file of batches."""
+    """The result of sending a file of batches."""
 
     spans: int
     seconds: float
@@ -76,9 +76,9 @@ class Load:
     latencies: Sequence[float]
     retries: int
     processor: float
-    """Seconds of processors that the server took meanwhile."""
+    """Processor seconds of the server during that time."""
     missing: int = 0
-    """Acknowledged spans that were not readable when the wait ended."""
+    """Acknowledged spans that were not readable at the end of the wait."""
 
     @property
     def rate(self) -> float:
@@ -104,7 +104,7 @@ def make_batches(folder: Path, spans: int) -> Batches:
 def send(
     server: Server, at: Running, path: Path, *, connections: int, most: int = 1_000_000
 ) -> Load:
-    """Send at most so many spans of a file and wait until all that was acknowledged is readable."""
+    """Send at most that many spans of a file and wait until all acknowledged ones are readable."""
     before, busy = server.count(at.folder), at.processor
     words = [sys.executable, "-m", "bench.traces.load", str(at.port), str(path)]
     words += ["--connections", str(connections), "--spans", str(most)]
@@ -169,7 +169,7 @@ def _measured(figures: Figures, server: Server, at: Running, made: Batches, seco
 def _open(
     figures: Figures, server: Server, at: Running, what: str, trace_id: str, spans: int
 ) -> None:
-    """How long it takes to load what a page draws a trace from; the best of three."""
+    """Time to load the data from which a page draws a trace; the best of three."""
     try:
         best = min(
             (asyncio.run(open_trace(server, at.port, trace_id, OPEN_SECONDS)) for _ in range(3)),

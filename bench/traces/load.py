@@ -1,10 +1,10 @@
-"""Sends ready-made OTLP requests as exporters do. A process of its own: it prints what it saw.
+"""Sends prepared OTLP requests like an exporter. A separate process: it prints its figures.
 
 Run: python -m bench.traces.load PORT FILE [--connections N] [--spans N] [--header NAME=VALUE …]
 
-FILE is of `write_batches`. A server that says "not now" (429, 503) is asked again
-with the same batch after a pause, as the SDK does. Sending ends with the file or after `--spans`.
-`--pace` spaces the batches of all connections that many seconds apart.
+FILE comes from `write_batches`. After "not now" (429, 503) the same batch is sent again after a
+pause, as the SDK does. Sending ends with the file or after `--spans`. `--pace` spaces the batches
+of all connections that many seconds apart.
 """
 
 import argparse
@@ -47,7 +47,9 @@ async def send_all(
     most: int,
     pace: float = 0.0,
 ) -> dict[str, object]:
-    """Send batches until they end or are enough; what was acknowledged, when, and how often not."""
+    """Send batches until they end or suffice; returns what was acknowledged, when, and how often
+    not.
+    """
     latencies, retries, spans, number = list[float](), 0, 0, -1
     said = {"content-type": "application/x-protobuf"} | headers
     begun = time.perf_counter()

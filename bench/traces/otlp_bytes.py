@@ -1,6 +1,6 @@
 """Spans as the body of an OTLP/HTTP export: written by hand, since it shares its cores.
 
-The messages are those of opentelemetry/proto/trace/v1/trace.proto; only what is sent is here.
+The messages are those of opentelemetry/proto/trace/v1/trace.proto, limited to what is sent.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,7 @@
-"""How soon a page of results is there: lists, search and groups, over HTTP, in a full store.
+"""Latency of a page of results: lists, search and groups, over HTTP, in a full store.
 
-Treadle's store is filled by `fill`. The others are fed over OTLP for a fixed time, since hundreds
-of thousands of spans would take them hours; how many they have then stands in the table.
+`fill` fills Treadle's store. The others are fed over OTLP for a fixed time, since hundreds of
+thousands of spans would take them hours; the table states how many they have then.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ COMMON = "invoice"
 ANSWER_SECONDS = 60.0
 REPEATS = 30
 SECONDS_EACH = 10.0
-"""After which a question is no longer repeated."""
+"""Seconds after which a query is no longer repeated."""
 
 
 def measure(servers: Sequence[Server], *, sizes: Sequence[int], seconds: float) -> str:
-    """A column for Treadle at each size, and one for each other at what it reached."""
+    """A column for Treadle at each size, and one for each other server at its size."""
     columns: dict[str, tuple[Server, int]] = {}
     for server in servers:
         for size in sizes if isinstance(server, Treadle) else (0,):
@@ -102,7 +102,7 @@ def _measured(figures: Figures, column: str, server: Server, at: Running) -> Non
 
 
 async def _times(port: int, request: bytes) -> tuple[list[float], Answer]:
-    """Seconds of each answer, after one that does not count, and the last of them."""
+    """Seconds of each answer after a warm-up, and the last answer."""
     connection = await Connection.open(port)
     answer = await ask(connection, request, ANSWER_SECONDS)
     times, end = list[float](), time.monotonic() + SECONDS_EACH

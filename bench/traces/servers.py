@@ -1,7 +1,7 @@
-"""The compared servers: how each is started, fed, counted and asked.
+"""The compared servers: how each is started, fed, counted and queried.
 
-All of them keep spans in SQLite and take OTLP/HTTP at the same path. What is asked is what the page
-of each asks for the same view, over its HTTP API.
+All of them keep spans in SQLite and accept OTLP/HTTP at the same path. The queries are those that
+the page of each server sends for the same view, over its HTTP API.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _SINCE_MS, _UNTIL_MS = 1_788_220_800_000, 1_803_859_200_000
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A server that runs. `folder` holds its store and nothing else."""
+    """A running server. `folder` contains only its store."""
 
     port: int
     pid: int
@@ -55,18 +55,18 @@ class Running:
 
 
 class Server(ABC):
-    """A program to compare. Requests are for `wire.Connection.send`; None: it cannot be asked."""
+    """A compared program. Requests are for `wire.Connection.send`; None: no such query."""
 
     name: str
     database: str
     """The file within the folder."""
     headers: Mapping[str, str] = {}
-    """What an exporter has to send with its spans."""
+    """Headers that an exporter must send with its spans."""
     health = "/health"
 
     @abstractmethod
     def command(self, folder: Path, port: int) -> tuple[list[str], dict[str, str]]:
-        """How it is started, and what is added to its environment."""
+        """The command that starts it, and additions to its environment."""
 
     def count(self, folder: Path) -> int:
         """The spans that another process finds in the store."""
@@ -76,10 +76,10 @@ class Server(ABC):
 
     @abstractmethod
     def opened(self, trace_id: str) -> bytes:
-        """What the page loads to draw a trace. `trace_id` is in hex."""
+        """The data from which the page draws a trace. `trace_id` is in hex."""
 
     def opened_next(self, trace_id: str, answer: Any) -> bytes | None:  # noqa: ARG002
-        """The request for what is missing after an answer to `opened`; None when all is there."""
+        """The request for the rest after an answer to `opened`; None if nothing is missing."""
         return None
 
     @abstractmethod
@@ -104,11 +104,11 @@ class Server(ABC):
 
     @abstractmethod
     def spans_in(self, answer: Any) -> int:
-        """How many spans of the trace are in the answer to `opened`."""
+        """The number of spans of the trace in the answer to `opened`."""
 
     @abstractmethod
     def hits_in(self, answer: Any) -> int:
-        """How many results are in the answer to `found`."""
+        """The number of results in the answer to `found`."""
 
 
 class Phoenix(Server):
@@ -192,7 +192,7 @@ class Mlflow(Server):
         program = environments.programs(environments.MLFLOW) / "mlflow"
         words = [str(program), "server", "--backend-store-uri", f"sqlite:///{folder}/mlflow.db"]
         words += ["--default-artifact-root", str(folder / "artifacts"), "--host", "127.0.0.1"]
-        # One worker: SQLite has one writer, and more would only wait for each other.
+        # One worker: SQLite has one writer, so more would only wait for each other.
         return [*words, "--port", str(port), "--workers", "1"], {"MLFLOW_DISABLE_TELEMETRY": "true"}
 
     def opened(self, trace_id: str) -> bytes:
@@ -285,7 +285,7 @@ SERVERS: Mapping[str, type[Server]] = {
 
 
 def free_port() -> int:
-    """A port of loopback that nothing uses."""
+    """A free loopback port."""
     with closing(socket.create_server(("127.0.0.1", 0))) as listening:
         return int(listening.getsockname()[1])
 
@@ -307,7 +307,7 @@ def started(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run a program in a group of its own, and end it and its processes afterwards.
 
-    What it writes is shown when something went wrong meanwhile.
+    Its output is shown if something goes wrong.
     """
     with (
         tempfile.TemporaryFile() as log,
@@ -333,7 +333,7 @@ def started(
             except subprocess.TimeoutExpired:
                 process.kill()
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # what it started and left
+                os.killpg(process.pid, signal.SIGKILL)  # processes that it started and left
 
 
 async def answers(port: int, path: str, process: subprocess.Popen[bytes]) -> None:
@@ -354,7 +354,7 @@ async def answers(port: int, path: str, process: subprocess.Popen[bytes]) -> Non
 
 
 async def ask(connection: Connection, data: bytes, seconds: float) -> Answer:
-    """One answer. Raises TimeoutError, RuntimeError when it is no success."""
+    """One answer. Raises TimeoutError, and RuntimeError if it is not a success."""
     answer = await asyncio.wait_for(connection.send(data), seconds)
     if answer.status != 200:
         raise RuntimeError(f"{answer.status}: {answer.text()[:500]}")
@@ -362,7 +362,7 @@ async def ask(connection: Connection, data: bytes, seconds: float) -> Answer:
 
 
 class Opened(NamedTuple):
-    """A trace as a page got it: how many spans, in how many seconds, in how many bytes."""
+    """A trace as a page received it: number of spans, seconds, bytes."""
 
     spans: int
     seconds: float
@@ -370,7 +370,7 @@ class Opened(NamedTuple):
 
 
 async def open_trace(server: Server, port: int, trace_id: str, seconds: float) -> Opened:
-    """Load all that a page draws a trace from. Raises as `ask` does."""
+    """Load all data from which a page draws a trace. Raises like `ask`."""
     connection = await Connection.open(port)
     asked: bytes | None = server.opened(trace_id)
     spans, taken, size = 0, 0.0, 0

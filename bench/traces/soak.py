@@ -2,7 +2,7 @@
 
 Run: python -m bench.traces.soak [--seconds S] [--rate SPANS_A_SECOND]
 
-Treadle is fed at a steady rate while a page looks at the newest spans and searches once a second.
+Treadle is fed at a steady rate while a page reads the newest spans and searches once a second.
 Prints the memory of its process every tenth of the time.
 """
 

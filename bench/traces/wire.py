@@ -1,6 +1,6 @@
-"""A client of HTTP/1.1 that costs next to nothing: ready-made bytes out, the answer's bytes in.
+"""An HTTP/1.1 client that costs next to nothing: prepared bytes out, the answer's bytes in.
 
-It shares the cores with what it measures, so it parses no more of an answer than where it ends.
+It shares the cores with the measured server, so it parses only where an answer ends.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer as it came. `first` and `last` are seconds from the request to its bytes."""
+    """An answer as received. `first` and `last` are seconds from the request to its bytes."""
 
     status: int
     head: bytes
@@ -28,7 +28,7 @@ class Answer:
         return len(self.raw)
 
     def text(self) -> str:
-        """The body, put together and unpacked."""
+        """The body, joined and decompressed."""
         body = _joined(self.raw) if b"transfer-encoding: chunked" in self.head else self.raw
         return (gzip.decompress(body) if b"content-encoding: gzip" in self.head else body).decode()
 
@@ -46,7 +46,7 @@ def request(
 
 
 class Connection(asyncio.Protocol):
-    """One connection that is kept open; one request at a time."""
+    """One persistent connection; one request at a time."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
@@ -63,7 +63,7 @@ class Connection(asyncio.Protocol):
         return connection
 
     async def send(self, data: bytes) -> Answer:
-        """Send a request and wait for the whole answer. Raises ConnectionError when cut off."""
+        """Send a request and wait for the complete answer. Raises ConnectionError if it breaks."""
         if self._transport is None or self._transport.is_closing():
             raise ConnectionResetError("the server closed the connection")
         self._received.clear()

@@ -69,7 +69,7 @@ def test_a_wheel_without_the_page_is_reported(tmp_path: Path) -> None:
         ROOT / "src", project / "src", ignore=shutil.ignore_patterns("page", "__pycache__")
     )
     (project / "scripts").mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE", "scripts/tell_of_page.py"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "scripts/page_in_wheel.py"):
         shutil.copy(ROOT / name, project / name)
     names, said = build(project, "wheel", tmp_path / "built")
     assert "treadle/server/app.py" in names

@@ -1,1 +1,1 @@
-"""Trains the embedding of code that ships with Treadle, from packages of the registries alone."""
+"""Trains the embedding of code that ships with Treadle, from registry packages only."""

@@ -1,9 +1,9 @@
-"""Train the embedding that Treadle ships, from the packages of the registries.
+"""Trains the embedding that ships with Treadle, from registry packages.
 
 Run: python -m tools.train_embedding [--into FOLDER] [LANGUAGE …]
 
-What is missing of the packages is downloaded and read first (`tools.train_embedding.examples`).
-The same packages and the same libraries give the same files.
+Missing packages are downloaded and read first (`tools.train_embedding.examples`). The same packages
+and the same libraries give the same files.
 """
 
 import argparse
@@ -18,9 +18,9 @@ from tools.train_embedding.writing import write
 from treadle.code.dense import own_embedding
 
 TERMS = 38_000
-"""Rows of the table: with 384 parts each and their names, the files stay below 16 MB."""
+"""Rows of the table: with 384 dimensions each and their names, the files stay below 16 MB."""
 UNIT = 32.0
-"""Of weighted counts; one occurrence in the text of a function is half of it."""
+"""For weighted counts; one occurrence in the text of a function is half of it."""
 
 
 def _tell(line: str) -> None:
@@ -28,7 +28,7 @@ def _tell(line: str) -> None:
 
 
 def main() -> None:
-    """Read, train, write; tells how long each took."""
+    """Read, train, write; reports how long each took."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("languages", nargs="*", metavar="LANGUAGE")
     parser.add_argument("--into", type=Path, default=own_embedding(), metavar="FOLDER")

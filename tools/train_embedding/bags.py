@@ -16,12 +16,12 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 _AT_ONCE = 64
-"""Bags that are summed up together: what they take fits a processor's cache."""
+"""Bags that are summed together: their data fits a processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bags:
-    """Bag `i` holds the terms `terms[starts[i]:starts[i + 1]]`, each with its value."""
+    """Bag `i` has the terms `terms[starts[i]:starts[i + 1]]`, each with its value."""
 
     starts: Ints
     terms: NDArray[np.int32]
@@ -31,7 +31,7 @@ class Bags:
         return len(self.starts) - 1
 
     def sizes(self) -> Ints:
-        """How many terms each bag has."""
+        """The number of terms of each bag."""
         return np.diff(self.starts)
 
     def taken(self, chosen: Ints) -> "Bags":
@@ -46,7 +46,7 @@ class Bags:
         return Bags(self.starts, self.terms, self.values * weights[self.terms])
 
     def turned(self, width: int) -> "Bags":
-        """A bag for each of `width` terms: which bags it is in, with its values there."""
+        """A bag for each of `width` terms: the bags that have it, with its values there."""
         order = np.argsort(self.terms, kind="stable")
         inside = np.repeat(np.arange(len(self), dtype=np.int32), self.sizes())
         starts = np.concatenate([[0], np.cumsum(np.bincount(self.terms, minlength=width))])
@@ -65,7 +65,7 @@ class Bags:
         return sums
 
     def renumbered(self, numbers: Ints) -> "Bags":
-        """The same with other numbers of terms; those of -1 are left out."""
+        """The same with other term numbers; terms with -1 are left out."""
         terms = numbers[self.terms]
         kept = terms >= 0
         before = np.concatenate([[0], np.cumsum(kept)])
@@ -97,11 +97,11 @@ class _Collected:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Sentences and the functions that they are about, in the order of packages and files.
+    """Sentences and their functions, in the order of packages and files.
 
-    `documents` holds the saturated counts of the terms of each function, `queries` a one for each
-    term of its sentence. `vocabulary` are the terms by their number, `rarity` what each is worth
-    before anything is learnt (the logarithm of how few functions have it, 1 on average).
+    `documents` has the saturated counts of the terms of each function, `queries` a one for each
+    term of its sentence. `vocabulary` are the terms by number, `rarity` the initial weight of each
+    (the logarithm of how few functions have it, 1 on average).
     """
 
     vocabulary: tuple[str, ...]
@@ -113,8 +113,8 @@ class Pairs:
 def collect(examples: Iterable[Example], most_terms: int, unit: float) -> Pairs:
     """The documented functions of `examples`, with the terms that most functions have.
 
-    A term of a sentence counts as three functions: what people ask with is worth a row. The
-    functions without a sentence only say how rare a term is.
+    A term of a sentence counts as three functions: words of questions are worth a row. Functions
+    without a sentence only contribute to the rarity of terms.
     """
     numbers: dict[str, int] = {}
     documents, queries = _Collected(numbers), _Collected(numbers)

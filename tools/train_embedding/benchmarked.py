@@ -1,4 +1,4 @@
-"""The functions that the benchmarks search, so that none of them is learnt from."""
+"""The functions that the benchmarks search, which must not be learnt from."""
 
 import json
 from functools import cache
@@ -20,7 +20,7 @@ class Benchmarked:
         self.keys |= self._of(record)
 
     def holds(self, record: Record) -> bool:
-        """Whether it is, or has the body or the name and sentence of, one of these functions."""
+        """Whether a function is one of these, or has the body or the name and sentence of one."""
         return not self.keys.isdisjoint(self._of(record))
 
     @staticmethod
@@ -31,7 +31,7 @@ class Benchmarked:
 
 @cache
 def benchmarked() -> Benchmarked:
-    """Those of all corpora of the benchmarks, downloaded where they are missing."""
+    """Those of all corpora of the benchmarks, downloaded if missing."""
     if not _KEPT.exists():
         found = Benchmarked(set())
         for corpus in CORPORA:

@@ -1,9 +1,9 @@
-"""Functions of many packages without their doc comments, and what the comments say of them.
+"""Functions of many packages without their doc comments, and the sentences of the comments.
 
 Run: python -m tools.train_embedding.examples [LANGUAGE …]
 
-Downloads the packages of `packages.tsv`, reads what is not read yet with two processes, and tells
-how many functions there are. One compact file a package is kept in `.cache/train_embedding`.
+Downloads the packages of `packages.tsv`, reads new ones with two processes, and reports how many
+functions there are. `.cache/train_embedding` has one compact file for each package.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from tools.train_embedding.reading import FORMAT, Record, hashed, read_package
 class Example:
     """A function without its doc comment, and the comment's sentences.
 
-    `query` is the comment's first sentence and `more` what follows it, both empty where there is
+    `query` is the comment's first sentence and `more` the text after it; both are empty if there is
     none. `terms` are the weighted terms that an index keeps of the function.
     """
 
@@ -46,9 +46,9 @@ class Example:
 def examples(languages: Iterable[str] | None = None, make: bool = True) -> Iterator[Example]:
     """The functions of all listed packages, or of those listed under `languages`.
 
-    In the same order every time. What the benchmarks search is left out, and so is a function
-    whose terms, or whose name and sentence, are those of an earlier one. Without `make`, packages
-    that were not read yet are left out.
+    In the same order every time. Functions that the benchmarks search are left out, and so are
+    functions whose terms, or whose name and sentence, equal those of an earlier one. Without
+    `make`, packages that were not read yet are left out.
     """
     listed = made(sources(languages), processes=2 if make else 0)
     records = ((source.name, record) for source, path in listed for record in read(path))
@@ -56,7 +56,7 @@ def examples(languages: Iterable[str] | None = None, make: bool = True) -> Itera
 
 
 def distinct(records: Iterable[tuple[str, Record]], known: Benchmarked) -> Iterator[Example]:
-    """The functions, each with its package, that are not `known` and were not there before."""
+    """The functions, each with its package, that are not `known` and have not occurred before."""
     seen: set[int] = set()
     for package, record in records:
         keys = {record.same}
@@ -71,7 +71,7 @@ def distinct(records: Iterable[tuple[str, Record]], known: Benchmarked) -> Itera
 
 
 def made(listed: Sequence[Source], processes: int = 2) -> Iterator[tuple[Source, Path]]:
-    """Each package with the file of its functions, made where it is missing; not with none."""
+    """Each package with the file of its functions, created if missing; none with no file."""
     missing = [source for source in listed if not _path(source).exists()]
     if missing and processes:
         with ProcessPoolExecutor(processes) as pool:
@@ -88,7 +88,7 @@ def _path(source: Source) -> Path:
 
 
 def _make(source: Source) -> str:
-    """Write the file of one package; says how it went."""
+    """Write the file of one package; returns a line that describes the result."""
     started = time.process_time()
     try:
         folder = fetched(source)
@@ -105,7 +105,7 @@ def _make(source: Source) -> str:
 
 
 def write(path: Path, records: Sequence[Record]) -> None:
-    """Write records as lines of JSON, the same bytes every time."""
+    """Write records as lines of JSON, always the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}")
     with gzip.GzipFile(partial, "wb", compresslevel=5, mtime=0) as file:
@@ -116,14 +116,14 @@ def write(path: Path, records: Sequence[Record]) -> None:
 
 
 def read(path: Path) -> Iterator[Record]:
-    """The records of a file, as `write` was given them."""
+    """The records of a file that `write` wrote."""
     with gzip.open(path, "rb") as file:
         for line in file:
             yield Record(*json.loads(line))
 
 
 def main() -> None:
-    """Make what is missing and print a table of what there is."""
+    """Create missing files and print a table of all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("languages", nargs="*", metavar="LANGUAGE")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What licence a downloaded package says it is under, and whether that is a permissive one."""
+"""The licence that a downloaded package declares, and whether it is permissive."""
 
 import email
 import json
@@ -42,7 +42,7 @@ _OR = re.compile(r"\bor\b|/", re.IGNORECASE)
 
 
 def permissive(licence: str) -> bool:
-    """Whether an expression leaves the choice of permissive licences alone.
+    """Whether an expression allows the choice of permissive licences only.
 
     "or" and "/" offer a choice; "and", a comma and a semicolon do not; "with" adds an exception.
     """
@@ -54,16 +54,16 @@ def permissive(licence: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    """A name in small letters without the words that say nothing."""
+    """A name in lower case without uninformative words."""
     without = re.sub(r"\swith\s.*", "", name, flags=re.IGNORECASE)
     words = re.sub(r"[^a-z0-9.]+", " ", without.lower()).split()
     return " ".join(word.rstrip(".") for word in words if word not in _FILLER)
 
 
 def licence_of(folder: Path, client: str) -> str:
-    """The licence in the metadata of an unpacked package; empty where there is none.
+    """The licence in the metadata of an unpacked package; empty if there is none.
 
-    Of a Debian package that of most of its files: others are told file by file.
+    For a Debian package that of most of its files: the others are decided file by file.
     """
     if client == "npm":
         return _of_npm(json.loads((folder / "package" / "package.json").read_text()))
@@ -78,7 +78,7 @@ def licence_of(folder: Path, client: str) -> str:
 
 
 def of_text(text: str) -> str:
-    """Which permissive licence a whole text is; empty for others and for several."""
+    """The permissive licence of a whole text; empty for others and for several."""
     if names_copyleft(text.encode()):
         return ""
     plain = " ".join(text.split())
@@ -114,7 +114,7 @@ def _of_npm(package: dict[str, object]) -> str:
 
 
 def debian_licences(folder: Path) -> list[tuple[str, str]]:
-    """Patterns of files with the licence of each, as `debian/copyright` lists them; later win."""
+    """Patterns of files with their licence, as `debian/copyright` lists them; later ones win."""
     found: list[tuple[str, str]] = []
     for path in _copyrights(folder):
         for stanza in re.split(r"\n\s*\n", path.read_text(errors="replace")):
@@ -128,7 +128,7 @@ def debian_licences(folder: Path) -> list[tuple[str, str]]:
 def licence_of_file(path: str, licences: list[tuple[str, str]]) -> str:
     """The licence of one file by the last pattern that matches it; empty for none.
 
-    A pattern is from the root of the sources, which may be any folder of a binary package.
+    A pattern starts at the root of the sources, which may be any folder of a binary package.
     """
     parts = path.split("/")
     tails = ["/".join(parts[place:]) for place in range(len(parts))]

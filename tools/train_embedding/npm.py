@@ -1,6 +1,6 @@
-"""Which files of a package for JavaScript hold its code, each function once and as it was written.
+"""The files of a JavaScript package with its code, each function once and as it was written.
 
-Such a package has its sources, what was built of them, or both, and is often built several times.
+Such a package has its sources, their build output, or both, and is often built several times.
 """
 
 import re
@@ -13,7 +13,7 @@ _BUILT = re.compile(
     r"|react-native|workerd|node_esm|types|es\d+|esm\d+|fesm\d*)(?:[-_.][\w-]+)?",
     re.IGNORECASE,
 )
-"""Folders at the beginning of a path that say how files were built, not what they are about."""
+"""Folders at the start of a path that describe a build, not a topic."""
 _MODULES = re.compile(r"(?:^|[-_/])(?:es|esm|mjs|modules?|fesm\d*|es6|es20\d\d)/|\.mjs$")
 _TRANSLATED = re.compile(
     r"(?:^|[-_/])(?:cjs|commonjs|umd|browser|react-native|workerd|es5|esm5|webgl-only)/|\.cjs$"
@@ -21,11 +21,11 @@ _TRANSLATED = re.compile(
 _DECLARED = re.compile(r"\.d\.[cm]?ts$")
 _BUNDLED = re.compile(r"[._-](?:min|bundle|umd|iife|prod(?:uction)?)\.[cm]?js$", re.IGNORECASE)
 _LONG_LINES = 150
-"""Bytes of a line on average, above which a file was not written by people."""
+"""Average bytes of a line above which a file was not written by people."""
 
 
 def is_code(below: str) -> bool:
-    """Whether a file may hold functions as people wrote them, by its name."""
+    """Whether a file may have functions as people wrote them, by its name."""
     return not _DECLARED.search(below) and not _BUNDLED.search(below)
 
 
@@ -35,16 +35,16 @@ def is_minified(data: bytes) -> bool:
 
 
 def where_written(below: str) -> str:
-    """The path in the package's own repository, as far as that can be told: builds are of `src`."""
+    """The path in the package's own repository, if it can be derived: builds come from `src`."""
     parts = below.split("/")
     first = _built_parts(parts)
     return "/".join(["src", *parts[first:]] if first else parts)
 
 
 def once_built(paths: Iterable[str]) -> list[str]:
-    """Of the files that were built of the same source only the source, or the best of them.
+    """Of the files built from the same source only the source, or the best of them.
 
-    Where most of the sources are there, nothing else that was built of them is taken.
+    If most of the sources exist, no other build output is used.
     """
     best: dict[str, str] = {}
     for path in sorted(paths):
@@ -64,7 +64,7 @@ def _of_sources(path: str) -> bool:
 
 
 def _built_parts(parts: list[str]) -> int:
-    """How many folders at the beginning say how the file was built, and the sources' own."""
+    """The number of build folders at the start, and of the source folders."""
     count = 0
     while count < len(parts) - 1 and (
         parts[count].lower() in _SOURCES or _BUILT.fullmatch(parts[count])
@@ -74,7 +74,7 @@ def _built_parts(parts: list[str]) -> int:
 
 
 def _rank(path: str) -> tuple[int, int, str]:
-    """The less, the nearer it is to what was written."""
+    """Smaller values are closer to the written source."""
     if _of_sources(path):
         nearness = 0 if PurePosixPath(path).suffix in (".ts", ".tsx", ".mts") else 1
     elif _TRANSLATED.search(path):

@@ -1,7 +1,7 @@
 """The packages that the examples are from: pinned in packages.tsv, permissive, none of a benchmark.
 
-`packages.tsv` holds a line for each: language, client, name, version, and the licence that its own
-metadata names, which is compared again with what was downloaded.
+`packages.tsv` has a line for each: language, client, name, version, and the licence in its own
+metadata, which is compared again with the download.
 """
 
 import re
@@ -33,7 +33,7 @@ _OF_BENCHMARKS = re.compile(
 
 
 class LicenceError(Exception):
-    """The licence of a package is another than the listed one, or is not permissive."""
+    """The licence of a package differs from the listed one, or is not permissive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +59,15 @@ def sources(languages: Iterable[str] | None = None) -> list[Source]:
 
 
 def of_benchmarks(name: str) -> bool:
-    """Whether a package is one of those that the benchmarks search, or shares code with them."""
+    """Whether a package is one that the benchmarks search, or shares code with one."""
     return bool(_OF_BENCHMARKS.search(name))
 
 
 def fetched(source: Source) -> Path:
-    """The folder of a package, downloaded if it is not there: only its code and its metadata.
+    """The folder of a package, downloaded if needed: only its code and its metadata.
 
-    Raises `LicenceError` where the licence is not the listed one or is not permissive, and
-    `UnreachableError` where the package cannot be had.
+    Raises `LicenceError` if the licence is not the listed one or is not permissive, and
+    `UnreachableError` if the package is not available.
     """
     folder = download(source)
     found = licence_of(folder, source.client)
@@ -101,6 +101,6 @@ def _keep_code(folder: Path, suffixes: tuple[str, ...]) -> None:
 
 
 def forget(source: Source) -> None:
-    """Remove what was downloaded of a package."""
+    """Remove the downloads of a package."""
     folder = CACHE / "packages" / f"{source.name}-{source.version}".replace("/", "+")
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""From the files of a package to records of its functions, doc comments apart."""
+"""From the files of a package to records of its functions, with separate doc comments."""
 
 import hashlib
 import heapq
@@ -24,22 +24,22 @@ from treadle.code.retrieval.hits import is_test
 from treadle.code.terms import terms_in
 
 FORMAT = 2
-"""Of the files of records; another number has them all made anew."""
+"""The format of record files; another number rebuilds them all."""
 MOST = 12_000
-"""Functions of a package, so that a large generated client does not outweigh the others."""
+"""Functions per package, so that a large generated client does not outweigh the others."""
 MOST_TESTS = 1_000
 MAX_FILE_BYTES = 1_000_000
 HEAD_BYTES = 3_000
-"""Where a file names a licence of its own."""
+"""The bytes in which a file may name its own licence."""
 LEAST_LINES = 3
-"""Of a function without a doc comment."""
+"""For a function without a doc comment."""
 MORE = 300
 """Characters of `more`."""
 _COPIED = re.compile(
     r"(?:^|/)(?:textual|pydantic_ai|tokio|cargo|clap|rxjs|xterm|matrix-js-sdk|react-native|etcd)"
     r"(?:[-_.][\w.-]*)?/"
 )
-"""Folders of another package that hold one of the benchmarks."""
+"""Folders of another package that a benchmark uses."""
 _SECTION = re.compile(
     r"\n\s*(?:@|:\w|\.\.|#|-|=|\*|```|>>>|"
     r"(?:Args|Arguments|Parameters?|Params|Returns?|Yields?|Raises|Examples?|Usage|Panics|Errors"
@@ -48,7 +48,7 @@ _SECTION = re.compile(
 
 
 class Record(NamedTuple):
-    """A function as it is kept. `same` and `body` tell copies: of all its terms, of its body."""
+    """A stored function. `same` and `body` identify copies: by all its terms, by its body."""
 
     language: str
     file: str
@@ -63,9 +63,9 @@ class Record(NamedTuple):
 
 
 def read_package(source: Source, folder: Path) -> tuple[list[Record], int]:
-    """The functions of an unpacked package by file and place, and the bytes that were read.
+    """The functions of an unpacked package by file and position, and the number of bytes read.
 
-    Of a large package files are read in the order of a hash until there are enough functions.
+    The files of a large package are read in the order of a hash until there are enough functions.
     """
     licences = debian_licences(folder)
     files: dict[str, Path] = {}
@@ -93,7 +93,7 @@ def _may_be_built(source: Source) -> bool:
 
 
 def _belows(source: Source, folder: Path) -> list[str]:
-    """The files of a package that may count, by their paths in it; what was built counts once."""
+    """The files of a package that may count, by their paths in it; build output counts once."""
     suffixes = SUFFIXES[source.language]
     paths = sorted(path for path in folder.rglob("*") if path.suffix in suffixes)
     belows = [path.relative_to(folder).as_posix() for path in paths]
@@ -139,7 +139,7 @@ def _sample(records: list[Record], most: int) -> list[Record]:
 
 
 def place_of(source: Source, below: str) -> str:
-    """The path as it would be in the package's own repository, as far as that can be told."""
+    """The path in the package's own repository, if it can be derived."""
     if source.client == "wheel":
         return re.sub(r"^[^/]+\.data/(?:purelib|platlib)/", "", below)
     if below.startswith("usr/share/cargo/registry/"):
@@ -176,7 +176,7 @@ def read_functions(path: Path, place: str) -> Iterator[Record]:
 
 
 def keys(data: bytes, item: Item) -> tuple[int, int]:
-    """What copies of a function have in common: all its terms, and its body without blanks."""
+    """The common data of copies of a function: all its terms, and its body without blanks."""
     signature = data[item.signature_start : item.signature_end].decode("utf-8", "replace")
     body = data[item.signature_end : item.end_byte].decode("utf-8", "replace")
     packed = "".join(body.split())

@@ -1,10 +1,10 @@
-"""The training: sentences beside the functions that they are about, among those of a batch.
+"""The training: sentences and their functions, compared within a batch.
 
 A function and a sentence are each the sum of the vectors of their terms, with a weight for each
-term in functions and another in sentences. What is learnt is the vectors and both weights, so that
-of a batch the function of a sentence is nearest to it, and the sentence of a function to that
-(InfoNCE in both directions). Functions of a few neighbours in one file are in a batch together:
-they are what a repository has beside the right one.
+term in functions and another in sentences. The training learns the vectors and both weights, so
+that within a batch the function of a sentence is nearest to it, and the sentence of a function to
+that (InfoNCE in both directions). A batch contains several neighbouring functions of a file, since
+a repository has such neighbours too.
 """
 
 import math
@@ -19,26 +19,26 @@ from tools.train_embedding.bags import Bags, Floats, Ints, Pairs
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What was chosen by tries on the tuning queries (docs/decisions/0057)."""
+    """Chosen by tries on the tuning queries (docs/decisions/0057)."""
 
     dimension: int = 384
     epochs: int = 3
     batch: int = 2_048
     neighbours: int = 16
-    """Functions that follow each other and come into a batch together."""
+    """Consecutive functions that are in a batch together."""
     temperature: float = 0.05
     rate: float = 0.03
-    """Of vectors, at its highest."""
+    """For vectors, at its highest."""
     weight_rate: float = 0.05
     dropped: float = 0.2
-    """The share of a function's terms that is left out each time it is seen."""
+    """The share of a function's terms that is dropped each time."""
     warm_up: int = 50
     seed: int = 20_261_128
 
 
 @dataclass(slots=True)
 class Parameters:
-    """What is learnt: a vector for each term, and its weights in sentences and in functions."""
+    """The learnt values: a vector for each term, and its weights in sentences and in functions."""
 
     vectors: Floats
     in_query: Floats
@@ -51,7 +51,7 @@ class Parameters:
 
     @classmethod
     def first(cls, pairs: Pairs, dimension: int, draw: np.random.Generator) -> "Parameters":
-        """Random directions, which tell terms apart, and their rarity as weights."""
+        """Random directions, which distinguish terms, and their rarity as weights."""
         shape = (len(pairs.vocabulary), dimension)
         vectors = draw.standard_normal(shape, np.float32) / np.float32(math.sqrt(dimension))
         return cls(vectors, pairs.rarity.copy(), pairs.rarity.copy())
@@ -59,7 +59,7 @@ class Parameters:
     def learn(
         self, rows: Ints, gradients: tuple[Floats, Floats, Floats], rate: float, weight_rate: float
     ) -> None:
-        """A step of Adagrad with one rate for each row, so that terms seen seldom move little."""
+        """A step of Adagrad with one rate for each row, so that rare terms move little."""
         for known, name, gradient, step in zip(
             self._seen, ("vectors", "in_query", "in_item"), gradients,
             (rate, weight_rate, weight_rate), strict=True,
@@ -73,7 +73,7 @@ class Parameters:
 
 
 def train(pairs: Pairs, recipe: Recipe, tell: Callable[[str], None]) -> Parameters:
-    """Learn from all pairs. The same pairs and recipe give the same numbers on one machine."""
+    """Learn from all pairs. The same pairs and recipe give the same values on one machine."""
     draw = np.random.default_rng(recipe.seed)
     learnt = Parameters.first(pairs, recipe.dimension, draw)
     total = recipe.epochs * (len(pairs.documents) // recipe.batch)
@@ -93,7 +93,7 @@ def train(pairs: Pairs, recipe: Recipe, tell: Callable[[str], None]) -> Paramete
 
 
 def _batches(count: int, recipe: Recipe, draw: np.random.Generator) -> Iterator[Ints]:
-    """Batches of neighbours; which are together, and where runs of them begin, changes."""
+    """Batches of neighbours; their combination and the starts of their runs vary."""
     for _ in range(recipe.epochs):
         begin = int(draw.integers(recipe.neighbours))
         runs = np.array_split(np.arange(begin, count), max(1, (count - begin) // recipe.neighbours))
@@ -108,7 +108,7 @@ def _step(
     pairs: Pairs, learnt: Parameters, chosen: Ints, recipe: Recipe, part: float,
     draw: np.random.Generator,
 ) -> float:  # fmt: skip
-    """Learn from one batch at `part` of the rate; gives the loss."""
+    """Learn from one batch at `part` of the rate; returns the loss."""
     items = pairs.documents.taken(chosen)
     kept = draw.random(len(items.values), np.float32) >= recipe.dropped
     items = Bags(items.starts, items.terms, items.values * kept)
@@ -130,7 +130,7 @@ def _step(
 
 
 def _narrowed(queries: Bags, items: Bags) -> tuple[Ints, Bags, Bags]:
-    """The terms that either has, rising, and both with the places of terms among those."""
+    """The terms that either has, in ascending order, and both with indexes into those."""
     rows, places = np.unique(np.concatenate([queries.terms, items.terms]), return_inverse=True)
     split = len(queries.terms)
     return (
@@ -141,7 +141,7 @@ def _narrowed(queries: Bags, items: Bags) -> tuple[Ints, Bags, Bags]:
 
 
 class _Side:
-    """The unit vectors of bags, and what an error of them is for the terms."""
+    """The unit vectors of bags, and the gradient of the terms from an error of them."""
 
     def __init__(self, bags: Bags, vectors: Floats, weights: Floats) -> None:
         self._bags = bags
@@ -157,7 +157,7 @@ class _Side:
 
 
 def _contrast(scores: Floats) -> tuple[float, Floats]:
-    """The mean loss where the right one of each row and column is on the diagonal.
+    """The mean loss, with the right answer of each row and column on the diagonal.
 
     With its gradient by the scores.
     """

@@ -13,10 +13,10 @@ _MOST = 127
 
 
 def write(folder: Path, vocabulary: tuple[str, ...], learnt: Parameters, unit: float) -> str:
-    """Write the four files, each row of vectors in whole numbers of eight bits; gives the name.
+    """Write the four files, each row of vectors as 8-bit integers; returns the name.
 
-    The scale of a row goes into its two weights. The name ends in a digest of everything else, so
-    that other numbers have another name.
+    The scale of a row becomes part of its two weights. The name ends in a digest of everything
+    else, so that other values have another name.
     """
     folder.mkdir(parents=True, exist_ok=True)
     scales = np.abs(learnt.vectors).max(axis=1) / np.float32(_MOST)

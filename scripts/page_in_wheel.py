@@ -1,4 +1,4 @@
-"""Says loudly when a wheel is built without the page (a hook of hatchling)."""
+"""Warns if a wheel is built without the page (a hook of hatchling)."""
 
 from pathlib import Path
 from typing import Any
@@ -8,10 +8,10 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class PageHook(BuildHookInterface[BuilderConfig]):
-    """Looks for the page before a wheel is built; an editable install does without."""
+    """Looks for the page before a wheel is built. An editable install does not need it."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 (theirs)
-        """Warn where it is missing."""
+        """Warn if it is missing."""
         if version == "editable":
             return
         if not Path(self.root, "src/treadle/server/page/index.html").is_file():
