@@ -38,6 +38,15 @@ class UsageError(TreadleError):
     exit_status = ExitStatus.USAGE
 
 
+class OutputExistsError(UsageError):
+    """The output file exists, and the command does not overwrite files."""
+
+    def __init__(self, path: object) -> None:
+        super().__init__(
+            f"{path} already exists.", hint="Choose another file, or remove the existing one."
+        )
+
+
 class ConfigError(UsageError):
     """The configuration cannot be read or has an invalid value."""
 

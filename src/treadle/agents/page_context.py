@@ -11,6 +11,7 @@ from treadle.traces.fencing import inline
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import Query, any_of
 from treadle.traces.query.conditions import Field as SpanField
+from treadle.traces.store.span_reader import NO_TRACES
 
 if TYPE_CHECKING:
     from treadle.traces import SqliteTraceStore
@@ -119,6 +120,4 @@ def _compact(identity: str) -> str:
 def _newest(ids: Iterable[str]) -> str:
     for each in ids:
         return each
-    raise NotFoundError(
-        "There are no traces.", hint="docs/tracing-in.md describes how to send traces."
-    )
+    raise NotFoundError(NO_TRACES, hint="docs/tracing-in.md describes how to send traces.")

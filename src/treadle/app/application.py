@@ -31,14 +31,12 @@ from treadle.tools.approvals.grants import GrantStore
 from treadle.tools.contract import AnyTool, Registry
 from treadle.tools.executor import ToolExecutor
 from treadle.tools.external import Bridge
+from treadle.traces.store.span_reader import NO_TRACES
 from treadle.ui.store import UiStore
 
 if TYPE_CHECKING:
     from treadle.app.experiments import OpenExperiments
     from treadle.traces import SqliteTraceStore
-
-NO_TRACES = "There are no traces."
-"""The reason for a missing trace store if no other reason is known."""
 
 
 class Toolset(Enum):

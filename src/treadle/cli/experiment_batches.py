@@ -100,13 +100,14 @@ async def opened_experiments(options: argparse.Namespace) -> AsyncIterator["Expe
     from treadle.app.recording import recording
     from treadle.config.loader import load
     from treadle.events import EventBus
+    from treadle.traces.store.span_reader import NO_TRACES
 
     root = repository(options)
     settings = load(root, os.environ, {}).settings
     bus = EventBus()
     async with recording(bus, settings.traces.redaction, root) as recorded:
         if recorded.store is None:
-            raise StoreError(recorded.missing or "There are no traces.")
+            raise StoreError(recorded.missing or NO_TRACES)
         async with open_experiments(recorded.store, recorded, settings, os.environ, bus) as opened:
             yield opened.experiments
 

@@ -16,6 +16,9 @@ from treadle.errors import NotFoundError
 from treadle.events.types import ErrorKind
 from treadle.ids import is_last, resolve_prefix, unknown_id
 
+NO_PROPOSALS = "This repository has no proposals."
+"""The message for a repository without proposals."""
+
 _NOUN, _LISTING = "proposal", "`treadle edits list`"
 
 _COLUMNS = (
@@ -259,7 +262,7 @@ class ProposalStore:
         found = self.list(root, limit=1)
         if not found:
             raise NotFoundError(
-                "This repository has no proposals.",
+                NO_PROPOSALS,
                 hint='Ask for one with `treadle ask "…"`.',
             )
         return found[0]

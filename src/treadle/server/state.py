@@ -11,7 +11,7 @@ from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from treadle.app.agents import AgentService
-from treadle.app.application import NO_TRACES, App, open_app
+from treadle.app.application import App, open_app
 from treadle.app.background_examination import ActiveRequests, examined, rules_of
 from treadle.app.index_refresh import refresh_in_background
 from treadle.app.stores import experiments_path
@@ -31,6 +31,7 @@ from treadle.session import ConversationStore
 from treadle.spans.ingest import IngestQueue
 from treadle.traces import SqliteTraceStore
 from treadle.traces.retention import Retention, keep_pruned
+from treadle.traces.store.span_reader import NO_TRACES
 from treadle.ui.feed import UiFeed
 from treadle.ui.service import Ui
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from treadle.errors import TreadleError, UsageError
+from treadle.errors import OutputExistsError, TreadleError, UsageError
 from treadle.llm.messages import ChatRequest, Message
 from treadle.secrets import redact
 from treadle.session.message_json import decode, encode
@@ -60,9 +60,7 @@ class CassetteWriter:
             path.touch(mode=0o600, exist_ok=False)
             self._file = path.open("w", encoding="ascii")
         except FileExistsError as error:
-            raise UsageError(
-                f"{path} already exists.", hint="Choose another file, or remove the existing one."
-            ) from error
+            raise OutputExistsError(path) from error
         except OSError as error:
             raise UsageError(
                 f"{path} cannot be written: {error.strerror}.", hint="Choose another location."

@@ -15,6 +15,7 @@ from treadle.cli.output import print_json, say, say_line, short_id, table, tell,
 from treadle.config.loader import load
 from treadle.edits.diffs import counts
 from treadle.edits.model import Proposal, ProposalState
+from treadle.edits.proposal_store import NO_PROPOSALS
 from treadle.edits.service import Edits, Freshness
 from treadle.json_values import to_json
 from treadle.toolbox.wording import counted
@@ -90,11 +91,7 @@ def _list(edits: Edits, options: argparse.Namespace) -> int:
         print_json({"proposals": [to_json(ListedProposal.of(each)) for each in proposals]})
         return 0
     if not proposals:
-        say(
-            "This repository has no such proposal."
-            if states
-            else "This repository has no proposals."
-        )
+        say("This repository has no such proposal." if states else NO_PROPOSALS)
         return 0
     rows = [
         (short_id(str(each.id)), each.state.value, when(each.created_us), _size(each), each.summary)

@@ -14,7 +14,7 @@ from treadle.cli.command import Command, positive, repository
 from treadle.cli.commands.ask import add_serving_options, serve
 from treadle.cli.output import print_json, say, say_line, short_id, table, tell, tell_line, when
 from treadle.cli.transcripts import as_lines, as_markdown
-from treadle.errors import UsageError
+from treadle.errors import OutputExistsError, UsageError
 from treadle.json_values import to_json
 from treadle.session import Conversation, ConversationStore, Entry
 
@@ -154,10 +154,7 @@ def _export(options: argparse.Namespace) -> int:
         with options.output.open("x", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
     except FileExistsError as error:
-        raise UsageError(
-            f"{options.output} already exists.",
-            hint="Choose another file, or remove the existing one.",
-        ) from error
+        raise OutputExistsError(options.output) from error
     tell(f"Written to {options.output}.")
     return 0
 

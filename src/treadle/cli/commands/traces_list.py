@@ -20,6 +20,7 @@ from treadle.json_values import to_json
 from treadle.traces.amounts import cost, duration
 from treadle.traces.query import Page
 from treadle.traces.store.results import ListedSpan, RunSummary, Sums, ThreadSummary
+from treadle.traces.store.span_reader import NO_TRACES
 
 T = TypeVar("T")
 
@@ -66,7 +67,7 @@ def _show(
     elif options.query or options.repo:
         tell("No recorded trace matches.")
     else:
-        tell('There are no traces. Record one with `treadle ask "…"`.')
+        tell(f'{NO_TRACES} Record one with `treadle ask "…"`.')
     return 0
 
 

@@ -14,6 +14,7 @@ from treadle.app.proposal_answers import (
     chosen_parts,
 )
 from treadle.edits.model import Proposal, ProposalState
+from treadle.edits.proposal_store import NO_PROPOSALS
 from treadle.edits.service import Edits
 from treadle.errors import StoreError
 from treadle.events.changes import EditApplied, EditDenied, EditUndone, ProposalEvent
@@ -149,5 +150,5 @@ _EVENTS: dict[ProposalState, type[ProposalEvent]] = {
 
 def _edits(server: ServerState) -> Edits:
     if server.app.edits is None:
-        raise StoreError(server.app.edits_error or "There are no proposals.")
+        raise StoreError(server.app.edits_error or NO_PROPOSALS)
     return server.app.edits

@@ -13,7 +13,12 @@ from treadle.experiments.recorded_calls import NotRunnableError
 from treadle.experiments.requests import document_of
 from treadle.experiments.service import Experiments, InvalidRequestError
 from treadle.toolbox.answers import if_any, written
-from treadle.toolbox.experiments.results import ExperimentId, ExperimentResult, resolve_experiment
+from treadle.toolbox.experiments.results import (
+    RUN_IT,
+    ExperimentId,
+    ExperimentResult,
+    resolve_experiment,
+)
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect, ToolError
 from treadle.traces.fencing import quotable
@@ -151,7 +156,7 @@ class ApplyExperimentData(Tool[ApplyArguments, ApplyResult]):
             changed=[quotable(path, limit=200) for path in paths],
             experimentId=changed.id,
             version=changed.current,
-            next_step="Run it with run_experiment."
+            next_step=RUN_IT
             if changed.current > experiment.current
             else "Nothing changed: the data equals the current request.",
         )

@@ -15,6 +15,7 @@ from treadle.experiments.statistics import Difference
 from treadle.toolbox.answers import if_any, written
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.experiments.results import (
+    RUN_IT,
     ExperimentId,
     ExperimentResult,
     fitted,
@@ -83,7 +84,7 @@ class EvaluateExperimentResults(Tool[EvaluateArguments, EvaluateResult]):
                 comparison=None,
                 experimentId=experiment.id,
                 batchId=None,
-                next_step="Run it with run_experiment.",
+                next_step=RUN_IT,
             )
         comparison = await asyncio.to_thread(self._experiments.compare, batch.id)
         return fitted(

@@ -14,6 +14,7 @@ from treadle.spans.page_links import experiment_link
 from treadle.toolbox.answers import if_any, written
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.experiments.results import (
+    RUN_IT,
     ExperimentId,
     ExperimentResult,
     fitted,
@@ -211,5 +212,5 @@ def _next(*, running: bool, changed: bool, ran: bool) -> str:
     if not changed:
         return "Change it with apply_experiment_data: a merge patch of the changes."
     if not ran:
-        return "Run it with run_experiment."
+        return RUN_IT
     return "Compare with evaluate_experiment_results, or change it further."

@@ -31,6 +31,9 @@ ExperimentId = Annotated[
     ),
 ]
 
+RUN_IT = "Run it with run_experiment."
+"""The next step for a version without runs."""
+
 T = TypeVar("T", bound=BaseModel)
 
 

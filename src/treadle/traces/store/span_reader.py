@@ -23,6 +23,9 @@ from treadle.traces.store.results import (
 EVERYTHING = Query()
 """The query that every span matches."""
 
+NO_TRACES = "There are no traces."
+"""The message for an empty or missing store."""
+
 
 class SpanReader(Protocol):
     """What answers questions about spans. Everything raises StoreError when it takes too long.
