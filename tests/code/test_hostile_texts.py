@@ -33,7 +33,7 @@ def test_each_text_comes_to_an_end(tmp_path: Path, path: str, text: str) -> None
     (tmp_path / path).write_bytes(TEXTS[text] + b"\nx = 1" * 400)  # long lines alone are minified
     parsed = parse_file(tmp_path, path)
     assert parsed.skipped is None
-    assert parsed.items
+    assert parsed.items or path.endswith(".ipynb")  # such a text is not a notebook with cells
 
 
 @pytest.mark.slow
