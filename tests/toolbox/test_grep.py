@@ -16,7 +16,7 @@ from treadle.events.types import CallKey, ErrorKind, ToolCallCompleted
 from treadle.ids import new_id
 from treadle.tokens import estimate
 from treadle.toolbox.code.grep import TIME_LIMIT, Grep, GrepArguments
-from treadle.toolbox.code.matching import Matcher
+from treadle.toolbox.code.line_matcher import Matcher
 from treadle.toolbox.code.workspace import Workspace
 from treadle.tools.contract import ToolContext
 

@@ -130,9 +130,9 @@ class CodeItemEdges(Tool[EdgesArguments, EdgesResult]):
         return built(most_that_fit(len(wanted), tokens, arguments.max_tokens))
 
     def _item(self, arguments: EdgesArguments) -> FoundItem:
-        """The one item that is meant; ToolError where there is none, or where it may be several.
+        """The item with this name; ToolError if there is none, or if there are several.
 
-        Several parts with one canonical path in one file (overloads, impl blocks) are one item.
+        Parts with one canonical path in one file (overloads, impl blocks) are one item.
         """
         found = self._workspace.index.lookup(
             arguments.name, file=arguments.file, kind=arguments.kind, limit=_CANDIDATES
@@ -157,12 +157,12 @@ class CodeItemEdges(Tool[EdgesArguments, EdgesResult]):
 
 
 def _is_possible(edge: Edge) -> bool:
-    """Whether it is a use of the name that may mean the item, or may not."""
+    """Whether it is an unresolved use of the name, which may mean the item."""
     return edge.target is None and edge.direction is Direction.IN
 
 
 def _possible(edges: list[Edge]) -> str | None:
-    """The first locations where a name could not be resolved, and how many more."""
+    """The first positions of unresolved names, and the number of the others."""
     if not edges:
         return None
     places = [

@@ -92,14 +92,14 @@ class CodeItemLookup(Tool[LookupArguments, LookupResult]):
         return built(most_that_fit(len(wanted), tokens, arguments.max_tokens))
 
     def _described(self, item: FoundItem, open_to: Callable[[str], bool]) -> ItemFound:
-        """The item with its signature as it is on disk now, unless a rule closes its file."""
+        """The item with its current signature, unless a rule closes its file."""
         if not open_to(item.file):
             return ItemFound(**shown(item).model_dump(), signature="")
         try:
             with read_inside(self._workspace.root, item.file) as file:
                 file.seek(item.signature_start)
                 raw = file.read(item.signature_end - item.signature_start)
-        except OSError:  # gone since the refresh
+        except OSError:  # deleted since the refresh
             raw = b""
         text = raw.decode("utf-8", "replace")
         cut = len(text) > _SIGNATURE_CHARACTERS

@@ -16,20 +16,20 @@ from treadle.events.types import ErrorKind, ToolView
 from treadle.inside import Folders, read_inside
 from treadle.tokens import estimate
 from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
-from treadle.toolbox.code.matching import Hit, Matcher, first_lines
+from treadle.toolbox.code.line_matcher import Hit, Matcher, first_lines
 from treadle.toolbox.code.workspace import Workspace, sendable
 from treadle.toolbox.wording import counted
 from treadle.tools.approvals.question import Subject
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
 
 TIME_LIMIT = 20.0
-"""Seconds after which what was found so far is the answer; below the usual time-out of a call."""
+"""Seconds after which the search returns its results so far; below the usual timeout of a call."""
 
 TOKENS_PER_HIT = 4
-"""No matching line takes fewer tokens in the answer, so more than fit need not be kept."""
+"""The fewest tokens of a matching line in an answer; more lines than fit are not kept."""
 
 GLOB_CHOICES = 1_000
-"""Patterns that the braces of one glob may stand for."""
+"""Most patterns that the braces of one glob expand to."""
 
 
 class GrepArguments(Arguments):
@@ -76,7 +76,7 @@ class GrepResult(Result):
 
 @dataclass(slots=True)
 class _Found:
-    """What a search has found so far; only the first hits are kept."""
+    """The results of a search so far; only the first hits are kept."""
 
     hits: list[tuple[str, Hit]] = field(default_factory=list)
     total: int = 0
@@ -108,7 +108,7 @@ class Grep(Tool[GrepArguments, GrepResult]):
         try:
             return await asyncio.to_thread(self._grep, arguments, context, given_up)
         finally:
-            given_up.set()  # a cancelled call leaves its thread behind: let it end
+            given_up.set()  # a cancelled call leaves its thread running: end it
 
     def view(self, arguments: GrepArguments, result: GrepResult) -> ToolView:
         matches = counted(result.total_matches, "match", "matches")
@@ -136,7 +136,7 @@ class Grep(Tool[GrepArguments, GrepResult]):
         return self._fitted(arguments, found, self._note(place, found))
 
     def _files(self, place: Path, glob: str | None, context: ToolContext) -> Iterator[str]:
-        """Paths to search, relative to the root; a file that was named is searched in any case."""
+        """The paths to search, relative to the root; a named file is always searched."""
         if not place.is_dir():
             named = self._workspace.file(str(place), context.private)
             yield named.relative_to(self._workspace.root).as_posix()
@@ -173,7 +173,7 @@ class Grep(Tool[GrepArguments, GrepResult]):
                             found.total += 1
                             if len(found.hits) < keep:
                                 found.hits.append((path, hit))
-                except OSError:  # gone since the walk, a link by now, or not ours to read
+                except OSError:  # deleted since the walk, a link by now, or not readable
                     continue
                 found.files += found.total > before
                 found.searched += 1
@@ -242,7 +242,7 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
 def _glob_filter(glob: str) -> Callable[[str], bool]:
-    """Whether a path matches `glob`, read as a line of an ignore file, braces written out."""
+    """A function that returns whether a path matches `glob`, an ignore pattern with braces."""
     from pathspec import GitIgnoreSpec
 
     parts = _BRACES.split(glob)  # text and alternatives alternately

@@ -1,4 +1,4 @@
-"""Items as the tools take and show them."""
+"""Items as tools receive and show them."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,7 +43,7 @@ class ItemShown(BaseModel):
 
 
 def shown(item: FoundItem) -> ItemShown:
-    """An item of the index as it is sent."""
+    """An item of the index in the form of an answer."""
     return ItemShown(
         name=item.name,
         canonical_path=sendable(item.canonical_path),
@@ -56,7 +56,7 @@ def shown(item: FoundItem) -> ItemShown:
 
 
 def none_of_that_name(name: str, found: "Lookup") -> ToolError:
-    """The failure that names the nearest items."""
+    """The error for an unknown name, with the nearest items."""
     nearest = ", ".join(
         f"{sendable(item.canonical_path)} ({sendable(item.file)}:{item.start_line})"
         for item in found.nearest

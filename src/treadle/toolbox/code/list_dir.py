@@ -126,6 +126,6 @@ def _described(entry: os.DirEntry[str], folder: str, folders: Folders) -> DirEnt
         if entry.is_file(follow_symlinks=False):
             size = entry.stat(follow_symlinks=False).st_size
             return DirEntry(name=name, kind="file", size=size)
-    except OSError:  # gone since it was listed, or not ours to look at
+    except OSError:  # deleted since it was listed, or not readable
         pass
     return DirEntry(name=name, kind="other")

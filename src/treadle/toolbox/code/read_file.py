@@ -16,7 +16,7 @@ from treadle.tools.approvals.question import Subject
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
 
 BYTES_PER_TOKEN = 8
-"""More bytes than this for each token are not looked at; code has about 4."""
+"""Most bytes per token that are read; code has about 4."""
 
 
 class ReadFileArguments(Arguments):
@@ -103,7 +103,7 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
         budget = arguments.max_tokens
         lines = most_that_fit(len(ends), lambda count: tokens(ends[count - 1]), budget)
         end = ends[lines - 1] if lines else 0
-        if not lines and passage.data:  # not even one line: as much of it as fits
+        if not lines and passage.data:  # not even one line fits: show a part of it
             longest = ends[0] if ends else len(passage.data)
             end = most_that_fit(longest, lambda size: tokens(_at_character(passage, size)), budget)
             end = _at_character(passage, end)
@@ -131,7 +131,7 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
     def _result(
         self, path: Path, first: int, passage: Passage, size: int, charset: Charset | None
     ) -> ReadFileResult:
-        """The answer that shows the first `size` bytes of the passage."""
+        """The answer with the first `size` bytes of the passage."""
         start = passage.start or 0
         data = passage.data[:size]
         text = decode(data)
@@ -172,7 +172,7 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
         charset: Charset,
         more: str | None,
     ) -> ReadFileResult:
-        """The answer for a file in another encoding: a snippet would not be its bytes."""
+        """The answer for a file in another encoding, whose snippet would have other bytes."""
         last = first + data.count(b"\n") - (data.endswith(b"\n") or not data)
         return ReadFileResult(
             file=self._workspace.relative(path),
@@ -190,7 +190,7 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
 
 
 def _line_ends(passage: Passage) -> list[int]:
-    """Where, in the data of `passage`, each line that is there as a whole ends."""
+    """The end of each complete line in the data of `passage`."""
     ends: list[int] = []
     position = 0
     while newline := passage.data.find(b"\n", position) + 1:
@@ -203,7 +203,7 @@ def _line_ends(passage: Passage) -> list[int]:
 
 
 def _at_character(passage: Passage, size: int) -> int:
-    """`size`, or a little less, so that no character is cut through."""
+    """`size`, reduced to the end of a character."""
     data = passage.data
     for back in range(min(4, size)):
         if size - back == len(data) or data[size - back] & 0xC0 != 0x80:

@@ -25,10 +25,10 @@ from treadle.tools.contract import (
 )
 
 FLOOR_TOKENS = 60
-"""No budget makes the answer smaller than this: what an empty one that says so may take."""
+"""The least size of an answer: that of an empty one with its note."""
 
 QUERY_CHARACTERS = 120
-"""Characters of the query that the answer repeats; the search has all of it."""
+"""Characters of the query that the answer repeats; the search uses all of it."""
 
 
 class CodeContextArguments(Arguments):
@@ -150,7 +150,7 @@ class RequestCodeContext(Tool[CodeContextArguments, CodeContextResult]):
 
 
 def only_open(found: ContextResult, open_to: Callable[[str], bool]) -> ContextResult:
-    """`found` without the entries of files that rules of approval keep closed."""
+    """`found` without the entries of files that approval rules close."""
     entries = tuple(entry for entry in found.entries if open_to(entry.file))
     closed = len(found.entries) - len(entries)
     return found._replace(entries=entries, omitted=found.omitted + closed) if closed else found
@@ -158,18 +158,18 @@ def only_open(found: ContextResult, open_to: Callable[[str], bool]) -> ContextRe
 
 @dataclass(slots=True)
 class _Answer:
-    """Measures answers while they are assembled, and makes the last one."""
+    """Measures answers while they are assembled, and creates the final one."""
 
     tool: RequestCodeContext
     query: str
     top_k: int
     budget: int
     smallest: int | None = None
-    """Tokens of the smallest answer with one entry that was too large."""
+    """Tokens of the smallest answer with one entry that did not fit."""
     room: ContextBudget | None = None
     """For the entries, next to the rest of the message."""
     shown: str = field(init=False)
-    """What the answer repeats of the query; it is kept in conversations, where no key may be."""
+    """The part of the query that the answer repeats, without keys, since conversations keep it."""
 
     def __post_init__(self) -> None:
         query = redact(self.query)

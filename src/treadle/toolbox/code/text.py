@@ -1,4 +1,4 @@
-"""Text in files of any size: what it is encoded as, how many lines it has, where a line begins."""
+"""Text files of any size: their encoding, their line ends, and the positions of lines."""
 
 import codecs
 import hashlib
@@ -9,10 +9,10 @@ from enum import StrEnum
 from typing import BinaryIO
 
 BLOCK = 1 << 18
-"""Bytes that are read at a time."""
+"""Bytes that are read at once."""
 
 SNIFFED = 8_000
-"""Bytes at the beginning of a file that tell whether it is binary (the figure that git uses)."""
+"""Bytes at the start of a file that show whether it is binary (as git does)."""
 
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 
@@ -43,7 +43,7 @@ class LineEnds(StrEnum):
 
 
 def sniff(head: bytes) -> Encoding:
-    """The encoding by the first bytes of a file alone; `UTF_8` may still turn out to be `OTHER`."""
+    """The encoding by the first bytes of a file; `UTF_8` may turn out to be `OTHER` later."""
     for mark, encoding in (
         (codecs.BOM_UTF8, Encoding.UTF_8_BOM),
         (codecs.BOM_UTF32_LE, Encoding.UTF_32),  # before UTF-16, whose mark it begins with
@@ -57,7 +57,7 @@ def sniff(head: bytes) -> Encoding:
 
 
 def decode(data: bytes) -> str:
-    """`data` as text of the same length in UTF-8: a byte that is no UTF-8 becomes "?"."""
+    """`data` as UTF-8 text of the same length: an invalid byte becomes "?"."""
     return _ESCAPED_BYTE.sub("?", data.decode("utf-8", "surrogateescape"))
 
 
@@ -69,7 +69,7 @@ def blocks(file: BinaryIO) -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """A file seen once from end to end. `lines` is None where lines make no sense.
+    """The result of reading a whole file. `lines` is None for a file without lines.
 
     `content_hash` is BLAKE2b-256 of the bytes, hexadecimal.
     """
@@ -126,9 +126,9 @@ def _line_ends(newlines: int, crlf: int) -> LineEnds:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Some lines of a file: `data` is what stands at byte `start`, and may have been cut short.
+    """Some lines of a file: `data` begins at byte `start`, and may have been cut.
 
-    `end` is where the lines asked for really end; `start` is None when the file has fewer lines.
+    `end` is the end of the requested lines; `start` is None if the file has fewer lines.
     `content_hash` is that of the whole file, as in `Survey`.
     """
 
@@ -180,7 +180,7 @@ def read_passage(opened: BinaryIO, first: int, last: int | None, limit: int) -> 
 
 
 def _after_newline(block: bytes, count: int) -> int:
-    """Where, in `block`, the line after its newline number `count` begins."""
+    """The start of the line after newline number `count` of `block`."""
     position = 0
     for _ in range(count):
         position = block.index(b"\n", position) + 1

@@ -1,4 +1,4 @@
-"""The repository as the code tools see it: its root, its index, and finding what a model names."""
+"""The repository of the code tools: its root, its index, and the lookup of paths."""
 
 import os
 from collections.abc import Collection
@@ -13,13 +13,13 @@ from treadle.inside import read_inside
 from treadle.paths import resolve_readable
 from treadle.tools.contract import ToolError
 
-if TYPE_CHECKING:  # the index brings libraries that are slow to import
+if TYPE_CHECKING:  # the index imports libraries that are slow to load
     from treadle.code import CodeIndex
 
 MOST_BYTES = 512 << 20
 """Larger files are not read: a sparse file of any size costs a repository nothing."""
 NEAREST = 5
-"""Paths that are offered where none has the name asked for."""
+"""Paths that an error suggests for an unknown name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Workspace:
         return sendable(path.relative_to(self.root).as_posix())
 
     def existing(self, name: str, private: Collection[Path] = ()) -> Path:
-        """The file or folder of that name. Raises ToolError of kind `not_found`."""
+        """The file or folder with a name. Raises ToolError of kind `not_found`."""
         path = resolve_readable(self.root, name, private)
         if not os.path.lexists(path):
             nearest = self.nearest(name)
@@ -57,7 +57,7 @@ class Workspace:
         return path
 
     def file(self, name: str, private: Collection[Path] = ()) -> Path:
-        """The regular file of that name; ToolError where it is something else or missing."""
+        """The regular file with a name; ToolError if it is missing or not a file."""
         path = self.existing(name, private)
         if path.is_dir():
             raise ToolError(
@@ -68,14 +68,14 @@ class Workspace:
                 received="a folder",
                 hint="List its files with list_dir.",
             )
-        if not path.is_file():  # a pipe or a device, which might never end
+        if not path.is_file():  # a pipe or a device, which may never end
             raise ToolError(ErrorKind.UNAVAILABLE, f"{name!r} is not a regular file.", field="path")
         return path
 
     def opened(self, path: Path) -> BinaryIO:
-        """The file at a path that `file` returned, for reading; ToolError where it cannot be read.
+        """The file at a path that `file` returned, open for reading; ToolError if it is unreadable.
 
-        What has become a link since then is not followed.
+        A path that has become a link since then is not followed.
         """
         relative = path.relative_to(self.root).as_posix()
         try:
@@ -99,7 +99,7 @@ class Workspace:
         return opened
 
     def folder(self, name: str, private: Collection[Path] = ()) -> Path:
-        """The folder of that name; ToolError where it is something else or missing."""
+        """The folder with a name; ToolError if it is missing or not a folder."""
         path = self.existing(name, private)
         if not path.is_dir():
             raise ToolError(
@@ -113,7 +113,7 @@ class Workspace:
         return path
 
     def charset(self, path: Path) -> Charset | None:
-        """The encoding of a text file that is not in UTF-8, where it is known for sure."""
+        """The encoding of a text file that is not UTF-8, if it is certain."""
         inside = path.relative_to(self.root).as_posix()
         data = self._content(inside)
         if data is None or (data.isascii() and b"\x1b$" not in data):
@@ -128,7 +128,7 @@ class Workspace:
             return None
 
     def nearest(self, name: str) -> list[str]:
-        """Indexed paths whose names are most like `name`, best first."""
+        """The indexed paths that are most similar to `name`, best first."""
         self.index.refresh()
         return [sendable(path) for path in self.index.nearest_paths(name, NEAREST)]
 

@@ -1,7 +1,7 @@
-"""Searching the lines of files for a pattern in time linear in their size, whatever the pattern.
+"""Finds lines that match a pattern, in time linear in the size of the files.
 
-The engine is RE2: Python's own `re` may need exponential time for a pattern that a model wrote,
-and a thread in it can be neither stopped nor left behind.
+The engine is RE2: Python's own `re` may need exponential time for a pattern that a model wrote, and
+a thread in it cannot be stopped.
 """
 
 import codecs
@@ -18,11 +18,11 @@ LONGEST_LINE = 1 << 20
 """Minimum bytes of a line that is searched in blocks."""
 
 LARGEST_PROGRAM = 20_000
-"""Instructions of the largest compiled pattern that is taken; usual ones have below a hundred."""
+"""Most instructions of a compiled pattern; typical patterns have below a hundred."""
 
 STEP = 30_000_000
-"""Most bytes times instructions in one call of the engine, which cannot be interrupted: below
-a second of its slowest way of matching (1.3 thousand million took 39 s)."""
+"""Most bytes times instructions in one call of the engine, which cannot be interrupted: below a
+second in its slowest mode (1.3 thousand million took 39 s)."""
 
 SHOWN = 240
 """Characters of a line that are shown, around its first match."""
@@ -40,7 +40,7 @@ class Matcher:
     """A compiled pattern that finds matching lines."""
 
     def __init__(self, pattern: str, *, literal: bool, ignore_case: bool) -> None:
-        """Raises ToolError of kind `validation` for a pattern that RE2 does not take."""
+        """Raises ToolError of kind `validation` for a pattern that RE2 does not accept."""
         import re2  # type: ignore[import-untyped]  # it ships no types
 
         options = re2.Options()
@@ -73,12 +73,11 @@ class Matcher:
     def lines(
         self, file: BinaryIO, stopped: Callable[[], bool], *, consented: bool = False
     ) -> Iterator[Hit]:
-        """The matching lines of a file, in order; none of a file that is not text.
+        """The matching lines of a file, in order; none for a file that is not text.
 
-        Nor of one that holds keys by its content, unless that was `consented` to.
-
-        The file is read in blocks; a hit is given for each line at most once. Ends early when
-        `stopped()` says so, which is asked for every block. Raises OSError.
+        A file whose content has keys is skipped unless its path was `consented` to. The file is
+        read in blocks; each line gives at most one hit. It stops when `stopped()` returns true,
+        which is called for every block. Raises OSError.
         """
         number, reported = 1, 0
         for text in _texts(file, self._longest_line, consented=consented):
@@ -91,7 +90,7 @@ class Matcher:
             number += text.count(b"\n")
 
     def _in_text(self, text: bytes, number: int) -> Iterator[Hit]:
-        text = text.replace(b"\r\n", b"\n")  # so that "$" matches at the end of every line
+        text = text.replace(b"\r\n", b"\n")  # "$" matches at the end of every line
         position = 0
         while position < len(text):
             match = self._regex.search(text, position)
@@ -129,7 +128,7 @@ def _texts(file: BinaryIO, longest_line: int, *, consented: bool) -> Iterator[by
 
 
 def first_lines(file: BinaryIO, last: int) -> Iterator[str]:
-    """The first `last` lines of a text file, if it has so many, cut as shown. Raises OSError."""
+    """The first `last` lines of a text file, cut to the shown length. Raises OSError."""
     for number in range(1, last + 1):
         head = line = file.readline(LONGEST_LINE)
         if not line:
