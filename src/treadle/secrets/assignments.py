@@ -58,7 +58,7 @@ _JOINS = "|".join(
         r"(?P<plist></[a-zA-Z]{2,10}>\s{0,40}<[a-zA-Z]{2,10}>)",
         r"(?P<tag>[\"'\\]{0,4}>\s{0,8})",
         r"(?P<argument>[\"'\\]{1,8}\s{0,4},\s{0,8}|[({]\s{0,4})(?=\\{0,7}[\"'`])",
-        r"(?P<said>\sfor\s[\"']?[\w@.-]{1,40}[\"']?\s?[:=]\s{1,4}|(?:\sfor\s[\w@.-]{1,40})?(?:\s(?:is|was|=|ist|lautet|é|è|es|est|jest|är|er|:|will be|should be|has been)(?:\s(?:now|still|currently|jetzt|(?:set|reset|changed|updated|rotated)(?:\sto)?))?(?::|\s=)?\s{1,4}|(?:是|为|は)))",
+        r"(?P<phrase>\sfor\s[\"']?[\w@.-]{1,40}[\"']?\s?[:=]\s{1,4}|(?:\sfor\s[\w@.-]{1,40})?(?:\s(?:is|was|=|ist|lautet|é|è|es|est|jest|är|er|:|will be|should be|has been)(?:\s(?:now|still|currently|jetzt|(?:set|reset|changed|updated|rotated)(?:\sto)?))?(?::|\s=)?\s{1,4}|(?:是|为|は)))",
         r"(?P<dash>[`*\"]{0,3}\s[-\u2013\u2014]\s{1,2}[`\"']?)",
         r"(?P<bracket>\s[\[<(«](?=[^\s\])>»]{6,64}[\])>»]))",
         r"(?P<blank>[\"']?[ \t]{1,8}|[\"'\\]{1,8},\s{0,4}(?=[\"'\\]))",
@@ -127,7 +127,7 @@ _PATH = re.compile(
     r"\.{0,2}/(?:[a-z0-9_.-]+/)*[a-z0-9_.-]*|[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*\.[a-z]{1,5}"
 )
 _PATH_CHARACTERS = re.compile(r"[A-Za-z0-9_./-]+")
-_SPOKEN_SECRET = re.compile(
+_MEMORABLE_SECRET = re.compile(
     r"[A-Za-z]{4,24}[!#$%&*_.-]?\d{2,6}[!#$%&*]?|[a-z]{3,16}(?:[_.-][a-z]{3,16}){1,5}[_.-]?\d{2,6}[!#$%&*]?"
 )
 _BASE32 = re.compile(r"[A-Z2-7]{16}(?:[A-Z2-7]{4}){0,12}")
@@ -150,7 +150,7 @@ def _find(match: re.Match[str]) -> Finding | None:
     value = match[group] if group == "quoted" else _bare(match, ahead)
     if len(value) < _LEAST or value.startswith(MARK) or _TEMPLATE.match(value):
         return None
-    if not _is_telling(match, ahead) or _is_code(match, value):
+    if not _names_secret(match, ahead) or _is_code(match, value):
         return None
     literal = _is_literal(match, ahead, quoted=group == "quoted")
     if literal is None or not _is_given(match, value, ahead, literal=literal):
@@ -188,7 +188,7 @@ def _of_password(match: re.Match[str]) -> bool:
     return match["name"].lower().startswith(PASSWORDS)
 
 
-def _is_telling(match: re.Match[str], ahead: str) -> bool:
+def _names_secret(match: re.Match[str], ahead: str) -> bool:
     """Whether the whole name, of which the keyword is a part, names a secret."""
     name, word = match["name"], match["name"].lower()
     if _CHECKSUM.search(ahead) or _is_other_word(match, ahead):
@@ -269,7 +269,7 @@ _SECTION = re.compile(
 )
 """A section of a settings file without quotes."""
 _IN_STRING = re.compile(r"[\"'][\w-]{0,40}\Z")
-_SAID = re.compile(r"(?:^|\n|\\n)[^\n{}()\[\]<>=]{0,70}[\s/|,;]\Z")
+_SENTENCE = re.compile(r"(?:^|\n|\\n)[^\n{}()\[\]<>=]{0,70}[\s/|,;]\Z")
 """The text before the name in a sentence: `Login: admin / Password: …`."""
 _NUMBER = re.compile(r"\d{2}")
 _ODD = re.compile(r"[A-Za-z0-9][#@!$%^?~]+[A-Za-z0-9]")
@@ -280,15 +280,17 @@ _ADDRESS = re.compile(r"[?&;][\w.%-]{0,40}\Z")
 def _is_literal(match: re.Match[str], ahead: str, *, quoted: bool) -> bool | None:
     """Whether the value is text and not code; None if the syntax shows that it is not a value."""
     if match["blank"] is not None:
-        asked = _OPTION.search(ahead) or match["name"].lower().startswith(("identified", *COMMANDS))
+        option = _OPTION.search(ahead) or match["name"].lower().startswith(
+            ("identified", *COMMANDS)
+        )
         declared = _declares(match, quoted=quoted) and (quoted or _has_digit(match))
         named = quoted and match["blank"].isspace() and _is_named_password(match, ahead)
-        return True if asked or declared or named or _follows(match) else None
+        return True if option or declared or named or _follows(match) else None
     sure = _is_sure(match, quoted=quoted)
     if sure is not None:
         return True if sure else None
     joins = (
-        *(match["pair"], match["plist"], match["said"], match["long"]),
+        *(match["pair"], match["plist"], match["phrase"], match["long"]),
         *(match["fallback"], match["block"], match["reported"]),
     )
     if not quoted and (match["equals"] or "").rstrip(" \t").endswith(("=\n", "=\r\n")):
@@ -305,8 +307,8 @@ def _is_sure(match: re.Match[str], *, quoted: bool) -> bool | None:
     if match["bracket"] is not None:
         return match["name"] in _SPOKEN
     if match["dash"] is not None:
-        said = _ends_line(match) and (match["name"][0].isupper() or match["name"] in _SPOKEN)
-        return said and _is_telling_alone(match)
+        labelled = _ends_line(match) and (match["name"][0].isupper() or match["name"] in _SPOKEN)
+        return labelled and _is_evident(match)
     if match["tag"] is not None:
         return quoted or match.string.startswith(("</", "<\\"), match.end())
     if match["cell"] or match["set"] or "<td>" in (match["plist"] or ""):
@@ -331,7 +333,7 @@ def _is_unlike_code(match: re.Match[str]) -> bool:
     """Whether an unquoted value after ` = ` can be neither a name nor an expression."""
     value = match["bare"]
     if value.isidentifier():
-        chosen = classes(value) >= 3 and _SPOKEN_SECRET.fullmatch(value) is not None
+        chosen = classes(value) >= 3 and _MEMORABLE_SECRET.fullmatch(value) is not None
         return chosen or _stands_out(match)
     return _stands_out(match) or _ODD.search(value) is not None
 
@@ -357,12 +359,14 @@ def _is_line(match: re.Match[str]) -> bool:
     )
 
 
-def _is_telling_alone(match: re.Match[str]) -> bool:
+def _is_evident(match: re.Match[str]) -> bool:
     """Whether a value is a secret in a sentence, where a word could follow as well."""
     value = match["bare"] or match["quoted"] or ""
     if _of_password(match):
         return (
-            _stands_out(match) or classes(value) >= 3 or _SPOKEN_SECRET.fullmatch(value) is not None
+            _stands_out(match)
+            or classes(value) >= 3
+            or _MEMORABLE_SECRET.fullmatch(value) is not None
         )
     return len(value) >= 16 and (is_hexadecimal(value) or is_random(value) or _is_base32(value))
 
@@ -392,7 +396,7 @@ def _is_setting(match: re.Match[str]) -> bool:
     at_end = not ends or ends[0] in "\r\n\"'`" or ends in {"\\n", "\\r"}
     value = match["bare"]
     if joined.rstrip().endswith(("->", "→")):
-        return at_end and _is_telling_alone(match)
+        return at_end and _is_evident(match)
     if not at_end:
         # In a sentence or a log line, `(user: bob, password: …)`.
         closes = ends[0] in "),}]" and ":" in joined and match["name"] in _SPOKEN
@@ -410,10 +414,10 @@ def _is_in_line(match: re.Match[str], line: str, *, quoted: bool, colon: bool) -
         )
     if quoted and _IN_STRING.search(line):
         return _has_digit(match)  # a header among the arguments of a command
-    if _SAID.search(line) and (match["name"].istitle() or match["name"] in _SPOKEN):
-        return classes(value) >= 3 or _SPOKEN_SECRET.fullmatch(value) is not None
-    said = _SAID.search(line) and _ends_line(match) and _is_telling_alone(match)
-    return bool(said) or _LINE.search(line) is not None
+    if _SENTENCE.search(line) and (match["name"].istitle() or match["name"] in _SPOKEN):
+        return classes(value) >= 3 or _MEMORABLE_SECRET.fullmatch(value) is not None
+    in_sentence = _SENTENCE.search(line) and _ends_line(match) and _is_evident(match)
+    return bool(in_sentence) or _LINE.search(line) is not None
 
 
 def is_password(value: str) -> bool:
@@ -467,7 +471,7 @@ def _is_base32(value: str) -> bool:
 
 def _is_spoken(value: str) -> bool:
     """Whether it is a secret that a person chose: words in lower case, then a number."""
-    if _SPOKEN_SECRET.fullmatch(value) is None or _EXAMPLE.search(value):
+    if _MEMORABLE_SECRET.fullmatch(value) is None or _EXAMPLE.search(value):
         return False
     return _NAMELIKE.fullmatch(value) is None
 

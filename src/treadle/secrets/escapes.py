@@ -44,12 +44,12 @@ BASE64_SCREEN = (
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class UnescapedText:
     """An unescaped text, and the positions of its characters in the original text."""
 
     text: str
     origin: str
-    places: list[int]
+    positions: list[int]
     """The positions in `text` at which unchanged parts begin."""
     origins: list[int]
     """The positions of the same parts in the original."""
@@ -61,11 +61,11 @@ class View:
     def position_of(self, origin: int) -> int:
         """The position in `text` of a position in the original."""
         part = bisect_right(self.origins, origin) - 1
-        return min(self.places[part] + origin - self.origins[part], len(self.text))
+        return min(self.positions[part] + origin - self.origins[part], len(self.text))
 
-    def _origin_of(self, place: int) -> int:
-        part = bisect_right(self.places, place) - 1
-        return self.origins[part] + place - self.places[part]
+    def _origin_of(self, position: int) -> int:
+        part = bisect_right(self.positions, position) - 1
+        return self.origins[part] + position - self.positions[part]
 
 
 def has_escapes(text: str, start: int, end: int) -> bool:
@@ -73,10 +73,10 @@ def has_escapes(text: str, start: int, end: int) -> bool:
     return _ESCAPE.search(text, start, end) is not None
 
 
-def unescaped(text: str) -> View:
+def unescaped(text: str) -> UnescapedText:
     """`text` with decoded escapes."""
     parts: list[str] = []
-    places, origins = [0], [0]
+    positions, origins = [0], [0]
     at = length = 0
     for match in _ESCAPE.finditer(text):
         part = text[at : match.start()]
@@ -84,14 +84,14 @@ def unescaped(text: str) -> View:
         parts.append(part)
         at = match.end()
         if match["ansi"] is None and match["soft"] is None:
-            places.append(length)
+            positions.append(length)
             origins.append(match.start())
             parts.append(_character(match))
             length += 1
-        places.append(length)
+        positions.append(length)
         origins.append(at)
     parts.append(text[at:])
-    return View("".join(parts), text, places, origins)
+    return UnescapedText("".join(parts), text, positions, origins)
 
 
 def _character(match: re.Match[str]) -> str:

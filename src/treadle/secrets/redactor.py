@@ -14,7 +14,7 @@ from types import MappingProxyType
 from urllib.parse import quote
 
 from treadle.secrets.detector import Finding
-from treadle.secrets.escapes import View, has_escapes, in_base64, unescaped
+from treadle.secrets.escapes import UnescapedText, has_escapes, in_base64, unescaped
 from treadle.secrets.rules import Rule, compile_pattern
 from treadle.secrets.screen import detectors_for, first_suspect, holds_base64, suspected
 
@@ -190,7 +190,9 @@ def _found_in_escapes(text: str, windows: Sequence[tuple[int, int]]) -> Iterator
                 yield first + begin, first + stop, kind
 
 
-def _found_unescaped(text: str, first: int, last: int, reach: int) -> tuple[View, list[Finding]]:
+def _found_unescaped(
+    text: str, first: int, last: int, reach: int
+) -> tuple[UnescapedText, list[Finding]]:
     """A window with `reach` more characters, unescaped, and its findings."""
     view = unescaped(text[first : last + reach])
     return view, _found(view.text, [(0, view.position_of(last - first))])

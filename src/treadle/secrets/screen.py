@@ -224,9 +224,9 @@ def detectors_for(
     cues = _cues()
     parts: dict[int, list[tuple[int, int]]] = {}
     for start, end in windows:
-        for place in cues.Match(_encoded(text[start : end + _REACH])) or ():
-            parts.setdefault(place, []).append((start, end))
-    return [(DETECTORS[place], parts[place]) for place in sorted(parts)]
+        for index in cues.Match(_encoded(text[start : end + _REACH])) or ():
+            parts.setdefault(index, []).append((start, end))
+    return [(DETECTORS[index], parts[index]) for index in sorted(parts)]
 
 
 def suspected(text: str) -> list[tuple[int, int]]:

@@ -30,11 +30,11 @@ def redact_spans(spans: Sequence[Span]) -> tuple[tuple[Span, ...], Mapping[str, 
         return tuple(spans), {}
     counts: Counter[str] = Counter()
     cleaned = list(spans)
-    for place, span in enumerate(spans):
+    for index, span in enumerate(spans):
         own = _Texts()
         own.add(span)
         if not (own.plain.isdisjoint(findings) and own.named.isdisjoint(findings)):
-            cleaned[place] = _Redaction(findings, counts).span(span)
+            cleaned[index] = _Redaction(findings, counts).span(span)
     return tuple(cleaned), dict(counts)
 
 
@@ -86,7 +86,7 @@ class _Texts:
 
 def _findings(texts: _Texts) -> _Findings:
     plain = list(texts.plain)
-    suspected = [plain[place] for place in find_suspects(plain)]
+    suspected = [plain[index] for index in find_suspects(plain)]
     found: dict[str | _Named, tuple[str, Mapping[str, int]]] = {
         text: redact_counted(text) for text in suspected
     }

@@ -149,11 +149,11 @@ class _Reader:
                 scope[name] = self._data[begin:stop].decode(errors="replace")
         return scope
 
-    def _shared_attributes(self, start: int, end: int, wanted: int) -> dict[str, JsonValue]:
+    def _shared_attributes(self, start: int, end: int, attributes_tag: int) -> dict[str, JsonValue]:
         """The attributes of a resource or scope. Their faults do not affect spans."""
         attributes: dict[str, JsonValue] = {}
         for tag, begin, stop in _fields(self._data, start, end):
-            if tag == wanted:
+            if tag == attributes_tag:
                 try:
                     key, value = self._attribute(begin, stop)
                 except _BROKEN:

@@ -216,8 +216,8 @@ def _read_events(columns: SpanColumns) -> None:
             columns.output = messages_json(completion, "assistant")
     named = [(event.name, event.attributes) for event in columns.raw.events]
     choices = [each for each in named if each[0] == "gen_ai.choice"]
-    others = [each for each in named if each[0] != "gen_ai.choice"]
-    if columns.input is None and (messages := read_event_messages(others)):
+    prompts = [each for each in named if each[0] != "gen_ai.choice"]
+    if columns.input is None and (messages := read_event_messages(prompts)):
         columns.input = to_json(messages)
     if columns.output is None and (messages := read_event_messages(choices)):
         columns.output = to_json(messages)

@@ -90,9 +90,9 @@ def _read_earlier(columns: SpanColumns, attributes: Attributes) -> None:
     events = parse_json(attributes.get("events"))
     if isinstance(events, list):
         choices = [each for each in events if _is_choice(each)]
-        others = [each for each in events if not _is_choice(each)]
+        prompts = [each for each in events if not _is_choice(each)]
         if columns.input is None:
-            columns.input = messages_json(others, "user")
+            columns.input = messages_json(prompts, "user")
         if columns.output is None:
             columns.output = messages_json(choices, "assistant")
     for name, role in (("request_data", "user"), ("response_data", "assistant")):
