@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
-# No deadline: a busy machine is no failure.
+# No deadline: a busy machine is not a failure.
 hypothesis.settings.register_profile("treadle", deadline=None)
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=40)
 hypothesis.settings.load_profile("treadle")
@@ -38,7 +38,9 @@ def _is_quick(config: pytest.Config) -> bool:
 
 
 def _seed(config: pytest.Config) -> int:
-    """The option, the variable, else a fixed seed in quick runs and one of the day in slow runs."""
+    """The option, the variable, otherwise a fixed seed in quick runs and a daily one in slow
+    runs.
+    """
     given = config.getoption("--foreign-seed")
     if given is None and (named := os.environ.get("FOREIGN_SEED")):
         given = int(named)

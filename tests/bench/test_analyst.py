@@ -1,4 +1,4 @@
-"""The planted traces: the truth is there before anything is ranked, and nothing gives it away."""
+"""The planted traces: the truth is known before anything is ranked, and no span reveals it."""
 
 import json
 
@@ -14,7 +14,7 @@ from treadle.spans.forest import arrange
 SETS = [(TUNED, TUNED_APPS), (HELD_OUT, HELD_OUT_APPS)]
 SMALL = [
     (case, apps) for cases, apps in SETS for case in cases if case.spans <= 120
-]  # the large ones are the benchmark's
+]  # the benchmark has the large ones
 
 
 def test_there_are_thirty_traces_of_each_set_with_unique_names() -> None:

@@ -1,4 +1,4 @@
-"""The generated edit tasks, on this project's own code: every one comes out right."""
+"""The generated edit tasks, on this project's own code: every one succeeds."""
 
 import random
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The questions about files fit the list of repositories, and a table is made of their answers."""
+"""The questions about files match the list of repositories, and their answers become a table."""
 
 from bench.tasks.answers import Answer, Method, Wording
 from bench.tasks.questions import Category, read_questions, report

@@ -1,4 +1,4 @@
-"""The benchmark measures what it says: doc comments are gone, and scores are right."""
+"""The benchmark measures what it claims: doc comments are gone, and scores are right."""
 
 from collections import Counter
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The benchmark of sessions measures what it says: all replies, all calls, then the answer."""
+"""The benchmark of sessions measures what it claims: all replies, all calls, then the answer."""
 
 from bench.runtime.measuring import STARTS, TURNS
 from bench.runtime.provider import reply

@@ -1,4 +1,4 @@
-"""The page of benchmarks: each table has its place, and no other is touched."""
+"""The page of benchmarks: each table has its position, and no other table changes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tasks from history: the answer is in the tree that is searched, and the change is not."""
+"""Tasks from history: the answer is in the searched tree, and the change is not."""
 
 import subprocess
 from pathlib import Path

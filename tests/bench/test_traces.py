@@ -1,4 +1,6 @@
-"""The benchmark of traces sends what it says, keeps its promises and tells figures right."""
+"""The benchmark of traces sends what it claims, keeps its promises and reports figures
+correctly.
+"""
 
 import asyncio
 from itertools import pairwise

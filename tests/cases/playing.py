@@ -1,4 +1,4 @@
-"""The public door of the case tests: sessions over real HTTP with a provider that plays scripts."""
+"""The interface of the case tests: sessions over real HTTP with a provider that plays scripts."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -32,7 +32,7 @@ class Item(Arguments):
 
 
 class TakeArguments(Arguments):
-    """Fields of all the kinds that models encode twice; every one is optional."""
+    """Fields of all types that models encode twice; every one is optional."""
 
     items: tuple[Item, ...] = ()
     options: dict[str, int] | None = None
@@ -47,7 +47,7 @@ class Taken(Result):
 
 
 class Take(Tool[TakeArguments, Taken]):
-    """Gives back what it got, and counts its runs."""
+    """Returns its arguments, and counts its runs."""
 
     name: ClassVar[str] = "take"
     description: ClassVar[str] = "Take things."
@@ -117,7 +117,9 @@ async def play(
     clock: Clock | None = None,
     **settings: Any,
 ) -> AsyncIterator[Play]:
-    """Sessions with those replies; all of them must be asked for. `settings` are the provider's."""
+    """Sessions with those replies, all of which must be requested. `settings` are the
+    provider's.
+    """
     chosen = [Echo(), Take()] if tools is None else tools
     async with (
         stage(*chosen, clock=clock or HastyClock()) as at,
@@ -145,7 +147,7 @@ def raw(
     finish_reason: str | None = "tool_calls",
     **fields: Any,
 ) -> Callable[[RecordedRequest], Script]:
-    """A reply with `calls` as they stand: whole, or each as one fragment with its index."""
+    """A reply with unchanged `calls`: complete, or each as one fragment with its index."""
 
     def reply(request: RecordedRequest) -> Script:
         if not request.body["stream"]:
@@ -160,7 +162,7 @@ def raw(
 
 
 def call(name: str, /, **more: object) -> dict[str, object]:
-    """One call as it stands on the wire; what is given beside `arguments` is its own field."""
+    """One call as on the wire. Other fields than `arguments` are separate."""
     function: dict[str, object] = {"name": name}
     if "arguments" in more:
         function["arguments"] = more.pop("arguments")

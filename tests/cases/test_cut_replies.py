@@ -1,4 +1,4 @@
-"""Replies that a limit of length cuts off (F23), and fragments of calls in odd forms (F25)."""
+"""Replies truncated by a length limit (F23), and call fragments in odd forms (F25)."""
 
 import json
 from typing import Any
@@ -24,7 +24,7 @@ A, B = '{"text": "a"}', '{"text": "b"}'
 
 
 def cut(*arguments: str, reason: str = "length", text: str | None = None) -> Any:
-    """A reply with calls of `echo` with those arguments, cut off behind the last character."""
+    """A reply with calls of `echo` with those arguments, truncated after the last character."""
 
     def reply(request: RecordedRequest) -> Script:
         if request.body["stream"]:
@@ -72,7 +72,7 @@ async def test_f23_arguments_truncated_at_any_byte_do_not_run(stream: bool, half
 async def test_f23_a_reply_truncated_between_two_calls(
     stream: bool, arguments: tuple[str, ...]
 ) -> None:
-    """The calls are whole, so they run; that the reply was cut is said after their results."""
+    """The calls are complete, so they run. A note about the truncation follows their results."""
     async with play(cut(*arguments), DONE, stream=stream) as at:
         assert (await at.ask()).tool_calls == len(arguments)
         assert "truncated" in str(at.sent()[-1]["content"])
@@ -188,7 +188,7 @@ TEXT = (
 
 
 def stream_of(end: str, *, mark: bool = False, named: bool = False) -> bytes:
-    """Two events, the first of several data lines, with that line end."""
+    """Two events with that line end, the first with several data lines."""
     events = []
     for number, event in enumerate(TEXT):
         lines = [f"data: {line}" for line in event.split("\n")]

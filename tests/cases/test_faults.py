@@ -1,4 +1,4 @@
-"""Cases about a provider that fails: what is tried again, what is final, and what the user sees."""
+"""Cases about failing providers: what is retried, what is final, and what the user sees."""
 
 import asyncio
 from email.utils import formatdate
@@ -44,7 +44,7 @@ NO_TOOLS = error(404, "No endpoints found that support tool use. Try disabling '
 
 
 async def usable(at: Play) -> None:
-    """The conversation goes on, with the strict provider watching."""
+    """The conversation continues, and the strict provider checks it."""
     at.provider.add(DONE)
     assert (await at.ask("Again")).text == "Done."
 

@@ -1,5 +1,5 @@
-"""Any interleaving of what can happen to calls: completions, failures, time-outs, cancellations,
-questions and denials, front ends that answer, leave and come back, late results.
+"""Any interleaving of events of calls: completions, failures, time-outs, cancellations, questions
+and denials, front ends that answer, leave and return, late results.
 """
 
 import asyncio
@@ -46,7 +46,9 @@ Answer = Literal["once", "session", "always", "denied", "nobody"]
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """What one call does: where it runs, when and how it ends, what it writes, who is asked."""
+    """The behaviour of one call: where it runs, when and how it ends, what it writes, who is
+    asked.
+    """
 
     tool: Literal["live", "build", "page"]
     at: int
@@ -54,11 +56,11 @@ class Life:
     resource: str = ""
     answer: Answer | None = None
     asked_for: int = 0
-    """Seconds that the person takes."""
+    """Seconds until the person answers."""
 
 
 class Live(Tool[EchoArguments, EchoResult]):
-    """Lives as the test says: its text is the number of its life."""
+    """Lasts as long as the test states: its text is the number of its behaviour."""
 
     name: ClassVar[str] = "live"
     description: ClassVar[str] = "Live."
@@ -104,7 +106,7 @@ class Build(Live):
 
 @dataclass(slots=True)
 class World:
-    """Everybody who takes part."""
+    """All participants."""
 
     lives: Sequence[Life]
     clock: FakeClock = field(default_factory=FakeClock)
@@ -160,7 +162,7 @@ async def together(world: World, leaves_at: int | None) -> AsyncIterator[tuple[A
             if leaves_at is not None:
                 await world.clock.sleep(leaves_at)
                 connecting.cancel()
-                await world.clock.sleep(leaves_at)  # longer than is waited for, or not
+                await world.clock.sleep(leaves_at)  # longer than the time limit, or not
                 tasks.append(group.create_task(connected()))
 
         tasks: list[asyncio.Task[None]] = []
@@ -200,7 +202,7 @@ async def _live(lives: Sequence[Life], cancel_at: int | None, leaves_at: int | N
             if running.done():
                 break
             if second == cancel_at or (second == 100 and approvals.pending()):
-                running.cancel()  # a person who never answers is waited for without end
+                running.cancel()  # a person who never answers is waited for forever
             await clock.advance(1)
             await asyncio.sleep(0.0005)  # work in threads
         await asyncio.gather(running, return_exceptions=True)
@@ -229,7 +231,7 @@ def _check(world: World, messages: Sequence[object]) -> None:
     refused = {e.key for e in settled.values() if e.scope is ApprovalScope.DENIED}
     denied = {e.key: e.error for e in answered if getattr(e, "error", None) is not None}
     denied = {key: error for key, error in denied.items() if error.kind is ErrorKind.DENIED}
-    # One that was refused in the very moment of a cancellation counts as cancelled.
+    # A call that was refused at the moment of a cancellation counts as cancelled.
     assert set(denied) <= refused
     assert all("Words." in error.message for error in denied.values())
     wire = encode(messages, Dialect("fake", "fake-model"))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Each fault that users of tool calling really met has its test, found by its id."""
+"""Each tool-calling fault that users have met has a test, found by its id."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ LISTED = (
     *(1, 2, 3, 4, 6, 7, 9, 10, 11, 12, 13, 15, 16, 17, 18, 19, 20, 21, 23, 25, 26, 28, 29, 30),
     *(32, 33, 37),
 )
-"""The ids T1 … T37; a number that is missing was never given to a case of ours."""
+"""The ids T1 … T37; missing numbers were never given to a case."""
 
 
 @pytest.mark.parametrize("number", LISTED)

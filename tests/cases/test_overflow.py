@@ -1,4 +1,4 @@
-"""Prompts that are too long (F24), in the words of many providers, proxies and servers."""
+"""Too long prompts (F24), with messages of many providers, proxies and servers."""
 
 import json
 from pathlib import Path

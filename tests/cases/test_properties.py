@@ -50,7 +50,7 @@ from treadle.tools.approvals.question import Policy
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect, ToolError
 
 RECORDED = Path(__file__).parent / "recorded"
-"""Bytes as the llama.cpp server sent them (scripts/record_llama_server.py)."""
+"""Bytes from the llama.cpp server (scripts/record_llama_server.py)."""
 
 few = settings(max_examples=15, suppress_health_check=list(HealthCheck))
 many = settings(max_examples=1_200, suppress_health_check=list(HealthCheck))
@@ -99,7 +99,7 @@ def assembled(pieces: Sequence[bytes]) -> tuple[ModelReply, str]:
 
 @st.composite
 def splits(draw: st.DrawFn) -> tuple[str, list[bytes]]:
-    """A stream and its bytes, cut at any places."""
+    """A stream and its bytes, divided anywhere."""
     name = draw(st.sampled_from(sorted(STREAMS)))
     stream = STREAMS[name]
     places = draw(st.lists(st.integers(0, len(stream)), max_size=60).map(sorted))
@@ -174,14 +174,14 @@ Way = Literal["complete", "fail", "hang", "late", "late failure", "crash"]
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """What one call does: when it ends, in seconds, and how."""
+    """The behaviour of one call: when it ends, in seconds, and how."""
 
     at: int
     way: Way
 
 
 class Living(Echo):
-    """Lives as the test says: its text is the number of its life."""
+    """Lasts as long as the test states: its text is the number of its behaviour."""
 
     name: ClassVar[str] = "live"
     effect: ClassVar[ToolEffect] = ToolEffect.WRITE

@@ -1,6 +1,6 @@
-"""A long run against a provider of which each tenth reply is ill, in all the listed ways.
+"""A long run against a provider that sends every tenth reply malformed, in all listed ways.
 
-But T17, a stalled stream, which needs a clock that moves.
+Except T17, a stalled stream, which needs a clock that moves.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ from treadle.llm.provider_errors import ProviderError
 
 ILL = 0.1
 WINDOW = 4_000
-"""Tokens, so that histories are cut all the time."""
+"""Tokens, so that histories are often shortened."""
 
 DONE = Answer("Done.")
 HALF = call_delta(0, id="c", name="echo", arguments='{"text": "a')
@@ -91,16 +91,16 @@ ILLS: dict[str, Reply] = {
 
 
 class Late(Stubborn):
-    """Is timed out at once, and answers all the same."""
+    """Times out at once, and answers anyway."""
 
     timeout: ClassVar[float | None] = 1.0
 
 
 @dataclass(slots=True)
 class Sums:
-    """What there was in a run. `objects` and `tasks` are those alive after each conversation.
+    """Counts of a run. `objects` and `tasks` are those alive after each conversation.
 
-    `complaints` are what the event loop was told of, such as errors that nobody looked at.
+    `complaints` are reports of the event loop, such as errors that nobody handled.
     """
 
     replies: int = 0
@@ -115,7 +115,9 @@ class Sums:
 
 
 class Soak:
-    """Plays well and ill replies at random and holds each conversation against the rules."""
+    """Plays good and malformed replies at random, and checks each conversation against the
+    rules.
+    """
 
     def __init__(self, at: Play, clock: HastyClock, source: random.Random) -> None:
         self._at = at
@@ -141,7 +143,7 @@ class Soak:
         return Answer("", [Call("echo", {"text": text}) for text in texts])
 
     async def conversation(self, turns: int) -> None:
-        """One conversation of so many replies, in as many request sessions as it takes."""
+        """One conversation of that many replies, in as many request sessions as needed."""
         self._at.at.conversation = conversation()
         at = self._at.other("fake-model", context_window=WINDOW)
         end = self.sums.replies + turns
@@ -162,7 +164,7 @@ class Soak:
         self._check()
 
     def _check(self) -> None:
-        """Each call that the conversation holds has its one result, in order, and ran once."""
+        """Each call in the conversation has its one result, in order, and ran once."""
         stage = self._at.at
         messages = stage.conversation.messages
         asked = [c.key for m in messages if isinstance(m, AssistantMessage) for c in m.calls]

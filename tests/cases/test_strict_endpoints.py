@@ -1,6 +1,7 @@
-"""Endpoints that are strict about a history: one refusal is learnt from, and the session goes on.
+"""Endpoints that are strict about a history: one refusal teaches Treadle, and the session
+continues.
 
-Cases F20 to F22, in the words of real servers.
+Cases F20 to F22, with messages of real servers.
 """
 
 import asyncio
@@ -26,12 +27,12 @@ from treadle.session.role import system_prompt
 
 DONE = Answer("Done.")
 RECORDED = Path(__file__).parent / "recorded"
-"""Bytes as the llama.cpp server sent them (scripts/record_llama_server.py)."""
+"""Bytes from the llama.cpp server (scripts/record_llama_server.py)."""
 FOREIGN = ["call_t1", "", "chatcmpl-tool-" + "a" * 20, "functions.echo:0", "same", "same", "é ü"]
 
 
 def begun_elsewhere(at: Play, *ids: str, reasoning: str | None = None) -> None:
-    """A conversation that another model began, with calls of those ids."""
+    """A conversation that another model started, with calls of those ids."""
     for turn, call_id in enumerate(ids):
         made = ToolCall(CallKey(turn, 0), call_id, "echo", '{"text": "a"}', "other")
         at.at.conversation.add(UserMessage(f"Question {turn}"), 0)

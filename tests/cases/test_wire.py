@@ -1,4 +1,4 @@
-"""Cases about what is sent: whatever a conversation went through, the next request is in order."""
+"""Cases about sent requests: after any conversation, the next request is valid."""
 
 import asyncio
 import json
@@ -280,7 +280,7 @@ async def test_t30_fragments_of_details_are_joined_in_order() -> None:
 
 
 class Huge(Echo):
-    """Says its text so often that it fills 1.9 MB."""
+    """Repeats its text until it fills 1.9 MB."""
 
     async def run(self, arguments: EchoArguments, context: ToolContext) -> EchoResult:
         times = 1_900_000 // len(arguments.text.encode())

@@ -1,4 +1,4 @@
-"""A clock that stands still until a test moves it."""
+"""A clock that only a test moves."""
 
 import asyncio
 import heapq
@@ -33,11 +33,13 @@ class FakeClock:
 
     @property
     def sleeping(self) -> int:
-        """How many wait on this clock."""
+        """The number of sleepers."""
         return sum(not future.done() for _, _, future in self._sleepers)
 
     async def advance(self, seconds: float) -> None:
-        """Move on by `seconds`, waking sleepers in order and letting what they set off run."""
+        """Move on by `seconds`, waking sleepers in order and running everything that this
+        causes.
+        """
         end = self._now + seconds
         await settle()
         while self._sleepers and self._sleepers[0][0] <= end:
@@ -50,7 +52,7 @@ class FakeClock:
 
 
 class HastyClock(FakeClock):
-    """Sleeps of less than `patience` seconds take no time but move the clock, and are kept."""
+    """Sleeps of less than `patience` seconds take no time but move the clock, and are recorded."""
 
     def __init__(self, patience: float = 5.0) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Small models in the format of the own embedding, for terms that a test chooses."""
+"""Small models in the format of Treadle's embedding, for the terms of a test."""
 
 import hashlib
 import json
@@ -18,7 +18,9 @@ def write_embedding(
     alike: Mapping[str, str] | None = None,
     dimension: int = DIMENSION,
 ) -> Path:
-    """A model with a random vector for each term; a term of `alike` has that of the other one."""
+    """A model with a random vector for each term; a term of `alike` has the vector of the other
+    one.
+    """
     chance = numpy.random.default_rng(seed)
     table = chance.integers(-127, 128, (len(terms), dimension), numpy.int8)
     for term, other in (alike or {}).items():

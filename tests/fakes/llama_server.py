@@ -1,8 +1,8 @@
 """The real llama.cpp server over HTTP, with a chat template that can call tools.
 
-SmolLM2's own template knows no tools, and the model is too small to follow a description of them.
-This template shows three example calls of the first context tool instead, which it copies without
-fail at temperature 0; after a tool result it leaves the tools out, and the model answers in text.
+SmolLM2's own template has no tools, and the model is too small to follow a description of them.
+This template shows three example calls of the first context tool instead, which it copies reliably
+at temperature 0. After a tool result it leaves the tools out, and the model answers in text.
 """
 
 from collections.abc import Iterator
@@ -65,7 +65,9 @@ STRICT_TEMPLATE = (
 
 @contextmanager
 def llama_server(template: str = TEMPLATE) -> Iterator[str]:
-    """The base URL of a running server, version included. Needs the embedded model's packages."""
+    """The base URL of a running server, including the version. Needs the embedded model's
+    packages.
+    """
     server = start_server(chat_template=template, longest_reply=120)
     try:
         yield f"{server.listening_address}/v1"

@@ -1,4 +1,4 @@
-"""A model in process: plays replies, tells its observer what a real one would, keeps requests."""
+"""A model in process: plays replies, reports like a real one to its observer, records requests."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -69,11 +69,11 @@ class FakeModel:
         return ModelReply(message, say.finish_reason, say.usage, say.cost)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing."""
 
 
 def calls(*named: tuple[str, str] | str) -> tuple[tuple[str, str], ...]:
-    """Calls by name, without arguments where none are given."""
+    """Calls by name, without arguments if none are given."""
     return tuple((each, "{}") if isinstance(each, str) else each for each in named)
 
 

@@ -1,12 +1,12 @@
-"""A fake provider: a real HTTP server on loopback that plays scripts and records what it is sent.
+"""A fake provider: a real HTTP server on loopback that plays scripts and records its requests.
 
     async with FakeProvider([Answer("Hello"), error(429, retry_after="1")]) as provider:
         ...  # talk to provider.base_url
     assert provider.requests[0].messages[-1]["content"] == "Hi"
 
-Each request but that for models takes the next script. What a chat request says is held against
-the rules of `wire_rules` (`strict=False` switches that off): a broken rule, or a request for which
-no script is left, is answered with 400 and raised as AssertionError when the block ends.
+Each request except those for models takes the next script. Chat requests are checked against the
+rules of `wire_rules` (`strict=False` disables that). A broken rule, or a request without a script,
+is answered with 400 and raised as AssertionError when the block ends.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from tests.fakes.wire_rules import violations
 
 @dataclass(slots=True)
 class RecordedRequest:
-    """What the provider was sent. `hung_up` is set when the client left before the end."""
+    """A received request. `hung_up` is set when the client left before the end."""
 
     method: str
     path: str
@@ -47,12 +47,14 @@ class RecordedRequest:
 
 
 Reply = Script | Answer | Callable[[RecordedRequest], Script | Answer]
-"""A callable is asked with the request, for replies that depend on it."""
+"""A callable receives the request, for replies that depend on it."""
 
 
 class FakeProvider:
-    """Plays `replies`, one for each such request. `models` are what `/v1/models`
-    lists: ids, or whole entries."""
+    """Plays `replies`, one for each such request.
+
+    `models` are what `/v1/models` lists: ids, or whole entries.
+    """
 
     def __init__(
         self,
@@ -79,7 +81,7 @@ class FakeProvider:
 
     @property
     def remaining(self) -> int:
-        """Scripts that nobody asked for yet."""
+        """Scripts that were not requested yet."""
         return len(self._replies)
 
     def add(self, *replies: Reply) -> None:
@@ -87,7 +89,7 @@ class FakeProvider:
         self._replies.extend(replies)
 
     async def wait_for_requests(self, number: int) -> None:
-        """Return when `number` chat requests have arrived."""
+        """Return after `number` chat requests have arrived."""
         async with self._arrived:
             await self._arrived.wait_for(lambda: len(self.requests) >= number)
 
@@ -158,7 +160,9 @@ class FakeProvider:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> bool:
-        """Play the script unless the client leaves; whether the connection can be used again."""
+        """Play the script unless the client leaves; returns whether the connection can be used
+        again.
+        """
         playing = asyncio.ensure_future(_send(script, writer))
         leaving = asyncio.ensure_future(reader.read(1))
         try:

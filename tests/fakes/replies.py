@@ -1,4 +1,4 @@
-"""Replies that a fake provider plays: scripts of bytes, and builders of OpenAI-style ones."""
+"""Replies of a fake provider: scripts of bytes, and builders of OpenAI-style ones."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ JsonObject = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait for `seconds` of real time, or until `event` is set, or for ever when both are None."""
+    """Wait for `seconds` of real time, or until `event` is set, or forever if both are None."""
 
     seconds: float | None = None
     event: asyncio.Event | None = None
@@ -19,7 +19,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Close the connection here: by resetting it, or cleanly in mid-body."""
+    """Close the connection here: by a reset, or cleanly within the body."""
 
     reset: bool = False
 
@@ -31,7 +31,7 @@ Step = bytes | Pause | Cut
 class Script:
     """One HTTP response. Each bytes step is sent as one HTTP chunk, or in chunks of `split` bytes.
 
-    `before` is played before the status line, so that a server that does not answer can be shown.
+    `before` is played before the status line, to simulate a server that does not answer.
     """
 
     steps: tuple[Step, ...] = ()
@@ -43,7 +43,7 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call of an `Answer`. Arguments that are no text are written as JSON."""
+    """A tool call of an `Answer`. Arguments that are not text are written as JSON."""
 
     name: str
     arguments: object = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A well-formed reply, sent as a stream or as one body: whichever the request asks for."""
+    """A well-formed reply, sent as a stream or as one body, as the request demands."""
 
     text: str = ""
     calls: Sequence[Call] = ()
@@ -71,7 +71,7 @@ class Answer:
     """Seconds between the deltas."""
 
     def script(self, *, stream: bool) -> Script:
-        """The response that a server with good manners gives."""
+        """The response of a well-behaved server."""
         if stream:
             return sse(*self._chunks(), split=self.split, pause=self.pause)
         return body(self._whole(), split=self.split)
@@ -144,7 +144,7 @@ def call_delta(
     arguments: str | None = None,
     **more: object,
 ) -> JsonObject:
-    """A chunk with a fragment of one tool call; what is None is left out."""
+    """A chunk with a fragment of one tool call; None is left out."""
     function = {"name": name, "arguments": arguments}
     fragment: JsonObject = {"index": index, "id": id, "type": "function" if id else None, **more}
     fragment["function"] = {key: value for key, value in function.items() if value is not None}
@@ -152,7 +152,7 @@ def call_delta(
 
 
 def whole(*, finish_reason: str | None = "stop", **message: object) -> JsonObject:
-    """The body of a reply that is not streamed; `message` are the fields of its message."""
+    """The body of an unstreamed reply; `message` has the fields of its message."""
     message = {"role": "assistant", "content": None, **message}
     choice = {"index": 0, "message": message, "finish_reason": finish_reason}
     return {**_head("chat.completion"), "choices": [choice], "usage": usage()}
@@ -171,8 +171,8 @@ def sse(
 ) -> Script:
     """A stream of server-sent events.
 
-    An object becomes a data line, a text is sent as it stands (a comment, a broken line), other
-    steps are played. `done` adds `data: [DONE]`.
+    An object becomes a data line, a text is sent unchanged (a comment, a broken line), other steps
+    are played. `done` adds `data: [DONE]`.
     """
     steps: list[Step] = []
     for event in events:
@@ -207,7 +207,7 @@ def body(
 def error(
     status: int, message: str = "it failed", *, code: object = None, **headers: str
 ) -> Script:
-    """An error response of the usual shape. Header names are written with `_` for `-`."""
+    """An error response of the common form. Header names are written with `_` for `-`."""
     headers = {name.replace("_", "-"): text for name, text in headers.items()}
     kind: Literal["error"] = "error"
     value = {"error": {"message": message, "type": kind, "code": code}}

@@ -1,8 +1,8 @@
-"""Endpoints that are strict about a history, each in its own way and its own words.
+"""Endpoints that are strict about a history, each with its own rules and messages.
 
-`RULES` are the known demands, each with a switch: its name. A rule says what is wrong with the
-messages of a request, or nothing. `strict_about` is a reply of the fake provider that refuses what
-breaks the given rules and answers all else.
+`RULES` are the known demands by name. A rule returns the fault in the messages of a request, or
+nothing. `strict_about` is a reply of the fake provider that refuses what breaks the given rules and
+answers everything else.
 """
 
 import re
@@ -26,7 +26,7 @@ def _replies(messages: Messages) -> list[Mapping[str, Any]]:
 
 
 def ids_like(pattern: str) -> Rule:
-    """Ids of calls match a regular expression, and no two are the same."""
+    """Call ids match a regular expression and are unique."""
     accepted = re.compile(pattern)
 
     def rule(messages: Messages) -> str | None:
@@ -40,7 +40,7 @@ def ids_like(pattern: str) -> Rule:
 
 
 def roles_alternate(messages: Messages) -> str | None:
-    """As templates of Mistral models check it: calls and results are not counted."""
+    """Like templates of Mistral models: calls and results do not count."""
     counted = [
         message["role"]
         for message in messages
@@ -51,7 +51,7 @@ def roles_alternate(messages: Messages) -> str | None:
 
 
 def reply_after_tool(messages: Messages) -> str | None:
-    """As Mistral's server checks it."""
+    """Like Mistral's server."""
     for before, message in pairwise(messages):
         if before["role"] == "tool" and message["role"] == "user":
             return "user after tool"
@@ -61,7 +61,7 @@ def reply_after_tool(messages: Messages) -> str | None:
 
 
 def begins_with_user(messages: Messages) -> str | None:
-    """The first message behind the instruction is the user's."""
+    """The first message after the instructions is the user's."""
     first = next((m["role"] for m in messages if m["role"] != "system"), None)
     return None if first == "user" else f"begins with {first}"
 
@@ -73,23 +73,23 @@ def ends_with_question(messages: Messages) -> str | None:
 
 
 def one_leading_system(messages: Messages) -> str | None:
-    """At most one system message, and it leads."""
+    """At most one system message, at the start."""
     places = [place for place, message in enumerate(messages) if message["role"] == "system"]
     return None if places in ([], [0]) else f"system at {places}"
 
 
 def no_system(messages: Messages) -> str | None:
-    """As templates of Gemma check it."""
+    """Like templates of Gemma."""
     return "a system message" if any(m["role"] == "system" for m in messages) else None
 
 
 def single_calls(messages: Messages) -> str | None:
-    """As templates of Llama 3 check it."""
+    """Like templates of Llama 3."""
     return "parallel calls" if any(len(m.get("tool_calls", ())) > 1 for m in messages) else None
 
 
 def named_results(messages: Messages) -> str | None:
-    """As Gemini's first compatible interface checked it."""
+    """Like Gemini's first compatible interface."""
     unnamed = any(m["role"] == "tool" and not m.get("name") for m in messages)
     return "a result without name" if unnamed else None
 
@@ -105,13 +105,13 @@ def null_content(messages: Messages) -> str | None:
 
 
 def filled_content(messages: Messages) -> str | None:
-    """As Bedrock checks it: no text is blank or missing."""
+    """Like Bedrock: no text is blank or missing."""
     blank = any(not str(m.get("content") or "").strip() for m in messages)
     return "content is blank" if blank else None
 
 
 def has_reasoning(field: str = "reasoning_content", *, filled: bool = False) -> Rule:
-    """As DeepSeek and Kimi check it: each reply has the field, as text."""
+    """Like DeepSeek and Kimi: each reply has the field, as text."""
 
     def rule(messages: Messages) -> str | None:
         texts = [message.get(field) for message in _replies(messages)]
@@ -122,7 +122,7 @@ def has_reasoning(field: str = "reasoning_content", *, filled: bool = False) -> 
 
 
 def no_field(*fields: str) -> Rule:
-    """As Mistral, Groq and Cerebras check it: none of those fields on replies or calls."""
+    """Like Mistral, Groq and Cerebras: none of those fields on replies or calls."""
 
     def rule(messages: Messages) -> str | None:
         sources = [*_replies(messages), *_calls(messages)]
@@ -132,26 +132,28 @@ def no_field(*fields: str) -> Rule:
 
 
 def signed_calls(messages: Messages) -> str | None:
-    """As Gemini 3 checks it: the first call of each reply has a signature."""
+    """Like Gemini 3: the first call of each reply has a signature."""
     firsts = [m["tool_calls"][0] for m in messages if m.get("tool_calls")]
     return None if all(call.get("extra_content") for call in firsts) else "unsigned"
 
 
 def no_tools(messages: Messages) -> str | None:
-    """As templates check it that know two roles only."""
+    """Like templates that only know two roles."""
     used = any(m["role"] == "tool" or m.get("tool_calls") for m in messages)
     return "a tool message" if used else None
 
 
 def broken(messages: Messages, *rules: Rule) -> list[str]:
-    """What is wrong with the messages by those rules."""
+    """The faults of the messages by those rules."""
     return [said for rule in rules if (said := rule(messages)) is not None]
 
 
 def strict_about(
     refusal: Script | Callable[[str], Script], *rules: Rule, answer: Answer | None = None
 ) -> Callable[[RecordedRequest], Script | Answer]:
-    """Refuses a request that breaks a rule, else answers. `refusal` may depend on what is wrong."""
+    """Refuses a request that breaks a rule, otherwise answers. `refusal` may depend on the
+    fault.
+    """
 
     def reply(request: RecordedRequest) -> Script | Answer:
         wrong = broken(request.messages, *rules)

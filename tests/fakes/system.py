@@ -1,4 +1,4 @@
-"""A system that does something else at the n-th call, or from there on."""
+"""A system that behaves differently at the n-th call, or from there on."""
 
 import errno
 import os
@@ -11,8 +11,8 @@ from treadle.edits.tree import System
 class FakeSystem(System):
     """Counts the calls from 1 and, at number `at`, calls `act` before the call is made.
 
-    `act` may raise; with `lasting` it is called at every later one as well. Without `exchanges`
-    the machine has no calls to exchange files or to rename without replacing.
+    `act` may raise; with `lasting` it runs at every later call as well. Without `exchanges` the
+    machine cannot exchange files or rename without replacing.
     """
 
     def __init__(self, *, exchanges: bool = True) -> None:
@@ -53,14 +53,14 @@ class FakeSystem(System):
             if name != "close":
                 self.act()
                 return call(*arguments)
-            call(*arguments)  # an error of it leaves the file closed
+            call(*arguments)  # its error leaves the file closed
             return self.act()
 
         return counted
 
 
 def fail(number: int = errno.EIO) -> Callable[[], object]:
-    """What raises an error of the system."""
+    """Raises an error of the system."""
 
     def act() -> object:
         raise OSError(number, os.strerror(number))

@@ -1,4 +1,6 @@
-"""What a strict OpenAI-compatible server demands of a chat request, stated once for all tests."""
+"""The demands of a strict OpenAI-compatible server on a chat request, declared once for all
+tests.
+"""
 
 import json
 import re
@@ -10,11 +12,11 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 
 def violations(body: JsonObject) -> list[str]:
-    """Every rule that the request body breaks, in words; empty when it is in order.
+    """Every rule that the request body breaks, in words; empty if it is valid.
 
-    At most one system message, and it leads; each tool call is answered right after it by exactly
-    one tool message with the same id; ids are unique over the history; no empty turns; arguments
-    are the text of a JSON object; names are such as providers accept; the model speaks next.
+    At most one system message, at the start; exactly one tool message with the same id follows each
+    tool call; ids are unique over the history; no empty turns; arguments are the text of a JSON
+    object; names are such as providers accept; the model speaks next.
     """
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:

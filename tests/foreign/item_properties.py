@@ -1,4 +1,4 @@
-"""What is true of an edit of any item of any file."""
+"""Properties of an edit of any item of any file."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _UNREADABLE = "encoding is not certain"
 
 @dataclass
 class Tally:
-    """How many edits were made, and why others were refused."""
+    """The number of edits, and why others were refused."""
 
     made: int = 0
     refused: Counter[str] = field(default_factory=Counter)
@@ -26,7 +26,7 @@ class Tally:
 
 
 def text_of(data: bytes) -> str | None:
-    """The text of `data` as a model writes it; None where it is not UTF-8."""
+    """The text of `data` as a model writes it; None if it is not UTF-8."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -40,7 +40,7 @@ def made(data: bytes, request: RangeEdit) -> bytes:
 
 
 def check_own_code_changes_nothing(file: EditableFile, entry: EditableItem, tally: Tally) -> None:
-    """An item that is replaced by its own code stays, with or without its comments."""
+    """Replacing an item by its own code changes nothing, with or without its comments."""
     item = entry.item
     for start in {item.start_byte, entry.start}:
         code = text_of(file.data[start : entry.end])

@@ -1,7 +1,7 @@
-"""Real projects that nobody here wrote, pinned, from the package registries.
+"""Real projects by other authors, pinned, from the package registries.
 
-A project is fetched once, by the registry's own client, into the user's cache folder. Its archive
-is compared with a pinned checksum before anything is unpacked. No code of a project runs.
+The registry's own client fetches a project once, into the user's cache folder. Its archive is
+compared with a pinned checksum before it is unpacked. No code of a project runs.
 """
 
 import enum
@@ -18,7 +18,7 @@ CACHE = Path(platformdirs.user_cache_dir("treadle-foreign-tests", appauthor=Fals
 
 
 class Trait(enum.StrEnum):
-    """What makes a project hard to read."""
+    """Why a project is hard to read."""
 
     NOTEBOOKS = enum.auto()
     TEMPLATES = enum.auto()
@@ -32,7 +32,7 @@ class Trait(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A pinned package, the languages that it is there for, and its traits."""
+    """A pinned package, its languages, and its traits."""
 
     package: Package
     languages: tuple[str, ...]
@@ -66,7 +66,7 @@ def fetched(project: Project) -> Path:
 
 
 def foreign_tree(name: str) -> Path:
-    """The root of a project's files; the test is skipped where the project cannot be fetched.
+    """The root of a project's files; the test is skipped if the project cannot be fetched.
 
     Tests read below it and never write: copy what a test changes.
     """

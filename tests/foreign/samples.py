@@ -1,7 +1,7 @@
-"""Files drawn from foreign projects, or from the packages that are installed for development.
+"""Files drawn from foreign projects, or from the packages installed for development.
 
-The same seed draws the same files. Each language has the same chance, then each project, then
-each file of it, so that a large project does not outweigh the others.
+The same seed draws the same files. Each language has the same chance, then each project, then each
+file of it, so that a large project does not outweigh the others.
 """
 
 import os
@@ -32,7 +32,7 @@ class ForeignFile:
     root: Path
     path: str
     language: str
-    """The name of the language; `notebook` or `text` where no grammar reads the file."""
+    """The name of the language; `notebook` or `text` if no grammar reads the file."""
 
     def read(self) -> bytes:
         return (self.root / self.path).read_bytes()
@@ -44,8 +44,8 @@ class ForeignFile:
 def sample_files(seed: int, count: int, languages: Iterable[str] = ()) -> list[ForeignFile]:
     """At most `count` files of `PROJECTS` in `languages` (all by default).
 
-    Fetches the projects that are not cached, so only slow tests call this. The test is skipped
-    where no project can be fetched.
+    Fetches the projects that are not cached, so only slow tests call this. The test is skipped if
+    no project can be fetched.
     """
     wanted = frozenset(languages)
     trees: list[Path] = []
@@ -61,7 +61,8 @@ def sample_files(seed: int, count: int, languages: Iterable[str] = ()) -> list[F
 
 
 def installed_files(seed: int, count: int, languages: Iterable[str] = ()) -> list[ForeignFile]:
-    """At most `count` files of the installed packages: pinned, real and there without a registry.
+    """At most `count` files of the installed packages: pinned, real and available without a
+    registry.
 
     Most are Python, JavaScript, TypeScript, C, C++, Markdown, JSON and shell.
     """

@@ -1,4 +1,4 @@
-"""Edits of items in files that nobody here wrote: nothing but the item ever changes."""
+"""Edits of items in files by other authors: only the item changes."""
 
 import random
 from collections import defaultdict

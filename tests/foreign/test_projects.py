@@ -1,4 +1,4 @@
-"""The foreign projects are pinned, varied, and have the files that they are there for."""
+"""The foreign projects are pinned and varied, and have the expected files."""
 
 from pathlib import Path
 

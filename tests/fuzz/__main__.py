@@ -1,6 +1,6 @@
-"""`python -m tests.fuzz TARGET [--minutes M] [--keep]`: fuzzes one target, or says which exist.
+"""`python -m tests.fuzz TARGET [--minutes M] [--keep]`: fuzzes one target, or lists them.
 
-A find is put into the corpus, with `--keep` also the inputs that reached new code.
+A find goes into the corpus; with `--keep` also the inputs that reached new code.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Runs one target under atheris, which mutates inputs and keeps those that reach new code.
 
-libFuzzer ends its process, so a run is a process of its own: this module is both the parent's
-side (`fuzz`, `minimize`) and, when run as a script, the child.
+libFuzzer ends its process, so a run is a separate process: this module is both the parent's side
+(`fuzz`, `minimize`) and, when run as a script, the child.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from typing import Any
 from tests.fuzz import harness
 
 HAS_ATHERIS = importlib.util.find_spec("atheris") is not None
-"""atheris has wheels for Linux alone, and not for the newest Python."""
+"""atheris has wheels for Linux only, and not for the newest Python."""
 
 HANG_SECONDS = 20
 MEMORY_MB = 2048
@@ -32,14 +32,16 @@ _FIND = "found-"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended. `find` is the input that broke the parser; `report` says how."""
+    """The end of a run. `find` is the input that broke the parser; `report` describes the
+    failure.
+    """
 
     find: bytes | None
     report: str
 
 
 def fuzz(name: str, seconds: int, working: Path) -> Outcome:
-    """Fuzz a target for that long. `working` takes the inputs that reach new code."""
+    """Fuzz a target for that long. `working` receives the inputs that reach new code."""
     target = harness.load(name)
     for _, data in target.inputs():
         (working / _digest(data)).write_bytes(data)
@@ -116,7 +118,7 @@ def _run() -> None:
     script, name, *options = sys.argv
     with atheris.instrument_imports(include=["treadle"]):
         target = harness.load(name)
-    again = shlex.join([sys.executable, script, name])  # libFuzzer starts itself again to merge
+    again = shlex.join([sys.executable, script, name])  # libFuzzer restarts itself to merge
     atheris.Setup([again, *options], target.check)
     atheris.Fuzz()
 

@@ -1,4 +1,4 @@
-"""Targets of fuzzing, their corpora, and the replay of one input with bounds of time and memory.
+"""Fuzzing targets, their corpora, and the replay of one input within limits of time and memory.
 
 A target is a module in `targets/`. It has
 
@@ -23,7 +23,7 @@ from types import FrameType
 import tests.fuzz.targets as modules
 
 SECONDS_LIMIT = 5
-"""Processor time of one input. Parsers need milliseconds for inputs of the size of the corpus."""
+"""Processor time of one input. Parsers need milliseconds for inputs of the corpus's size."""
 MEMORY_LIMIT = 1 << 30
 """Bytes that one input may add to the process."""
 
@@ -46,7 +46,7 @@ class Target:
 
     @property
     def folder(self) -> Path:
-        """Where its corpus is."""
+        """The folder of its corpus."""
         return CORPUS / self.name
 
     def inputs(self) -> Iterator[tuple[str, bytes]]:
@@ -55,7 +55,7 @@ class Target:
         yield from ((path.name, path.read_bytes()) for path in sorted(self.folder.glob("*")))
 
     def check(self, data: bytes) -> None:
-        """Parse `data`. Raises what the parser does not document."""
+        """Parse `data`. Raises undocumented errors of the parser."""
         with suppress(*self.refusals):
             self.parse(data)
 
@@ -104,7 +104,7 @@ def _memory_limited() -> Iterator[None]:
 
 
 def _address_space() -> int:
-    """Bytes that this process has mapped; 0 where the system does not report it."""
+    """Bytes that this process has mapped; 0 if the system does not report it."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     except OSError:

@@ -1,4 +1,4 @@
-"""What holds of every span that a parser makes."""
+"""Properties of every span that a parser creates."""
 
 import json
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ from treadle.spans.span_files import span_from_json
 
 
 def check_whole(spans: Sequence[Span]) -> None:
-    """Require that spans can be exported and come back the same."""
+    """Require that spans survive an export and import unchanged."""
     for span in spans:
-        # Compared as JSON, in which two halves of a surrogate pair are the pair.
+        # Compared as JSON, in which two halves of a surrogate pair equal the pair.
         written = json.dumps(span.to_json())
         assert json.dumps(span_from_json(json.loads(written)).to_json()) == written

@@ -1,4 +1,4 @@
-"""Every input of every corpus is parsed, or refused with a documented error, within bounds."""
+"""Every input of every corpus is parsed, or refused with a documented error, within limits."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What axe-core finds on a page: faults that keep people with other senses or hands from it."""
+"""Accessibility violations that axe-core finds on a page."""
 
 from typing import Any
 
@@ -12,9 +12,10 @@ _WEIGHTY = {"serious", "critical"}
 
 
 def serious_faults(page: Page) -> list[str]:
-    """Each serious or critical violation, with the rule and the elements; empty if all is well.
+    """Each serious or critical violation, with the rule and the elements; empty if there is none.
 
-    axe-core comes in as a debugger's words do, past the policy of the page, which stays in force.
+    axe-core is injected like a debugger's script, so the page's content security policy stays in
+    force.
     """
     debugger = page.context.new_cdp_session(page)
 

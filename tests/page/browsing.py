@@ -1,4 +1,4 @@
-"""The browser of the page's tests, and what must not go wrong in it unseen."""
+"""The browser of the page tests, and the faults that it must not hide."""
 
 import re
 import shutil
@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Response, sync_pl
 from tests.project.pages import ROOT
 
 _FLAGS = (
-    "--no-sandbox",  # CI is root
+    "--no-sandbox",  # CI runs as root
     "--disable-gpu",
     "--disable-quic",
     "--disable-background-networking",
@@ -26,7 +26,7 @@ NARROW = (390, 844)
 
 
 def find_browser() -> str | None:
-    """Where the browser is, if there is one."""
+    """The path of the browser, if there is one."""
     found = subprocess.run(
         [ROOT / "scripts" / "browser.sh", "--find"], capture_output=True, text=True, check=False
     )
@@ -35,7 +35,10 @@ def find_browser() -> str | None:
 
 @contextmanager
 def browsing(executable: str) -> Iterator[Browser]:
-    """The browser until it is left. Meanwhile no asyncio runs in this thread: Playwright does."""
+    """The browser, until the block ends.
+
+    Playwright's loop occupies this thread meanwhile, so asyncio cannot run.
+    """
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=_FLAGS)
         yield browser
@@ -44,13 +47,13 @@ def browsing(executable: str) -> Iterator[Browser]:
 
 @dataclass
 class Faults:
-    """What went wrong in the pages of a context: errors, violations, requests that failed."""
+    """The faults in the pages of a context: errors, policy violations, failed requests."""
 
     seen: list[str] = field(default_factory=list)
     _expected: list[re.Pattern[str]] = field(default_factory=list)
 
     def expect(self, pattern: str) -> None:
-        """Let faults pass in which the pattern is found, since the test brings them about."""
+        """Allow faults that match the pattern, since the test causes them."""
         self._expected.append(re.compile(pattern))
 
     @property
@@ -59,7 +62,7 @@ class Faults:
         return [each for each in self.seen if not any(e.search(each) for e in self._expected)]
 
     def watch(self, context: BrowserContext) -> None:
-        """Note them from now on. Violations of the policy are errors on the console."""
+        """Collect them from now on. Policy violations are console errors."""
         context.on("console", lambda message: self._note(message.type, message.text))
         context.on("weberror", lambda error: self._note("error", str(error.error)))
         context.on("response", self._answered)
@@ -74,21 +77,21 @@ class Faults:
             self.seen.append(f"{response.status} {response.request.method} {response.url}")
 
     def _failed(self, url: str, failure: str | None) -> None:
-        if failure != "net::ERR_ABORTED":  # a page that is left, or a query nobody waits for
+        if failure != "net::ERR_ABORTED":  # a page that was left, or a query that was dropped
             self.seen.append(f"{failure} {url}")
 
 
 def asked_from_now(page: Page) -> list[str]:
-    """What the page asks of its server from now on, as "GET /path"; the list grows."""
+    """The page's requests to its server from now on, as "GET /path"; the list grows."""
     asked: list[str] = []
     page.on("request", lambda it: asked.append(f"{it.method} {urlsplit(it.url).path}"))
     return asked
 
 
 def let_through(page: Page, address: str) -> None:
-    """Let requests through that a test had routed, when the page has come to rest.
+    """Release the requests that a test has routed, when the page has settled.
 
-    What it reads while it is still connecting, it reads again: that would be a try of its own.
+    While it is still connecting, the page repeats its requests, which would count as retries.
     """
     page.wait_for_load_state("networkidle")
     page.unroute(address)
@@ -98,7 +101,7 @@ def let_through(page: Page, address: str) -> None:
 def context_of(
     browser: Browser, address: str, *, size: tuple[int, int] = WIDE, dark: bool = False
 ) -> Iterator[tuple[Page, Faults]]:
-    """A page in a context of its own, as a person with reduced motion has it."""
+    """A page in a separate context, for a person with reduced motion."""
     context = browser.new_context(
         base_url=address,
         viewport={"width": size[0], "height": size[1]},

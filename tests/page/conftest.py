@@ -1,6 +1,6 @@
-"""What every test of the page has: the build, a browser, a server with data to come.
+"""The fixtures of every page test: the build, a browser, and a server.
 
-The tests here are no coroutines: Playwright keeps the loop of their thread while a module of them
+These tests are not coroutines: Playwright keeps the loop of their thread while a module of them
 runs, hence the scope of `browser`.
 """
 
@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _missing(what: str) -> None:
-    """Pass the tests over where they cannot run, but never in CI."""
+    """Skip the tests if they cannot run, but never in CI."""
     if os.environ.get("CI"):
         pytest.fail(what, pytrace=False)
     pytest.skip(what)
@@ -40,7 +40,7 @@ def _built() -> None:
 
 @pytest.fixture(scope="session")
 def executable() -> str:
-    """Where Chromium is."""
+    """The path of Chromium."""
     found = find_browser()
     if found is None:
         _missing("There is no Chromium: run `scripts/browser.sh`.")
@@ -50,28 +50,28 @@ def executable() -> str:
 
 @pytest.fixture(scope="module")
 def browser(executable: str) -> Iterator[Browser]:
-    """One browser for a module; each page has a context of its own."""
+    """One browser for a module; each page has a separate context."""
     with browsing(executable) as browser:
         yield browser
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server for the tests of a module that do not mind what the others did with it."""
+    """A server for tests of a module that tolerate each other's data."""
     with serving(tmp_path_factory.mktemp("shared")) as served:
         yield served
 
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    """A server of the test's own, with nothing recorded yet; it takes a second or more to start."""
+    """A separate server for one test, with an empty store; it takes a second or more to start."""
     with serving(tmp_path) as served:
         yield served
 
 
 @pytest.fixture
 def _opened(request: pytest.FixtureRequest, browser: Browser) -> Iterator[tuple[Page, Faults]]:
-    """At the server that the test has."""
+    """The address of the test's server."""
     name = "served" if "served" in request.fixturenames else "shared"
     with context_of(browser, request.getfixturevalue(name).address) as opened:
         yield opened
@@ -79,11 +79,11 @@ def _opened(request: pytest.FixtureRequest, browser: Browser) -> Iterator[tuple[
 
 @pytest.fixture
 def page(_opened: tuple[Page, Faults]) -> Page:
-    """An empty page at `served`, or else at `shared`; whatever goes wrong in it fails the test."""
+    """An empty page at `served`, otherwise at `shared`. Every fault in it fails the test."""
     return _opened[0]
 
 
 @pytest.fixture
 def faults(_opened: tuple[Page, Faults]) -> Faults:
-    """What goes wrong in `page`; a test says here what it brings about."""
+    """The faults in `page`. A test declares here which faults it causes."""
     return _opened[1]

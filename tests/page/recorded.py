@@ -1,4 +1,4 @@
-"""Spans as an exporter sends them, with parents, failures and what they hold."""
+"""Spans as an exporter sends them, with parents, failures and content."""
 
 import json
 import time
@@ -19,7 +19,7 @@ def exported(
     ended: bool = True,
     **attributes: Any,
 ) -> dict[str, Any]:
-    """A span of OTLP/JSON that took 200 ms; attributes are named with `__` for a dot."""
+    """An OTLP/JSON span of 200 ms; attribute names use `__` for a dot."""
     start = time.time_ns() - int(seconds_ago * 1e9)
     written = {key.replace("__", "."): value for key, value in attributes.items()}
     return {
@@ -38,12 +38,12 @@ def exported(
 
 
 def message(role: str, text: str) -> list[dict[str, Any]]:
-    """A message as the conventions of OpenTelemetry have it."""
+    """A message in the form of the OpenTelemetry conventions."""
     return [{"role": role, "parts": [{"type": "text", "content": text}]}]
 
 
 def failed_run(run: str, *, trace: int, thread: str = "exports") -> list[dict[str, Any]]:
-    """An agent that asks a model, whose tool then fails."""
+    """An agent that calls a model, whose tool then fails."""
     shared: dict[str, Any] = {"run.id": run, "gen_ai.conversation.id": thread, "label": "nightly"}
     first = trace * 100
     agent = exported(

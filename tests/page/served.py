@@ -1,4 +1,4 @@
-"""`treadle serve` as the page's tests use it, and real data made through its public doors."""
+"""`treadle serve` for the page tests, with real data created through its public interfaces."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ max_retries = 0
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A server that runs, the repository that it serves, and the provider that it calls."""
+    """A running server, the repository that it serves, and the provider that it calls."""
 
     address: str
     token: str
@@ -46,7 +46,7 @@ class Served:
         return answer.json()
 
     def post(self, path: str, body: object = None) -> Any:
-        """The same of a request that changes something."""
+        """The same for a request that changes something."""
         answer = self.http.post(f"/api/v1{path}", json=body)
         assert answer.is_success, answer.text
         return answer.json()
@@ -60,7 +60,7 @@ class Served:
     def call_gateway(
         self, text: str, *replies: Reply, headers: dict[str, str] | None = None
     ) -> str:
-        """Ask the model `m` through the gateway by OpenAI's own client; gives the answer."""
+        """Ask the model `m` through the gateway with OpenAI's own client; returns the answer."""
         import openai
 
         self.provider.add(*replies)
@@ -73,7 +73,7 @@ class Served:
         return done.choices[0].message.content or ""
 
     def ask(self, text: str, *replies: Reply) -> Any:
-        """A turn of a session, to its end: the provider plays the replies."""
+        """A complete turn of a session: the provider plays the replies."""
         self.provider.add(*replies)
         begun = self.post("/turns", {"text": text})
         turn = self.get(f"/turns/{begun['request_id']}", wait=50)
@@ -81,7 +81,7 @@ class Served:
         return turn
 
     def stage(self, old: str, new: str) -> str:
-        """A proposal for `calc.py` that waits for an answer; gives its id."""
+        """A proposal for `calc.py` that waits for an answer; returns its id."""
         edits = {"edits": [{"file": "calc.py", "replace": {"old": old, "new": new}}]}
         result = self.post("/tools/apply_code_edit/call", edits)
         assert result["state"] == "staged", result
@@ -96,9 +96,9 @@ def serving(
     settings: str = SETTINGS,
     **env: str,
 ) -> Iterator[Served]:
-    """Serve a small repository in `folder`, with a home of its own and a fake provider.
+    """Serve a small repository in `folder`, with a separate home and a fake provider.
 
-    `settings` is the configuration, with `{base_url}` where the provider's address belongs.
+    `settings` is the configuration, with `{base_url}` for the provider's address.
     """
     repo, home = folder / "repo", folder / "home"
     (home / "config").mkdir(parents=True)
@@ -117,7 +117,7 @@ def serving(
         )
         assert process.stdout is not None
         try:
-            line = process.stdout.readline()  # ends with the process, at the latest
+            line = process.stdout.readline()  # it ends with the process at the latest
             assert line, (folder / "errors.txt").read_text()
             ready = json.loads(line)
             address = ready["address"].replace("0.0.0.0", "127.0.0.1")
@@ -133,7 +133,7 @@ def serving(
 
 @contextmanager
 def playing(replies: Sequence[Reply]) -> Iterator[FakeProvider]:
-    """The provider on a loop of its own: Playwright keeps that of this thread for itself."""
+    """The provider on a separate loop: Playwright occupies that of this thread."""
     begun: Future[tuple[FakeProvider, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def play() -> None:
@@ -149,4 +149,4 @@ def playing(replies: Sequence[Reply]) -> Iterator[FakeProvider]:
             yield provider
         finally:
             loop.call_soon_threadsafe(ended.set)
-            played.result(timeout=30)  # raises if it was sent nonsense
+            played.result(timeout=30)  # raises if it received an invalid request

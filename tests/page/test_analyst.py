@@ -1,4 +1,4 @@
-"""The analyst beside every screen: it answers, acts on the page, asks, and can be stopped.
+"""The analyst next to every screen: it answers, acts on the page, asks, and can be stopped.
 
 A page costs a second of processor time. The quick suite has one test for each thing that a person
 does here; the tests of further states, sizes and themes are slow.
@@ -19,7 +19,7 @@ from tests.page.browsing import NARROW, Faults, context_of
 from tests.page.served import Served
 from tests.server.exports import span
 
-expect.set_options(timeout=20_000)  # an answer takes several requests, on a machine at work
+expect.set_options(timeout=20_000)  # an answer takes several requests, on a busy machine
 
 TRACE = f"{1:032x}"
 SPAN = f"{1:016x}"
@@ -33,7 +33,7 @@ ACTING = (
     "run_experiment",
 )
 READING = ("get_experiment_data", "evaluate_experiment_results")
-"""These read the experiment that the page says is open from the store; see `_asked` below."""
+"""These tools read the open experiment from the store; see `_asked` below."""
 
 
 _OPEN_ALL = """
@@ -42,7 +42,7 @@ _OPEN_ALL = """
 
 
 class Release(asyncio.Event):
-    """Set in the thread of a test, waited for in that of the provider."""
+    """Set in the thread of a test, awaited in that of the provider."""
 
     async def wait(self) -> Literal[True]:
         while not self.is_set():  # noqa: ASYNC110  (asyncio has none for two threads)
@@ -55,7 +55,7 @@ def call(name: str, **arguments: object) -> Answer:
 
 
 def by_agent(name: str, *replies: Reply, task: str = "Do it.") -> list[Reply]:
-    """The orchestrator has an agent play these replies, and passes its answer on."""
+    """The orchestrator lets an agent play these replies, and passes its answer on."""
     return [call(f"call_{name}", task=task), *replies, call("final", pass_on=name)]
 
 
@@ -64,7 +64,7 @@ def panel(page: Page) -> Locator:
 
 
 def talk(page: Page) -> Locator:
-    """The questions and answers, wherever the analyst is."""
+    """The conversation, wherever the analyst is."""
     return page.get_by_role("region", name="Conversation")
 
 
@@ -82,7 +82,7 @@ def answer_of(served: Served, page: Page, question: str, *replies: Reply) -> Non
 
 
 def told(served: Served, request: int = -1) -> str:
-    """What the model was told last."""
+    """The last messages of the model's request."""
     return str(served.provider.requests[request].messages)
 
 
@@ -102,7 +102,7 @@ def test_it_opens_by_key_and_asks_about_what_is_open(page: Page, served: Served)
     assert f'open span id: "{SPAN}"' in question
     assert "trace id" not in question
     assert re.search(r"[?&]analyst=[0-9a-f-]{36}", page.url)
-    page.goto("/settings")  # the chips are those of what is open
+    page.goto("/settings")  # the chips describe the open screen
     expect(page.get_by_role("main")).to_be_visible()
     page.keyboard.press("a")
     expect(chips).to_have_count(0)
@@ -129,14 +129,14 @@ def test_the_tools_of_the_page_act_on_it(page: Page, served: Served) -> None:
     for place in (spans, runs, "/experiments/new", f"/experiments/{experiment}"):
         page.wait_for_url(re.compile(re.escape(place)))
     expect(talk(page).get_by_text("All of it is open.").first).to_be_visible()
-    assert "analyst=" in page.url  # whoever navigates, the panel stays
+    assert "analyst=" in page.url  # the panel stays after every navigation
 
     changed = {"parameters": {"temperature": 0.25}}
     work: list[Reply] = [
         call("get_experiment_data"),
         call("apply_experiment_data", data=changed),
         call("run_experiment"),
-        Answer("Hello."),  # to the experiment itself
+        Answer("Hello."),  # opens the experiment itself
         call("evaluate_experiment_results"),
         call("final", answer="It is shorter."),
     ]
@@ -173,7 +173,7 @@ def _step(page: Page, name: str) -> Locator:
 
 
 def _asked(served: Served, kind: str) -> Any:
-    """What the page answers to a request that is no tool's."""
+    """The page's answers to requests that no tool sends."""
     return served.post("/ui/requests", {"request": {"type": kind}})["answer"]
 
 
@@ -194,7 +194,9 @@ def test_only_the_page_that_asked_acts(page: Page, served: Served) -> None:
     served.provider.add(*again)
     ask(page, "And the tools")
     page.wait_for_url("**/tools?*")
-    expect(talk(other).get_by_text("Again.").first).to_be_visible()  # what one asks, all show
+    expect(
+        talk(other).get_by_text("Again.").first
+    ).to_be_visible()  # a question of one page appears on all
     talk(other).get_by_role("button", name="What the ui agent did").last.click()
     expect(talk(other).get_by_text("on another page")).to_be_visible()
     assert "/threads" in other.url
@@ -309,7 +311,7 @@ def test_a_writing_call_waits_for_a_person_on_any_screen(page: Page, served: Ser
     served.provider.add(*by_agent("experiment", *denied))
     ask(page, "Try another model")
     card = talk(page).get_by_label("Permission for apply_experiment_data")
-    expect(card).to_contain_text("m2")  # what exactly would happen
+    expect(card).to_contain_text("m2")  # the exact effect
     expect(page.get_by_role("button", name="1 tool waits for you")).to_be_visible()
     card.get_by_role("button", name="Deny…").press("Enter")
     page.keyboard.type("not that model")
@@ -326,7 +328,7 @@ def test_a_writing_call_waits_for_a_person_on_any_screen(page: Page, served: Ser
     expect(asked).to_contain_text(".env")
     (waiting,) = served.get("/approvals")["data"]
     served.post(f"/approvals/{waiting['approval_id']}", {"scope": "once"})
-    expect(asked).to_have_count(0)  # it was answered elsewhere
+    expect(asked).to_have_count(0)  # the answer came from elsewhere
     assert served.get(f"/turns/{begun['request_id']}", wait=50)["state"] == "done"
 
 

@@ -1,4 +1,4 @@
-"""The screen of breakpoints: calls of OpenAI's own client, held, changed, let go on and refused.
+"""The breakpoints screen: calls of OpenAI's own client are held, changed, continued and refused.
 
 A page costs a second of processor time. The quick suite has one test for each thing that a person
 does here; the tests of further states, sizes and themes are slow.
@@ -20,7 +20,7 @@ from tests.page.served import Served
 
 @contextmanager
 def _calling(served: Served, text: str, **headers: str) -> Iterator[Future[str]]:
-    """A call that a client makes meanwhile."""
+    """A concurrent call of a client."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     with ThreadPoolExecutor(1) as thread:
         yield thread.submit(served.call_gateway, text, headers=named)
@@ -28,7 +28,7 @@ def _calling(served: Served, text: str, **headers: str) -> Iterator[Future[str]]
 
 @contextmanager
 def _sending(served: Served, body: str) -> Iterator[Future[str]]:
-    """A request that no client of OpenAI would write, sent meanwhile as it stands; its answer."""
+    """A concurrent request that no OpenAI client would send, unchanged; its answer."""
 
     def send() -> str:
         headers = {"Content-Type": "application/json"}

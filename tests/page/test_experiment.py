@@ -34,7 +34,7 @@ _DEAF = """
       }
     };
 """
-"""A page that does not hear that experiments change."""
+"""A page that receives no events about experiments."""
 TOOL: Any = {
     "type": "function",
     "function": {
@@ -46,14 +46,14 @@ TOOL: Any = {
 
 
 def _answer(request: RecordedRequest) -> Answer:
-    """Short where it is asked to be."""
+    """A short answer if the request asks for one."""
     system = str(request.messages[0]["content"])
     tokens = {"prompt_tokens": 40, "completion_tokens": 6 if "short" in system else 60}
     return Answer(SHORT if "short" in system else LONG, usage=tokens)
 
 
 def _recorded(served: Served, asked: str = ASKED) -> str:
-    """A model call with all that a request may hold, as `TRACE/SPAN`."""
+    """A model call with every field of a request, as `TRACE/SPAN`."""
     served.provider.add(_answer)
     with openai.OpenAI(base_url=f"{served.address}/v1", api_key="any", max_retries=0) as client:
         raw = client.chat.completions.with_raw_response.create(
@@ -69,7 +69,7 @@ def _recorded(served: Served, asked: str = ASKED) -> str:
 
 
 def _until(ready: Callable[[], Any]) -> Any:
-    """What it gives as soon as it gives something."""
+    """The value, as soon as it is not empty."""
     end = time.monotonic() + 30
     while time.monotonic() < end:
         found = ready()
@@ -80,14 +80,14 @@ def _until(ready: Callable[[], Any]) -> Any:
 
 
 def _made(served: Served, *changes: dict[str, Any], asked: str = ASKED) -> str:
-    """An experiment with a call, and a version for each change; gives its id."""
+    """An experiment with a call, and a version for each change; returns its id."""
     reference = _recorded(served, asked)
 
     def make() -> Any:
         made = served.http.post("/api/v1/experiments", json={"spans": [reference]})
         return made.json() if made.status_code == 201 else None
 
-    experiment = _until(make)  # the call is recorded a moment after it was answered
+    experiment = _until(make)  # the call is recorded a moment after its answer
     for change in changes:
         answer = served.http.patch(f"/api/v1/experiments/{experiment['id']}", json={"data": change})
         assert answer.is_success, answer.text
@@ -110,12 +110,12 @@ def _run(served: Served, experiment: str, repeats: int, *variants: str) -> None:
 
 
 def _call(served: Served, tool: str, **arguments: Any) -> dict[str, Any]:
-    """What a tool gives that changes nothing."""
+    """The result of a tool that changes nothing."""
     return dict(served.post(f"/tools/{tool}/call", arguments))
 
 
 def _allowed_call(served: Served, tool: str, **arguments: Any) -> dict[str, Any]:
-    """What a tool gives that a person is asked about, who allows it this once."""
+    """The result of a tool that needs approval, which a person gives once."""
     with ThreadPoolExecutor(1) as thread:
         calling = thread.submit(_call, served, tool, **arguments)
         [asked] = _until(lambda: served.get("/approvals")["data"])
@@ -249,12 +249,12 @@ def test_an_error_is_shown_at_its_field_and_blocks_saving(page: Page, served: Se
 
 @pytest.mark.slow
 def test_a_call_that_cannot_run_again_is_reported(page: Page, served: Served) -> None:
-    served.take_spans(span(1))  # of which it is not told what was asked
+    served.take_spans(span(1))  # the page does not learn of this question
     [row] = _until(lambda: served.get("/spans")["data"])
     page.goto(f"/experiments/new?trace={row['trace_id']}&span={row['span_id']}")
     expect(page.get_by_role("heading", name="This call cannot be run again")).to_be_visible()
     expect(page.get_by_text("Its messages were not recorded.")).to_be_visible()
-    assert len(served.get("/threads")["data"]) == 1  # to look is no call of a tool
+    assert len(served.get("/threads")["data"]) == 1  # reading is not a tool call
 
 
 @pytest.mark.slow
@@ -297,7 +297,7 @@ def test_an_older_version_is_compared_with_and_restored(page: Page, served: Serv
     page.goto(f"/experiments/{experiment}?tab=history")
     newer = page.get_by_role("listitem").filter(has_text="v2")
     expect(newer).to_contain_text("messages[0]")
-    expect(newer.get_by_text("fake/m → fake/m2")).to_be_visible()  # names are not cut up
+    expect(newer.get_by_text("fake/m → fake/m2")).to_be_visible()  # names are not truncated
     page.get_by_role("button", name="Restore v1").click()
     expect(page.get_by_text("Version 3 is as it was then.")).to_be_visible()
     assert _newest(served, experiment)["messages"][0]["content"] == "Be short."
@@ -413,7 +413,7 @@ def test_a_tool_never_overwrites_unsaved_changes(page: Page, served: Served) -> 
     _open(page, served, experiment)
     page.get_by_label("Text of message 1").fill("Mine.")
     applied = _allowed_call(served, "apply_experiment_data", data={"system": "Theirs."})
-    assert applied["success"], applied  # the server has it; the page has to say what it shows
+    assert applied["success"], applied  # the server has it; the page must report what it shows
     expect(page.get_by_text("Version 1 was saved in the meantime")).to_be_visible()
     expect(page.get_by_label("Text of message 1")).to_have_value("Mine.")
     page.get_by_role("button", name="Keep mine").click()

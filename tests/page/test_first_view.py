@@ -1,9 +1,9 @@
-"""What a person waits for at first: how much script comes before the first screen is there."""
+"""How much script is loaded before the first screen appears."""
 
 from playwright.sync_api import Page, Response
 
 MOST_BYTES = 250_000
-"""Of compressed script, by the issue that asked for the page."""
+"""Bytes of compressed script; the limit is that of the page's design."""
 
 
 def test_the_script_of_the_first_view_stays_within_its_limit(page: Page) -> None:

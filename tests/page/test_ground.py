@@ -1,4 +1,4 @@
-"""The ground that all screens stand on: the policy, who may reach the server, the token."""
+"""The base of all screens: the policy, who may reach the server, the token."""
 
 import http.server
 import threading
@@ -49,7 +49,7 @@ async (address) => {
 
 @contextmanager
 def other_site(address: str) -> Iterator[str]:
-    """A page of another origin, here another port of this machine, that wants what is ours."""
+    """A page of another origin, here another port of this machine, that attacks the server."""
 
     class Site(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -136,7 +136,9 @@ def test_a_rebound_host_name_is_refused(browser: Browser, shared: Served) -> Non
     port = shared.address.rpartition(":")[2]
     with context_of(browser, f"http://rebound.localhost:{port}") as (page, faults):
         faults.expect("421")
-        answer = page.goto("/threads")  # browsers look no such name up: it is this machine
+        answer = page.goto(
+            "/threads"
+        )  # browsers resolve this name without a lookup: it is this machine
         assert answer is not None
         assert answer.status == 421
         assert page.locator("#root").count() == 0

@@ -1,4 +1,4 @@
-"""The screen of models: providers, their keys and tests, and prices.
+"""The models screen: providers, their API keys and tests, and prices.
 
 A page costs a second of processor time. The quick suite has one test for each thing that a person
 does here; the tests of further states, sizes and themes are slow.

@@ -1,4 +1,4 @@
-"""The screens of proposals: the same store as the terminal, decided hunk by hunk on the page.
+"""The proposal screens: the same store as in the terminal, decided hunk by hunk on the page.
 
 A page costs a second of processor time. The quick suite has one test for each thing that a person
 does here; the tests of further states, sizes and themes are slow.
@@ -19,7 +19,7 @@ LINES = "one = 1\ntwo = 2\nthree = 3\n"
 
 
 def _near(served: Served) -> str:
-    """A proposal with two hunks that are near each other in `near.py`; gives its id."""
+    """A proposal with two neighbouring hunks in `near.py`; returns its id."""
     (served.repo / "near.py").write_text(LINES)
     edits = [
         {"file": "near.py", "replace": {"old": "one = 1", "new": "one = 10"}},
@@ -97,7 +97,7 @@ def test_a_changed_file_is_a_conflict_until_it_is_restaged(
 def test_without_proposals_the_screen_explains_how_to_get_one(page: Page, served: Served) -> None:
     page.goto("/proposals")
     expect(page.get_by_role("heading", name="No proposals yet.")).to_be_visible()
-    page.goto("about:blank")  # while a page is open, what is proposed waits for its answer
+    page.goto("about:blank")  # while a page is open, a proposal waits for its answer
     served.stage("left + right", "right + left")
     page.goto("/proposals")
     expect(page.get_by_role("link", name="change calc.py")).to_be_visible()

@@ -1,4 +1,4 @@
-"""Runs: the list, its groups and sums, a run beside it, new ones that move nothing, one alone.
+"""Runs: the list, its groups and totals, the panel next to it, live updates, and a single run.
 
 A page costs a second of processor time. The quick suite has one test for each thing that a person
 does here; the tests of further states, sizes and themes are slow.
@@ -58,7 +58,7 @@ def beside(page: Page) -> Locator:
 
 
 def choose(page: Page, current: str, wanted: str) -> None:
-    """Another choice in a list of choices."""
+    """Select another option."""
     page.get_by_role("button", name=current).click()
     page.get_by_role("option", name=wanted, exact=True).click()
 
@@ -104,7 +104,7 @@ def test_selecting_a_group_by_keyboard_narrows_the_query(shown: Page) -> None:
 
 
 def active(page: Page) -> str:
-    """What the row says that the keys are at."""
+    """The text of the active row."""
     grid = page.get_by_role("grid")
     identifier = grid.get_attribute("aria-activedescendant")
     assert identifier is not None
@@ -277,7 +277,7 @@ def test_new_runs_do_not_move_the_row_under_the_pointer(page: Page, served: Serv
     expect(page).to_have_url("/runs?live=off")
     call(served, "unseen", "Not followed")
     page.mouse.move(1, 1)
-    page.wait_for_timeout(1_000)  # nothing is to happen: there is nothing to wait for
+    page.wait_for_timeout(1_000)  # nothing must happen, so there is nothing to wait for
     expect(rows(page)).to_have_count(2)
 
 

@@ -1,4 +1,4 @@
-"""The screens of sessions: conversations begun, gone on with, steered, branched and deleted.
+"""The session screens: sessions are started, continued, steered, branched and deleted.
 
 A page costs a second of processor time. The quick suite has one test for each thing that a person
 does here; the tests of further states, sizes and themes are slow.
@@ -16,7 +16,7 @@ from tests.page.served import Served
 
 
 def _conversation(served: Served, *texts: str) -> str:
-    """A session with these questions, each answered with its own number; gives its id."""
+    """A session with these questions, each answered with its number; returns its id."""
     session: str | None = None
     for number, text in enumerate(texts, 1):
         served.provider.add(Answer(f"Answer {number}."))
@@ -47,7 +47,7 @@ def test_a_session_is_started_and_continued(page: Page, served: Served) -> None:
     conversation = page.get_by_role("region", name="Conversation")
     expect(conversation.get_by_text("add does.")).to_be_visible()
     expect(conversation.get_by_role("button", name=re.compile("read_file"))).to_be_visible()
-    expect(conversation.get_by_text("0.0", exact=True)).to_have_count(0)  # its place in there
+    expect(conversation.get_by_text("0.0", exact=True)).to_have_count(0)  # its position
     served.provider.add(Answer("Numbers."))
     _send(page, "What of?")
     expect(conversation.get_by_text("Numbers.")).to_be_visible()

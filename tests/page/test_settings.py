@@ -1,4 +1,4 @@
-"""The screen of settings: what is in force, what would be deleted or masked, and the addresses.
+"""The settings screen: current values, previews of retention and redaction, and addresses.
 
 A page costs a second of processor time. The quick suite has one test for each thing that a person
 does here; the tests of further states, sizes and themes are slow.

@@ -1,4 +1,4 @@
-"""Spans: the list, what is found in their contents, one beside it, and groups of them.
+"""Spans: the list, matches in contents, the panel next to it, and groups.
 
 A page costs a second of processor time. The quick suite has one test for each thing that a person
 does here; the tests of further states, sizes and themes are slow.

@@ -1,4 +1,4 @@
-"""Threads: the list with its query, filters and views, and one conversation beside its runs.
+"""Threads: the list with its query, filters and views, and one conversation next to its runs.
 
 A page costs a second of processor time. The quick suite has one test for each thing that a person
 does here; the tests of further states, sizes and themes are slow.
@@ -64,7 +64,7 @@ def test_the_list_shows_threads_of_every_source(shown: Page) -> None:
     expect(order).to_contain_text("2")
     expect(row(shown, "Sum the invoice")).to_be_visible()
     expect(row(shown, "Asked by an exporter")).to_be_visible()
-    # What would act is shown as text.
+    # Active content is shown as text.
     expect(row(shown, "<img src=x onerror=alert(1)> \u241b[31m")).to_contain_text("U+202E")
     expect(shown.get_by_text("4 threads")).to_be_visible()
 
@@ -111,7 +111,7 @@ def test_filters_are_terms_of_the_same_query(shown: Page, filled: Served) -> Non
     filters.get_by_role("checkbox", name="billing").check()
     expect(bar(shown)).to_have_value("label:shop,billing")
     expect(rows(shown)).to_have_count(2)
-    # The tools of the analyst are told what the list is filtered by.
+    # The analyst's tools know the filters of the list.
     shown.wait_for_function(
         """async () => {
             const state = await (await fetch('/api/v1/ui')).json();

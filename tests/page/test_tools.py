@@ -1,4 +1,4 @@
-"""The screen of tools: what each takes, how its calls went, and calls by a form.
+"""The tools screen: arguments, statistics, and calls through a form.
 
 A page costs a second of processor time. The quick suite has one test for each thing that a person
 does here; the tests of further states, sizes and themes are slow.

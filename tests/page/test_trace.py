@@ -1,4 +1,4 @@
-"""The trace: its tree and timeline, and what a span holds, over real recorded data.
+"""The trace: its tree and timeline, and the content of a span, over recorded data.
 
 A page costs a second of processor time. The quick suite has one test for each thing that a person
 does here; the tests of further states, sizes and themes are slow.
@@ -69,7 +69,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(autouse=True)
 def _unfolded(filled: Served) -> None:
-    """What is folded is kept by the server: also what the test before has folded."""
+    """The server keeps the folded spans, including those of the test before."""
     answer = filled.http.patch("/api/v1/ui", json={"expand": [f"{3:016x}"]})
     assert answer.is_success, answer.text
 
@@ -113,7 +113,7 @@ def test_a_session_is_a_tree_whose_spans_show_their_content(
 ) -> None:
     with context_of(browser, filled.address) as (page, _):
         page.goto(f"/traces/{trace_of(filled, 'invoke_agent')}")
-        # The root is told of first.
+        # The root is the first span.
         expect(detail(page)).to_contain_text("How does add work?")
         expect(row(page, "execute_tool grep")).to_have_attribute("aria-level", "3")
         row(page, "execute_tool request_code_context").click()
@@ -163,7 +163,7 @@ def test_keys_walk_and_fold_the_tree_and_the_server_stores_it(shown: Page, fille
     assert called["collapsedSpanIds"] == [f"{3:016x}"]
     shown.reload()
     expect(row(shown, "second")).to_have_attribute("aria-expanded", "false")
-    # What the address names is shown, whatever hides it.
+    # The span in the address is shown, whatever hides it.
     shown.goto(f"/traces/{ORPHANS}?span={4:016x}")
     expect(active(shown)).to_contain_text("below")
     shown.keyboard.press("End")
@@ -268,7 +268,7 @@ def test_a_call_is_copied_as_runnable_programs(
 
 
 def copied(page: Page, form: str) -> str:
-    page.evaluate("navigator.clipboard.writeText('')")  # it may still hold another form
+    page.evaluate("navigator.clipboard.writeText('')")  # it may still have another form
     page.get_by_role("button", name="Copy", exact=True).click()
     page.get_by_role("menuitem", name=form).click()
     return str(page.wait_for_function("() => navigator.clipboard.readText()").json_value())

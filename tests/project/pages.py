@@ -43,7 +43,7 @@ def commands(page: Path) -> Iterator[Command]:
 
 
 def links(page: Path) -> Iterator[tuple[str, Path]]:
-    """Links to files of the project, as written and as the file meant."""
+    """Links to files of the project, as written and as the target file."""
     text = _FENCE.sub("", page.read_text(encoding="utf-8"))
     for match in _LINK.finditer(text):
         target = match["target"]

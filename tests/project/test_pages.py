@@ -1,4 +1,4 @@
-"""What the pages say is true: their commands run, their links lead somewhere."""
+"""The pages are true: their commands run, their links lead to files."""
 
 import os
 import re
@@ -18,13 +18,13 @@ from tests.project.pages import PAGES, ROOT, Command, commands, links
 
 QUESTION = 'treadle ask "How are tool calls matched to their results?"'
 ALL_COMMANDS = {each.text: each for page in PAGES for each in commands(page)}.values()
-"""Of a command that several pages have, one."""
+"""Of a command on several pages, one."""
 TREADLE_COMMANDS = [c for c in ALL_COMMANDS if "treadle " in c.text and c.runs_here]
 
 
 @pytest.fixture(scope="session")
 def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository like this one, so that the pages' examples have what they name."""
+    """A repository like this one, so that the examples find their names."""
     root = tmp_path_factory.mktemp("pages") / "treadle"
     shutil.copytree(ROOT / "src", root / "src", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("README.md", "pyproject.toml"):
@@ -38,7 +38,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(command: str, root: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The command in a shell, with nothing configured but by `variables`, and no key."""
+    """The command in a shell, configured by `variables` only, without an API key."""
     env = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     env = {name: value for name, value in env.items() if not name.startswith("TREADLE_")}
     env["TREADLE_HOME"] = str(root.parent / "home")
@@ -58,7 +58,7 @@ def run(command: str, root: Path, **variables: str) -> subprocess.CompletedProce
 
 @pytest.fixture(scope="session")
 def asked(workshop: Path) -> Path:
-    """The workshop after the question of the README: there is a session and a trace to see."""
+    """The workshop after the README's question: it has a session and a trace."""
     with playing([Answer("By their ids.")]) as provider:
         done = run(QUESTION, workshop, TREADLE_BASE_URL=provider.base_url)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""The prose check finds what it is there to find, and the paths that it checks are clean."""
+"""The prose check finds forbidden words, and the checked paths are clean."""
 
 import pytest
 

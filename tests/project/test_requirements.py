@@ -17,7 +17,7 @@ PERMISSIVE = re.compile(
     r"|Permission is hereby granted, free of charge",
     re.IGNORECASE,
 )
-# Weak copyleft by file, used unmodified: the licence asks nothing of a program beside it.
+# Weak copyleft per file, used unmodified: the licence makes no demands on other programs.
 MPL = {"certifi", "hypothesis", "pathspec"}
 
 
@@ -31,7 +31,7 @@ def pins(path: Path) -> dict[str, Requirement]:
 
 
 def licence(name: str) -> str:
-    """What an installed distribution says about its licence, in all the places it may."""
+    """The licence of an installed distribution, from all the places that may state it."""
     metadata = distribution(name).metadata
     classifiers = [c for c in metadata.get_all("Classifier", []) if c.startswith("License ::")]
     named = metadata.get_all("License-Expression", []) + metadata.get_all("License", [])
@@ -80,8 +80,8 @@ def test_every_package_is_under_a_permissive_licence(path: Path) -> None:
         try:
             said = licence(name)
         except PackageNotFoundError:
-            # For another platform or Python, uv where it came with the machine, or an extra that
-            # development does without.
+            # For another platform or Python, uv if the machine has it, or an extra that development
+            # does not need.
             elsewhere = pin.marker or name == "uv"
             assert elsewhere, f"{name} is not installed"
             continue

@@ -1,4 +1,4 @@
-"""What a start costs: counted in modules, since wall time says more about the machine."""
+"""The cost of a start, counted in modules, since wall time depends on the machine."""
 
 import os
 import sqlite3
@@ -23,7 +23,7 @@ NEEDLESS = HEAVY - {"sqlite3"} | {
     "treadle.code.languages", "treadle.code.parse", "treadle.code.storage.writer",
     "treadle.config.loader",
 }  # fmt: skip
-"""What a search of an index that is up to date can do without; most take 3 to 20 ms to load."""
+"""What a search of an up-to-date index does not need; most take 3 to 20 ms to load."""
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -34,7 +34,7 @@ def test_help_imports_nothing_heavy() -> None:
         "except SystemExit:\n    pass\n"
         "print(*sorted(sys.modules), file=sys.stderr)\n"
     )
-    # Without what measures coverage in a started process, which imports modules of its own.
+    # Without coverage in the started process, which imports modules of its own.
     env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=env
@@ -60,7 +60,7 @@ def test_a_search_without_changes_imports_only_what_it_needs(
     options = ["--repo", str(repository)]
     with CodeIndex.open(repository, cache_dir=tmp_path / "home" / "cache") as index:
         index.refresh()
-    # What was changed less than two seconds before it was read is read again.
+    # A file that changed less than two seconds before it was read is read again.
     with closing(sqlite3.connect(next((tmp_path / "home").rglob("repository-*.sqlite3")))) as db:
         db.execute("UPDATE files SET read_ns = read_ns + 60000000000")
         db.commit()

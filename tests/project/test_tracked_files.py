@@ -1,4 +1,4 @@
-"""The check of tracked files finds what it is there to find."""
+"""The check of tracked files finds forbidden text."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is installed from the project holds the page, and says so where it does not."""
+"""An installed project contains the page, and reports if it does not."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ MODEL = "treadle/code/dense/embedding/"
 
 
 def build(project: Path, target: str, output: Path) -> tuple[list[str], str]:
-    """The names of what is in the package of that kind, and what was said while it was built."""
+    """The names in the package of that kind, and the output of its build."""
     done = subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", output],
         cwd=project,

@@ -1,4 +1,6 @@
-"""Replies that break the rules: the request fails or goes on, and the conversation stays usable."""
+"""Replies that break the rules: the request fails or continues, and the conversation stays
+usable.
+"""
 
 import contextlib
 import json
@@ -25,10 +27,10 @@ WRONG: tuple[object, ...] = (
     {"a": 1},
     float("nan"),
 )
-"""No field expects all of them; the last one is no JSON, yet servers in Python send it."""
+"""No field expects all of them. The last one is not JSON, yet servers in Python send it."""
 
 PLAIN = {"id", "object", "created", "model", "total_tokens"}
-"""Fields of a chunk that nobody reads."""
+"""Fields of a chunk that Treadle does not read."""
 
 Path = tuple[str | int, ...]
 

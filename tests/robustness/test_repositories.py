@@ -1,4 +1,4 @@
-"""Repositories that nobody would make on purpose: the tools and the index answer all the same."""
+"""Unusual repositories: the tools and the index answer anyway."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Keys that a person pastes, or that a model repeats, are on no disk afterwards."""
+"""API keys that a person pastes, or that a model repeats, are on no disk afterwards."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Terminals of every kind: no encoding, closed stream or full disk brings out a traceback."""
+"""Terminals of every kind: no encoding, closed stream or full disk causes a traceback."""
 
 import json
 import os

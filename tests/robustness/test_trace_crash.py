@@ -1,10 +1,10 @@
-"""`kill -9` of the server under load, again and again on one store: what it said it kept, it kept.
+"""Repeated `kill -9` of the server under load, on one store: acknowledged spans are kept.
 
 Exporters send traces whole, in parts, twice, and some spans first without their end. A span counts
-as acknowledged when its request was answered with 200. After each kill the file alone is looked at,
-by plain SQL: nothing acknowledged is missing, nothing is there twice, and all sums are what a
-recount of the spans gives. Calls through the gateway are recorded when they are over, in their
-order: only the last ones before a kill may be missing.
+as acknowledged when its request was answered with 200. After each kill only the file is read, by
+plain SQL: nothing acknowledged is missing, nothing is duplicated, and all totals equal a recount of
+the spans. Calls through the gateway are recorded when they end, in order: only the last ones before
+a kill may be missing.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ _SUMS = {
         f"SELECT {_HOUR} || label, {{}} FROM spans JOIN span_labels ON span = id GROUP BY 1",
     ),
 }
-"""What is kept, and the same recounted from the spans."""
+"""The stored totals, and a recount from the spans."""
 
 _PLACED = """
     CREATE TEMP VIEW placed AS
@@ -78,12 +78,12 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class Kept:
-    """What the server said it kept, over all its lives."""
+    """What the server acknowledged, over all its lives."""
 
     spans: set[Key] = field(default_factory=set)
     finished: set[Key] = field(default_factory=set)
     calls: list[list[str]] = field(default_factory=list)
-    """The traces of the calls of each life, in their order."""
+    """The traces of the calls of each life, in order."""
     answers: int = 0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -95,7 +95,7 @@ class Kept:
         self.changed.set()
 
     async def until(self, answers: int, calls: int) -> None:
-        """Wait until there are so many answers, and so many calls in this life."""
+        """Wait until there are that many answers, and that many calls in this life."""
         while self.answers < answers or len(self.calls[-1]) < calls:
             self.changed.clear()
             await self.changed.wait()
@@ -172,7 +172,7 @@ async def killed_life(repo: Path, home: Path, seed: int, kept: Kept) -> None:
 
 
 def check(path: Path, kept: Kept) -> None:
-    """Hold the file against what the server said."""
+    """Compare the file with the server's acknowledgements."""
     with closing(sqlite3.connect(path)) as file:
         assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         file.execute("INSERT INTO texts (texts) VALUES ('integrity-check')")

@@ -1,6 +1,6 @@
 """Another user of this machine, who sends requests to a server: a process of `nobody`.
 
-Only root can become somebody else, so tests that need a stranger are skipped without it.
+Only root can become another user, so tests that need a stranger are skipped without root.
 """
 
 import json
@@ -22,7 +22,7 @@ needs_root = pytest.mark.skipif(
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An answer as the stranger saw it; status 0 where the connection was closed instead."""
+    """The stranger's view of an answer; status 0 if the connection was closed instead."""
 
     status: int
     headers: Mapping[str, str]
@@ -35,7 +35,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request, byte for byte what `raw` says where that is given."""
+    """A request; `raw` gives its exact bytes."""
 
     method: str = "GET"
     path: str = "/"

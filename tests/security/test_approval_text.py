@@ -1,4 +1,4 @@
-"""A question shows what runs, however a model writes the call (S17)."""
+"""A question shows the exact call, however a model writes it (S17)."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ class Typed(LineReader):
 
 
 async def asked_about(root: Path, written: str) -> ApprovalRequested:
-    """The question about a call whose arguments are written so, as a terminal puts it."""
+    """The question about a call whose arguments are written this way, as the terminal shows it."""
     async with gate(root) as at:
         with at.approvals.attend():
             calling = asyncio.ensure_future((at.caller()).call("change", written))

@@ -1,4 +1,4 @@
-"""Foreign text hides nothing and forges nothing, wherever it is shown (S17)."""
+"""Foreign text hides and forges nothing, wherever it is shown (S17)."""
 
 import json
 import logging
@@ -32,7 +32,7 @@ HIDDEN = (
     *range(0x2060, 0x2070),
     *(0xFE00, 0xFE0D, 0xFEFF, 0xFFA0, 0xFFF9, 0x1BCA0, 0x1D173, 0xE0001, 0xE0041, 0xE0100),
 )
-"""What steers a screen, breaks or reorders a line, or is not seen."""
+"""Characters that control a screen, break or reorder a line, or are invisible."""
 
 STEERING = "A\x1b[31m\x1b]52;c;aGk=\x07\x1b]8;;http://x\x1b\\\x9b31m\r\nFORGED \n\u202e"
 HOSTILE = STEERING + "".join(map(chr, HIDDEN)) + "Z"

@@ -38,7 +38,7 @@ def remove_deep(folder: Path) -> None:
 
 
 def index_of(*names: str) -> bytes:
-    """A git index, of version 2, that names files without a check, as git itself would not."""
+    """A git index, version 2, with unchecked file names, which git itself would not write."""
     data = b"DIRC" + struct.pack(">II", 2, len(names))
     for name in map(os.fsencode, names):
         fixed = struct.pack(">6I", 0, 0, 0, 0, 0, 0) + struct.pack(">4I", 0o100644, 0, 0, 0)
@@ -53,7 +53,7 @@ def index_of(*names: str) -> bytes:
 async def test_a_copy_for_a_check_runs_no_program_that_the_repository_names(
     repo: Path, url: str
 ) -> None:
-    """Git fetches an object that a listing lacks, with programs of the repository's settings."""
+    """Git fetches an object that a listing lacks, with programs from the repository's settings."""
     (repo / "left").mkdir()
     (repo / "right").mkdir()
     (repo / "left" / "file").write_text("left")
@@ -107,7 +107,7 @@ async def test_a_pipe_in_place_of_an_ignore_file_does_not_keep_a_copy_waiting(
 async def test_a_file_that_becomes_a_link_is_not_copied(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It becomes one between the look at it and the copy."""
+    """It becomes one between the check and the copy."""
     secret = repo.parent / "secret"
     secret.write_text("secret")
     looked = Path.lstat
@@ -167,7 +167,7 @@ def test_too_deep_folders_are_skipped_with_a_reason(repo: Path) -> None:
 def test_an_index_that_repeats_a_long_path_is_not_read(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Version 4 names only what differs from the path before: few bytes, many long paths."""
+    """Version 4 stores only the difference from the path before: few bytes, many long paths."""
     monkeypatch.setattr(git_files, "_MAX_PATH_BYTES", MIB)
     (repo / ".git").mkdir()
 

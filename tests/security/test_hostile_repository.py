@@ -1,4 +1,4 @@
-"""A hostile repository is opened by every command that reads: nothing breaks, nothing gets out."""
+"""Every reading command opens a hostile repository: nothing breaks, nothing gets out."""
 
 import asyncio
 import contextlib
@@ -98,7 +98,7 @@ asyncio.run(main())
 
 
 def called(root: Path, home: Path, calls: object) -> str:
-    """What the tools answer to the calls, all in one process."""
+    """The tools' answers to the calls, all in one process."""
     done = subprocess.run(
         [sys.executable, "-c", CALLING, str(root)],
         input=json.dumps(calls),

@@ -1,4 +1,4 @@
-"""What is endless, enormous or circular does not hold up the server, the gateway or a command."""
+"""Endless, enormous or circular input does not block the server, the gateway or a command."""
 
 import asyncio
 import os
@@ -45,7 +45,7 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 @contextmanager
 def served(most_strangers: int = 8) -> Iterator[tuple[str, int]]:
-    """The application behind our connections, at a real port, of whose clients none is known."""
+    """The application behind our connections, at a real port, with unknown clients."""
     config = ServerConfig(echo, Admission(None, most_strangers), log_level="error", lifespan="off")
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -59,7 +59,7 @@ def served(most_strangers: int = 8) -> Iterator[tuple[str, int]]:
 
 
 def answered(address: tuple[str, int], *parts: bytes) -> bytes:
-    """What the server says until it closes the connection, which it must do by itself."""
+    """What the server sends until it closes the connection, which it must do by itself."""
     with socket.create_connection(address, timeout=30) as client:
         try:
             for part in parts:
@@ -143,14 +143,14 @@ def test_connections_of_strangers_are_limited() -> None:
     with served(most_strangers=3) as address:
         held = [socket.create_connection(address, timeout=30) for _ in range(3)]
         try:
-            for client in held:  # each is known to the server once it has answered
+            for client in held:  # the server knows each one after its answer
                 client.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
                 assert client.recv(1000)
             assert answered(address, LAST) == b""
         finally:
             for client in held:
                 client.close()
-        for _ in range(200):  # those that left make room
+        for _ in range(200):  # closed ones made room
             if b"done" in answered(address, LAST):
                 break
         else:
@@ -173,7 +173,7 @@ async def test_a_provider_that_leads_to_the_gateway_is_refused(tmp_path: Path) -
                 assert looped.status_code == 508
                 assert "returned to this gateway" in looped.json()["error"]["message"]
                 through = await gateway.chat(model="itself/fake/m")
-                assert through.status_code == 508  # not even where the second round would end
+                assert through.status_code == 508  # not even if the second round would end
                 assert (await gateway.chat(model="fake/m")).status_code == 200
                 listed = await gateway.http.get("/models", headers={"x-treadle-hop": "other"})
                 assert listed.status_code == 200
@@ -212,7 +212,7 @@ def free_port() -> int:
 
 
 async def forward(port: int, to: int) -> None:
-    """Pass connections on as they are, so that the address of a provider can be a gateway's."""
+    """Pass connections on unchanged, so that the address of a provider can be a gateway's."""
 
     async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         inner, outer = await asyncio.open_connection("127.0.0.1", to)

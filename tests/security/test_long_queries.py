@@ -1,4 +1,4 @@
-"""Queries that are longer than the store takes are refused as queries, not as failures of it."""
+"""Queries beyond the store's limit are refused as queries, not as failures of the store."""
 
 from pathlib import Path
 from urllib.parse import quote

@@ -1,4 +1,4 @@
-"""Everything that Treadle keeps is for its owner alone, whatever the umask and what was before."""
+"""All files of Treadle are for their owner only, whatever the umask and the earlier files."""
 
 import os
 import stat
@@ -28,7 +28,7 @@ def run_with_umask(umask: int, *arguments: str, home: Path, repo: Path) -> None:
 
 
 def open_to_others(home: Path) -> list[str]:
-    """What is below `home` and more than its owner may use."""
+    """The files below `home` with more than owner permissions."""
     found = [home, *home.rglob("*")]
     return [str(path.relative_to(home)) for path in found if path.stat().st_mode & 0o077]
 

@@ -1,4 +1,4 @@
-"""What another user of this machine gets from a server on loopback: nothing."""
+"""What another user of this machine gets from a loopback server: nothing."""
 
 import asyncio
 import json
@@ -38,12 +38,12 @@ def configure(repo: Path, provider: FakeProvider) -> None:
 
 
 def is_refused(seen: Seen) -> bool:
-    """Whether an answer is a 401 that says how to get access."""
+    """Whether an answer is a 401 that explains how to get access."""
     return seen.status == 401 and "token" in seen.error["hint"] and bool(seen.error["message"])
 
 
 def of_document(document: Mapping[str, Any]) -> list[Sent]:
-    """A request for each operation, the parameters of its path filled in."""
+    """A request for each operation, with the parameters of its path filled in."""
     return [
         Sent(method.upper(), re.sub(r"\{[^}]*\}", "x", path), JSON, "{}")
         for path, operations in document["paths"].items()
@@ -117,7 +117,7 @@ async def test_another_user_is_refused_on_each_loopback_address(repo: Path, host
 @pytest.mark.slow
 @needs_root
 async def test_another_user_who_disconnects_at_once_is_not_trusted(repo: Path) -> None:
-    """A socket that its process closed reads as root's, who is the user of this server."""
+    """A socket whose process closed it reads as root's, the user of this server."""
     delete = Sent("POST", "/api/v1/breakpoints", JSON, "{}", leave=True)
     async with serving(repo) as served:
         await send(served, *[delete] * 40)
@@ -140,7 +140,7 @@ async def test_another_user_with_the_token_is_accepted(repo: Path) -> None:
             Sent(path="/threads"),
         )
         assert [each.status for each in seen[:7]] == [200, 200, 200, 200, 401, 401, 401]
-        assert seen[7].status in {200, 503}  # the page, which tells nothing of the user
+        assert seen[7].status in {200, 503}  # the page, which reveals nothing about the user
         assert not any("set-cookie" in {name.lower() for name in each.headers} for each in seen)
         protocols = {"Sec-WebSocket-Protocol": f"treadle, treadle.key.{key}"}
         (upgraded,) = await send(

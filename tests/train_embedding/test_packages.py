@@ -1,4 +1,4 @@
-"""The list names permissive packages alone, and none that the benchmarks search."""
+"""The list has only permissive packages, and none that the benchmarks search."""
 
 import subprocess
 import tarfile

@@ -1,4 +1,4 @@
-"""The training: what it learns, that it repeats, and that the search reads what it wrote."""
+"""The training: what it learns, that it is repeatable, and that search reads its files."""
 
 import dataclasses
 import random
@@ -23,7 +23,7 @@ RECIPE = Recipe(dimension=32, epochs=12, batch=32, neighbours=4, warm_up=4)
 
 
 def written_functions() -> Iterator[Example]:
-    """Functions that say `remove` where their sentences say erase, and so on."""
+    """Functions that contain `remove` while their sentences say erase, and so on."""
     draw = random.Random(3)
     for number in range(600):
         asked, said = draw.choice(sorted(SYNONYMS.items()))

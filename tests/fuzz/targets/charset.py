@@ -1,4 +1,4 @@
-"""Files whose encoding is decided: declarations, .editorconfig files, and bytes of any kind."""
+"""Files whose encoding is detected: declarations, .editorconfig files, and any bytes."""
 
 from treadle.charsets import (
     ShiftStateError,

@@ -1,4 +1,4 @@
-"""Answers of providers that the gateway passes on, as far as into the spans recorded of them."""
+"""Answers of providers that the gateway forwards, including the spans recorded of them."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Bodies of calls to the gateway, as far as into the spans that are recorded of them."""
+"""Bodies of calls to the gateway, including the spans recorded of them."""
 
 import json
 
@@ -66,7 +66,7 @@ def asked_for(operation: Operation, data: bytes, body: Body) -> CallRequest:
 
 
 def record(asked: CallRequest, answer: bytes, media_type: str) -> None:
-    """Make the spans of a call that was answered so."""
+    """Record the spans of a call with that answer."""
     attempt = Attempt(ENDPOINT, asked.content, status=200, headers={"content-type": media_type})
     attempt.add(answer)
     attempt.end()

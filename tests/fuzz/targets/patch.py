@@ -1,4 +1,4 @@
-"""Patches of models, as far as into the hunks of a file that they are placed in."""
+"""Patches of models, up to the hunks of a file that they become."""
 
 from treadle.edits.model import EditError, splice
 from treadle.edits.patches import parse_patch

@@ -1,4 +1,4 @@
-"""Error bodies of providers: what is said of them, and what is learnt of them."""
+"""Error bodies of providers: the message for the person, and what Treadle learns."""
 
 import json
 
@@ -28,7 +28,7 @@ _SAID = (
     "messages: text content blocks must be non-empty",
 )
 REFUSALS = (ValueError,)
-"""For the list of models alone."""
+"""For the list of models only."""
 SEEDS = (
     *(json.dumps({"error": {"message": said, "code": 400}}).encode() for said in _SAID),
     b'{"object": "error", "message": {"detail": [{"type": "missing", "loc": ["body", 1]}]}}',

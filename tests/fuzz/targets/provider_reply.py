@@ -1,4 +1,4 @@
-"""Replies of providers as a session reads them, and the history that is made of them."""
+"""Replies of providers as a session reads them, and the resulting history."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ _STRICT = Strictness(NINE_LETTERS, alternating=True, reasoning=Reasoning.REQUIRE
 
 
 class _Response:
-    """What the reader needs of a response: a type, and the bytes in two pieces."""
+    """The part of a response that the reader needs: a type, and the bytes in two chunks."""
 
     def __init__(self, data: bytes, media_type: str) -> None:
         self.headers = {"content-type": media_type}

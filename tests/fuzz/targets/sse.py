@@ -1,4 +1,4 @@
-"""Server-sent events, held against a plain reading of the specification, whole and in pieces."""
+"""Server-sent events, compared with a plain reading of the specification, whole and in chunks."""
 
 import re
 
@@ -29,7 +29,7 @@ def _read(pieces: list[bytes]) -> list[Data | Comment]:
 
 
 def _as_specified(data: bytes) -> list[Data | Comment]:
-    """Section 9.2.6 of the HTML standard; an event that the end cuts off counts here."""
+    """Section 9.2.6 of the HTML standard; a truncated last event counts here."""
     events: list[Data | Comment] = []
     lines: list[str] = []
     name = ""

@@ -1,4 +1,4 @@
-"""Waiting for a server until it has done what it was asked."""
+"""Waiting until a server has done what it was asked."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ def ended(served: Served, begun: Any) -> Any:
 
 
 def eventually(served: Served, path: str, body: object) -> Any:
-    """The answer as soon as what it is about is recorded."""
+    """The answer, as soon as its subject is recorded."""
     found: list[Any] = []
 
     def tried() -> bool:

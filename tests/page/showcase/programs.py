@@ -1,4 +1,4 @@
-"""Programs that call models through the gateway: teasers, an experiment, a call that is held."""
+"""Programs that call models through the gateway: teasers, an experiment, a held call."""
 
 import threading
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ _CITIES = ("Porto in October", "Ghent at Christmas", "Trieste by train")
 
 
 def write_teasers(served: Served) -> str:
-    """Calls of a program with OpenAI's own client; gives where the last one is recorded."""
+    """Calls of a program with OpenAI's own client; returns the location of the last one."""
     place = ""
     for city in _CITIES:
         served.provider.add(
@@ -71,7 +71,9 @@ _REPEATS = 6
 
 
 class _Runs(NamedTuple):
-    """What a variant answers; tokens of its request; tokens and seconds of each of its runs."""
+    """The answer of a variant, the tokens of its request, and the tokens and seconds of each
+    run.
+    """
 
     text: str
     asked: int
@@ -106,7 +108,7 @@ _RUNS = {
 
 
 def compare_teasers(served: Served, recorded: str) -> tuple[str, str]:
-    """An experiment with two changes, each run six times, and the original too."""
+    """An experiment with two changes, each run six times, like the original."""
     made = eventually(served, "/experiments", {"spans": [recorded], "name": "Shorter teasers"})
     here = f"/experiments/{made['id']}"
     changes = (
@@ -134,7 +136,7 @@ def compare_teasers(served: Served, recorded: str) -> tuple[str, str]:
 
 
 def collect_calls(served: Served) -> None:
-    """Experiments that nobody has run yet: one call, and a data set."""
+    """Experiments without runs: one call, and a data set."""
     served.post(
         "/experiments",
         {"query": "run:refund-kx4t2p kind:model", "limit": 1, "name": "Say that a refund failed"},
@@ -147,7 +149,7 @@ def collect_calls(served: Served) -> None:
 
 @contextmanager
 def holding(served: Served) -> Iterator[str]:
-    """A call that is held at a breakpoint until this is left."""
+    """A call that a breakpoint holds until the block ends."""
     served.post("/breakpoints", {"model": "*opus*", "timeout": 900, "on_expiry": "refuse"})
     served.post("/breakpoints", {"labels": ["checkout"], "timeout": 900})
 

@@ -1,4 +1,4 @@
-"""What the analyst was asked about the trips, and its answers."""
+"""The questions to the analyst about the trips, and its answers."""
 
 from tests.fakes.provider import Reply
 from tests.page.served import Served
@@ -8,7 +8,7 @@ from tests.page.showcase.trips import Trips
 
 
 def ask_the_analyst(served: Served, past: Trips) -> str:
-    """Conversations with the analyst; gives the newest, about a tool that timed out."""
+    """Conversations with the analyst; returns the newest, about a tool that timed out."""
     _asked(
         served,
         "Which labels exist?",

@@ -1,4 +1,4 @@
-"""Writes the spans of a run of an assistant as OTLP, in the order and the time they happen in."""
+"""Writes the spans of an assistant's run as OTLP, in their order and timing."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ _ERROR = 2
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A call of a tool and what comes of it. `error` is what the span says went wrong."""
+    """A tool call and its result. `error` is the error in the span."""
 
     name: str
     arguments: Mapping[str, object]
@@ -28,7 +28,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Where a span is found again."""
+    """The location of a span."""
 
     trace_id: str
     span_id: str
@@ -53,19 +53,19 @@ class Run:
     at: float
     labels: Sequence[str] = ()
     messages: list[Message] = field(default_factory=list)
-    """What the next call of a model is told."""
+    """The messages of the next model call."""
     spans: list[OtlpSpan] = field(default_factory=list)
     _above: list[OtlpSpan] = field(default_factory=list)
     _calls: int = 0
 
     @property
     def trace_id(self) -> str:
-        """Made of the name, so that it is the same every time."""
+        """Derived from the name, so that it is the same every time."""
         return _digits(self.name, 32)
 
     @contextmanager
     def agent(self, name: str, question: str, **more: Any) -> Iterator[OtlpSpan]:
-        """An agent at work on a question; its answer is that of the last model below it."""
+        """An agent that works on a question; its answer is that of the last model call below it."""
         span = self._begin(
             f"invoke_agent {name}",
             {
@@ -82,7 +82,7 @@ class Run:
 
     @contextmanager
     def step(self, name: str, **attributes: Any) -> Iterator[OtlpSpan]:
-        """A step of the program that calls neither model nor tool itself."""
+        """A step of the program that is neither a model call nor a tool call."""
         span = self._begin(name, attributes)
         with self._inside(span):
             yield span
@@ -90,14 +90,16 @@ class Run:
     def says(
         self, model: str, answer: str, took: float, tokens: tuple[int, int], **more: Any
     ) -> Recorded:
-        """A model answers in words."""
+        """A model answers with text."""
         reply = {**said("assistant", answer), "finish_reason": more.pop("finish", "stop")}
         return self._chat(model, reply, took, tokens, more)
 
     def asks(
         self, model: str, *tools: Tool, took: float, tokens: tuple[int, int], **more: Any
     ) -> list[Recorded]:
-        """A model asks for tools, which then run side by side; where its call and theirs are."""
+        """A model calls tools, which run in parallel; returns the locations of its call and of
+        theirs.
+        """
         called = {f"call_{self._calls + number}": tool for number, tool in enumerate(tools, 1)}
         self._calls += len(tools)
         parts = [
@@ -117,7 +119,7 @@ class Run:
     def retrieves(
         self, query: str, took: float, documents: Sequence[Mapping[str, object]]
     ) -> Recorded:
-        """A search in documents."""
+        """A document search."""
         return self._whole(
             "retrieval travel-policies",
             {
@@ -130,7 +132,7 @@ class Run:
         )
 
     def embeds(self, content: str, took: float, tokens: int) -> Recorded:
-        """A text becomes a vector."""
+        """The embedding of a text."""
         model = "text-embedding-3-small"
         return self._whole(
             f"embeddings {model}",
@@ -146,7 +148,10 @@ class Run:
         )
 
     def waits(self, model: str, since: float) -> Recorded:
-        """A model was asked `since` seconds ago and has not answered; nor is what is above done."""
+        """A model that was asked `since` seconds ago and has not answered.
+
+        Its ancestors have not ended either.
+        """
         span = self._begin(f"chat {model}", self._asked(model), _CLIENT)
         for each in (span, *self._above):
             each["endTimeUnixNano"] = "0"
@@ -154,7 +159,7 @@ class Run:
         return self._place(span)
 
     def fail(self, span: OtlpSpan, message: str) -> None:
-        """Say of a span that it failed."""
+        """Mark a span as failed."""
         span["status"] = {"code": _ERROR, "message": message}
 
     def _chat(
@@ -264,7 +269,7 @@ def _listed(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _value(value: Any) -> dict[str, Any]:
-    """Messages and documents are sent as JSON text, as instrumentations do."""
+    """Messages and documents are sent as JSON text, like instrumentations do."""
     match value:
         case bool():
             return {"boolValue": value}

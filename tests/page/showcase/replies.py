@@ -1,4 +1,4 @@
-"""Replies of the provider behind the showcase: under the name of the model asked, at its pace."""
+"""Replies of the showcase's provider: for the requested model, at its speed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -7,7 +7,7 @@ from tests.fakes.provider import RecordedRequest, Reply
 from tests.fakes.replies import Answer, Call, Pause, Script, usage
 
 _PRICES = {"gpt-5.4": (2.5, 15.0), "gpt-5.4-mini": (0.75, 4.5), "claude-haiku-4-5": (1.0, 5.0)}
-"""US dollars for a million tokens: this provider says itself what a call costs."""
+"""US dollars for a million tokens: this provider reports the cost of a call."""
 
 
 def says(text: str, *calls: Call, tokens: tuple[int, int], took: float = 0.4) -> Reply:
@@ -21,7 +21,7 @@ def calls(name: str, tokens: tuple[int, int] = (1_420, 58), **arguments: object)
 
 
 def chosen(choose: Callable[[RecordedRequest], tuple[str, tuple[int, int], float]]) -> Reply:
-    """An answer that depends on what was asked."""
+    """An answer that depends on the question."""
 
     def reply(request: RecordedRequest) -> Script:
         text, tokens, took = choose(request)

@@ -1,4 +1,4 @@
-"""The repository that Treadle serves in the showcase: a small part of Voyage."""
+"""The repository of the showcase: a small part of Voyage."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Fills a server with the showcase, through its public doors alone."""
+"""Fills a server with the showcase, through its public interfaces only."""
 
 import time
 from collections.abc import Iterator
@@ -35,7 +35,9 @@ KEYS = {"OPENAI_API_KEY": "a-key-of-the-showcase", "ANTHROPIC_API_KEY": "another
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A server on which the assistant and a program were at work, and what is where on it."""
+    """A server with the work of the assistant and of a program, and the locations of the
+    interesting parts.
+    """
 
     served: Served
     trips: Trips
@@ -47,18 +49,18 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Studied:
-    """The same after a person has looked into it."""
+    """The same after a person has studied it."""
 
     experiment: str
     batch: str
     conversation: str
-    """The analyst's, about a booking that took long."""
+    """The analyst's conversation about a slow booking."""
     held: str
 
 
 @contextmanager
 def showcase(folder: Path) -> Iterator[Scene]:
-    """A server with the showcase in it, until it is left."""
+    """A server with the showcase, until the block ends."""
     with serving(folder, (), settings=SETTINGS, **KEYS) as served:
         (served.repo / "calc.py").unlink()
         repository.write(served.repo)
@@ -74,7 +76,7 @@ def showcase(folder: Path) -> Iterator[Scene]:
 
 @contextmanager
 def studied(scene: Scene) -> Iterator[Studied]:
-    """An experiment, questions to the analyst, and a call that is held until this is left."""
+    """An experiment, questions to the analyst, and a call that is held until the block ends."""
     served = scene.served
     conversation = ask_the_analyst(served, scene.trips)
     collect_calls(served)

@@ -1,4 +1,4 @@
-"""What the travel assistant of a made-up company, Voyage, did in the last two days."""
+"""The work of the travel assistant of an invented company, Voyage, in the last two days."""
 
 from dataclasses import dataclass
 
@@ -18,18 +18,18 @@ KYOTO = "Compare the saved hotels in Kyoto for 2 to 9 April: which is the best v
 
 @dataclass(frozen=True, slots=True)
 class Trips:
-    """The runs, and what pictures look at in them."""
+    """The runs, and the ones that pictures show."""
 
     runs: list[Run]
     lisbon_thread: str
     booking: Recorded
-    """The root of a run whose tool timed out, and went through the second time."""
+    """The root of a run whose tool timed out and then succeeded."""
     timeout: Recorded
     slow_answer: Recorded
     search_call: Recorded
-    """A call of a model that asked for several tools."""
+    """A model call with several tool calls."""
     refund: Recorded
-    """A tool that says in words that it failed."""
+    """A tool that reports a failure in words."""
     comparison: Recorded
     """The root of a run of some 300 spans."""
     policy: Recorded
@@ -431,7 +431,7 @@ _QUESTIONS = (
 
 
 def _short(now: float) -> list[Run]:
-    """Questions that one call of a model answers, some after a look into a guide."""
+    """Questions that one model call answers, some after a search in a guide."""
     runs = []
     for place, (hours, model, label, question, answer) in enumerate(_QUESTIONS):
         run = Run(f"question-{place}", f"question-{place}", now - hours * HOUR, [label])

@@ -1,4 +1,4 @@
-"""What the assistant of Treadle itself was asked about the code, and what it proposed."""
+"""Questions to Treadle's own assistant about the code, and its proposals."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tests.page.showcase.replies import calls, says
 
 
 def work_on_prices(served: Served) -> tuple[str, str]:
-    """Conversations about the code; gives the one that is shown, and its proposal."""
+    """Conversations about the code; returns the shown one, and its proposal."""
     _turn(
         served,
         "Which module writes the lines of a receipt?",
