@@ -42,7 +42,7 @@ class Prepared:
     writes: tuple[FileWrite, ...]
 
 
-def as_staged(change: FileChange, present: bytes) -> FileChange:
+def require_fresh(change: FileChange, present: bytes) -> FileChange:
     """`change`, if its file is unchanged since it was staged. Raises EditError with the reason."""
     if content_hash(present) == change.base_hash:
         return change
@@ -57,7 +57,7 @@ def as_staged(change: FileChange, present: bytes) -> FileChange:
     )
 
 
-def results(
+def fit_changes(
     tree: Tree, changes: Sequence[FileChange], placing: Placing
 ) -> Iterator[tuple[FileChange, bytes | None, bytes | None]]:
     """Each change as it is applied, and the bytes of its file before and after.
@@ -109,7 +109,7 @@ def prepare(
     applied: list[FileChange] = []
     writes: list[FileWrite] = []
     written: list[Written] = []
-    for change, before, after in results(tree, changes, placing):
+    for change, before, after in fit_changes(tree, changes, placing):
         applied.append(change)
         try:
             writes += _writes(tree, change, before, after, formerly)
@@ -149,7 +149,7 @@ def _written(tree: Tree, write: FileWrite) -> Written:
     return Written(write.path, write.before, write.after_hash, mode, write.folders)
 
 
-def carry_out(
+def write_prepared(
     tree: Tree,
     store: ProposalStore,
     proposal: Proposal,
@@ -158,7 +158,7 @@ def carry_out(
 ) -> Proposal:
     """Write the prepared files; returns the proposal as it is stored afterwards.
 
-    `after` is the proposal and the changes that the next undo or redo reverts (see `settled`). When
+    `after` is the proposal and the changes that the next undo or redo reverts (see `settle`). When
     it raises EditError, all files are restored. The caller holds the locks of the files.
     """
     temporaries = tuple(write.temporary for write in prepared.writes)
@@ -169,7 +169,7 @@ def carry_out(
         raise  # the journal entry remains for a later recovery
     except EditError as error:
         try:
-            store.end(proposal, after_failure(proposal, error), applied=None)
+            store.end(proposal, fail_proposal(proposal, error), applied=None)
         # the journal entry remains; a later recovery finds nothing to do
         except StoreError as second:
             error.add_note(str(second))
@@ -177,7 +177,7 @@ def carry_out(
     return store.end(proposal, after[0], applied=after[1])
 
 
-def after_failure(proposal: Proposal, error: EditError) -> Proposal:
+def fail_proposal(proposal: Proposal, error: EditError) -> Proposal:
     """The proposal after a failed write: conflicted or failed, with the reason.
 
     A failed undo or redo leaves the state as it is.
@@ -190,16 +190,16 @@ def after_failure(proposal: Proposal, error: EditError) -> Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class Backwards:
+class Reversal:
     """The changes that undo or redo a proposal, and the conflicts of files that are left out."""
 
     changes: tuple[FileChange, ...]
     conflicts: tuple[EditError, ...] = ()
 
 
-def backwards(
+def plan_reversal(
     tree: Tree, proposal: Proposal, last: AppliedChanges, goal: ProposalState, *, keep_changed: bool
-) -> Backwards:
+) -> Reversal:
     """The changes that revert the last application, as far as `goal` requires.
 
     With `keep_changed` files on which a change no longer fits are left out, if other files remain.
@@ -207,18 +207,18 @@ def backwards(
     """
     changes = tuple(_changes_to_write(proposal, last, goal))
     if goal is not ProposalState.UNDONE:
-        return Backwards(changes)
+        return Reversal(changes)
     fitting: list[FileChange] = []
     conflicts: list[EditError] = []
     for change in changes:
         try:
-            list(results(tree, [change], relocate))
+            list(fit_changes(tree, [change], relocate))
             fitting.append(change)
         except EditError as error:  # also when a folder or a link is in the place of the file
             conflicts.append(error)
     if conflicts and not (keep_changed and fitting):
         raise _conflict(proposal, conflicts, len(changes), fitting)
-    return Backwards(tuple(fitting), tuple(conflicts))
+    return Reversal(tuple(fitting), tuple(conflicts))
 
 
 def _changes_to_write(
@@ -257,7 +257,7 @@ def _conflict(
     )
 
 
-def settled(
+def settle(
     proposal: Proposal,
     goal: ProposalState,
     applied: AppliedChanges,

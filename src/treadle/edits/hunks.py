@@ -15,7 +15,7 @@ from treadle.edits.text import (
     line_break_of,
     split_lines,
 )
-from treadle.edits.text_matches import Located
+from treadle.edits.text_matches import Replacement
 
 _MOST_SEARCHED = 100_000_000
 """At most this many bytes are searched for unique positions: about a tenth of a second."""
@@ -24,10 +24,10 @@ LONG_LINE = 2_000
 """From this many bytes on a line is too long: a hunk stores only the part that differs."""
 
 
-def hunks_of(source: Source, pieces: Sequence[Located]) -> tuple[Hunk, ...]:
+def build_hunks(source: Source, pieces: Sequence[Replacement]) -> tuple[Hunk, ...]:
     """The hunks of ordered changes that do not overlap; none if nothing differs."""
     found: list[Hunk] = []
-    group: list[Located] = []
+    group: list[Replacement] = []
     stop = -1
     for piece in pieces:
         if group and source.line_start(piece.start) >= stop:
@@ -36,10 +36,10 @@ def hunks_of(source: Source, pieces: Sequence[Located]) -> tuple[Hunk, ...]:
         group.append(piece)
         stop = max(stop, _whole_lines_stop(source, piece))
     found += _of_group(source, group, stop) if group else []
-    return with_uniqueness(source.data, found)
+    return mark_unique_context(source.data, found)
 
 
-def with_uniqueness(base: bytes, hunks: Sequence[Hunk]) -> tuple[Hunk, ...]:
+def mark_unique_context(base: bytes, hunks: Sequence[Hunk]) -> tuple[Hunk, ...]:
     """The hunks of `base` with the context lines that make their positions unique."""
     if len(hunks) * len(base) > _MOST_SEARCHED:
         return tuple(hunks)
@@ -65,7 +65,7 @@ def _once(data: bytes, parts: tuple[bytes, bytes, bytes], line_break: bytes) -> 
     least = MAX_CONTEXT_LINES + 1
     for before in range(MAX_CONTEXT_LINES + 1):
         while least > 0:
-            _, pattern = surrounded(*parts, (before, least - 1), line_break)
+            _, pattern = add_context(*parts, (before, least - 1), line_break)
             at = data.find(pattern)
             if not pattern or at < 0 or data.find(pattern, at + 1) >= 0:
                 break
@@ -74,7 +74,7 @@ def _once(data: bytes, parts: tuple[bytes, bytes, bytes], line_break: bytes) -> 
     return bits
 
 
-def surrounded(
+def add_context(
     before: bytes, text: bytes, after: bytes, lines: tuple[int, int], line_break: bytes
 ) -> tuple[int, bytes]:
     """The text with some lines before and after it, and the offset of the text in that."""
@@ -84,7 +84,7 @@ def surrounded(
     return sum(map(len, head)), b"".join([*head, text, *tail])
 
 
-def _whole_lines_stop(source: Source, piece: Located) -> int:
+def _whole_lines_stop(source: Source, piece: Replacement) -> int:
     """The end of the last line that the change touches."""
     at_border = piece.end == source.floor or source.starts_line(piece.end)
     whole = piece.new.endswith(source.line_break) or (
@@ -93,7 +93,7 @@ def _whole_lines_stop(source: Source, piece: Located) -> int:
     return piece.end if at_border and whole else source.line_stop(piece.end)
 
 
-def _of_group(source: Source, group: Sequence[Located], stop: int) -> list[Hunk]:
+def _of_group(source: Source, group: Sequence[Replacement], stop: int) -> list[Hunk]:
     """The hunks of changes that share lines."""
     start = source.line_start(group[0].start)
     parts: list[bytes] = []
@@ -144,7 +144,7 @@ def hunk_at(source: Source, start: int, old: bytes, new: bytes, line: int | None
 def rehunk(path: str, base: bytes, result: bytes) -> FileChange:
     """The change from `base` to `result`, with one hunk for each run of lines that differ."""
     source = Source(path, base)
-    hunks = with_uniqueness(base, hunks_between(source, 0, len(base), result))
+    hunks = mark_unique_context(base, hunks_between(source, 0, len(base), result))
     return FileChange(path, ChangeKind.MODIFY, content_hash(base), content_hash(result), hunks)
 
 

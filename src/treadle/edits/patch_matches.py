@@ -12,11 +12,11 @@ from treadle.edits.text_matches import (
     ENDS,
     FINAL,
     INDENT,
-    Located,
-    nearest,
+    Replacement,
+    describe_nearest,
     occurrences,
-    several,
-    shown,
+    quote_line,
+    several_matches_error,
 )
 from treadle.events.types import ErrorKind
 
@@ -35,13 +35,13 @@ class _Match:
         return self.start + sum(map(len, self.kept))
 
 
-def placed(source: Source, hunks: Sequence[PatchHunk]) -> tuple[list[Located], list[str]]:
+def match_hunks(source: Source, hunks: Sequence[PatchHunk]) -> tuple[list[Replacement], list[str]]:
     """The replacements of the hunks, and sentences on what was not compared.
 
     Raises EditError when the old side of a hunk is not after the previous hunk, or occurs several
     times.
     """
-    found: list[Located] = []
+    found: list[Replacement] = []
     notes: list[str] = []
     position = source.floor
     for number, hunk in enumerate(hunks, 1):
@@ -93,7 +93,7 @@ def _match(source: Source, hunk: PatchHunk, old: list[bytes], position: int, nam
     raise EditError(
         ErrorKind.NOT_FOUND,
         f"{name} does not match: its context and removed lines are not in {source.path}.",
-        hint=nearest(source, old),
+        hint=describe_nearest(source, old),
     )
 
 
@@ -128,7 +128,9 @@ def _chosen(source: Source, hunk: PatchHunk, matches: list[_Match], name: str) -
         for match in matches:
             if source.line_of(match.start) == hunk.line:
                 return match
-    raise several(source, [match.start for match in matches], f"What {name.lower()} changes")
+    raise several_matches_error(
+        source, [match.start for match in matches], f"What {name.lower()} changes"
+    )
 
 
 def _steps(source: Source, hunk: PatchHunk, old: list[bytes]) -> Iterator[list[_Match]]:
@@ -229,7 +231,7 @@ def _ended(line: bytes, end: bytes, *, literal: bool) -> bytes:
     return line + (b"\n" if literal else end)
 
 
-def _trimmed(start: int, kept: Sequence[bytes], new: Sequence[bytes]) -> Located:
+def _trimmed(start: int, kept: Sequence[bytes], new: Sequence[bytes]) -> Replacement:
     """The replacement without equal lines at the beginning and the end."""
     first, most = 0, min(len(kept), len(new))
     while first < most and kept[first] == new[first]:
@@ -239,10 +241,10 @@ def _trimmed(start: int, kept: Sequence[bytes], new: Sequence[bytes]) -> Located
         last += 1
     begin = start + sum(map(len, kept[:first]))
     end = begin + sum(map(len, kept[first : len(kept) - last]))
-    return Located(begin, end, b"".join(new[first : len(new) - last]))
+    return Replacement(begin, end, b"".join(new[first : len(new) - last]))
 
 
-def _insertion(source: Source, hunk: PatchHunk, name: str) -> Located:
+def _insertion(source: Source, hunk: PatchHunk, name: str) -> Replacement:
     """Added lines without context: the whole of an empty file, or the end of the file."""
     lines = [encoded(text, name) for _, text in hunk.lines]
     size = len(source.data)
@@ -258,8 +260,8 @@ def _insertion(source: Source, hunk: PatchHunk, name: str) -> Located:
     unended = not empty and not line_end(source.data[-2:])
     text = end.join(line.removesuffix(b"\r") for line in lines)
     if unended:
-        return Located(size, size, end + text)
-    return Located(size, size, text if hunk.no_newline_new else text + end)
+        return Replacement(size, size, end + text)
+    return Replacement(size, size, text if hunk.no_newline_new else text + end)
 
 
 def _regions(source: Source, anchors: Sequence[str], name: str) -> list[tuple[int, int]]:
@@ -278,8 +280,8 @@ def _regions(source: Source, anchors: Sequence[str], name: str) -> list[tuple[in
         if not found:
             raise EditError(
                 ErrorKind.NOT_FOUND,
-                f"The anchor {shown(anchor_text)} of {name.lower()} is not in {source.path}.",
-                hint=nearest(source, [anchor_text]),
+                f"The anchor {quote_line(anchor_text)} of {name.lower()} is not in {source.path}.",
+                hint=describe_nearest(source, [anchor_text]),
             )
         regions = list(found.items())
     return regions

@@ -42,7 +42,7 @@ from treadle.edits.text_edits import (
     TextEdit,
     changes_nothing,
     edit_text,
-    naming,
+    locate_errors,
     placeholder_note,
     refuse_replacement,
     writable,
@@ -74,7 +74,7 @@ def plan(requests: Sequence[EditRequest], read: Read) -> Plan:
     notes: list[str] = []
     changes: list[FileChange] = []
     for file in files.values():
-        with naming(file.path):
+        with locate_errors(file.path):
             changes.append(_change(file, read, notes))
     _check_folders(changes)
     if not changes:
@@ -165,17 +165,17 @@ def _change(file: _File, read: Read, notes: list[str]) -> FileChange:
     configured = _configured(file.path, read)
     if file.whole is not None:
         number, request = file.whole
-        with naming(file.path, number):
+        with locate_errors(file.path, number):
             if isinstance(request, CreateFile):
-                return _created(request, data, configured, notes)
-            return _deleted(request, data, configured)
+                return _create(request, data, configured, notes)
+            return _delete(request, data, configured)
     if data is None:
         number = file.rename[0] if file.rename else file.edits[0][0]
-        with naming(file.path, number):
+        with locate_errors(file.path, number):
             raise _missing(file.path)
     base = content_hash(data)
     for number, edit in (*file.edits, *([file.rename] if file.rename else [])):
-        with naming(file.path, number):
+        with locate_errors(file.path, number):
             _check_hash(edit, base)
     kind, target = ChangeKind.MODIFY, None
     if file.rename is not None:
@@ -249,11 +249,11 @@ def _check_hash(request: TextEdit | DeleteFile | RenameFile, present: str) -> No
         )
 
 
-def _created(
+def _create(
     request: CreateFile, data: bytes | None, configured: Configured, notes: list[str]
 ) -> FileChange:
     if data is None:
-        return created(request.path, request.content, configured)
+        return create_file(request.path, request.content, configured)
     if not request.overwrite:
         raise EditError(
             ErrorKind.CONFLICT,
@@ -262,7 +262,7 @@ def _created(
             hint="Edit it, or request that it is overwritten.",
         )
     refuse_replacement(Source(request.path, data), request.content)
-    change, note = overwritten(request.path, data, request.content, configured)
+    change, note = overwrite_file(request.path, data, request.content, configured)
     if not change.hunks:
         raise changes_nothing(request.path)
     notes += note
@@ -271,7 +271,7 @@ def _created(
     return change
 
 
-def _deleted(request: DeleteFile, data: bytes | None, configured: Configured) -> FileChange:
+def _delete(request: DeleteFile, data: bytes | None, configured: Configured) -> FileChange:
     if data is None:
         raise _missing(request.path)
     base = content_hash(data)
@@ -299,7 +299,7 @@ def _is_content(data: bytes, content: str, charset: Charset) -> bool:
     return stated.removeprefix(BOM) in forms
 
 
-def created(path: str, content: str, configured: Configured) -> FileChange:
+def create_file(path: str, content: str, configured: Configured) -> FileChange:
     """The change that creates a file with `content`, in the encoding that the content declares.
 
     Raises EditError when the content cannot be encoded.
@@ -312,7 +312,7 @@ def created(path: str, content: str, configured: Configured) -> FileChange:
     )
 
 
-def overwritten(
+def overwrite_file(
     path: str, base: bytes, content: str, configured: Configured
 ) -> tuple[FileChange, list[str]]:
     """The change of a file to a new content as a whole, and notes on it.

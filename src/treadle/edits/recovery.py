@@ -9,7 +9,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 
-from treadle.edits.application import WRITTEN_STATES, settled
+from treadle.edits.application import WRITTEN_STATES, settle
 from treadle.edits.file_writes import open_exchange, remove_temporary
 from treadle.edits.model import EditError, Proposal, ProposalState, content_hash
 from treadle.edits.proposal_store import JournalEntry, ProposalStore, Written
@@ -99,7 +99,7 @@ def _end(tree: Tree, store: ProposalStore, entry: JournalEntry) -> Proposal:
             if written.after is None:
                 tree.remove_folders(written.folders)
         last = store.applied(proposal.id)
-        after, applied = settled(proposal, entry.goal, entry.applied, last)
+        after, applied = settle(proposal, entry.goal, entry.applied, last)
         return store.end(proposal, after, applied=applied)
     for written, temporary in reversed(pairs):
         _take_back(tree, written, temporary)

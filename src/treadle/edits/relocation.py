@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from treadle.edits.hunks import hunk_at, rehunk, surrounded, with_uniqueness
+from treadle.edits.hunks import add_context, hunk_at, mark_unique_context, rehunk
 from treadle.edits.model import ChangeKind, EditError, FileChange, Hunk, content_hash, splice
 from treadle.edits.text import (
     MAX_CONTEXT_LINES,
@@ -13,7 +13,7 @@ from treadle.edits.text import (
     line_break_of,
     split_lines,
 )
-from treadle.edits.text_matches import occurrences, shown
+from treadle.edits.text_matches import occurrences, quote_line
 from treadle.events.types import ErrorKind
 
 __all__ = ["rehunk", "relocate", "reverse"]
@@ -56,7 +56,7 @@ def relocate(change: FileChange, present: bytes) -> FileChange:
     if lost:
         raise _conflict(change, found, "; ".join(lost))
     result = content_hash(splice(present, hunks))
-    placed = with_uniqueness(present, hunks)
+    placed = mark_unique_context(present, hunks)
     return replace(change, base_hash=found, result_hash=result, hunks=placed)
 
 
@@ -80,7 +80,7 @@ def _reason(source: Source, hunk: Hunk, positions: Sequence[int]) -> str:
     there = lines[hunk.line - 1 : hunk.line + 2]
     if not there:
         return f"the change of line {hunk.line} has no position, because the file is now shorter"
-    text = ", ".join(shown(line.rstrip(b"\r\n")) for line in there)
+    text = ", ".join(quote_line(line.rstrip(b"\r\n")) for line in there)
     return f"the change of line {hunk.line} has no position, because the file now has {text} there"
 
 
@@ -97,7 +97,7 @@ def _positions(source: Source, line_break: bytes, hunk: Hunk, position: int) -> 
         lines, all_of_it = (before, after), before + after == 2 * MAX_CONTEXT_LINES
         if not hunk.unique[0] & 1 << 4 * before + after:
             continue
-        head, pattern = surrounded(hunk.before, hunk.old, hunk.after, lines, line_break)
+        head, pattern = add_context(hunk.before, hunk.old, hunk.after, lines, line_break)
         found = [
             at + head
             for at in occurrences(source.data, pattern, source.floor)

@@ -10,14 +10,14 @@ from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
 from treadle.edits.application import (
-    Backwards,
-    after_failure,
-    as_staged,
-    backwards,
-    carry_out,
+    Reversal,
+    fail_proposal,
+    fit_changes,
+    plan_reversal,
     prepare,
-    results,
-    settled,
+    require_fresh,
+    settle,
+    write_prepared,
 )
 from treadle.edits.file_writes import check_single
 from treadle.edits.model import (
@@ -223,7 +223,7 @@ class Edits:
         """
         proposal = self._in_state(proposal_id, OPEN_STATES, "shown as it would be")
         after: dict[str, bytes | None] = {}
-        for change, _, data in results(self._tree, proposal.selected(), as_staged):
+        for change, _, data in fit_changes(self._tree, proposal.selected(), require_fresh):
             if change.target is not None:
                 after[change.path] = None
             after[change.target or change.path] = data
@@ -303,7 +303,7 @@ class Edits:
         Raises EditError of kind conflict that names each hunk without a position.
         """
         proposal = self._in_state(proposal_id, OPEN_STATES, "staged again")
-        placed = results(self._tree, proposal.selected(), relocate)
+        placed = fit_changes(self._tree, proposal.selected(), relocate)
         changes = tuple(change for change, _, _ in placed)
         return self._keep(
             proposal,
@@ -379,20 +379,22 @@ class Edits:
             last = self._last_applied(proposal)
             try:
                 if last is None:
-                    applied = Backwards(proposal.selected())
-                    prepared = prepare(self._tree, applied.changes, as_staged)
+                    applied = Reversal(proposal.selected())
+                    prepared = prepare(self._tree, applied.changes, require_fresh)
                 else:
-                    applied = backwards(self._tree, proposal, last, goal, keep_changed=keep_changed)
+                    applied = plan_reversal(
+                        self._tree, proposal, last, goal, keep_changed=keep_changed
+                    )
                     prepared = prepare(self._tree, applied.changes, relocate, last)
             except EditError as error:
-                self._keep(proposal, after_failure(proposal, error))
+                self._keep(proposal, fail_proposal(proposal, error))
                 if goal is ProposalState.APPLIED and last is not None:
                     error.hint = "Restore its earlier content, or make the change by hand."
                 raise
             if applied.conflicts:
                 goal = ProposalState.PARTLY_UNDONE
-            after = settled(proposal, goal, prepared.applied, last, applied.conflicts)
-            return carry_out(self._tree, self._store, proposal, prepared, after)
+            after = settle(proposal, goal, prepared.applied, last, applied.conflicts)
+            return write_prepared(self._tree, self._store, proposal, prepared, after)
 
     def _last_applied(self, proposal: Proposal) -> AppliedChanges | None:
         """The last application, which is to be reverted; None if nothing was written yet."""
@@ -436,7 +438,9 @@ class Edits:
             return proposal.warnings
         found: list[str] = []
         with suppress(EditError):  # a file has changed; applying reports that
-            for change, before, after in results(self._tree, proposal.selected(), as_staged):
+            for change, before, after in fit_changes(
+                self._tree, proposal.selected(), require_fresh
+            ):
                 if after is not None:
                     found += self._examine(change.target or change.path, before or b"", after)
         return tuple(found)

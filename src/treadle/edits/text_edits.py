@@ -12,13 +12,13 @@ from itertools import accumulate, pairwise
 from typing import assert_never
 
 from treadle.charsets import Charset, EncodingError, ShiftStateError, Transcoded
-from treadle.edits.hunks import hunks_of
+from treadle.edits.hunks import build_hunks
 from treadle.edits.indentation import as_item
 from treadle.edits.model import EditError, Hunk, splice
-from treadle.edits.patch_matches import placed
+from treadle.edits.patch_matches import match_hunks
 from treadle.edits.requests import LineRangeEdit, PatchEdit, PatchHunk, RangeEdit, ReplaceEdit
 from treadle.edits.text import REPLACEMENT, Source, encoded, is_utf8, line_end
-from treadle.edits.text_matches import Located, replaced
+from treadle.edits.text_matches import Replacement, replace_text
 from treadle.events.types import ErrorKind
 
 TextEdit = ReplaceEdit | RangeEdit | LineRangeEdit | PatchEdit
@@ -29,11 +29,11 @@ class _NumberedEdit:
     """A located edit with the number of its request."""
 
     number: int
-    located: Located
+    located: Replacement
 
 
 @contextmanager
-def naming(path: str, number: int | None = None) -> Iterator[None]:
+def locate_errors(path: str, number: int | None = None) -> Iterator[None]:
     """Adds the file and the number of the edit to an EditError."""
     try:
         yield
@@ -59,7 +59,7 @@ def edit_text(
     source = text.source
     pieces: list[_NumberedEdit] = []
     for number, request in edits:
-        with naming(path, number):
+        with locate_errors(path, number):
             for each in _texts(request):
                 refuse_replacement(text.raw, each)
             located, note = _locate(source, text.prepared(request))
@@ -77,7 +77,7 @@ def edit_text(
     return hunks
 
 
-def _placeholders(source: Source, located: Sequence[Located]) -> list[str]:
+def _placeholders(source: Source, located: Sequence[Replacement]) -> list[str]:
     found = (
         placeholder_note(source.path, source.data[each.start : each.end], each.new)
         for each in located
@@ -85,17 +85,17 @@ def _placeholders(source: Source, located: Sequence[Located]) -> list[str]:
     return [note for note in found if note is not None][:1]
 
 
-def _locate(source: Source, request: TextEdit) -> tuple[list[Located], list[str]]:
+def _locate(source: Source, request: TextEdit) -> tuple[list[Replacement], list[str]]:
     """The bytes that an edit replaces, the new bytes, and notes on what was not compared."""
     match request:
         case ReplaceEdit():
-            return _replaced(source, request)
+            return _replace_text(source, request)
         case RangeEdit():
-            return bytes_replaced(source, request)
+            return replace_bytes(source, request)
         case LineRangeEdit():
-            return lines_replaced(source, request)
+            return replace_lines(source, request)
         case PatchEdit():
-            return placed(source, request.hunks)
+            return match_hunks(source, request.hunks)
         case _:
             assert_never(request)
 
@@ -123,7 +123,7 @@ def _texts(request: TextEdit) -> Iterator[str]:
             assert_never(request)
 
 
-def _replaced(source: Source, request: ReplaceEdit) -> tuple[list[Located], list[str]]:
+def _replace_text(source: Source, request: ReplaceEdit) -> tuple[list[Replacement], list[str]]:
     old, new = encoded(request.old, "The old text"), encoded(request.new, "The new text")
     if source.floor:
         mark = "\ufeff".encode()
@@ -135,8 +135,8 @@ def _replaced(source: Source, request: ReplaceEdit) -> tuple[list[Located], list
                 "The old text is empty, so there is nothing to replace.",
                 hint="Give the lines next to the new text, or a range of lines.",
             )
-        return [Located(source.floor, source.floor, new)], []
-    return replaced(source, old, new, everywhere=request.everywhere)
+        return [Replacement(source.floor, source.floor, new)], []
+    return replace_text(source, old, new, everywhere=request.everywhere)
 
 
 def _refuse_overlaps(source: Source, pieces: Sequence[_NumberedEdit]) -> None:
@@ -248,7 +248,7 @@ class EncodedFile:
             hint="Use `replace` or `lines`, which do not use byte offsets.",
         )
 
-    def check_seen(self, request: TextEdit, located: Sequence[Located]) -> None:
+    def check_seen(self, request: TextEdit, located: Sequence[Replacement]) -> None:
         """Refuse to replace text that a model may not have been able to read."""
         if self._text is None or isinstance(request, ReplaceEdit | PatchEdit):
             return
@@ -266,19 +266,19 @@ class EncodedFile:
                     f"{self.charset.name}, has other characters; they would be lost."
                 )
 
-    def hunks(self, located: Sequence[Located]) -> tuple[Hunk, ...]:
+    def hunks(self, located: Sequence[Replacement]) -> tuple[Hunk, ...]:
         """The hunks of the file for ordered edits of its text that do not overlap."""
-        found = hunks_of(self.source, located)
+        found = build_hunks(self.source, located)
         if self._text is None:
             return found
-        parts: list[Located] = []
+        parts: list[Replacement] = []
         shown = at = 0
         for hunk in found:
             at += len(self._text.back(self.source.data[shown : hunk.start]))
             end = at + len(self._text.back(hunk.old))
-            parts.append(Located(at, end, self._text.back(hunk.new)))
+            parts.append(Replacement(at, end, self._text.back(hunk.new)))
             at, shown = end, hunk.end
-        hunks = hunks_of(self.raw, parts)
+        hunks = build_hunks(self.raw, parts)
         self._verify(splice(self.raw.data, hunks), splice(self.source.data, found))
         return hunks
 
@@ -367,7 +367,7 @@ def _is_placeholder(text: str) -> bool:
     return bool(words & _CODE) and words <= _KEPT | _CODE | _FILLERS
 
 
-def bytes_replaced(source: Source, request: RangeEdit) -> tuple[list[Located], list[str]]:
+def replace_bytes(source: Source, request: RangeEdit) -> tuple[list[Replacement], list[str]]:
     """The bytes that a range edit replaces, and notes on its code.
 
     Raises EditError when the range is not in the file, splits a character, or contains bytes that
@@ -389,10 +389,10 @@ def bytes_replaced(source: Source, request: RangeEdit) -> tuple[list[Located], l
         code, note = as_item(source, start, end, code)
         notes += [f"{source.path}: line {source.line_of(start)}: {note}."] if note else []
         code = _ended_alike(source, start, end, code)
-    return [Located(start, end, _with_ends(source, start, code))], notes
+    return [Replacement(start, end, _with_ends(source, start, code))], notes
 
 
-def lines_replaced(source: Source, request: LineRangeEdit) -> tuple[list[Located], list[str]]:
+def replace_lines(source: Source, request: LineRangeEdit) -> tuple[list[Replacement], list[str]]:
     """The lines that a line range edit replaces. Raises EditError like `bytes_replaced`."""
     starts = _line_starts(source)
     first, last = request.first, request.last
@@ -410,7 +410,7 @@ def lines_replaced(source: Source, request: LineRangeEdit) -> tuple[list[Located
         code = b"\n" + code
     if unended and code.endswith(b"\n"):
         code = code[:-1]
-    return [Located(start, end, _with_ends(source, start, code))], []
+    return [Replacement(start, end, _with_ends(source, start, code))], []
 
 
 def _line_starts(source: Source) -> list[int]:

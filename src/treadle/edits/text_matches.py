@@ -26,7 +26,7 @@ _COMMON = 50
 """Occurrences up to which a line is evidence for a position."""
 
 
-def nearest(source: Source, lines_sought: Sequence[bytes]) -> str:
+def describe_nearest(source: Source, lines_sought: Sequence[bytes]) -> str:
     """A sentence with the line of the file at which the text differs, and the line of the text."""
     lines = source.plain.split(b"\n")
     offset = _offset(lines, lines_sought)
@@ -39,8 +39,8 @@ def nearest(source: Source, lines_sought: Sequence[bytes]) -> str:
         if lines[at].strip() != line.strip():
             begin = f"It begins like line {offset + 1}, but " if number else ""
             return (
-                f"{begin}line {at + 1} of the file is {shown(lines[at])}, and the text has "
-                f"{shown(line)}. Read the file again and give the exact lines."
+                f"{begin}line {at + 1} of the file is {quote_line(lines[at])}, and the text has "
+                f"{quote_line(line)}. Read the file again and give the exact lines."
             )
     return (
         f"Its words are in lines {offset + 1} to {offset + len(lines_sought)}, but with a "
@@ -76,12 +76,12 @@ def _alike(lines: Sequence[bytes], lines_sought: Sequence[bytes]) -> str:
     if not words or most < (len(words) + 1) // 2:
         return "No line of the text is in the file. Read the file again and give its exact text."
     return (
-        f"The nearest line is {best + 1}: {shown(lines[best])}, and the text has {shown(line)}. "
-        "Read the file again and give the exact lines."
+        f"The nearest line is {best + 1}: {quote_line(lines[best])}, and the text has "
+        f"{quote_line(line)}. Read the file again and give the exact lines."
     )
 
 
-def shown(line: bytes) -> str:
+def quote_line(line: bytes) -> str:
     """A line in quotes, cut when it is long, with escapes for unprintable characters."""
     text = line.decode("utf-8", "backslashreplace")
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
@@ -111,7 +111,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class Replacement:
     """Bytes `start` to `end` of the file become `new`."""
 
     start: int
@@ -119,9 +119,9 @@ class Located:
     new: bytes
 
 
-def replaced(
+def replace_text(
     source: Source, old: bytes, new: bytes, *, everywhere: bool
-) -> tuple[list[Located], list[str]]:
+) -> tuple[list[Replacement], list[str]]:
     """The replacements of `old` by `new`, and sentences on what was not compared.
 
     Raises EditError when `old` is not in the file, or occurs several times without `everywhere`.
@@ -132,10 +132,12 @@ def replaced(
         raise EditError(
             ErrorKind.NOT_FOUND,
             f"The text to replace is not in {source.path}.",
-            hint=nearest(source, with_plain_ends(old).splitlines()),
+            hint=describe_nearest(source, with_plain_ends(old).splitlines()),
         )
     if len(candidates) > 1 and not (everywhere and candidates[0].leniency in {None, ENDS}):
-        raise several(source, [candidate.start for candidate in candidates], "The text to replace")
+        raise several_matches_error(
+            source, [candidate.start for candidate in candidates], "The text to replace"
+        )
     if everywhere:
         candidates = _apart(candidates)
     found = [_located(source, candidate, old, new) for candidate in candidates]
@@ -144,7 +146,7 @@ def replaced(
     return found, [note] if leniency else []
 
 
-def several(source: Source, starts: Sequence[int], what: str) -> EditError:
+def several_matches_error(source: Source, starts: Sequence[int], what: str) -> EditError:
     """The error for a text that occurs several times."""
     count = f"{len(starts)} times" if len(starts) < _MANY else f"{_MANY} times or more"
     return EditError(
@@ -259,12 +261,12 @@ def _but_for_indentation(source: Source, lines: Sequence[bytes], new: bytes) -> 
     return found
 
 
-def _located(source: Source, candidate: Match, old: bytes, new: bytes) -> Located:
+def _located(source: Source, candidate: Match, old: bytes, new: bytes) -> Replacement:
     """The new text for one match: unchanged lines keep the bytes of the file."""
     plain_old, plain_new = with_plain_ends(old), with_plain_ends(new)
     if candidate.leniency is None and (plain_old == plain_new or (b"\r" in old and b"\r" in new)):
         # its line ends are intended as they are
-        return Located(candidate.start, candidate.end, new)
+        return Replacement(candidate.start, candidate.end, new)
     unended = not source.data[candidate.start : candidate.end].endswith((b"\n", b"\r"))
     if plain_old.endswith(b"\n") and plain_new.endswith(b"\n") and unended:
         # the file has no last line end either
@@ -278,7 +280,7 @@ def _located(source: Source, candidate: Match, old: bytes, new: bytes) -> Locate
         plain_new.splitlines(keepends=True),
         candidate.reindent,
     )
-    return Located(candidate.start, candidate.end, b"".join(lines))
+    return Replacement(candidate.start, candidate.end, b"".join(lines))
 
 
 def rewritten(
