@@ -1,4 +1,4 @@
-"""Small projects whose checks are really run."""
+"""Small projects whose checks really run."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ from treadle.clock import Clock, SystemClock
 from treadle.config.model import CheckParser
 
 PROGRAMS = str(Path(sys.executable).parent)
-"""Where pytest, ruff and mypy are."""
+"""The folder of pytest, ruff and mypy."""
 
 ENVIRONMENT = {
     "PATH": os.pathsep.join([PROGRAMS, os.environ.get("PATH", os.defpath)]),
@@ -26,7 +26,7 @@ ENVIRONMENT = {
 
 @dataclass
 class Project:
-    """A folder with files and a way to run commands in it."""
+    """A folder with files, and a way to run commands in it."""
 
     root: Path
     told: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Project:
 
 
 async def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait in real time until a program on its own has done something."""
+    """Wait in real time until an independent program has done something."""
     for _ in range(int(seconds / 0.02)):
         if condition():
             return
@@ -70,7 +70,7 @@ async def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 def is_alive(process: int) -> bool:
-    """Whether a process runs; one that only waits to be taken notice of does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

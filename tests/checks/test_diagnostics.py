@@ -1,7 +1,7 @@
-"""What is read out of outputs that the tools themselves wrote (`outputs/`).
+"""Parsing of recorded outputs of the tools (`outputs/`).
 
-They are of pytest 9.2, ruff 0.17, mypy 2.4, gcc 12 and make, cargo 1.95, go 1.27, tsc 7,
-eslint 10, pyright 1.1, node 20, vitest 4, jest 30 and mocha 12, with the names of folders replaced.
+They are of pytest 9.2, ruff 0.17, mypy 2.4, gcc 12 and make, cargo 1.95, go 1.27, tsc 7, eslint 10,
+pyright 1.1, node 20, vitest 4, jest 30 and mocha 12, with the names of folders replaced.
 """
 
 import json
@@ -28,7 +28,7 @@ def read(data: bytes, parser: CheckParser, folder: Path = ROOT) -> tuple[Reading
 
 
 def told(reading: Reading) -> list[str]:
-    """Each diagnostic on a line: place, severity, code, and the beginning of the message."""
+    """Each diagnostic on a line: location, severity, code, and the beginning of the message."""
     lines = (
         f"{each.file}:{each.line}:{each.column} {each.severity} [{each.code}] {each.message[:40]}"
         for each in reading.diagnostics
@@ -39,7 +39,7 @@ def told(reading: Reading) -> list[str]:
 CASES: dict[str, tuple[CheckParser, list[str]]] = json.loads(
     Path(__file__).with_name("told.json").read_text("utf-8")
 )
-"""For each output the parser, and what it should read: checked by hand against the output."""
+"""For each output the parser and its expected result, checked by hand against the output."""
 
 SAME = {
     "pytest_long.txt": "pytest_short.txt",
@@ -47,7 +47,7 @@ SAME = {
     "cargo_check.txt": "cargo_check_json.txt",
     "tsc_pretty.txt": "tsc.txt",
 }
-"""Other forms of the same run, out of which the same is read."""
+"""Other formats of the same run with the same result."""
 
 COUNTS = {
     "pytest_short.txt": {"failed": 3, "passed": 1, "skipped": 1, "xfailed": 1, "errors": 1},
@@ -68,7 +68,7 @@ COUNTS = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where the project really is: Go names files by package only."""
+    """The real folder of the project: Go names files by package only."""
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub/x_test.go").touch()
     return tmp_path

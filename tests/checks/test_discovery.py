@@ -1,4 +1,4 @@
-"""Which checks a project has, by its files and by the configuration."""
+"""The checks of a project, by its files and by the configuration."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a check gets of the environment."""
+"""The environment of a check."""
 
 from pathlib import Path
 

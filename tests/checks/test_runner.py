@@ -1,4 +1,4 @@
-"""Real processes: what they print, how they end, and that none of them is left behind."""
+"""Real processes: their output, how they end, and that none of them remains."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The copy: what is in it, what is not, and that the original stays byte for byte."""
+"""The content of a copy, and that the original is unchanged byte for byte."""
 
 import asyncio
 import errno
@@ -229,7 +229,7 @@ def test_given_files_never_change_the_original(
                 path = tree / name
                 assert (path.read_bytes() if path.is_file() else None) == data
 
-    with suppress(TreadleError):  # a path that leads out, a file in the place of a folder
+    with suppress(TreadleError):  # a path that leads out, a file in place of a folder
         asyncio.run(copy())
     assert contents(root) == before
 

@@ -1,4 +1,4 @@
-"""The line of a setting is found however TOML lets it be written."""
+"""The line of a setting is found in every notation of TOML."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Layers, origins, consent and messages of the configuration, through its public door."""
+"""Layers, origins, consent and messages of the configuration, through its public interface."""
 
 import os
 import shutil
@@ -181,7 +181,7 @@ def test_settings_of_addresses_keys_and_spending_need_consent() -> None:
     )
     spending = {("limits", name) for name in ("tokens", "cost", "unknown_price")}
     for path in setting_paths(Settings):
-        # The store of traces and the gateway are there once, for all repositories.
+        # All repositories share the trace store and the gateway.
         permitting = path == ("approvals", "allow") or path[0] in {"traces", "gateway"}
         expected = permitting or path in spending or any(word in path[-1] for word in risky)
         assert schema.needs_consent(path) == expected, path

@@ -14,7 +14,7 @@ from treadle.edits.service import Edits
 
 @pytest.fixture
 def quick_path(tmp_path: Path) -> Iterator[Path]:
-    """A temporary folder in memory, where there is such a thing: syncing it takes no time."""
+    """A temporary folder in memory if there is one: syncing it takes no time."""
     memory = Path("/dev/shm")
     if not os.access(memory, os.W_OK):
         yield tmp_path

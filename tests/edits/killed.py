@@ -1,6 +1,6 @@
-"""A program that kills copies of itself at each call of an operation, and checks what is left.
+"""Kills copies of itself at each call of an operation, and checks the files.
 
-It prints how often it did, and how often the plan was taken back or done afterwards.
+It prints the number of kills, and how often the plan was reverted or completed afterwards.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Plans of edits of the one file `f`, for the tests of planning."""
+"""Plans of edits of the one file `f`, for the tests of plans."""
 
 import pytest
 
@@ -8,18 +8,18 @@ from treadle.edits.requests import EditRequest
 
 
 def planned(data: bytes | None, *requests: EditRequest) -> Plan:
-    """The plan where only the file `f` is there."""
+    """The plan for a tree that has only the file `f`."""
     return plan(requests, lambda path: data if path == "f" else None)
 
 
 def result(data: bytes, planned: Plan) -> bytes:
-    """The file once the plan, which changes nothing else, is done."""
+    """The content of the file after the plan, which changes nothing else."""
     (change,) = planned.changes
     return splice(data, change.hunks)
 
 
 def failure(data: bytes | None, *requests: EditRequest) -> EditError:
-    """The error of a plan that cannot be made."""
+    """The error of an impossible plan."""
     with pytest.raises(EditError) as caught:
         planned(data, *requests)
     return caught.value

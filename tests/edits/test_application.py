@@ -1,4 +1,4 @@
-"""Proposals on real files: the cases of edits, and that no byte changes that no edit named."""
+"""Proposals on real files: no byte changes that an edit does not name."""
 
 import os
 import re
@@ -159,7 +159,7 @@ for each in ids:
 def test_two_processes_can_apply_to_one_file_without_loss(
     root: Path, edits: Edits, store: ProposalStore
 ) -> None:
-    """Each edit is there afterwards, or was refused."""
+    """Each edit is in the file or was refused."""
     count = 24
     text = "".join(f"value_{n} = 0\n\n\n\n\n\n\n\n" for n in range(count))
     (root / "a.py").write_text(text)
@@ -207,7 +207,7 @@ STEPS = st.lists(
 def test_any_sequence_changes_only_bytes_that_edits_name(
     quick_path: Path, content: bytes, other: bytes, steps: list[tuple[str, int]]
 ) -> None:
-    """A marker goes in and out of one file; everything else of it, and the other file, stays."""
+    """Inserts and removes a marker in one file; the rest of it and the other file stay."""
     root = quick_path / f"root-{len(list(quick_path.iterdir()))}"
     root.mkdir()
     (root / "a.txt").write_bytes(content)
@@ -239,9 +239,9 @@ def test_any_sequence_changes_only_bytes_that_edits_name(
 
 
 def _without_markers(data: bytes) -> bytes:
-    """The content without inserted lines, and without line ends at its end.
+    """The content without inserted lines and without line ends at its end.
 
-    A line that is put behind one without an end gives it one.
+    A line that is inserted after a line without an end gives it one.
     """
     return re.sub(rb"@\d+@(?:\r\n|\n|\r)?", b"", data).rstrip(b"\r\n")
 

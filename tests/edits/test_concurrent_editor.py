@@ -1,4 +1,4 @@
-"""An editor saves at any moment of an application: what it saved is there afterwards, whole."""
+"""An editor saves at any moment of an application: its version is complete afterwards."""
 
 import os
 import threading
@@ -32,7 +32,7 @@ def in_place(path: Path) -> None:
 
 
 def slowly_in_place(path: Path) -> threading.Thread:
-    """Opens the file now; empties and writes it while the application goes on."""
+    """Opens the file now; empties and writes it while the application continues."""
     file = path.open("r+b")
 
     def write() -> None:
@@ -90,7 +90,7 @@ def test_concurrent_saves_of_an_editor_are_kept(
         system.do_at(None, lambda: None)
         proposal = edits.stage([request_])
         running.clear()
-        # Once the file is away there is no place for an editor to save to but a new file.
+        # Once the file is away, an editor can only save to a new file.
         system.do_at(number, lambda: running.append(save(path)) if path.exists() else None)
         try:
             edits.apply(proposal.id)

@@ -1,4 +1,4 @@
-"""Unified diffs from hunks alone, safe to show, and how many lines they change."""
+"""Unified diffs from hunks alone: safe to show, with counts of changed lines."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Files in every encoding: new text is written in it or refused, and every other byte stays."""
+"""Files in every encoding: new text is encoded or refused, and every other byte is kept."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -230,10 +230,10 @@ def test_a_double_byte_character_is_never_matched_by_its_second_byte(edits: Edit
 @pytest.mark.parametrize(
     ("codec", "odd"),
     [
-        ("cp932", b"\xee\xf9"),  # another form of what is written as 81CA
+        ("cp932", b"\xee\xf9"),  # another form of the character 81CA
         ("cp932", b"\x87\x9a \x81\x0a\xff"),  # and half a character at the end of a line
         ("euc_jp", b"\x8f\xb0\xa1 \x80\x81"),  # a character of three bytes, then damage
-        ("gb18030", b"\x81\x30\x81\x30 \xff"),  # one of four
+        ("gb18030", b"\x81\x30\x81\x30 \xff"),  # a character of four bytes
     ],
 )
 def test_unusual_and_damaged_bytes_are_kept(edits: Edits, codec: str, odd: bytes) -> None:
@@ -353,7 +353,7 @@ def test_other_bytes_are_kept_in_every_encoding(
     file: tuple[str, list[str], str],
     draw: st.DataObject,
 ) -> None:
-    """Staged, applied, refused and undone edits in any order, against a list of lines."""
+    """Stages, applies, refuses and undoes edits in any order, compared with a list of lines."""
     codec, lines, end = file
     folder = tmp_path_factory.mktemp("encodings")
     store = ProposalStore.open(folder / "proposals.db")

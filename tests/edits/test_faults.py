@@ -1,4 +1,4 @@
-"""Whatever call of the system fails: all files old or all new, whole, and nothing left behind."""
+"""Whichever system call fails, all files are old or all are new, and nothing else is left."""
 
 import errno
 import shutil
@@ -27,7 +27,7 @@ OPERATIONS = ("apply", "undo", "redo")
 
 
 class Workshop:
-    """A filled repository whose proposal is ready for an operation, made anew for each fault."""
+    """A repository whose proposal is ready for an operation, created again for each fault."""
 
     def __init__(self, folder: Path, operation: str, *, exchanges: bool) -> None:
         self.root = folder / "root"
@@ -77,7 +77,7 @@ def test_a_fault_at_any_call_leaves_files_old_or_new(
             assert failed.hint
             assert shop.state is (ProposalState.FAILED if operation == "apply" else earlier)
             shop.system.do_at(None, fail())
-            shop.run()  # the proposal was kept, and works once the disk does
+            shop.run()  # the proposal was kept, and works once the disk works
         assert snapshot(shop.root) == after, number
         assert not shop.store.journal(shop.root)
         shop.store.close()

@@ -1,4 +1,4 @@
-"""Patches of both forms: how they are read, and where their hunks go."""
+"""Patches of both forms: how they are parsed, and which lines their hunks match."""
 
 import pytest
 
@@ -120,7 +120,7 @@ def test_git_diffs_may_change_line_ends() -> None:
     assert patched(b"a\nb\n", f"{HEAD}@@ -1,2 +1,2 @@\n a\n-b\n+b\r\n") == b"a\nb\r\n"
 
 
-def test_lf_lines_of_a_patch_match_a_crlf_file() -> None:  # E1
+def test_lf_lines_of_a_patch_match_a_crlf_file() -> None:
     plan = planned(b"a\r\nb\r\n", *parse_patch(f"{HEAD}@@ -1,2 +1,3 @@\n a\n+x\n b\n"))
     assert result(b"a\r\nb\r\n", plan) == b"a\r\nx\r\nb\r\n"
     assert plan.notes == ("f: line 1: its line ends were replaced by those of the file.",)
@@ -131,7 +131,7 @@ def test_context_keeps_the_bytes_of_the_file() -> None:
     assert patched(data, f"{HEAD}@@ -1,2 +1,2 @@\n a\n-\tb\n+\tx\n") == b"a  \n\tx\n# caf\xe9\nc\n"
 
 
-def test_added_lines_get_the_tabs_of_the_file() -> None:  # E5
+def test_added_lines_get_the_tabs_of_the_file() -> None:
     data = b"f() {\n\tif (a) {\n\t\tb();\n\t}\n}\n"
     added = "+        if (c) {\n+            b();\n+        }\n"
     body = f"@@\n     if (a) {{\n-        b();\n{added}     }}\n"
@@ -154,7 +154,7 @@ def test_empty_context_after_the_last_line_matches_the_end_of_the_file(context: 
     assert patched(data, text) == b"int a;\nint b;\n\nint c;\n"
 
 
-def test_an_ambiguous_hunk_needs_the_exact_line_number() -> None:  # E6
+def test_an_ambiguous_hunk_needs_the_exact_line_number() -> None:
     data = b"a\nb\n---\na\nb\n"
     text = f"{HEAD}@@ -4,2 +4,2 @@\n a\n-b\n+c\n"
     assert patched(data, text) == b"a\nb\n---\na\nc\n"
@@ -197,7 +197,7 @@ def test_anchors_select_one_of_several_matches() -> None:
     assert patched(CLASSES, update(body)) == CLASSES.replace(b"return 1", b"return 3", 1)
 
 
-def test_anchors_that_leave_several_matches_are_refused() -> None:  # E6
+def test_anchors_that_leave_several_matches_are_refused() -> None:
     error = refusal(CLASSES, update("@@ def run(self):\n-        return 1\n+        return 3\n"))
     assert error.kind is ErrorKind.CONFLICT
     assert "lines 3 and 11" in str(error)
@@ -297,7 +297,7 @@ def test_unreadable_patches_are_refused_with_the_line(text: str, said: str) -> N
 
 @pytest.mark.parametrize("context", ["", " y\n"], ids=["no context", "context"])
 def test_hunks_out_of_order_are_refused(context: str) -> None:
-    """vybestack/llxprt-code#3597: a hunk for an earlier line landed at a later one."""
+    """vybestack/llxprt-code#3597: a hunk for an earlier line was applied at a later one."""
     data = b"x\ny\n" * 5
     text = f"{HEAD}@@ -7 +7 @@\n-x\n+x7\n{context}@@ -3 +3 @@\n-x\n+x3\n{context}"
     error = refusal(data, text)

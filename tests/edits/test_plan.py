@@ -1,4 +1,4 @@
-"""Plans: several edits and files together, ranges and items, files made, removed and renamed."""
+"""Plans: several edits and files, ranges and items, created, deleted and renamed files."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_edits_within_one_line_are_one_hunk() -> None:
     assert [(h.old, h.new) for h in applied.changes[0].hunks] == [(b"a b c\n", b"A b C\n")]
 
 
-def test_a_hunk_of_a_very_long_line_has_only_its_difference() -> None:  # E15
+def test_a_hunk_of_a_very_long_line_has_only_its_difference() -> None:
     data = b"x" * 100_000 + "é=1".encode() + b"y" * 100_000 + b"\nend\n"
     applied = planned(data, ReplaceEdit("f", "é=1", "ü=1"))
     (hunk,) = applied.changes[0].hunks
@@ -51,7 +51,7 @@ def test_a_hunk_of_a_very_long_line_has_only_its_difference() -> None:  # E15
     assert result(data, applied) == data.replace("é".encode(), "ü".encode())
 
 
-def test_several_edits_all_match_the_original() -> None:  # E10
+def test_several_edits_all_match_the_original() -> None:
     edits = [ReplaceEdit("f", "one", "two"), ReplaceEdit("f", "two", "three")]
     assert result(b"one\ntwo\n", planned(b"one\ntwo\n", *edits)) == b"two\nthree\n"
 
@@ -66,7 +66,7 @@ def test_several_edits_all_match_the_original() -> None:  # E10
 )
 def test_overlapping_and_nested_edits_are_refused_by_number_and_line(
     first: tuple[str, str], second: tuple[str, str], said: str
-) -> None:  # E10
+) -> None:
     error = failure(TEXT, ReplaceEdit("f", *first), ReplaceEdit("f", *second))
     assert (error.kind, error.path, error.number) == (ErrorKind.CONFLICT, "f", 1)
     assert said in str(error)
@@ -77,7 +77,7 @@ def test_one_impossible_edit_refuses_the_plan() -> None:
     assert (error.kind, error.path, error.number) == (ErrorKind.NOT_FOUND, "f", 1)
 
 
-def test_an_edit_for_another_hash_is_a_conflict() -> None:  # E7
+def test_an_edit_for_another_hash_is_a_conflict() -> None:
     edit = ReplaceEdit("f", "one", "1", expected_hash=content_hash(b"other"))
     error = failure(TEXT, edit)
     assert error.kind is ErrorKind.CONFLICT
@@ -181,7 +181,7 @@ def test_ranges_outside_the_file_or_inside_a_character_are_refused(start: int, e
     assert failure(data, RangeEdit("f", start, end, "x")).kind is ErrorKind.VALIDATION
 
 
-def test_a_range_with_bytes_that_are_not_utf8_is_refused() -> None:  # E3
+def test_a_range_with_bytes_that_are_not_utf8_is_refused() -> None:
     data = b"a\n\xe9\nb\n"
     assert "would be lost" in str(failure(data, RangeEdit("f", 0, 3, "x")))
     assert "would be lost" in str(failure(data, LineRangeEdit("f", 2, 2, "x")))
@@ -289,7 +289,7 @@ def test_code_in_braces_gets_the_indentation_of_the_item(code: str) -> None:
         "  f() {\n    if (a) {\n      b();\n    }\n  }",
     ],
 )
-def test_the_tabs_of_a_file_are_kept(code: str) -> None:  # E5
+def test_the_tabs_of_a_file_are_kept(code: str) -> None:
     data = b"class A {\n\tf() {\n\t\tc();\n\t}\n}\n"
     expected = b"class A {\n\tf() {\n\t\tif (a) {\n\t\t\tb();\n\t\t}\n\t}\n}\n"
     assert item(data, b"f() {\n\t\tc();\n\t}", code) == expected
@@ -305,7 +305,7 @@ def test_an_unindented_item_is_not_changed() -> None:
     "data",
     [b"a\r\nb\r\n", b"\xef\xbb\xbfa\nb\n", b"a\nb", b"a\rb\r", b"\xef\xbb\xbfa\r\nb"],
 )
-def test_a_patch_deletes_a_file_with_any_line_ends(data: bytes) -> None:  # E1, E2
+def test_a_patch_deletes_a_file_with_any_line_ends(data: bytes) -> None:
     applied = planned(data, *parse_patch("--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n"))
     (change,) = applied.changes
     assert change.kind is ChangeKind.DELETE
@@ -320,21 +320,21 @@ def test_a_deleting_patch_must_have_all_lines_of_the_file() -> None:
     assert error.hint
 
 
-def test_a_patch_deletes_a_file_with_bytes_that_are_not_utf8() -> None:  # E3
+def test_a_patch_deletes_a_file_with_bytes_that_are_not_utf8() -> None:
     shown = "caf\ufffd"
     patch = parse_patch(f"--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-{shown}\n")
     (change,) = planned(b"caf\xe9\n", *patch).changes
     assert change.hunks[0].old == b"caf\xe9\n"
 
 
-def test_a_replacement_character_cannot_overwrite_unreadable_bytes() -> None:  # E3
+def test_a_replacement_character_cannot_overwrite_unreadable_bytes() -> None:
     new = CreateFile("f", "caf\ufffd\nb\n", overwrite=True)
     assert "U+FFFD" in failure(b"caf\xe9\na\n", new).message
     assert result(b"a\n", planned(b"a\n", new)) == "caf\ufffd\nb\n".encode()
 
 
 @pytest.mark.parametrize("data", ["a\n".encode("utf-16"), "a\n".encode("utf-32"), b"a\0b"])
-def test_text_cannot_overwrite_a_file_in_another_encoding(data: bytes) -> None:  # E2
+def test_text_cannot_overwrite_a_file_in_another_encoding(data: bytes) -> None:
     error = failure(data, CreateFile("f", "b\n", overwrite=True))
     assert error.number == 0
     assert error.hint
@@ -367,6 +367,6 @@ def test_a_rename_to_the_same_name_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("start", "end"), [(1, 2), (0, 2), (2, 4)])
-def test_a_range_keeps_the_byte_order_mark(start: int, end: int) -> None:  # E2
+def test_a_range_keeps_the_byte_order_mark(start: int, end: int) -> None:
     error = failure(b"\xef\xbb\xbfab\n", RangeEdit("f", start, end, "x"))
     assert "inside a character" in error.message

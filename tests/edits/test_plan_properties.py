@@ -1,4 +1,4 @@
-"""Whatever the file and the edits: bytes that no hunk names stay, the result is the naive one."""
+"""For any file and edits: other bytes are kept, and the result equals a naive one."""
 
 import difflib
 from collections.abc import Callable
@@ -37,7 +37,8 @@ END = st.sampled_from([b"\n", b"\n", b"\r\n", b"\r"])
 
 @st.composite
 def files(draw: st.DrawFn) -> bytes:
-    """A file with ends of one kind or mixed, perhaps a mark, perhaps no last end."""
+    """A file with line ends of one kind or mixed, and optionally a byte order mark and a last
+    end."""
     contents = draw(st.lists(CONTENT, max_size=12))
     one = draw(END)
     mixed = draw(st.booleans())
@@ -62,7 +63,7 @@ def planned(data: bytes | None, *requests: EditRequest) -> FileChange:
 
 
 def check_hunks(data: bytes, change: FileChange) -> bytes:
-    """What holds of every change; gives the result."""
+    """Checks what is true for every change; returns the result."""
     result = splice(data, change.hunks)
     assert change.base_hash == content_hash(data)
     assert change.result_hash == content_hash(result)
@@ -151,7 +152,7 @@ def test_unique_text_is_replaced_at_its_position(data: bytes, draw: st.DataObjec
     within = data if b"\r" in raw else plain
     second = within.find(raw, within.find(raw, floor) + 1)
     while second >= 0 and within is data and _cuts_a_line_end(data, second, raw):
-        second = within.find(raw, second + 1)  # half of a line end is not the text that was meant
+        second = within.find(raw, second + 1)  # half of a line end is not the intended text
     once = second < 0
     try:
         change = planned(data, ReplaceEdit("f", old, f"<{old}>"))
@@ -186,7 +187,7 @@ def test_several_edits_match_the_original_text(data: bytes, draw: st.DataObject)
 
 
 def git_diff(old: str, new: str) -> str:
-    """As git writes it: lines end with LF alone, a missing last end is told."""
+    """A diff as git writes it: lines end with LF alone, a missing last end is marked."""
     before, after = (
         [f"{line}\n" for line in text.split("\n")] if text else [] for text in (old, new)
     )
@@ -232,7 +233,7 @@ def test_a_change_between_two_contents_produces_the_second(base: bytes, result: 
 def test_changes_of_a_person_elsewhere_are_kept(
     base: bytes, result: bytes, draw: st.DataObject
 ) -> None:
-    """A change carried over to the person's version changes no byte beyond its hunks' own."""
+    """A relocated change changes no byte of the person's version outside its hunks."""
     change = rehunk("f", base, result)
     at = draw.draw(st.integers(0, len(base)))
     stop = draw.draw(st.integers(at, min(len(base), at + 4)))

@@ -1,4 +1,4 @@
-"""The file of proposals: opened, shared, and refused when it is none."""
+"""The file of proposals: opened, shared, and refused if it is damaged or newer."""
 
 import sqlite3
 from contextlib import closing

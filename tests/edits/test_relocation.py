@@ -1,4 +1,4 @@
-"""Changes carried over to a file that a person changed meanwhile, and turned round."""
+"""Changes that are moved to a file that changed meanwhile, or reversed."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_an_unchanged_file_needs_no_relocation() -> None:
     assert relocate(change, TEXT) is change
 
 
-def test_a_change_follows_lines_that_moved() -> None:  # E19
+def test_a_change_follows_lines_that_moved() -> None:
     change = change_of(
         ReplaceEdit("f", "line 7\n", "seven\n"), ReplaceEdit("f", "line 17\n", "17\n")
     )
@@ -52,7 +52,7 @@ def test_partial_context_is_enough() -> None:
         )
 
 
-def test_undo_reverts_only_its_own_lines() -> None:  # E19
+def test_undo_reverts_only_its_own_lines() -> None:
     change = change_of(ReplaceEdit("f", "line 7\n", "seven\neight\n"))
     present = splice(TEXT, change.hunks).replace(b"line 3\n", b"mine\n").replace(b"line 8\n", b"")
     undone = relocate(reverse(change), present)

@@ -1,4 +1,4 @@
-"""Where a replaced text is found: exactly, or with a leniency that is told; never by likeness."""
+"""The match of a replaced text: exact, or with a reported leniency; never by similarity."""
 
 import pytest
 
@@ -11,13 +11,13 @@ def replace(old: str, new: str, *, everywhere: bool = False) -> ReplaceEdit:
     return ReplaceEdit("f", old, new, everywhere)
 
 
-def test_lf_of_a_model_matches_crlf_and_the_new_lines_end_as_the_file_does() -> None:  # E1
+def test_lf_of_a_model_matches_crlf_and_the_new_lines_end_as_the_file_does() -> None:
     plan = planned(b"a\r\nb\r\nc\r\n", replace("a\nb\n", "a\nx\ny\n"))
     assert result(b"a\r\nb\r\nc\r\n", plan) == b"a\r\nx\r\ny\r\nc\r\n"
     assert plan.notes == ("f: line 1: its line ends were replaced by those of the file.",)
 
 
-def test_a_line_added_to_a_crlf_file_by_an_exact_match_ends_with_crlf() -> None:  # E1
+def test_a_line_added_to_a_crlf_file_by_an_exact_match_ends_with_crlf() -> None:
     data = b"a\r\nb\r\n"
     plan = planned(data, replace("b", "b\nc"))
     assert result(data, plan) == b"a\r\nb\r\nc\r\n"
@@ -29,7 +29,7 @@ def test_cr_alone_is_a_line_end() -> None:
     assert result(data, planned(data, replace("a\nb", "a\nx\nb"))) == b"a\rx\rb\rc\r"
 
 
-def test_unchanged_lines_keep_their_ends_in_a_mixed_file() -> None:  # E1
+def test_unchanged_lines_keep_their_ends_in_a_mixed_file() -> None:
     data = b"a\r\nb\nc\r\nd\n"
     plan = planned(data, replace("a\nb\nc\nd\n", "a\nb\nnew\nc\nd\n"))
     assert result(data, plan) == b"a\r\nb\nnew\nc\r\nd\n"
@@ -41,7 +41,7 @@ def test_line_ends_themselves_can_be_changed() -> None:
 
 
 @pytest.mark.parametrize("everywhere", [False, True])
-def test_crlf_of_a_model_matches_lf_and_never_gets_into_the_file(*, everywhere: bool) -> None:  # E1
+def test_crlf_of_a_model_matches_lf_and_never_gets_into_the_file(*, everywhere: bool) -> None:
     data = b"a\nb\nc\n"
     plan = planned(data, replace("a\r\nb\r\n", "a\r\nx\r\ny\r\n", everywhere=everywhere))
     assert result(data, plan) == b"a\nx\ny\nc\n"
@@ -50,7 +50,7 @@ def test_crlf_of_a_model_matches_lf_and_never_gets_into_the_file(*, everywhere: 
     assert result(data, one) == b"a\nx\nc\n"
 
 
-def test_the_byte_order_mark_is_ignored_and_kept() -> None:  # E2
+def test_the_byte_order_mark_is_ignored_and_kept() -> None:
     data = b"\xef\xbb\xbfa\nb\n"
     assert result(data, planned(data, replace("a\n", "x\n"))) == b"\xef\xbb\xbfx\nb\n"
     assert result(data, planned(data, replace("\ufeffa\n", "\ufeffx\n"))) == b"\xef\xbb\xbfx\nb\n"
@@ -66,23 +66,23 @@ def test_the_byte_order_mark_is_ignored_and_kept() -> None:  # E2
         (b"a\0b\n", "NUL"),
     ],
 )
-def test_text_that_is_not_utf8_is_refused_by_name(data: bytes, said: str) -> None:  # E2
+def test_text_that_is_not_utf8_is_refused_by_name(data: bytes, said: str) -> None:
     error = failure(data, replace("a", "b"))
     assert error.kind is ErrorKind.VALIDATION
     assert said in str(error)
 
 
-def test_bytes_that_are_not_utf8_are_kept() -> None:  # E3
+def test_bytes_that_are_not_utf8_are_kept() -> None:
     data = b"# caf\xe9\na = 1\n"
     assert result(data, planned(data, replace("a = 1", "a = 2"))) == b"# caf\xe9\na = 2\n"
 
 
-def test_other_bytes_in_the_same_line_are_kept() -> None:  # E3
+def test_other_bytes_in_the_same_line_are_kept() -> None:
     data = b"a = 1  # caf\xe9\n"
     assert result(data, planned(data, replace("a = 1", "a = 2"))) == b"a = 2  # caf\xe9\n"
 
 
-def test_a_replacement_character_never_gets_into_a_file_that_cannot_be_read() -> None:  # E3
+def test_a_replacement_character_never_gets_into_a_file_that_cannot_be_read() -> None:
     data = b"# caf\xe9\na = 1\n"
     for edit in (replace("# caf\ufffd", "# x"), replace("a = 1", "a = '\ufffd'")):
         assert failure(data, edit).kind is ErrorKind.VALIDATION
@@ -105,7 +105,7 @@ def test_trailing_white_space_is_ignored_and_kept_in_unchanged_lines() -> None:
     assert plan.notes == ("f: line 1: trailing white space was ignored.",)
 
 
-def test_spaces_of_a_model_become_the_tabs_of_the_file() -> None:  # E5
+def test_spaces_of_a_model_become_the_tabs_of_the_file() -> None:
     data = b"class A:\n\tdef f(self):\n\t\treturn 1\n"
     old = "    def f(self):\n        return 1\n"
     new = "    def f(self):\n        if self.x:\n            return 2\n        return 1\n"
@@ -116,7 +116,7 @@ def test_spaces_of_a_model_become_the_tabs_of_the_file() -> None:  # E5
     assert plan.notes == ("f: line 2: its indentation was shifted to that of the file.",)
 
 
-def test_two_spaces_of_a_model_become_the_tabs_of_the_file() -> None:  # E5
+def test_two_spaces_of_a_model_become_the_tabs_of_the_file() -> None:
     data = b"f() {\n\tif (a) {\n\t\tb();\n\t}\n}\n"
     plan = planned(
         data, replace("  if (a) {\n    b();\n  }\n", "  if (a) {\n    if (c)\n      b();\n  }\n")
@@ -124,7 +124,7 @@ def test_two_spaces_of_a_model_become_the_tabs_of_the_file() -> None:  # E5
     assert result(data, plan) == b"f() {\n\tif (a) {\n\t\tif (c)\n\t\t\tb();\n\t}\n}\n"
 
 
-def test_the_first_line_may_lack_its_indentation() -> None:  # E5
+def test_the_first_line_may_lack_its_indentation() -> None:
     data = b"class A:\n\tdef f(self):\n\t\tx = 1\n\t\treturn 1\n"
     old = "def f(self):\n        x = 1\n        return 1\n"
     new = "def f(self):\n        if a:\n            return 2\n        return 1\n"
@@ -138,7 +138,7 @@ def test_a_leniency_never_begins_within_a_line() -> None:
     assert failure(b"a\nmax", replace("x\n", "")).kind is ErrorKind.NOT_FOUND
 
 
-def test_tabs_of_a_model_become_the_spaces_of_the_file() -> None:  # E5
+def test_tabs_of_a_model_become_the_spaces_of_the_file() -> None:
     data = b"f() {\n  if (a) {\n    b();\n  }\n}\n"
     plan = planned(
         data, replace("\tif (a) {\n\t\tb();\n\t}\n", "\tif (a) {\n\t\tif (c)\n\t\t\tb();\n\t}\n")
@@ -170,7 +170,7 @@ def test_a_new_line_that_is_indented_too_little_to_be_shifted_is_refused() -> No
     assert "'d()'" in str(error)
 
 
-def test_a_shift_that_is_not_the_same_for_all_lines_is_no_match() -> None:  # E5
+def test_a_shift_that_is_not_the_same_for_all_lines_is_no_match() -> None:
     error = failure(b"if a:\n    b()\n    c()\n", replace("if a:\n  b()\n    c()\n", "x"))
     assert error.kind is ErrorKind.NOT_FOUND
     assert "different indentation" in str(error)
@@ -182,7 +182,7 @@ def test_a_superfluous_last_line_end_is_ignored() -> None:
     assert result(data, planned(data, replace("b\n\n", "x\n\n"))) == b"a\nx\nc\n"
 
 
-def test_text_that_occurs_twice_is_refused_with_its_lines() -> None:  # E6
+def test_text_that_occurs_twice_is_refused_with_its_lines() -> None:
     error = failure(b"a\nb\na\n", replace("a", "c"))
     assert error.kind is ErrorKind.CONFLICT
     assert "2 times in f: lines 1 and 3" in str(error)
@@ -217,7 +217,7 @@ def test_an_empty_text_matches_only_an_empty_file() -> None:
     assert result(b"", planned(b"", replace("", "b\n"))) == b"b\n"
 
 
-def test_an_edit_that_changes_nothing_is_an_error() -> None:  # E18
+def test_an_edit_that_changes_nothing_is_an_error() -> None:
     assert "changes nothing" in str(failure(b"a\n", replace("a", "a")))
     assert "changes nothing" in str(failure(b"a\r\nb\r\n", replace("a\nb\n", "a\nb\n")))
 

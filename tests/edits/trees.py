@@ -1,4 +1,4 @@
-"""Trees of files for tests: what is in one, and a plan that changes four files of it."""
+"""Trees of files for tests, and a plan that changes four files of one."""
 
 import stat
 from pathlib import Path
@@ -25,7 +25,7 @@ PLAN: tuple[EditRequest, ...] = (
 
 
 def fill(root: Path) -> None:
-    """The files that `PLAN` is about, and one that it is not."""
+    """The files of `PLAN`, and another one."""
     (root / "src").mkdir(parents=True)
     (root / "src/a.py").write_bytes(b"one\r\ntwo\r\nthree\xff\r\n")
     (root / "src/a.py").chmod(0o755)
@@ -36,7 +36,7 @@ def fill(root: Path) -> None:
 
 
 def snapshot(root: Path) -> Snapshot:
-    """Content and permissions of every file, empty for a folder; temporary files as well."""
+    """Content and permissions of every file, empty for a folder; includes temporary files."""
     return {
         path.relative_to(root).as_posix(): (
             path.read_bytes() if path.is_file() else b"",

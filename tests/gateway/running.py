@@ -1,4 +1,4 @@
-"""A gateway that runs: real HTTP on loopback in front of fake providers, and a real store."""
+"""A running gateway: real HTTP on loopback in front of fake providers, and a real store."""
 
 import asyncio
 import socket
@@ -25,7 +25,7 @@ MESSAGES = [{"role": "user", "content": "Hi"}]
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The gateway at `url`, with `/v1`; `http` is a client of it that keeps bytes as they are."""
+    """The gateway at `url`, with `/v1`; `http` is a client that keeps bytes unchanged."""
 
     url: str
     gateway: Gateway
@@ -40,7 +40,7 @@ class Running:
         return await self.http.post("/chat/completions", json=body, headers=headers)
 
     async def spans(self, trace_id: str, count: int = 1) -> list[Span]:
-        """The spans of a trace, when so many are there."""
+        """The spans of a trace, once there are that many."""
         found = list[Span]()
 
         def there() -> bool:
@@ -57,7 +57,7 @@ class Running:
 
 
 async def eventually(holds: Callable[[], bool]) -> None:
-    """Return when it holds; it is asked in a thread. Raises TimeoutError."""
+    """Return when the condition is true; it is called in a thread. Raises TimeoutError."""
     async with asyncio.timeout(20):
         while not await asyncio.to_thread(holds):  # noqa: ASYNC110  (others change it)
             await asyncio.sleep(0.02)
@@ -94,7 +94,7 @@ async def running(
     clock: Clock | None = None,
     recording: bool = True,
 ) -> AsyncIterator[Running]:
-    """Run a gateway with its data in `folder` until left."""
+    """Run a gateway with its data in `folder` until the context is left."""
     await asyncio.to_thread(folder.mkdir, exist_ok=True)
     store = SqliteTraceStore.open(folder / "traces.db")
     bus = EventBus()

@@ -1,4 +1,4 @@
-"""Bytes that are changed on the way: the name of a model, the question for usage, nothing else."""
+"""Changes of a forwarded body: the name of the model and the usage option, nothing else."""
 
 import json
 from itertools import pairwise

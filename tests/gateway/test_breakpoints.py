@@ -1,4 +1,4 @@
-"""Calls that are held until a person decides, and what a restart leaves of them."""
+"""Calls that are held until a person decides, and their state after a restart."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from treadle.gateway.breakpoints import Held, HeldState
 
 
 async def held(gateway: Running) -> Held:
-    """The one call that waits."""
+    """The one waiting call."""
     await eventually(lambda: len(gateway.gateway.breakpoints.held(HeldState.WAITING)) == 1)
     return gateway.gateway.breakpoints.held(HeldState.WAITING)[0]
 
@@ -247,7 +247,7 @@ async def test_an_unreadable_row_does_not_hide_the_others(tmp_path: Path) -> Non
 
 
 def kept_bytes(folder: Path) -> bytes:
-    """All that is on disk of breakpoints and held calls."""
+    """All data of breakpoints and held calls on disk."""
     return b"".join(path.read_bytes() for path in folder.glob("breakpoints.db*"))
 
 

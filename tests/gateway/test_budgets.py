@@ -22,12 +22,12 @@ DAY = 86_400.0
 
 
 async def used(gateway: Running, name: str, tokens: int) -> None:
-    """Wait until so many tokens are counted."""
+    """Wait until that many tokens are counted."""
     await eventually(lambda: gateway.gateway.budgets.used()[name].tokens == tokens)
 
 
 async def test_a_budget_limits_tokens_by_label(tmp_path: Path) -> None:
-    clock = FakeClock(1_900_000_000.0)  # later than what is recorded really
+    clock = FakeClock(1_900_000_000.0)  # later than the recorded calls
     budgets = {"team": {"labels": ["team-*"], "tokens": 30}}
     async with FakeProvider([Answer("a", usage=usage(10, 5))] * 6) as provider:
         config = settings(provider, budgets=budgets)
@@ -63,7 +63,7 @@ async def test_calls_outside_a_budget_do_not_use_it(
         config = settings(provider, budgets=budgets)
         async with running(tmp_path, config) as gateway:
             span = await gateway.span(await gateway.chat(headers=forged))
-        async with running(tmp_path, config) as gateway:  # which reads what was used up
+        async with running(tmp_path, config) as gateway:  # which reads the earlier use
             answer = await gateway.chat(headers={"x-label": "team-a"})
     assert span.labels == ("mine",)
     assert answer.status_code == 200
@@ -209,11 +209,11 @@ async def test_parallel_calls_cannot_exceed_a_budget_together(tmp_path: Path) ->
             answers = await asyncio.gather(*(gateway.chat() for _ in range(10)))
             statuses = Counter(answer.status_code for answer in answers)
             assert statuses[200] + statuses[429] == 10
-            assert 1 <= statuses[200] <= 2  # each reserves its output until it is over
+            assert 1 <= statuses[200] <= 2  # each reserves its output until it has ended
             await eventually(
                 lambda: gateway.gateway.budgets.used()["all"].tokens == 15 * statuses[200]
             )
-            again = await gateway.chat()  # what was reserved is free again
+            again = await gateway.chat()  # the reserved use is free again
             assert again.status_code == 200
 
 

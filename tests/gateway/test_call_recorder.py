@@ -1,4 +1,4 @@
-"""Every call becomes a span that tells what was asked, answered and used up."""
+"""Every call becomes a span with its request, its answer and its use."""
 
 import asyncio
 import json
@@ -299,7 +299,7 @@ async def test_no_key_is_recorded(tmp_path: Path) -> None:
 
 
 class BrokenStore:
-    """A store that keeps nothing."""
+    """A store that fails to write."""
 
     def __init__(self, problem: Exception) -> None:
         self.problem: Exception | None = problem
@@ -329,7 +329,7 @@ async def test_calls_are_answered_if_nothing_can_be_recorded(
     ):
         store = BrokenStore(problem)
         store.raises = raises
-        gateway.gateway._recorder._store = store  # what stands behind it fails from now on
+        gateway.gateway._recorder._store = store  # the store fails from now on
         notices = gateway.bus.subscribe(Notice)
         for _ in range(3):
             assert (await gateway.chat()).json()["choices"][0]["message"]["content"] == "a"
@@ -354,7 +354,7 @@ async def test_without_a_store_the_loss_is_counted(tmp_path: Path) -> None:
 
 
 async def test_recording_never_delays_an_answer(tmp_path: Path) -> None:
-    """The recorder is stopped as it were; calls are answered all the same."""
+    """The recorder is blocked; calls are answered nevertheless."""
     async with (
         FakeProvider([Answer("a")] * 3) as provider,
         running(tmp_path, settings(provider)) as gateway,
@@ -415,7 +415,7 @@ async def test_unusual_answers_are_forwarded_and_recorded(
 
 
 async def test_the_columns_are_those_that_the_vocabulary_derives(tmp_path: Path) -> None:
-    """An exporter that sends the same attributes gets the same columns (R25)."""
+    """An exporter that sends the same attributes gets the same columns."""
     async with (
         FakeProvider([Answer("a")]) as provider,
         running(tmp_path, settings(provider)) as gateway,
@@ -449,7 +449,7 @@ async def test_running_calls_are_recorded_as_interrupted_at_the_end(tmp_path: Pa
 
 
 async def test_usage_in_a_choice_of_a_stream_is_recorded(tmp_path: Path) -> None:
-    """earendil-works/pi#2017: Moonshot has it there and nowhere else."""
+    """earendil-works/pi#2017: Moonshot reports usage there and nowhere else."""
     last = delta(finish_reason="stop")
     last["choices"] = [{"index": 0, "delta": {}, "finish_reason": "stop", "usage": usage(100, 20)}]
     script = sse(delta(content="Hi"), last)

@@ -1,4 +1,4 @@
-"""What goes through the gateway is what was sent, in both directions, byte for byte."""
+"""The gateway forwards both directions byte for byte."""
 
 import asyncio
 import contextlib
@@ -66,7 +66,8 @@ async def test_the_openai_client_streams_tools(tmp_path: Path) -> None:
             stream=True,
         )
         chunks = [chunk async for chunk in stream]
-    assert all(chunk.choices for chunk in chunks)  # none with the usage that it did not ask for
+    # no chunk with the usage, which it did not request
+    assert all(chunk.choices for chunk in chunks)
     calls = [call for c in chunks for call in c.choices[0].delta.tool_calls or ()]
     texts = ["".join(c.function.arguments or "" for c in calls if c.function and c.index == i)
              for i in (0, 1)]  # fmt: skip
@@ -572,7 +573,7 @@ async def test_interim_answers_without_end_are_a_failure(
 
 
 class RawProvider:
-    """Answers one request with given bytes, and keeps the bytes that it was sent."""
+    """Answers one request with given bytes, and records the bytes that it received."""
 
     def __init__(self, content: bytes, headers: str = "content-type: application/json") -> None:
         self._content = content

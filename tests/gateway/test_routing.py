@@ -1,4 +1,4 @@
-"""Where calls go, what is tried again, and how that looks in the trace."""
+"""Where calls go, what is retried, and how the trace shows it."""
 
 import json
 import random
@@ -23,7 +23,7 @@ EMBEDDED_ID = f"embedded/{MODEL_NAME}"
 
 
 class SwiftClock(FakeClock):
-    """Sleeps take no time, but are noted."""
+    """Sleeps take no time, but are recorded."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class SwiftClock(FakeClock):
 
 @pytest.fixture(autouse=True)
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """List the embedded model also where it is not installed."""
+    """List the embedded model even if it is not installed."""
     monkeypatch.setattr("treadle.gateway.models.missing_parts", tuple)
 
 
@@ -223,7 +223,7 @@ async def test_a_route_falls_back_to_another_model(tmp_path: Path) -> None:
     (step,) = [span for span in spans if span.parent_id is None]
     assert step.attributes["treadle.gateway.route"] == "smart"
     assert [span.provider for span in spans if span.parent_id] == ["fake", "other"]
-    # What one provider finds wrong with a request, the next would too.
+    # A fault in the request would be the same at the next provider.
     assert (refused.status_code, refused.json()["error"]["message"]) == (400, "bad")
     assert listed["data"][0]["id"] == "smart"
     assert third.requests == []

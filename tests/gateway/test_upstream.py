@@ -1,4 +1,4 @@
-"""The way to providers: proxies of the environment, addresses that are none."""
+"""Connections to providers: proxies of the environment, invalid addresses."""
 
 import asyncio
 from pathlib import Path
@@ -33,7 +33,7 @@ async def test_calls_use_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     async with await asyncio.start_server(proxy, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{port}")
-        monkeypatch.setenv("no_proxy", "127.0.0.1")  # the test itself goes straight
+        monkeypatch.setenv("no_proxy", "127.0.0.1")  # the test itself connects directly
         own = {"base_url": "http://far.example/v1", "models": ["m"], "max_retries": 0}
         config = settings().model_validate({"providers": {"far": own}})
         async with running(tmp_path, config) as gateway:

@@ -1,4 +1,4 @@
-"""Consent holds for the repository, the program and the files that it was given for."""
+"""Consent is bound to a repository, a program and files."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The tools that change files, called as a session calls them, with a person who answers."""
+"""The tools that change files, called like in a session, with a person who answers."""
 
 from typing import Any
 
@@ -166,7 +166,6 @@ def test_all_edits_of_a_call_are_applied_or_none(bench: Bench) -> None:
 
 
 def test_six_calls_for_one_file_in_one_reply_all_succeed(bench: Bench) -> None:
-    """E9."""
     lines = [f"value_{number} = {number}\n" for number in range(6)]
     bench.write("a.py", "".join(lines))
     outcomes = bench.calls(
@@ -292,7 +291,6 @@ def test_new_syntax_errors_are_reported_or_refused(bench: Bench) -> None:
 
 
 def test_a_file_that_changes_during_the_question_is_a_conflict(bench: Bench) -> None:
-    """E7, E8."""
     bench.write("a.py", "a = 1\nb = 2\n")
 
     def user_saves(_question: ApprovalRequested) -> Answer:
@@ -346,7 +344,7 @@ def test_a_failure_names_the_responsible_argument(bench: Bench) -> None:
     edit = {"file": "wide.py", "replace": {"old": "x", "new": "y"}}
     absent = {"file": "cart.py", "replace": {"old": "no such text", "new": ""}}
     assert bench.refused(absent).field == "edits.0"
-    assert bench.refused(edit).field is None  # which of several it was is in the text
+    assert bench.refused(edit).field is None  # the text says which of several it was
     patch = "--- a/nothing.py\n+++ b/nothing.py\n@@ -1 +1 @@\n-a\n+b\n"
     assert bench.failed("apply_patch", diff=patch).field == "diff"
     assert bench.failed("apply_patch", diff="nothing").field == "diff"

@@ -1,4 +1,4 @@
-"""Edits of items by their name: exact, or refused with what to do instead."""
+"""Edits of items by their name: exact, or refused with advice."""
 
 import os
 
@@ -18,7 +18,7 @@ def _edited(bench: Bench, name: str, source: str, item: str, code: str) -> str:
 
 
 def _refusal(bench: Bench, name: str, source: str, item: str, code: str) -> str:
-    """What the model reads; nothing is written or staged."""
+    """The warnings that a model reads; nothing is written or staged."""
     bench.write(name, source)
     failure = bench.refused({"file": name, "item": {"canonical_path": item, "code": code}})
     assert bench.read(name).decode() == source
@@ -306,7 +306,7 @@ def test_warnings_ignore_denied_hunks(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("name", "source", "item", "code", "expected"),
     [
-        (  # members behind the last constant are not part of it
+        (  # members after the last constant are not part of it
             "A.java", "enum E {\n  A(1), B(2);\n  int x;\n}\n", "B", "",
             "enum E {\n  A(1);\n  int x;\n}\n",
         ),
@@ -320,7 +320,7 @@ def test_warnings_ignore_denied_hunks(bench: Bench) -> None:
             "o.a", "",
             "const o = {\n  \n  // About b.\n  b: () => 2,\n};\n",
         ),
-        (  # the text of a heredoc goes with its constant
+        (  # the text of a heredoc belongs to its constant
             "a.rb", "X = <<HTML\nold\nHTML\n\nY = 1\n", "X", "X = <<HTML\nnew\nHTML",
             "X = <<HTML\nnew\nHTML\n\nY = 1\n",
         ),
@@ -437,7 +437,7 @@ def test_code_with_a_comment_is_indented_as_an_item_of_one_line(bench: Bench) ->
 def test_omissions_of_new_code_are_reported(
     bench: Bench, name: str, source: str, item: str, code: str, lost: str
 ) -> None:
-    """oraios/serena#1484 (attributes) and #1956 (export): stripped without a word."""
+    """oraios/serena#1484 (attributes) and #1956 (export): removed silently."""
     bench.write(name, source)
     result = bench.edit({"file": name, "item": {"canonical_path": item, "code": code}})
     assert f"{name}: {lost}, which the new code leaves out." in result["warnings"]

@@ -1,4 +1,4 @@
-"""run_check as a session calls it: real projects, real tools, questions and their answers."""
+"""run_check as a session calls it: real projects, real tools, questions and answers."""
 
 import asyncio
 import json
@@ -45,10 +45,10 @@ def test_adds():
 
 @dataclass
 class Desk(Project):
-    """A project, and somebody who answers what is asked."""
+    """A project, and a person who answers questions."""
 
     answer: ApprovalScope | None = ApprovalScope.ONCE
-    """None: nobody is there."""
+    """None: nobody answers."""
     rules: ApprovalSettings = field(default_factory=ApprovalSettings)
     commands: dict[str, Any] = field(default_factory=dict)
     proposals: dict[str, Mapping[str, bytes | None]] = field(default_factory=dict)
