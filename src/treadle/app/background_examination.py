@@ -15,14 +15,14 @@ from treadle.traces.store.examinations import SpanExaminer
 from treadle.traces.store.results import Changes
 
 TICK_SECONDS = 0.5
-"""How often it is looked whether spans arrive."""
+"""The interval between checks for new spans."""
 FEW = 50
-"""Spans that may arrive within a tick while others are examined."""
+"""Spans that may arrive in an interval during an examination."""
 AT_ONCE = 100
-"""Spans that are examined before it is looked again, which takes some 20 ms."""
+"""Spans that are examined between two checks. They take about 20 ms."""
 PAUSE_SECONDS = 0.05
 HELD_AT_MOST = 20
-"""Pauses in a row for which who waits for an answer holds it back."""
+"""The most pauses in a row while requests wait."""
 RETRY_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
@@ -37,14 +37,14 @@ class Examinable(Protocol):
 
 
 class ActiveRequests:
-    """How many wait for an answer right now: what is done in the background lets them go first."""
+    """Counts the requests that wait for an answer. Background work pauses for them."""
 
     def __init__(self) -> None:
         self.count = 0
 
     @contextmanager
     def track(self) -> Iterator[None]:
-        """One more until it is left."""
+        """Count one request while the context is open."""
         self.count += 1
         try:
             yield
@@ -53,7 +53,7 @@ class ActiveRequests:
 
 
 def rules_of(settings: DetectorSettings) -> tuple[Rule, ...]:
-    """The user's rules as the detectors take them."""
+    """The user's rules for the detectors."""
     return tuple(map(Rule.of, settings.rules))
 
 
@@ -61,7 +61,7 @@ def rules_of(settings: DetectorSettings) -> tuple[Rule, ...]:
 async def examined(
     store: Examinable, settings: DetectorSettings, clock: Clock, active_requests: ActiveRequests
 ) -> AsyncIterator[None]:
-    """Examine what is new, now and then, until it is left."""
+    """Examine new spans in the background while the context is open."""
     examining = keep_examined(store, rules_of(settings), clock, active_requests)
     task = asyncio.create_task(examining, name="examining")
     try:
@@ -75,7 +75,7 @@ async def examined(
 async def keep_examined(
     store: Examinable, rules: Sequence[Rule], clock: Clock, active_requests: ActiveRequests
 ) -> None:
-    """Examine what is new whenever few spans arrive, until cancelled. Failures are logged."""
+    """Examine new spans while few arrive, until cancelled. Failures are logged."""
     before = done = None
     held = 0
     while True:

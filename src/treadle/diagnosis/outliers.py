@@ -204,9 +204,11 @@ def newest_spans(reader: SpanReader, query: Query, most: int) -> tuple[ListedSpa
     return tuple(sorted(found, key=lambda span: (span.start_us, span.trace_id, span.span_id)))
 
 
-def earlier_spans(reader: SpanReader, spans: Sequence[ListedSpan]) -> tuple[ListedSpan, ...]:
-    """The spans that began before the first of `spans`, in order of time."""
+def earlier_spans(
+    reader: SpanReader, spans: Sequence[ListedSpan], most: int = MOST_EARLIER
+) -> tuple[ListedSpan, ...]:
+    """The newest `most` spans that began before the first of `spans`, in order of time."""
     if not spans:
         return ()
     before = Query((Condition(Field.START, Operator.LESS, (spans[0].start_us,)),))
-    return newest_spans(reader, before & OF_OTHERS, MOST_EARLIER)
+    return newest_spans(reader, before & OF_OTHERS, most)

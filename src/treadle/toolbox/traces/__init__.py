@@ -1,4 +1,4 @@
-"""Tools that read recorded spans, find their faults and sum them up."""
+"""Tools that read recorded spans, find their faults and summarize them."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -32,7 +32,7 @@ ANALYST_TOOLS = frozenset(
         "analyze_with_llm",
     }
 )
-"""The names of the tools of this area, which an assistant for code has no use for."""
+"""The names of the tools of this area, which an assistant for code does not need."""
 
 
 def trace_tools(
@@ -41,10 +41,10 @@ def trace_tools(
     rules: Sequence[Rule] = (),
     connect: Callable[[], Awaitable[ChatModel]] | None = None,
 ) -> list[Tool[Any, Any]]:
-    """The tools that read what `reader` reads, by the user's `rules` besides our own detectors.
+    """The tools over the spans of `reader`, with the user's `rules` in addition to the detectors.
 
-    `connect` gives the model that `analyze_with_llm` asks, once for each call, and raises
-    TreadleError where there is none. Without it that tool answers with the detectors' findings.
+    `connect` returns the model for a call of `analyze_with_llm`, and raises TreadleError if there
+    is none. Without a model that tool answers with the findings of the detectors.
     """
     return [
         FetchRuns(reader),

@@ -1,4 +1,4 @@
-"""analyze_with_llm: what a model says is wrong with spans, as far as it can quote it."""
+"""analyze_with_llm: the faults that a model sees in spans and can quote."""
 
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextlib import suppress
@@ -40,11 +40,11 @@ from treadle.traces.query import Field as About
 from treadle.traces.query import Query, any_of
 
 MOST_SPANS = 20
-"""Spans of one question."""
+"""Spans of one request."""
 _MOST_CHARACTERS = 48_000
-"""Of recorded text in one question, about 12,000 tokens."""
+"""Characters of recorded text in one request, about 12,000 tokens."""
 _CHARACTERS_A_TOKEN = 2
-"""What a model's window takes for certain, of any language."""
+"""Characters of any language that a token of a model's window takes at least."""
 
 Connect = Callable[[], Awaitable[ChatModel]]
 
@@ -66,7 +66,7 @@ class AnalyzeWithLlmArguments(Arguments):
 
 
 class Verdict(AnswerPart):
-    """What the model says is wrong, with a quote that was found where it says.
+    """A fault that the model reports, with a verified quote.
 
     `context` are characters `start` to `end` of the text at `field` of the span.
     """
@@ -82,13 +82,13 @@ class Verdict(AnswerPart):
 
 
 class FoundIssue(Issue):
-    """What a detector found."""
+    """A finding of a detector."""
 
     span_id: str
 
 
 class Duplicate(AnswerPart):
-    """A span whose content is that of another one, for which it stands."""
+    """A span with the content of another one."""
 
     span_id: str
     same_as: str
@@ -97,8 +97,8 @@ class Duplicate(AnswerPart):
 class AnalyzeWithLlmResult(TraceResult):
     """Verdicts of a model and findings of the detectors on the same spans.
 
-    `unverified` verdicts were dropped, since what they quoted does not stand in the span. Without
-    a model, which `note` says then, there are only the findings.
+    `unverified` verdicts were removed, since their quotes are not in the span. Without a model
+    there are only findings, and `note` states the reason.
     """
 
     type: str = "verdicts"
@@ -223,7 +223,7 @@ class AnalyzeWithLlm(TraceTool[AnalyzeWithLlmArguments, AnalyzeWithLlmResult]):
             return _Opinion(_NO_VERDICTS, None, _without_model(error.message))
         try:
             while True:
-                with suppress(ModelReplacedError):  # until there is no other left
+                with suppress(ModelReplacedError):  # until no other model is left
                     return await self._asked(model, sample, focus, context)
         except TreadleError as error:
             return _Opinion(_NO_VERDICTS, None, _without_model(error.message))

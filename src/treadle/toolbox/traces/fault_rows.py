@@ -1,4 +1,4 @@
-"""Faults that were found, as rows with their evidence; the same failure again and again as one."""
+"""Findings as rows with their evidence, and repeated failures."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,9 +25,9 @@ _TOLD_BY_STATUS = (Kind.STATUS, Kind.DENIED)
 class Issue(AnswerPart):
     """A fault in the content of a span.
 
-    `context` are the characters `start` to `end` of the text at `field` of the span, and no word
-    else. `count` is how often that field says the same. `first_in` is the span that said it first,
-    when this one repeats it; `also_in` counts later spans that do.
+    `context` are exactly the characters `start` to `end` of the text at `field`. `count` is the
+    number of lines in that field with the same fault. `first_in` is an earlier span with the fault,
+    which this one repeats. `also_in` is the number of later spans that repeat it.
     """
 
     pattern: str
@@ -76,9 +76,10 @@ def issue(finding: Finding, *, first_in: str | None = None) -> Issue:
 def by_span(
     findings: Iterable[Finding], repeats: Collection[SpanReference] = ()
 ) -> dict[SpanReference, list[Finding]]:
-    """The faults in the content of each span, in addition to its status.
+    """The faults in the content of each span, except the one of its status.
 
-    The worst spans come first, and those that say the same as others, `repeats`, last.
+    The worst spans come first. The spans of `repeats`, which have the fault of another span, come
+    last.
     """
     found: dict[SpanReference, list[Finding]] = defaultdict(list)
     for finding in findings:
@@ -111,15 +112,15 @@ def _worst_first(finding: Finding) -> int:
 
 
 MOST_FAULTS = 2_000
-"""Faults that are taken apart, the worst, so that memory and time are bounded."""
+"""The worst faults that are listed, so that memory and time are limited."""
 _MOST_LISTED = 20
-"""Faulty spans and repeated failures that are shown at most, however many tokens there are."""
+"""The most faulty spans and repeated failures in an answer of any size."""
 _LOOKED_UP = 2 * _MOST_LISTED
 _ISSUES_OF_SPAN = 3
 
 
 class FaultySpan(AnswerPart):
-    """A span that did not end with an error, though its content says that something is wrong."""
+    """A span with a fault in its content, whose status is not an error."""
 
     span_id: str
     name: str
@@ -131,7 +132,7 @@ class FaultySpan(AnswerPart):
 
 @dataclass(frozen=True, slots=True)
 class FaultRows:
-    """The faults as rows. `spans` have any; `unverified` quotes no longer stood in their spans."""
+    """The faults as rows, with the numbers of faulty `spans` and of `unverified` quotes."""
 
     repeated: Sequence[RepeatedFailureRow]
     faulty: Sequence[FaultySpan]
@@ -140,7 +141,7 @@ class FaultRows:
 
 
 def fault_rows(reader: TraceReader, found: Findings) -> FaultRows:
-    """The rows of what was found; each quote is read again in its span."""
+    """The rows of findings. Each quote is verified in its span."""
     groups = repeated_failures(found.data)
     repeats = {span for group in groups for span in group.spans[1:]}
     every = by_span(found.data, repeats)
@@ -165,7 +166,7 @@ def fault_rows(reader: TraceReader, found: Findings) -> FaultRows:
 def _hidden(
     reader: TraceReader, found: Mapping[SpanReference, Sequence[Finding]]
 ) -> Iterator[tuple[SpanReference, tuple[ListedSpan, Sequence[Finding]]]]:
-    """Those of them that did not end with an error, in order."""
+    """The spans whose status is not an error, in order."""
     references = list(found)
     for start in range(0, len(references), _LOOKED_UP):
         some = references[start : start + _LOOKED_UP]

@@ -47,20 +47,20 @@ class FetchGroupsArguments(Arguments):
 
 
 class GroupValue(AnswerPart):
-    """What the spans of a group share: a model, thread, run, label or operation.
+    """The common value of a group: a model, thread, run, label or operation.
 
-    Of time it is the beginning; `""` is the group of spans without a model.
+    The value of a time bucket is its beginning. `""` is the group of spans without a model.
     """
 
     value: str
 
 
 class GroupRow(SumsRow, GroupValue):
-    """One group, with its sums."""
+    """One group, with its totals."""
 
 
 class FetchGroupsResult(TraceResult):
-    """Groups: by time the newest first, else those of most spans.
+    """Time buckets, the newest first, or other groups, the largest first.
 
     A span counts in the group of each of its labels.
     """
@@ -73,7 +73,7 @@ class FetchGroupsResult(TraceResult):
 
 
 class FetchGroups(TraceTool[FetchGroupsArguments, FetchGroupsResult]):
-    """Sums spans by what they have in common."""
+    """Groups spans and adds up their figures."""
 
     name = "fetch_groups"
     description = (
@@ -110,6 +110,6 @@ class FetchGroups(TraceTool[FetchGroupsArguments, FetchGroupsResult]):
 
 
 def group_row(group: Group) -> GroupRow:
-    """A group with its sums."""
+    """A group with its totals."""
     value = group.value if isinstance(group.value, str) else str(moment(group.value))
     return GroupRow(value=value, **sums_row(group.sums).model_dump())

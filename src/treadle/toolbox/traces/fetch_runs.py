@@ -1,4 +1,4 @@
-"""fetch_runs: the runs that fit, the newest first."""
+"""fetch_runs: the matching runs, the newest first."""
 
 from typing import Annotated
 

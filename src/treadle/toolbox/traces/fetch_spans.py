@@ -1,4 +1,4 @@
-"""fetch_spans: the spans that fit, the newest first, without their whole content."""
+"""fetch_spans: the matching spans, the newest first, with previews of their content."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""fetch_spans_summary: what a set of spans looks like in all, and what is wrong in it."""
+"""fetch_spans_summary: the figures and faults of a set of spans."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ from treadle.toolbox.traces.summary_rows import (
     ModelRow,
     ToolRow,
     changes,
-    dear_span,
+    expensive_span,
     failed_span,
     figures,
     latency,
@@ -59,7 +59,7 @@ from treadle.traces.query import Query, any_of
 from treadle.traces.store.results import Summary
 
 LEAST_TOKENS = 800
-"""The figures alone take some 600."""
+"""The figures alone take about 600 tokens."""
 
 
 class FetchSpansSummaryArguments(Arguments):
@@ -82,10 +82,10 @@ class FetchSpansSummaryArguments(Arguments):
 
 
 class Efficiency(AnswerPart):
-    """What the money and the cache were good for; null where a base is unknown or 0.
+    """Cost and cache use of runs; null if the base is unknown or 0.
 
-    `cache_hit_rate` is the share of input tokens that came from a cache, `cost_per_successful_run`
-    all cost by the runs that ended well.
+    `cache_hit_rate` is the share of input tokens from a cache. `cost_per_successful_run` is all
+    cost divided by the number of successful runs.
     """
 
     runs: int | None
@@ -95,10 +95,10 @@ class Efficiency(AnswerPart):
 
 
 class Faults(AnswerPart):
-    """How many faults were found, in how many spans; `unexamined` spans were not looked at yet.
+    """The number of faults and of faulty spans. `unexamined` spans are too new.
 
-    Where there are very many, only the `worst` were looked at for all else that is told of faults.
-    Each that is shown was read again in its span; `unverified` no longer stood there.
+    If there are very many faults, the lists contain only the `worst`. Each listed quote was
+    verified; `unverified` quotes were wrong.
     """
 
     found: int
@@ -109,9 +109,9 @@ class Faults(AnswerPart):
 
 
 class FetchSpansSummaryResult(TraceResult):
-    """A set of spans in all, at the snapshot; times are milliseconds, costs US dollars.
+    """Figures and faults of a set of spans at the snapshot, in milliseconds and US dollars.
 
-    `left_out` says how many entries of which list did not fit.
+    `left_out` is the number of omitted entries of each list.
     """
 
     type: str = "summary"
@@ -136,7 +136,7 @@ class FetchSpansSummaryResult(TraceResult):
 
 @dataclass(frozen=True, slots=True)
 class _Material:
-    """A complete summary, before it is truncated."""
+    """A complete summary, before it is cut."""
 
     summary: Summary
     found: Findings
@@ -146,7 +146,7 @@ class _Material:
     outliers: Sequence[OutlyingSpan]
 
     def lengths(self) -> dict[str, int]:
-        """How long each list is, in the order of what matters most."""
+        """The length of each list, the most important list first."""
         summary = self.summary
         return {
             "error_spans": len(summary.errors),
@@ -161,7 +161,7 @@ class _Material:
             "labels_found": len(summary.labels),
         }
 
-    def told(self, counts: Mapping[str, int]) -> FetchSpansSummaryResult:
+    def answer(self, counts: Mapping[str, int]) -> FetchSpansSummaryResult:
         """The answer with so many entries of each list."""
         summary = self.summary
         cut = left_out(self.lengths(), counts)
@@ -189,7 +189,7 @@ class _Material:
             semantic_error_spans=list(self.faults.faulty[: counts["semantic_error_spans"]]),
             slowest_spans=list(map(slow_span, summary.slowest[: counts["slowest_spans"]])),
             expensive_spans=list(
-                map(dear_span, summary.most_expensive[: counts["expensive_spans"]])
+                map(expensive_span, summary.most_expensive[: counts["expensive_spans"]])
             ),
             outliers=list(self.outliers[: counts["outliers"]]),
             left_out=cut,
@@ -198,7 +198,7 @@ class _Material:
 
 
 class FetchSpansSummary(TraceTool[FetchSpansSummaryArguments, FetchSpansSummaryResult]):
-    """Sums up a set of spans."""
+    """Summarizes a set of spans."""
 
     name = "fetch_spans_summary"
     description = (
@@ -226,7 +226,7 @@ class FetchSpansSummary(TraceTool[FetchSpansSummaryArguments, FetchSpansSummaryR
             faults=fault_rows(self._reader, found),
             outliers=outlier_rows(self._reader, query, summary),
         )
-        return filled(material.lengths(), material.told, arguments.maxTokens)
+        return filled(material.lengths(), material.answer, arguments.maxTokens)
 
     def view(
         self,
@@ -249,7 +249,7 @@ class FetchSpansSummary(TraceTool[FetchSpansSummaryArguments, FetchSpansSummaryR
         )
 
     def _change(self, query: Query, summary: Summary, now_us: int) -> Mapping[str, Change] | None:
-        """Against the period of equal length before the one that is asked for, if one is."""
+        """The change against the preceding period of equal length, if the query has a period."""
         period = period_of(query, now_us)
         if period is None:
             return None

@@ -1,4 +1,4 @@
-"""get_span_content: what single spans hold and what is wrong in it."""
+"""get_span_content: the content of single spans, and its faults."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -40,9 +40,9 @@ from treadle.traces.store.results import ListedSpan
 
 MOST_SPANS = 5
 _ISSUES = (50, 10, 5, 3, 1, 0)
-"""Issues of a span that are shown: the most with which all spans fit."""
+"""Numbers of issues of a span to try, until all spans fit."""
 _CHARACTERS_A_TOKEN = 12
-"""No text of any language has more; so no more of it need be weighed."""
+"""No text of any language has more characters for each token."""
 
 ContentField = Literal["input", "output", "error"]
 CONTENT_FIELDS: tuple[ContentField, ...] = ("input", "output", "error")
@@ -69,7 +69,7 @@ class GetSpanContentArguments(Arguments):
 
 
 class ContentStats(AnswerPart):
-    """Characters of the input and the output; null where there is none."""
+    """Characters of the input and the output; null if there is none."""
 
     input_length: int | None
     output_length: int | None
@@ -101,7 +101,7 @@ class SpanContent(AnswerPart):
     semantic_issues: list[Issue]
     issues_left_out: int | None = if_any()
     record_faults: tuple[str, ...] = if_any()
-    """What is wrong with the record itself, so that its figures or texts mislead."""
+    """Faults of the record itself, which make its figures or texts misleading."""
     content_stats: ContentStats
     assessment: str
     link: str
@@ -109,9 +109,9 @@ class SpanContent(AnswerPart):
 
 
 class GetSpanContentResult(TraceResult):
-    """The spans in the order in which they were named.
+    """The spans in the order of the request.
 
-    An id that several traces use stands for each of them, the newest first.
+    An id that several traces use is listed for each of them, the newest first.
     """
 
     type: str = "span_content"
@@ -122,7 +122,7 @@ class GetSpanContentResult(TraceResult):
 
 @dataclass(frozen=True, slots=True)
 class _Examined:
-    """A span with its own faults, and for each the span that showed it first."""
+    """A span with its own faults, and for each the first span with it."""
 
     span: Span
     calls: bool
@@ -205,7 +205,7 @@ class GetSpanContent(TraceTool[GetSpanContentArguments, GetSpanContentResult]):
 
 
 def _next_of(before: dict[tuple[Kind, str], list[str]], finding: Finding) -> str | None:
-    """The span that said it first; of several that did, in their order."""
+    """The first span with the fault. Several are used in their order."""
     firsts = before.get((finding.kind, finding.evidence.quote))
     return firsts.pop(0) if firsts else None
 
@@ -253,7 +253,7 @@ def _explicit_error(span: Span) -> str | None:
 
 
 def _assessment(span: Span, faults: Sequence[tuple[Finding, str | None]]) -> str:
-    """One sentence of what to think of it."""
+    """The state of the span in one sentence."""
     ended = {
         SpanStatus.ERROR: "It ended with an error",
         SpanStatus.UNFINISHED: "It has not ended",
@@ -300,7 +300,7 @@ def _texts(span: Span) -> Iterator[str]:
 
 
 def _rest(data: Sequence[SpanContent], others: int, unfit: int) -> str | None:
-    """How to get what is not shown."""
+    """How to get the omitted text."""
     told = []
     if unfit:
         what = counted(unfit, "span")

@@ -1,10 +1,12 @@
 """Spans that took far longer, or cost far more, than similar spans, as rows."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from treadle.diagnosis.outliers import (
-    LEAST_RATIO,
+    LEAST_DEVIATION,
+    Baseline,
     Outlier,
     SelfTimes,
     earlier_spans,
@@ -14,17 +16,21 @@ from treadle.diagnosis.outliers import (
     time_peers,
 )
 from treadle.diagnosis.span_times import reference, self_times
-from treadle.spans.span import TOOL_NAME_PREFIX, WAITED
+from treadle.spans.span import TOOL_NAME_PREFIX, WAITED, SpanKind
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.traces.trace_tool import AnswerPart, TraceReader, named
 from treadle.traces.query import Condition, Operator, Query, any_of
 from treadle.traces.query import Field as About
 from treadle.traces.store.results import ListedSpan, Percentiles, Summary
 
-_NEWEST = 500
-"""The newest spans are compared, and in addition the slowest and the most expensive of all."""
+_NEWEST, _EARLIER = 200, 100
+"""The newest spans that are compared, and spans before them if there are fewer."""
+_DEVIATIONS_OF_P95 = 1.645
+"""The distance of the 95th percentile from the median in a normal distribution."""
 _MOST = 5
-_MOST_CHILDREN = 1_000
+_MOST_CHILDREN = 100
+_OWN_TIME = {SpanKind.TOOL, SpanKind.MODEL, SpanKind.RETRIEVAL, SpanKind.EMBEDDING}
+"""Kinds of spans with few children, so that their own time is known without the whole trace."""
 
 
 class OutlyingSpan(AnswerPart):
@@ -45,29 +51,37 @@ class OutlyingSpan(AnswerPart):
 def outlier_rows(reader: TraceReader, query: Query, summary: Summary) -> list[OutlyingSpan]:
     """The outliers: first the slow spans, one of each group of peers, the farthest first."""
     newest = newest_spans(reader, query, _NEWEST)
-    earlier = earlier_spans(reader, newest)
-    candidates = [*summary.slowest, *summary.most_expensive, *_slowest(reader, query, summary)]
-    children = _children(reader, candidates)
-    spans = {reference(span): span for span in (*candidates, *newest)}
+    earlier = earlier_spans(reader, newest, _EARLIER) if len(newest) < _NEWEST else ()
+    slowest = list(_slowest(reader, query, summary))
+    children = _children(reader, slowest)
+    spans = {reference(span): span for span in (*summary.most_expensive, *slowest, *newest)}
     every = {reference(span): span for span in (*children, *spans.values())}
     own_us = self_times(every.values())
-    slow = slow_spans(tuple(spans.values()), own_us, earlier, self_times(earlier))
+    timed = [span for span in spans.values() if span.kind in _OWN_TIME]
+    slow = slow_spans(timed, own_us, earlier, self_times(earlier))
     rows = islice(_slow_rows(reader, slow, own_us), _MOST)
     costly = expensive_calls(spans.values(), earlier)
     return [*rows, *map(_cost_row, costly[:_MOST])]
 
 
 def _slowest(reader: TraceReader, query: Query, summary: Summary) -> Iterator[ListedSpan]:
-    """The slowest spans of the models and tools whose slowest is farthest from their median."""
-    ratios = [
+    """The slowest spans of models and tools that are outliers by the percentiles of the summary."""
+    found = [
         (latency.max_us / latency.p50_us, condition, latency.max_us)
         for condition, latency in _groups(summary)
-        if latency.p50_us and latency.max_us
+        if latency.p50_us and latency.max_us and _has_outlier(latency)
     ]
-    farthest = sorted((each for each in ratios if each[0] >= LEAST_RATIO), key=lambda it: -it[0])
-    for _, condition, longest_us in farthest[:_MOST]:
+    for _, condition, longest_us in sorted(found, key=lambda each: -each[0])[:_MOST]:
         least = Condition(About.DURATION, Operator.AT_LEAST, (longest_us,))
         yield from reader.spans(query & Query((condition, least)), limit=1).data
+
+
+def _has_outlier(latency: Percentiles) -> bool:
+    if not latency.p50_us or not latency.p95_us or not latency.max_us:
+        return False
+    deviation = math.log(latency.p95_us / latency.p50_us) / _DEVIATIONS_OF_P95
+    screen = Baseline(latency.n, latency.p50_us, max(deviation, LEAST_DEVIATION))
+    return screen.has_outlier(latency.max_us)
 
 
 def _groups(summary: Summary) -> Iterator[tuple[Condition, Percentiles]]:

@@ -1,4 +1,4 @@
-"""Pages of lists: as many rows as go into the tokens of the answer, and where the rest is."""
+"""Answers of lists that fit a number of tokens, and how to get the rest."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -10,19 +10,19 @@ from treadle.toolbox.traces.trace_tool import AnswerPart, TraceResult
 from treadle.traces.query import Page
 
 PREVIEWS = (160, 80, 40, 0)
-"""Characters of recorded texts in a row: the most with which all rows fit."""
+"""Numbers of characters of recorded texts in a row to try, until all rows fit."""
 _SOME_CURSOR = "0" * 64
-"""As long as a real one may be, to reckon with."""
+"""A cursor of the greatest length, for the estimate."""
 
 Row = TypeVar("Row")
 R = TypeVar("R", bound=TraceResult)
 
 
 class Pagination(AnswerPart):
-    """Which part of a list this is.
+    """The part of a list in an answer.
 
-    `total` is null where counting takes long; `returned` may be less than `limit` asks for.
-    `next_cursor` goes on behind the last row, and stays right while spans arrive.
+    `total` is null if counting takes long. `returned` may be less than `limit`. `next_cursor`
+    continues after the last row, and stays correct while spans arrive.
     """
 
     offset: int
@@ -40,9 +40,9 @@ def fitted(
     offset: int,
     most_tokens: int,
 ) -> R:
-    """The answer that `build` makes of rows, characters of a text, and the place in the list.
+    """The answer that `build` creates from rows, a number of characters, and the part.
 
-    `read` gives at most so many rows from the place that is asked for.
+    `read` returns at most so many rows from the requested position.
     """
     page = read(limit)
 
@@ -65,7 +65,7 @@ def fitted(
             return built(len(page.data), characters)
     count = most_that_fit(len(page.data), lambda count: tokens(count, PREVIEWS[-1]), most_tokens)
     while count:
-        page = read(count)  # so that its cursor goes on behind what is shown
+        page = read(count)  # so that its cursor continues after the shown rows
         if tokens(len(page.data), PREVIEWS[-1]) <= most_tokens:
             return built(len(page.data), PREVIEWS[-1])
         count -= 1  # other spans arrived meanwhile
@@ -73,7 +73,7 @@ def fitted(
 
 
 def rest(place: Pagination, noun: str) -> str | None:
-    """How to get the rows that are not shown; None where there are none."""
+    """How to get the other rows; None if there are none."""
     following = place.offset + place.returned
     left = None if place.total is None else place.total - following
     if place.next_cursor is None and not left:
@@ -89,9 +89,10 @@ Counts = Mapping[str, int]
 
 
 def filled(lengths: Mapping[str, int], build: Callable[[Counts], R], most_tokens: int) -> R:
-    """What `build` makes of the largest shares of lists, named in order of weight, that fit.
+    """The answer that `build` creates from the longest lists that fit.
 
-    All lists grow together, one entry at a time; one that has no room for its next is full.
+    The lists are in order of importance. All of them grow together by one entry, until the next
+    entry of each does not fit.
     """
     full = dict(lengths)
     result = build(full)
@@ -110,7 +111,7 @@ def filled(lengths: Mapping[str, int], build: Callable[[Counts], R], most_tokens
 
 
 def _even(full: Counts, build: Callable[[Counts], R], most_tokens: int) -> dict[str, int]:
-    """As many entries of each list as all of them have room for."""
+    """The largest number of entries for which all lists fit."""
 
     def shares(count: int) -> dict[str, int]:
         return {name: min(length, count) for name, length in full.items()}
@@ -120,7 +121,7 @@ def _even(full: Counts, build: Callable[[Counts], R], most_tokens: int) -> dict[
 
 
 def left_out(full: Counts, shown: Counts) -> dict[str, int] | None:
-    """How many entries of which list are not shown; None where all are."""
+    """The number of omitted entries by list; None if all are shown."""
     return {name: full[name] - shown[name] for name in full if shown[name] < full[name]} or None
 
 

@@ -112,7 +112,7 @@ class SearchSpans(TraceTool[SearchSpansArguments, SearchSpansResult]):
         )
 
     def _hits(self, query: Query, **part: Unpack[Part]) -> Page[Hit]:
-        """What fits; a query without a text finds spans as a list does, without excerpts."""
+        """The matching spans. Without a text in the query they have no excerpts."""
         if any(not each.negated for each in query.of(About.TEXT)):
             return self._reader.search(query, **part)
         page = self._reader.spans(query, **part)
@@ -130,7 +130,7 @@ def _found_span(hit: Hit, characters: int) -> FoundSpan:
 
 
 def _excerpt(hit: Hit, characters: int) -> str:
-    """About so many characters of the excerpt, with what was found in them."""
+    """About so many characters of the excerpt, around the match."""
     text = hit.excerpt
     first, last = hit.ranges[0] if hit.ranges else (0, 0)
     around = max(0, characters - (last - first))

@@ -1,4 +1,4 @@
-"""Which spans a call is about: the arguments that the tools share, as conditions of a query."""
+"""The arguments that select spans, which the tools share, as conditions of a query."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal
@@ -16,7 +16,7 @@ from treadle.traces.store.span_reader import EVERYTHING
 
 
 def as_list(value: object) -> object:
-    """One name as a list of it. A comma is not a separator: ids and labels may contain one."""
+    """One name as a list. A comma does not separate: ids and labels may contain it."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -67,9 +67,9 @@ _OF_ARGUMENTS = {
 
 
 def query_of(arguments: Arguments, now_us: int, also: Query = EVERYTHING) -> Query:
-    """What the shared arguments and `also` ask for, without Treadle's own calls by default.
+    """The query of the shared arguments and `also`, by default without Treadle's own calls.
 
-    Raises UsageError for a time that cannot be read.
+    Raises UsageError for an invalid time.
     """
     given = {name: getattr(arguments, name) for name in type(arguments).model_fields}
     conditions = [
@@ -88,7 +88,7 @@ def query_of(arguments: Arguments, now_us: int, also: Query = EVERYTHING) -> Que
 def times(
     period: Period | None, since: str | None, until: str | None, *, now_us: int
 ) -> Iterable[Condition]:
-    """The conditions on the start. Raises UsageError for a time that cannot be read."""
+    """The conditions on the start. Raises UsageError for an invalid time."""
     if period is not None:
         first, behind = period_bounds(period, now_us)
         yield Condition(About.START, Operator.AT_LEAST, (first,))

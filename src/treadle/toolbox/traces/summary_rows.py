@@ -10,7 +10,7 @@ _TEXT_CHARACTERS = 120
 
 
 class Latency(AnswerPart):
-    """Percentiles of `n` values in milliseconds, each a real one; null where there is none."""
+    """Percentiles of `n` values in milliseconds, each a recorded value; null without values."""
 
     n: int
     p50: float | None
@@ -20,11 +20,11 @@ class Latency(AnswerPart):
 
 
 class Figures(AnswerPart):
-    """Counts and sums.
+    """Counts and totals.
 
     `total_duration_ms` is from the first start to the last end, `busy_ms` the sum of durations.
-    Tokens and cost are sums of what is known: `unmetered` and `unpriced` count the calls whose
-    tokens and whose cost nobody knows.
+    Tokens and cost are totals of known values: `unmetered` and `unpriced` count the calls with
+    unknown tokens and unknown cost.
     """
 
     total_spans: int
@@ -62,7 +62,7 @@ class ModelRow(AnswerPart):
 
 
 class ToolRow(AnswerPart):
-    """The calls of one tool, without what they waited for a person."""
+    """The calls of one tool, without waits for a person."""
 
     name: str
     calls: int
@@ -72,7 +72,7 @@ class ToolRow(AnswerPart):
 
 
 class BriefSpan(AnswerPart):
-    """A span that stands out."""
+    """A slow or expensive span."""
 
     span_id: str
     name: str
@@ -93,14 +93,14 @@ class FailedSpan(AnswerPart):
 
 
 class Change(AnswerPart):
-    """A figure of the period before, and the change; null where that was unknown or 0."""
+    """A figure of the preceding period, and the change; null if that is unknown or 0."""
 
     before: float | None
     change_percent: float | None
 
 
 def changes(now: Summary, before: Summary) -> dict[str, Change]:
-    """The main figures against those of the period before."""
+    """The main figures against those of the preceding period."""
     was = _main_figures(before)
     return {
         name: Change(before=was[name], change_percent=percent(value, was[name]))
@@ -122,12 +122,12 @@ def _main_figures(summary: Summary) -> dict[str, float | None]:
 
 
 def ratio(value: float | None, base: float | None) -> float | None:
-    """To the sixth digit; None where the base is unknown or 0."""
+    """The ratio to six digits; None if the base is unknown or 0."""
     return None if value is None or not base else round(value / base, 6)
 
 
 def percent(value: float | None, before: float | None) -> float | None:
-    """By how many percent it grew, to the tenth; None where `before` is unknown or 0."""
+    """The change in percent to one digit; None if `before` is unknown or 0."""
     return None if value is None or not before else round(100 * (value - before) / before, 1)
 
 
@@ -143,7 +143,7 @@ def latency(percentiles: Percentiles) -> Latency:
 
 
 def figures(summary: Summary, counts: Mapping[str, int]) -> Figures:
-    """The figures, with so many of the operations and labels."""
+    """The figures, with so many operations and labels."""
     totals = summary.sums.totals
     return Figures(
         total_spans=totals.spans,
@@ -170,7 +170,7 @@ def figures(summary: Summary, counts: Mapping[str, int]) -> Figures:
 
 
 def model_row(usage: ModelUsage) -> ModelRow:
-    """The calls of a model; `errors` are its spans that failed."""
+    """The calls of a model. `errors` is the number of failed spans."""
     totals = usage.sums.totals
     return ModelRow(
         model=named(usage.name),
@@ -197,7 +197,7 @@ def tool_row(usage: ToolUsage) -> ToolRow:
 
 
 def slow_span(span: ListedSpan) -> BriefSpan:
-    """One of the slowest."""
+    """A row of a slow span."""
     return BriefSpan(
         span_id=span.span_id,
         name=named(span.name),
@@ -206,15 +206,15 @@ def slow_span(span: ListedSpan) -> BriefSpan:
     )
 
 
-def dear_span(span: ListedSpan) -> BriefSpan:
-    """One of the most expensive."""
+def expensive_span(span: ListedSpan) -> BriefSpan:
+    """A row of an expensive span."""
     row = slow_span(span)
     used = {"input_tokens": span.tokens.input, "output_tokens": span.tokens.output}
     return row.model_copy(update={**used, "cost": span.cost})
 
 
 def failed_span(span: ListedSpan, link: str) -> FailedSpan:
-    """One that ended with an error."""
+    """A row of a failed span."""
     return FailedSpan(
         span_id=span.span_id,
         name=named(span.name),

@@ -1,4 +1,4 @@
-"""What the tools answer with: rows and pages, their figures and texts, and how they are written."""
+"""The base of the tools over spans, and of their answers."""
 
 from abc import abstractmethod
 from typing import Generic, Literal, Protocol, TypeVar
@@ -14,10 +14,10 @@ from treadle.traces.store.span_reader import SpanReader
 
 
 class TraceReader(SpanReader, Protocol):
-    """Answers about spans; `SqliteTraceStore` is one. All methods block: call them in threads."""
+    """A reader of spans, such as `SqliteTraceStore`. Its methods block: call them in threads."""
 
     def span(self, trace_id: str, span_id: str) -> Span | None:
-        """The whole span, exactly as it was written; None when there is none."""
+        """The whole span, exactly as it was written; None if it does not exist."""
         ...
 
 
@@ -25,7 +25,7 @@ NAME_CHARACTERS = 120
 
 
 class AnswerPart(BaseModel):
-    """Base of rows. A figure that nobody knows is null or left out, never 0."""
+    """Base of rows. An unknown figure is null or left out, never 0."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -41,7 +41,7 @@ R = TypeVar("R", bound=TraceResult)
 
 
 class TraceTool(Tool[A, R], Generic[A, R]):
-    """A tool that reads spans. The same call over the same spans gives the same bytes."""
+    """A tool that reads spans. Equal calls over equal spans give equal bytes."""
 
     def __init__(self, reader: TraceReader) -> None:
         self._reader = reader
@@ -52,27 +52,27 @@ class TraceTool(Tool[A, R], Generic[A, R]):
 
     @abstractmethod
     def answer(self, arguments: A, now_us: int) -> R:
-        """The answer, in a thread; `now_us` is what periods count back from."""
+        """The answer, in a thread. Ages and periods count back from `now_us`."""
 
     def content(self, result: R) -> str:
         return written(result)
 
 
 def short(text: str | None, limit: int) -> str | None:
-    """Recorded text as a value; None where there is none or where none is wanted."""
+    """Recorded text as a value; None without text or for a limit of 0."""
     return quotable(text, limit=limit) if text and limit else None
 
 
 def named(text: str) -> str:
-    """A recorded name, whole where it is one of a usual length."""
+    """A recorded name, cut if it is very long."""
     return quotable(text, limit=NAME_CHARACTERS)
 
 
 def milliseconds(microseconds: int | None) -> float | None:
-    """With the microseconds behind the point."""
+    """Microseconds as milliseconds with decimals."""
     return None if microseconds is None else microseconds / 1_000
 
 
 def moment(at_us: int | None) -> str | None:
-    """In ISO form, UTC."""
+    """The time in ISO format, UTC."""
     return None if at_us is None else write_moment(at_us)

@@ -21,11 +21,11 @@ from treadle.tools.schemas import schema_of
 from treadle.traces.fencing import fenced, inline
 
 REQUEST_VERSION = 1
-"""Of what is asked; a verdict of another version is no longer taken from the cache."""
+"""The version of the request. Cached verdicts of another version are not used."""
 MOST_VERDICTS = 20
 MOST_OUTPUT_TOKENS = 2_000
 SHORTEST_QUOTE = 4
-"""Characters; any shorter quote occurs everywhere and proves nothing."""
+"""Characters. A shorter quote occurs in any text and proves nothing."""
 _LEAST_SHOWN = 400
 
 _LOOK_FOR = {
@@ -74,9 +74,9 @@ class QuotedClaim:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What is left of an answer. `unverified` claims quoted what does not stand in their span.
+    """The verified verdicts of an answer. `unverified` claims have a wrong quote.
 
-    `readable` is false when it was not the JSON that was asked for.
+    `readable` is false if the answer does not have the requested format.
     """
 
     quoted: tuple[QuotedClaim, ...]
@@ -85,7 +85,7 @@ class Verdicts:
 
 
 def without_duplicates(spans: Sequence[Span]) -> tuple[list[Span], dict[SpanReference, Span]]:
-    """The spans of different content, and for each other one the first that is like it."""
+    """The spans with distinct content, and for each other span the first one with its content."""
     kept: dict[bytes, Span] = {}
     duplicates: dict[SpanReference, Span] = {}
     for span in spans:
@@ -101,7 +101,7 @@ def without_duplicates(spans: Sequence[Span]) -> tuple[list[Span], dict[SpanRefe
 def verdict_request(
     spans: Sequence[Span], findings: Sequence[Finding], focus: Focus, *, characters: int
 ) -> ChatRequest:
-    """The question about these spans, with about so many characters of recorded text in all."""
+    """The request about these spans, with about so many characters of recorded text."""
     task = _TASK.format(
         focus=_LOOK_FOR[focus], schema=json.dumps(schema_of(Reply)), most=MOST_VERDICTS
     )
@@ -131,7 +131,7 @@ def _told(span: Span, findings: Sequence[Finding], share: int) -> Iterator[str]:
 
 
 def _middle_out(text: str, most: int) -> str:
-    """The beginning and, the larger part, the end: there a conversation says how it went."""
+    """The beginning and the end of a text. The end is longer, since it states the outcome."""
     if len(text) <= most:
         return text
     first = cut_before(text, most // 3)
@@ -140,8 +140,8 @@ def _middle_out(text: str, most: int) -> str:
 
 
 def quoted_verdicts(answer: str, spans: Sequence[Span]) -> Verdicts:
-    """The verdicts of an answer about `spans` whose quotes are in them."""
-    claims, ill = _claims(answer)
+    """The verdicts of an answer whose quotes are in the spans."""
+    claims, invalid = _claims(answer)
     if claims is None:
         return Verdicts((), 0, readable=False)
     quoted: list[QuotedClaim] = []
@@ -157,11 +157,11 @@ def quoted_verdicts(answer: str, spans: Sequence[Span]) -> Verdicts:
         )
         if found is not None:
             quoted.append(QuotedClaim(claim, found))
-    return Verdicts(tuple(quoted), ill + len(claims) - len(quoted))
+    return Verdicts(tuple(quoted), invalid + len(claims) - len(quoted))
 
 
 def _claims(answer: str) -> tuple[list[Claim] | None, int]:
-    """The claims in the JSON object of an answer, and how many could not be read."""
+    """The claims in the JSON object of an answer, and the number of invalid ones."""
     try:
         value = json.loads(answer[answer.index("{") : answer.rindex("}") + 1])
         listed = value["verdicts"]
@@ -179,7 +179,7 @@ def _claims(answer: str) -> tuple[list[Claim] | None, int]:
 
 
 def _evidence(span: Span, quote: str) -> Evidence | None:
-    """The location of a quote in a span: as people read it, else as it was recorded."""
+    """The position of a quote: in the texts as people read them, else in the recorded form."""
     if len(quote.strip()) < SHORTEST_QUOTE:
         return None
     texts = [(text.path, text.text) for text in reversed(read(span).texts)]
@@ -197,14 +197,14 @@ MOST_KEPT = 256
 
 
 class VerdictCache:
-    """The latest verdicts by what was asked; times are those of a clock that is given in."""
+    """The latest verdicts by request. The caller passes the time."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, tuple[float, Verdicts]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, asked: Hashable, now: float) -> Verdicts | None:
-        """The verdicts on it; None when there are none or they are too old."""
+        """The verdicts on a request; None if there are none or they are too old."""
         with self._lock:
             kept = self._kept.get(asked)
             if kept is None or now - kept[0] >= KEPT_SECONDS:
@@ -213,7 +213,7 @@ class VerdictCache:
             return kept[1]
 
     def put(self, asked: Hashable, verdicts: Verdicts, now: float) -> None:
-        """Keep verdicts, and drop what was not asked for the longest."""
+        """Cache verdicts, and remove the least recently used ones."""
         with self._lock:
             self._kept[asked] = (now, verdicts)
             self._kept.move_to_end(asked)
