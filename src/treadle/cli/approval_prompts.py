@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from uuid import UUID
 
 from treadle.cli.diffs import coloured, hunk_text, side_by_side, unified_text
-from treadle.cli.output import tell, tell_line
+from treadle.cli.output import report, report_line
 from treadle.edits.model import ChangeKind, Proposal
 from treadle.edits.service import Edits
 from treadle.errors import TreadleError
@@ -96,8 +96,8 @@ class ApprovalPrompt:
 
     async def ask(self, question: ApprovalRequested) -> None:
         """Ask until the user answers, or the question is settled elsewhere."""
-        tell_line(f"? {question.summary}")
-        tell_line(f"  {question.reason}")
+        report_line(f"? {question.summary}")
+        report_line(f"  {question.reason}")
         if question.preview and (self._edits is None or question.proposal_id is None):
             self._show(question.preview)
         answer = asyncio.ensure_future(self._answer(question))
@@ -109,7 +109,7 @@ class ApprovalPrompt:
             self._approvals.answer(question.approval_id, scope, words)
         else:
             answer.cancel()
-            tell("")
+            report("")
         await asyncio.wait({answer, settled})
 
     async def _answer(self, question: ApprovalRequested) -> Answer:
@@ -138,9 +138,9 @@ class ApprovalPrompt:
         for line in shown[:_PREVIEW_LINES]:
             cut = len(line) - _PREVIEW_CHARACTERS
             rest = f" … {cut:,} more characters" if cut > 0 else ""
-            tell_line(f"  {line[:_PREVIEW_CHARACTERS]}{rest}")
+            report_line(f"  {line[:_PREVIEW_CHARACTERS]}{rest}")
         if more > 0:
-            tell(f"  … {more} more lines")
+            report(f"  … {more} more lines")
 
 
 class ProposalPrompt:
@@ -179,7 +179,7 @@ class ProposalPrompt:
     async def _show(self, proposal_id: UUID, render: Callable[..., str]) -> Proposal:
         proposal = await asyncio.to_thread(self._edits.get, proposal_id)
         for note in (*proposal.warnings, *proposal.notes):
-            tell_line(f"  ! {note}")
+            report_line(f"  ! {note}")
         lines = [
             line
             for change in proposal.changes
@@ -188,7 +188,7 @@ class ProposalPrompt:
         for line in lines[:_SHOWN_LINES]:
             _print_diff_line(line)
         if len(lines) > _SHOWN_LINES:
-            tell(
+            report(
                 f"  … {len(lines) - _SHOWN_LINES} more lines; `treadle edits show {proposal_id}` "
                 "shows all of them"
             )
@@ -208,7 +208,7 @@ class ProposalPrompt:
                 if change.kind is ChangeKind.MODIFY
                 else unified_text(change, colour=self._colour)
             )
-            tell(f"  hunk {number} of {len(every)}")
+            report(f"  hunk {number} of {len(every)}")
             for line in shown.splitlines():
                 _print_diff_line(line)
             if not await self._accepts_hunk():
@@ -221,7 +221,7 @@ class ProposalPrompt:
         try:
             await asyncio.to_thread(self._edits.deny, proposal.id, words=words, hunks=refused)
         except TreadleError as error:  # another program decided it
-            tell_line(f"  ! {error}")
+            report_line(f"  ! {error}")
             return ApprovalScope.DENIED, words
         return ApprovalScope.ONCE, words
 
@@ -239,7 +239,7 @@ class ProposalPrompt:
         try:
             after = await asyncio.to_thread(self._edits.preview, proposal.id)
         except TreadleError as error:
-            tell_line(f"  ! {error}")
+            report_line(f"  ! {error}")
             return
         for change in proposal.changes:
             path = change.target or change.path
@@ -251,7 +251,7 @@ class ProposalPrompt:
                 if edited != data:
                     await asyncio.to_thread(self._edits.amend, proposal.id, change.path, edited)
             except (TreadleError, OSError) as error:
-                tell_line(f"  ! {error}")
+                report_line(f"  ! {error}")
 
 
 async def _edit_file(path: str, data: bytes) -> bytes:

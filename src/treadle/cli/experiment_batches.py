@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from treadle.cli.command import positive, repository
-from treadle.cli.output import print_json, say, say_line, short_id, tell
+from treadle.cli.output import print_json, print_line, print_text, report, short_id
 from treadle.cli.trace_queries import Actions
 from treadle.errors import ExitStatus, NotFoundError, StoreError, UsageError
 from treadle.json_values import to_json
@@ -127,7 +127,7 @@ async def run_batch(options: argparse.Namespace) -> int:
         if options.json:
             print_json({"type": "batch", "id": batch_id})
         else:
-            tell(f"Batch {short_id(batch_id)} started; Ctrl-C cancels it.")
+            report(f"Batch {short_id(batch_id)} started; Ctrl-C cancels it.")
         batch = await experiments.run_batch(
             batch_id,
             _print_progress if options.json else ProgressLine(),
@@ -144,8 +144,8 @@ async def run_batch(options: argparse.Namespace) -> int:
             }
         )
     else:
-        say_comparison(comparison)
-        _tell_end(batch)
+        print_comparison(comparison)
+        _report_end(batch)
     return ExitStatus.DONE if batch.state is BatchState.FINISHED else ExitStatus.FAILED
 
 
@@ -193,16 +193,16 @@ class ProgressLine:
             end = "\n" if progress.done == progress.total else ""
             print(f"\r\x1b[K{text}", end=end, file=sys.stderr, flush=True)
         else:
-            tell(text)
+            report(text)
 
 
-def _tell_end(batch: "Batch") -> None:
+def _report_end(batch: "Batch") -> None:
     state = batch.state.value.replace("_", " ")
     if state == "finished":
         return
     reason = f" {batch.reason}" if batch.reason else ""
     again = f"treadle experiment run --resume {short_id(batch.id)}"
-    tell(f"The batch is {state}.{reason} Resume it with `{again}`.")
+    report(f"The batch is {state}.{reason} Resume it with `{again}`.")
 
 
 async def cancel_batch(options: argparse.Namespace) -> int:
@@ -214,9 +214,9 @@ async def cancel_batch(options: argparse.Namespace) -> int:
     if options.json:
         print_json(to_json(batch))
     elif batch.state is BatchState.RUNNING:
-        say(f"Batch {short_id(batch.id)} is stopping. It takes up to a second.")
+        print_text(f"Batch {short_id(batch.id)} is stopping. It takes up to a second.")
     else:
-        say(
+        print_text(
             f"Batch {short_id(batch.id)} is not running: its state is "
             f"{batch.state.value.replace('_', ' ')}."
         )
@@ -237,14 +237,14 @@ async def compare_batch(options: argparse.Namespace) -> int:
                 options.judge,
                 criteria=options.criteria or CRITERIA,
                 base=options.base,
-                progress=lambda done, total: tell(f"{done} of {total} pairs scored"),
+                progress=lambda done, total: report(f"{done} of {total} pairs scored"),
             )
         else:
             comparison = await asyncio.to_thread(experiments.compare, batch_id, base=options.base)
     if options.json:
         print_json(to_json(comparison))
     else:
-        say_comparison(comparison)
+        print_comparison(comparison)
     return 0
 
 
@@ -258,30 +258,30 @@ def _newest(experiments: "Experiments", reference: str) -> str:
     return ran[-1].id
 
 
-def say_comparison(comparison: "Comparison") -> None:
+def print_comparison(comparison: "Comparison") -> None:
     """Print a comparison for a person."""
-    say_line(f"Compared with {comparison.base} ({counted(comparison.base_runs, 'run')}):")
+    print_line(f"Compared with {comparison.base} ({counted(comparison.base_runs, 'run')}):")
     for compared in comparison.variants:
-        _say_variant(compared)
+        _print_variant(compared)
     if not comparison.variants:
-        say("There is no other variant to compare with.")
+        print_text("There is no other variant to compare with.")
 
 
-def _say_variant(compared: "VariantComparison") -> None:
-    say(f"\n{compared.variant}: {compared.verdict.value}. {compared.why}")
+def _print_variant(compared: "VariantComparison") -> None:
+    print_text(f"\n{compared.variant}: {compared.verdict.value}. {compared.why}")
     failed = f", {compared.failed} failed" if compared.failed else ""
-    say_line(f"  runs      {compared.runs}{failed}, model {compared.model or 'unknown'}")
+    print_line(f"  runs      {compared.runs}{failed}, model {compared.model or 'unknown'}")
     if compared.error:
-        say_line(f"  error     {compared.error}")
-    say(f"  cost      {shown_difference(compared.cost, form=',.6f')}")
-    say(f"  tokens    {shown_difference(compared.tokens)}")
-    say(f"  duration  {shown_difference(compared.duration_us, 1_000)} ms")
-    say(f"  ttft      {shown_difference(compared.ttft_us, 1_000)} ms")
+        print_line(f"  error     {compared.error}")
+    print_text(f"  cost      {shown_difference(compared.cost, form=',.6f')}")
+    print_text(f"  tokens    {shown_difference(compared.tokens)}")
+    print_text(f"  duration  {shown_difference(compared.duration_us, 1_000)} ms")
+    print_text(f"  ttft      {shown_difference(compared.ttft_us, 1_000)} ms")
     cut = f", {compared.truncated} truncated (baseline: {compared.base_truncated})"
     shown = cut if compared.truncated or compared.base_truncated else ""
-    say(f"  outputs   {compared.same_outputs} of {compared.pairs} pairs are the same{shown}")
+    print_text(f"  outputs   {compared.same_outputs} of {compared.pairs} pairs are the same{shown}")
     for judged in compared.judged:
-        say(
+        print_text(
             f"  scores    {judged.model}: {judged.new} prefer this variant, {judged.base} prefer "
             f"the baseline, {judged.ties} ties ({judged.swayed} changed with the order), "
             f"{judged.unreadable} unreadable"
@@ -289,11 +289,11 @@ def _say_variant(compared: "VariantComparison") -> None:
     if compared.output is None or compared.output.same:
         return
     for call in compared.output.tool_calls:
-        say_line(f"  call      {call.name}: {call.change} ({call.base} → {call.new})")
+        print_line(f"  call      {call.name}: {call.change} ({call.base} → {call.new})")
     for change in (compared.output.json or ())[:_DIFF_LINES]:
-        say_line(f"  json      {change.path}: {change.base} → {change.new}")
+        print_line(f"  json      {change.path}: {change.base} → {change.new}")
     for line in compared.output.text.diff.splitlines()[:_DIFF_LINES]:
-        say_line(f"  {line}")
+        print_line(f"  {line}")
 
 
 def shown_difference(found: "Difference", scale: float = 1, form: str = ",.0f") -> str:

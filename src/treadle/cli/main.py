@@ -171,11 +171,11 @@ def _warn_of_variables(*, quick: bool) -> None:
 
     ours = [name for name in os.environ if name.startswith(PREFIX) and name not in NOT_SETTINGS]
     if ours and not (quick and all(map(has_known_start, ours))):
-        from treadle.cli.output import tell
+        from treadle.cli.output import report
         from treadle.config.layers import unknown_variables
 
         for sentence in unknown_variables(os.environ):
-            tell(f"warning: {sentence}")
+            report(f"warning: {sentence}")
 
 
 def _show_logs() -> None:

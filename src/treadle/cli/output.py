@@ -16,22 +16,22 @@ def print_json(value: Mapping[str, Any]) -> None:
     print(json.dumps(value, ensure_ascii=True, default=str), flush=True)
 
 
-def say(text: str = "") -> None:
+def print_text(text: str = "") -> None:
     """Print text on standard output."""
     print(printable(text))
 
 
-def say_line(text: str) -> None:
+def print_line(text: str) -> None:
     """Print one line on standard output, with line ends in foreign text escaped."""
     print(in_line(text))
 
 
-def tell(text: str) -> None:
+def report(text: str) -> None:
     """Print a message on standard error, separate from the result."""
     print(printable(text), file=sys.stderr, flush=True)
 
 
-def tell_line(text: str) -> None:
+def report_line(text: str) -> None:
     """Print one line on standard error, with line ends in foreign text escaped."""
     print(in_line(text), file=sys.stderr, flush=True)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from treadle.app.application import App
 from treadle.cli.approval_prompts import ApprovalPrompt, LineReader, prompt
 from treadle.cli.markdown_stream import Block, Kind, MarkdownSplitter
-from treadle.cli.output import say, say_line, short_id, tell, tell_line
+from treadle.cli.output import print_line, print_text, report, report_line, short_id
 from treadle.cli.progress import IndexBar
 from treadle.cli.trace_lines import failure_symbol
 from treadle.clock import Clock
@@ -104,7 +104,7 @@ class Terminal:
                 sys.stderr.flush()
                 self._status_shown = True
             elif self._last_status < self._since or now - self._last_status >= _REPEAT:
-                self._tell(text)
+                self._report(text)
                 self._last_status = now
 
     def _clear_status(self) -> None:
@@ -153,7 +153,7 @@ class Terminal:
             case _:
                 self._set_state(self._state)
         if (line := _line(event)) is not None:
-            self._tell(line)
+            self._report(line)
 
     def finish(self, outcome: SessionOutcome, trace_id: str) -> None:
         """Show the sources, the quotes and the usage below the answer."""
@@ -162,31 +162,31 @@ class Terminal:
             self._answer(self._splitter.feed(outcome.text), raw=outcome.text)
         self._end_line()
         if not outcome.text.strip():
-            tell("The model replied without text.")
+            report("The model replied without text.")
         if outcome.sources:
-            say("\nSources (the code that the model received)")
+            print_text("\nSources (the code that the model received)")
         for source in outcome.sources:
             lines = f"{source.start_line}-{source.end_line}"
             changed = " (changed since)" if source.stale else ""
-            say_line(f"  {source.file}:{lines}  {source.name}".rstrip() + changed)
+            print_line(f"  {source.file}:{lines}  {source.name}".rstrip() + changed)
         if outcome.quotes:
-            say("\nQuoted (the code in the answer, compared with the files)")
+            print_text("\nQuoted (the code in the answer, compared with the files)")
         for quote in outcome.quotes:
             lines = f":{quote.start_line}-{quote.end_line}" if quote.start_line else ""
-            say_line(f"  {_QUOTE_MARKS[quote.verdict]} {quote.file}{lines}")
+            print_line(f"  {_QUOTE_MARKS[quote.verdict]} {quote.file}{lines}")
         used = tokens(outcome.usage) or "tokens unknown"
         price = "cost unknown" if outcome.cost is None else cost(outcome.cost)
         calls = f"{outcome.tool_calls} tool call{'s' * (outcome.tool_calls != 1)}"
         parts = (calls, used, price, f"trace {short_id(trace_id)}")
-        tell(f"\n{' · '.join(parts)}")
+        report(f"\n{' · '.join(parts)}")
 
     def fail(self, error: TreadleError) -> None:  # noqa: ARG002  (main prints the error itself)
         """Close the open line, so that the error starts on a new line."""
         self._end_line()
 
-    def _tell(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         self._end_line()
-        tell_line(text)
+        report_line(text)
 
     def _end_line(self) -> None:
         """End the current line of the answer, so that other output can follow."""

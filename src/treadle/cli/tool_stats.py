@@ -6,7 +6,7 @@ from contextlib import closing
 from datetime import datetime
 
 from treadle.app.stores import open_trace_store
-from treadle.cli.output import print_json, say, table
+from treadle.cli.output import print_json, print_text, table
 from treadle.errors import UsageError
 from treadle.spans.span import SpanStatus
 from treadle.traces.amounts import duration
@@ -24,9 +24,9 @@ def show_stats(since: str | None, *, as_json: bool) -> int:
         print_json({"since_us": since_us or None, "tools": [_json(stats) for stats in found]})
     elif found:
         headers = ("TOOL", "CALLS", "SUCCESS", "P50", "P95", "MAX", "NOT DONE")
-        say(table([_row(stats) for stats in found], headers))
+        print_text(table([_row(stats) for stats in found], headers))
     else:
-        say("No tool calls are recorded.")
+        print_text("No tool calls are recorded.")
     return 0
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from treadle.app.application import App
 from treadle.app.turn_answers import Failure, Final
-from treadle.cli.output import print_json, tell_line
+from treadle.cli.output import print_json, report_line
 from treadle.cli.terminal import Terminal
 from treadle.clock import SystemClock
 from treadle.errors import ExitStatus, TreadleError
@@ -86,7 +86,7 @@ async def show_turn(
         events.close()
         await following
     for text in warnings:
-        tell_line(f"! {text}")
+        report_line(f"! {text}")
     output.finish(outcome, request_id.hex)
     return outcome
 

@@ -10,7 +10,7 @@ from treadle.app.agents import ORCHESTRATOR, AgentService
 from treadle.app.application import open_app
 from treadle.cli.command import Command, repository
 from treadle.cli.commands.sessions import with_conversations
-from treadle.cli.output import print_json, say, short_id, table, tell, tell_line, when
+from treadle.cli.output import print_json, print_text, report, report_line, short_id, table, when
 from treadle.cli.turn_output import TurnOutput, exit_status, output_for, show_turn
 from treadle.config.loader import load
 from treadle.errors import ExitStatus, UsageError
@@ -83,13 +83,13 @@ async def _answer(
     root = repository(options)
     loaded = load(root, os.environ, {"model": options.model})
     for warning in loaded.warnings:
-        tell_line(f"! {warning}")
+        report_line(f"! {warning}")
     async with (
         open_app(root, bus=bus, settings=loaded.settings) as app,
         AgentService.open(app) as agents,
     ):
         for warning in agents.warnings:
-            tell_line(f"! {warning}")
+            report_line(f"! {warning}")
         page = await agents.resolve_page(
             PageContext(
                 thread_id=options.thread,
@@ -120,7 +120,7 @@ def _list(options: argparse.Namespace) -> int:
     trusted = is_trusted(root, load(root, os.environ, {}).settings.trusted_roots)
     found = find_agents(root, trusted=trusted)
     for warning in found.warnings:
-        tell_line(f"! {warning}")
+        report_line(f"! {warning}")
     agents = [found.agents[name] for name in sorted(found.agents)]
     if options.json:
         print_json(
@@ -133,7 +133,7 @@ def _list(options: argparse.Namespace) -> int:
         )
         return ExitStatus.DONE
     rows = [(each.name, each.origin.value, each.header.description) for each in agents]
-    say(table(rows, ("AGENT", "FROM", "PURPOSE")))
+    print_text(table(rows, ("AGENT", "FROM", "PURPOSE")))
     return ExitStatus.DONE
 
 
@@ -145,7 +145,7 @@ def _list_conversations(options: argparse.Namespace) -> int:
         print_json({"conversations": data})
         return ExitStatus.DONE
     if not found:
-        tell(
+        report(
             'There are no conversations with agents. Start one with `treadle agent "what went '
             'wrong?"`.'
         )
@@ -154,7 +154,7 @@ def _list_conversations(options: argparse.Namespace) -> int:
         (short_id(str(row.id)), when(row.updated_us), str(row.turns), row.agent or "", row.title)
         for row in found
     ]
-    say(table(rows, ("CONVERSATION", "CHANGED", "QUESTIONS", "AGENT", "TITLE")))
+    print_text(table(rows, ("CONVERSATION", "CHANGED", "QUESTIONS", "AGENT", "TITLE")))
     return ExitStatus.DONE
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from treadle.app.application import Toolset, open_app
 from treadle.app.assistant import Assistant, Choices
 from treadle.cli.command import Command, repository
-from treadle.cli.output import tell_line
+from treadle.cli.output import report_line
 from treadle.cli.turn_output import TurnOutput, exit_status, output_for, show_turn
 from treadle.config.loader import load
 from treadle.errors import UsageError
@@ -127,7 +127,7 @@ async def _run(
     root = repository(options)
     loaded = load(root, os.environ, {"model": options.model})
     for warning in loaded.warnings:
-        tell_line(f"! {warning}")
+        report_line(f"! {warning}")
     choices = Choices(options.model, tools=not options.no_tools, stream=not options.no_stream)
     toolset = Toolset.CODE if choices.tools else Toolset.NONE
     async with AsyncExitStack() as stack:

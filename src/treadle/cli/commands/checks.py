@@ -10,7 +10,7 @@ from typing import Any
 from treadle.checks.model import Check, CheckRun, CheckStatus, Diagnostic
 from treadle.checks.service import Checks, Preview
 from treadle.cli.command import Command, allow_program, repository
-from treadle.cli.output import print_json, say, table, tell_line
+from treadle.cli.output import print_json, print_text, report_line, table
 from treadle.clock import SystemClock
 from treadle.config.loader import load
 from treadle.config.model import Settings
@@ -74,7 +74,7 @@ async def _run(
 ) -> CheckRun:
     async def progress(text: str) -> None:
         if not quiet:
-            tell_line(f"  {text}")
+            report_line(f"  {text}")
 
     found = await checks.named(name)
     program = await asyncio.to_thread(checks.program, found)
@@ -96,8 +96,8 @@ def _consent(root: Path, check: Check, program: Program) -> None:
     root = root.resolve()
     if grant in (each.grant for each in store.remembered(root)):
         return
-    tell_line(f"? run {check.command()}")
-    tell_line(f"  The program is {program}.")
+    report_line(f"? run {check.command()}")
+    report_line(f"  The program is {program}.")
     answer = ""
     while sys.stdin.isatty() and answer not in {"y", "yes", "a", "always"}:
         prompt("Allow it? y: yes, once · a: always in this repository · n: no")
@@ -123,9 +123,9 @@ def _list(checks: Checks, *, as_json: bool) -> int:
         print_json({"checks": rows})
     elif found:
         lines = [(c.name, c.kind, c.origin, c.command()) for c in found]
-        say(table(lines, ("NAME", "KIND", "FROM", "COMMAND")))
+        print_text(table(lines, ("NAME", "KIND", "FROM", "COMMAND")))
     else:
-        say(
+        print_text(
             "Treadle found no checks in this repository. Set them in [checks.commands] of the "
             "configuration."
         )
@@ -135,19 +135,19 @@ def _list(checks: Checks, *, as_json: bool) -> int:
 def _print_run(ran: CheckRun) -> None:
     where = " (in a copy with the proposal applied)" if ran.scratch else ""
     for each in ran.reading.diagnostics[:_SHOWN]:
-        say(_line(each))
+        print_text(_line(each))
     if ran.reading.total > _SHOWN:
-        say(f"… {ran.reading.total - _SHOWN} more")
+        print_text(f"… {ran.reading.total - _SHOWN} more")
     if not ran.reading.diagnostics and ran.status is not CheckStatus.PASSED:
         for line in (*ran.output.head, *ran.output.tail):
-            say(line)
+            print_text(line)
     status = ran.status.value.replace("_", " ")
     parts = (
         f"{ran.command}: {status} in {ran.seconds:.1f} s{where}",
         tallied(ran.reading.counts),
         ran.reason,
     )
-    say(" · ".join(filter(None, parts)))
+    print_text(" · ".join(filter(None, parts)))
 
 
 def _line(diagnostic: Diagnostic) -> str:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from treadle.cli.command import Command, repository
-from treadle.cli.output import print_json, say, table, tell
+from treadle.cli.output import print_json, print_text, report, table
 from treadle.config.loader import LoadedConfig, accept, config_paths, load
 from treadle.config.trust import note
 from treadle.errors import UsageError
@@ -33,13 +33,13 @@ def run(options: argparse.Namespace) -> int:
         return _trust(root, forget=options.forget, as_json=options.json)
     loaded = load(root, os.environ, {})
     for warning in loaded.warnings:
-        tell(warning)
+        report(warning)
     if options.action == "show":
         return _show(loaded, as_json=options.json)
     if options.json:
         print_json({"ok": not loaded.warnings, "warnings": list(loaded.warnings)})
     else:
-        say("The configuration is valid.")
+        print_text("The configuration is valid.")
     return 0
 
 
@@ -59,7 +59,7 @@ def _trust(root: Path, *, forget: bool, as_json: bool) -> int:
     if as_json:
         print_json({"accepted": list(accepted)})
     else:
-        say(message)
+        print_text(message)
     return 0
 
 
@@ -69,7 +69,7 @@ def _paths(root: Path, *, as_json: bool) -> int:
         print_json({"paths": [{"path": str(p), "exists": p.exists()} for p in paths]})
         return 0
     for path in paths:
-        say(f"{path}{'' if path.exists() else '  (not there)'}")
+        print_text(f"{path}{'' if path.exists() else '  (not there)'}")
     return 0
 
 
@@ -86,7 +86,7 @@ def _show(loaded: LoadedConfig, *, as_json: bool) -> int:
         (key, json.dumps(value, ensure_ascii=False), str(loaded.origin_of(key)))
         for key, value in _flat(loaded.settings.model_dump(mode="json"))
     ]
-    say(table(rows, ("SETTING", "VALUE", "FROM")))
+    print_text(table(rows, ("SETTING", "VALUE", "FROM")))
     return 0
 
 

@@ -6,7 +6,7 @@ import os
 
 from treadle.app.doctor import Verdict, examine
 from treadle.cli.command import Command, repository
-from treadle.cli.output import print_json, say, say_line
+from treadle.cli.output import print_json, print_line, print_text
 from treadle.json_values import to_json
 
 _MARKS = {Verdict.OK: "✓", Verdict.WARNING: "!", Verdict.FAILED: "✗"}
@@ -24,9 +24,9 @@ def run(options: argparse.Namespace) -> int:
         print_json({"ok": not failed, "findings": to_json(findings)})
     else:
         for finding in findings:
-            say_line(f"{_MARKS[finding.verdict]} {finding.name}: {finding.detail}")
+            print_line(f"{_MARKS[finding.verdict]} {finding.name}: {finding.detail}")
             if finding.hint:
-                say(f"    {finding.hint}")
+                print_text(f"    {finding.hint}")
     return 1 if failed else 0
 
 

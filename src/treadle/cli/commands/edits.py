@@ -11,7 +11,16 @@ from treadle.app.stores import open_edits
 from treadle.app.toolsets import preview_proposal
 from treadle.cli.command import Command, allow_program, positive, repository
 from treadle.cli.diffs import coloured, side_by_side, unified_text
-from treadle.cli.output import print_json, say, say_line, short_id, table, tell, tell_line, when
+from treadle.cli.output import (
+    print_json,
+    print_line,
+    print_text,
+    report,
+    report_line,
+    short_id,
+    table,
+    when,
+)
 from treadle.config.loader import load
 from treadle.edits.diffs import counts
 from treadle.edits.model import Proposal, ProposalState
@@ -91,13 +100,13 @@ def _list(edits: Edits, options: argparse.Namespace) -> int:
         print_json({"proposals": [to_json(ListedProposal.of(each)) for each in proposals]})
         return 0
     if not proposals:
-        say("This repository has no such proposal." if states else NO_PROPOSALS)
+        print_text("This repository has no such proposal." if states else NO_PROPOSALS)
         return 0
     rows = [
         (short_id(str(each.id)), each.state.value, when(each.created_us), _size(each), each.summary)
         for each in proposals
     ]
-    say(table(rows, ("ID", "STATE", "STAGED", "LINES", "WHAT")))
+    print_text(table(rows, ("ID", "STATE", "STAGED", "LINES", "WHAT")))
     return 0
 
 
@@ -112,30 +121,30 @@ def _show(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
     if options.json:
         print_json(to_json(ShownProposal.of(proposal, freshness)))
         return 0
-    say(f"{proposal.id}  {proposal.state.value}  {when(proposal.created_us)}")
-    say_line(f"{proposal.summary} ({_size(proposal)})")
+    print_text(f"{proposal.id}  {proposal.state.value}  {when(proposal.created_us)}")
+    print_line(f"{proposal.summary} ({_size(proposal)})")
     for text in filter(None, (proposal.reason, proposal.words and f"You said: {proposal.words}")):
-        say(text)
+        print_text(text)
     for note in (*proposal.warnings, *proposal.notes):
-        say_line(f"! {note}")
+        print_line(f"! {note}")
     number = 0
     colour = coloured(sys.stdout)
     for file, (change, fresh) in enumerate(zip(proposal.changes, freshness, strict=True)):
         if proposal.state in {ProposalState.STAGED, ProposalState.CONFLICTED}:
-            _say_stale(change.path, fresh)
+            _print_stale(change.path, fresh)
         first, number = number + 1, number + change.parts
         hunks = f"hunk {first}" if first == number else f"hunks {first} to {number}"
         denied = [first + hunk for at, hunk in sorted(proposal.denied) if at == file]
         refused = f", denied: {', '.join(map(str, denied))}" if denied else ""
-        say(f"\n[{hunks}{refused}]")
+        print_text(f"\n[{hunks}{refused}]")
         show = side_by_side if options.side_by_side else unified_text
         print(show(change, colour=colour))
     return 0
 
 
-def _say_stale(path: str, fresh: Freshness) -> None:
+def _print_stale(path: str, fresh: Freshness) -> None:
     if fresh is not Freshness.FRESH:
-        say_line(f"! {path}: {_STALE[fresh]}")
+        print_line(f"! {path}: {_STALE[fresh]}")
 
 
 _STALE = {
@@ -200,14 +209,14 @@ def _report(proposal: Proposal, options: argparse.Namespace) -> int:
     files = ", ".join(change.path for change in left or proposal.changes)
     is_partial = bool(left and proposal.denied)
     denied = f"; denied: {counted(len(proposal.denied), 'hunk')}" if is_partial else ""
-    say_line(f"{proposal.state.value}: {files}{denied}")
+    print_line(f"{proposal.state.value}: {files}{denied}")
     if proposal.state in {ProposalState.STAGED, ProposalState.APPLIED}:
         for warning in proposal.warnings:
-            tell_line(f"! {warning}")
+            report_line(f"! {warning}")
     if proposal.state is ProposalState.APPLIED:
-        tell(f"Undo it with `treadle edits undo {short_id(str(proposal.id))}`.")
+        report(f"Undo it with `treadle edits undo {short_id(str(proposal.id))}`.")
     if proposal.state is ProposalState.PARTLY_UNDONE and proposal.reason:
-        tell(proposal.reason)
+        report(proposal.reason)
     return 0
 
 

@@ -15,7 +15,15 @@ from treadle.cli.experiment_batches import (
     opened_experiments,
     run_batch,
 )
-from treadle.cli.output import print_json, say, say_line, short_id, tell, tell_line, when
+from treadle.cli.output import (
+    print_json,
+    print_line,
+    print_text,
+    report,
+    report_line,
+    short_id,
+    when,
+)
 from treadle.cli.trace_queries import Actions, fitted_table, typed_query
 from treadle.errors import ExitStatus, UsageError
 from treadle.json_values import to_json
@@ -156,10 +164,10 @@ async def _new(options: argparse.Namespace) -> int:
     if options.json:
         print_json(to_json(ExperimentWithBatches.of(created)))
         return 0
-    say_line(f"{short_id(created.id)}  {created.name}")
+    print_line(f"{short_id(created.id)}  {created.name}")
     for note in dict.fromkeys(note for item in created.items for note in item.notes):
-        tell_line(f"! {note}")
-    tell(f"Change it with `treadle experiment edit {short_id(created.id)} …`, then run it.")
+        report_line(f"! {note}")
+    report(f"Change it with `treadle experiment edit {short_id(created.id)} …`, then run it.")
     return 0
 
 
@@ -177,7 +185,7 @@ async def _list(options: argparse.Namespace) -> int:
         print_json(to_json(ExperimentPage(found, pagination)))
         return 0
     if not found:
-        tell("There are no experiments. Create one with `treadle experiment new LAST`.")
+        report("There are no experiments. Create one with `treadle experiment new LAST`.")
         return 0
     rows = [
         (
@@ -189,9 +197,9 @@ async def _list(options: argparse.Namespace) -> int:
         )
         for each in found
     ]
-    say(fitted_table(rows, ("EXPERIMENT", "CHANGED", "CALLS", "VERSION", "NAME")))
+    print_text(fitted_table(rows, ("EXPERIMENT", "CHANGED", "CALLS", "VERSION", "NAME")))
     if total > offset + len(found):
-        tell(f"{len(found)} of {total:,} shown; next page: --offset {offset + len(found)}")
+        report(f"{len(found)} of {total:,} shown; next page: --offset {offset + len(found)}")
     return 0
 
 
@@ -205,32 +213,34 @@ async def _show(options: argparse.Namespace) -> int:
     if options.json:
         print_json(to_json(ExperimentWithBatches.of(found, batches)))
         return 0
-    _say_experiment(found)
+    _print_experiment(found)
     for batch in batches:
-        _say_batch(batch)
+        _print_batch(batch)
     return 0
 
 
-def _say_experiment(experiment: "Experiment") -> None:
+def _print_experiment(experiment: "Experiment") -> None:
     from treadle.experiments.requests import document_of
 
-    say_line(f"{short_id(experiment.id)}  {experiment.name}")
+    print_line(f"{short_id(experiment.id)}  {experiment.name}")
     for item in experiment.items[:10]:
-        say_line(f"  call {item.number}: {item.trace_id}/{item.span_id}")
+        print_line(f"  call {item.number}: {item.trace_id}/{item.span_id}")
     if len(experiment.items) > 10:
-        say(f"  … and {len(experiment.items) - 10} more")
+        print_text(f"  … and {len(experiment.items) - 10} more")
     for version in experiment.versions:
         patch = json.dumps(version.patch, ensure_ascii=False)
         note = f"  ({version.note})" if version.note else ""
-        say_line(f"  v{version.number}: {patch}{note}")
-    say(json.dumps(document_of(experiment, 0, experiment.current), indent=2, ensure_ascii=False))
+        print_line(f"  v{version.number}: {patch}{note}")
+    print_text(
+        json.dumps(document_of(experiment, 0, experiment.current), indent=2, ensure_ascii=False)
+    )
 
 
-def _say_batch(batch: "Batch") -> None:
+def _print_batch(batch: "Batch") -> None:
     progress = batch.progress
     names = ", ".join(variant.name for variant in batch.plan.variants)
     reason = f" {batch.reason}" if batch.reason else ""
-    say(
+    print_text(
         f"batch {short_id(batch.id)}: {batch.state.value.replace('_', ' ')}, {progress.done} of "
         f"{progress.total} runs, {progress.failed} failed ({names}).{reason}"
     )
@@ -251,9 +261,9 @@ async def _edit(options: argparse.Namespace) -> int:
             if options.json:
                 print_json({"problems": to_json(problems)})
             for problem in problems:
-                tell_line(f"{problem.field}: {problem.message}")
+                report_line(f"{problem.field}: {problem.message}")
             if not options.json and not problems:
-                tell("The change is valid.")
+                report("The change is valid.")
             return ExitStatus.USAGE if problems else ExitStatus.DONE
         changed = await asyncio.to_thread(
             experiments.edit, options.experiment, patch, note=options.note
@@ -261,7 +271,7 @@ async def _edit(options: argparse.Namespace) -> int:
     if options.json:
         print_json(to_json(ExperimentWithBatches.of(changed)))
     else:
-        say(f"{short_id(changed.id)}  v{changed.current}")
+        print_text(f"{short_id(changed.id)}  v{changed.current}")
     return ExitStatus.DONE
 
 
@@ -321,7 +331,7 @@ async def _export(options: argparse.Namespace) -> int:
         print(text, end="")
     else:
         await asyncio.to_thread(_write, Path(options.output), text)
-        tell(f"Written to {options.output}.")
+        report(f"Written to {options.output}.")
     return 0
 
 

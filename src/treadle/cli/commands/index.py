@@ -5,7 +5,7 @@ from pathlib import Path
 
 from treadle.app.code_index import open_index
 from treadle.cli.command import Command, repository
-from treadle.cli.output import print_json, say, say_line, tell
+from treadle.cli.output import print_json, print_line, print_text, report
 from treadle.cli.progress import IndexBar
 from treadle.code import CodeIndex, FileReading, Reading, RefreshReport
 from treadle.errors import UsageError
@@ -45,56 +45,55 @@ def run(options: argparse.Namespace) -> int:
 def _watch(index: CodeIndex, root: Path, options: argparse.Namespace) -> None:
     from watchfiles import watch
 
-    tell(f"Watching {root}; Ctrl-C stops it.")
+    report(f"Watching {root}; Ctrl-C stops it.")
     for _changes in watch(root, raise_interrupt=True):
         _refresh(index, options)
 
 
 def _refresh(index: CodeIndex, options: argparse.Namespace) -> None:
     with IndexBar(quiet=options.json) as bar:
-        report = index.refresh(bar)
+        done = index.refresh(bar)
         index.complete_history()
     if options.json:
-        print_json(_as_json(index, report, with_skipped=options.report))
+        print_json(_as_json(index, done, with_skipped=options.report))
         return
     status = index.status()
-    say(
-        f"{status.files:,} files, {status.items:,} items: {report.added} new, {report.changed} "
-        f"changed, {report.removed} removed, {len(report.skipped)} skipped ({report.seconds:.2f} "
-        "s)."
+    print_text(
+        f"{status.files:,} files, {status.items:,} items: {done.added} new, {done.changed} "
+        f"changed, {done.removed} removed, {len(done.skipped)} skipped ({done.seconds:.2f} s)."
     )
     if options.report:
-        _print_readings(index.readings(), report)
+        _print_readings(index.readings(), done)
 
 
-def _print_readings(readings: tuple[FileReading, ...], report: RefreshReport) -> None:
+def _print_readings(readings: tuple[FileReading, ...], done: RefreshReport) -> None:
     """Print the count of files per reading, and the files without code structure."""
     for kind in Reading:
         if kind is Reading.SKIPPED:
-            files = [f"{path}: {reason}" for path, reason in report.skipped.items()]
+            files = [f"{path}: {reason}" for path, reason in done.skipped.items()]
         else:
             files = [file.path for file in readings if file.reading is kind]
-        say(f"{kind.value}: {len(files):,}")
+        print_text(f"{kind.value}: {len(files):,}")
         if kind is not Reading.PARSED:
             for file in files:
-                say_line(f"  {file}")
+                print_line(f"  {file}")
 
 
-def _as_json(index: CodeIndex, report: RefreshReport, *, with_skipped: bool) -> dict[str, object]:
+def _as_json(index: CodeIndex, done: RefreshReport, *, with_skipped: bool) -> dict[str, object]:
     status = index.status()
     summary: dict[str, object] = {
         "files": status.files,
         "items": status.items,
         "fresh": status.fresh,
-        "added": report.added,
-        "changed": report.changed,
-        "removed": report.removed,
-        "left_out": len(report.skipped),
-        "seconds": round(report.seconds, 3),
+        "added": done.added,
+        "changed": done.changed,
+        "removed": done.removed,
+        "left_out": len(done.skipped),
+        "seconds": round(done.seconds, 3),
     }
     if with_skipped:
         summary["skipped"] = [
-            {"path": path, "reason": reason} for path, reason in report.skipped.items()
+            {"path": path, "reason": reason} for path, reason in done.skipped.items()
         ]
         readings = index.readings()
         summary["read"] = {

@@ -6,7 +6,7 @@ import signal
 import sys
 
 from treadle.cli.command import Command, repository
-from treadle.cli.output import tell
+from treadle.cli.output import report
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +34,9 @@ def run(options: argparse.Namespace) -> int:
     groups = groups_named(options.tools)
     root = None if options.repo is None else repository(options)
     if sys.stdin.isatty():
-        tell("Waiting for an MCP client on standard input (docs/mcp.md); Ctrl-C stops the server.")
+        report(
+            "Waiting for an MCP client on standard input (docs/mcp.md); Ctrl-C stops the server."
+        )
     from treadle.mcp.server import serve_stdio
 
     # Nothing can cancel the thread that waits for the client's next line. Ctrl-C therefore ends

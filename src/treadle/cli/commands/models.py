@@ -6,7 +6,7 @@ import os
 import sys
 
 from treadle.cli.command import Command, repository
-from treadle.cli.output import print_json, say, say_line, table, tell, tell_line
+from treadle.cli.output import print_json, print_line, print_text, report, report_line, table
 from treadle.config.loader import load
 from treadle.config.model import Settings
 from treadle.errors import ExitStatus
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the sub-command."""
     loaded = load(repository(options), os.environ, {})
     for warning in loaded.warnings:
-        tell_line(f"! {warning}")
+        report_line(f"! {warning}")
     if options.action == "key":
         return _key(loaded.settings, options)
     if options.action == "test":
@@ -57,16 +57,16 @@ def _list(found: list[ProviderModels], options: argparse.Namespace) -> int:
     rows = []
     for provider in found:
         if provider.error:
-            tell_line(f"! {provider.provider}: {provider.error}")
+            report_line(f"! {provider.provider}: {provider.error}")
         for model in provider.models[:_SHOWN]:
             window = f"{model.context_window:,}" if model.context_window else ""
             rows.append((f"{provider.provider}/{model.id}", window))
         if (more := len(provider.models) - _SHOWN) > 0:
             rows.append((f"{provider.provider}: {more} more (see --json)", ""))
     if not rows:
-        tell("No model is available. `treadle doctor` reports the reason.")
+        report("No model is available. `treadle doctor` reports the reason.")
         return ExitStatus.PROVIDER
-    say(table(rows, ("MODEL", "WINDOW")))
+    print_text(table(rows, ("MODEL", "WINDOW")))
     return ExitStatus.DONE
 
 
@@ -79,7 +79,7 @@ def _key(settings: Settings, options: argparse.Namespace) -> int:
         if options.json:
             print_json({"provider": provider, "deleted": gone})
         else:
-            say(
+            print_text(
                 f"The key of {provider} is deleted." if gone else f"No key of {provider} is stored."
             )
         return ExitStatus.DONE
@@ -89,9 +89,9 @@ def _key(settings: Settings, options: argparse.Namespace) -> int:
         print_json({"provider": provider, "kept": location, "base_url": state.base_url})
         return ExitStatus.DONE
     where = "the system keyring" if location is KeyLocation.KEYRING else str(saved_keys.path())
-    say(f"The key of {provider} for {state.base_url} is stored in {where}.")
+    print_text(f"The key of {provider} for {state.base_url} is stored in {where}.")
     if state.key is KeyState.ENVIRONMENT:
-        tell(f"! {state.key_name} is set and overrides the stored key.")
+        report(f"! {state.key_name} is set and overrides the stored key.")
     return ExitStatus.DONE
 
 
@@ -128,10 +128,10 @@ def _test(test: ModelTest, options: argparse.Namespace) -> int:
             }
         )
     elif not test.reachable:
-        tell_line(f"{test.provider}/{test.model}: {test.error}")
+        report_line(f"{test.provider}/{test.model}: {test.error}")
     else:
         called = "called the tool" if test.tool_call else "answered without calling the tool"
-        say_line(f"{test.provider}/{test.model}: {called}, {test.latency:.2f} s")
+        print_line(f"{test.provider}/{test.model}: {called}, {test.latency:.2f} s")
     return ExitStatus.DONE if test.reachable else ExitStatus.PROVIDER
 
 

@@ -6,7 +6,7 @@ import os
 
 from treadle.app.code_index import open_index
 from treadle.cli.command import Command, positive, repository
-from treadle.cli.output import print_json, say_line, tell
+from treadle.cli.output import print_json, print_line, report
 from treadle.cli.progress import IndexBar
 from treadle.code import View
 from treadle.errors import UsageError
@@ -46,16 +46,16 @@ def run(options: argparse.Namespace) -> int:
         return 0
     for hit in results.results:
         reason = f"  ({hit.reason})" if hit.reason else ""
-        say_line(
+        print_line(
             f"{hit.file}:{hit.start_line}-{hit.end_line}  {hit.kind} {hit.canonical_path}{reason}"
         )
     for note in results.notes:
-        tell(note)
+        report(note)
     if not results.files:
-        tell(f"The index of {root} is empty; `treadle index --report` shows the reason.")
+        report(f"The index of {root} is empty; `treadle index --report` shows the reason.")
     elif not results.results:
         files = "1 file" if results.files == 1 else f"{results.files:,} files"
-        tell(f"Nothing in {files} matches {options.query!r}.")
+        report(f"Nothing in {files} matches {options.query!r}.")
     return 0
 
 

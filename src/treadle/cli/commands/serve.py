@@ -11,7 +11,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from treadle.cli.command import Command, repository
-from treadle.cli.output import print_json, say, tell, tell_line
+from treadle.cli.output import print_json, print_text, report, report_line
 from treadle.owner_only import open_output
 from treadle.paths import data_path
 
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     root = repository(options)
     loaded = load(root, os.environ, {})
     for warning in loaded.warnings:
-        tell_line(f"! {warning}")
+        report_line(f"! {warning}")
 
     def ready(served: "Ready") -> None:
         if options.json:
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
                 "root": str(root),
             })  # fmt: skip
         else:
-            _say(root, served)
+            _print_addresses(root, served)
         if options.open:
             # In a thread, so that the server can answer the browser.
             Thread(target=_open, args=(served,), daemon=True).start()
@@ -81,18 +81,18 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _say(root: Path, served: "Ready") -> None:
+def _print_addresses(root: Path, served: "Ready") -> None:
     address = served.address
-    say(f"Serving {root} at {address}  (Ctrl-C stops it)")
-    say(f"  page  {served.page}\n  API   {address}/api/openapi.json\n  MCP   {address}/mcp")
+    print_text(f"Serving {root} at {address}  (Ctrl-C stops it)")
+    print_text(f"  page  {served.page}\n  API   {address}/api/openapi.json\n  MCP   {address}/mcp")
     where = served.token_path or f"the variable {VARIABLE}"
     if served.knows_user:
-        say(
+        print_text(
             "  Your own programs on this machine need no token; all others need the token in "
             f"{where}"
         )
     else:
-        say(f"  Every program needs the token in {where}, as `Authorization: Bearer TOKEN`")
+        print_text(f"  Every program needs the token in {where}, as `Authorization: Bearer TOKEN`")
 
 
 def _open(served: "Ready") -> None:
@@ -109,7 +109,7 @@ def _open(served: "Ready") -> None:
     except webbrowser.Error:
         opened = False
     if not opened:
-        tell(f"! Treadle could not open a browser. Open {served.page} yourself.")
+        report(f"! Treadle could not open a browser. Open {served.page} yourself.")
 
 
 def _redirect(page: str) -> str:

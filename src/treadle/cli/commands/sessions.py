@@ -12,7 +12,16 @@ from treadle.app.conversation_answers import Session
 from treadle.app.stores import conversations_path
 from treadle.cli.command import Command, positive, repository
 from treadle.cli.commands.ask import add_serving_options, serve
-from treadle.cli.output import print_json, say, say_line, short_id, table, tell, tell_line, when
+from treadle.cli.output import (
+    print_json,
+    print_line,
+    print_text,
+    report,
+    report_line,
+    short_id,
+    table,
+    when,
+)
 from treadle.cli.transcripts import as_lines, as_markdown
 from treadle.errors import OutputExistsError, UsageError
 from treadle.json_values import to_json
@@ -98,12 +107,12 @@ def _list(options: argparse.Namespace) -> int:
         print_json({"sessions": to_json(found)})
         return 0
     if not found:
-        tell('There are no conversations. Start one with `treadle ask "…"`.')
+        report('There are no conversations. Start one with `treadle ask "…"`.')
         return 0
     rows = [
         (short_id(str(row.id)), when(row.updated_us), str(row.turns), row.title) for row in found
     ]
-    say(table(rows, ("SESSION", "CHANGED", "TURNS", "TITLE")))
+    print_text(table(rows, ("SESSION", "CHANGED", "TURNS", "TITLE")))
     return 0
 
 
@@ -113,7 +122,7 @@ def _show(options: argparse.Namespace) -> int:
         print_json(to_json(Session.of(conversation, tree)))
     else:
         for line in as_lines(conversation, tree):
-            say(line)
+            print_text(line)
     return 0
 
 
@@ -124,7 +133,7 @@ def _branch(options: argparse.Namespace) -> int:
         print_json({"ok": True, "id": str(found.id), "at": options.at})
     else:
         command = f'treadle ask --session {short_id(str(found.id))} "…"'
-        say(f"The conversation continues from message {options.at}: `{command}`.")
+        print_text(f"The conversation continues from message {options.at}: `{command}`.")
     return 0
 
 
@@ -137,7 +146,7 @@ def _rename(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"ok": True, "id": str(found.id), "title": title})
     else:
-        say_line(f"The conversation “{found.title}” is renamed to “{title}”.")
+        print_line(f"The conversation “{found.title}” is renamed to “{title}”.")
     return 0
 
 
@@ -148,14 +157,14 @@ def _export(options: argparse.Namespace) -> int:
     else:
         text = as_markdown(conversation)
     if options.output is None:
-        say(text.removesuffix("\n"))
+        print_text(text.removesuffix("\n"))
         return 0
     try:
         with options.output.open("x", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
     except FileExistsError as error:
         raise OutputExistsError(options.output) from error
-    tell(f"Written to {options.output}.")
+    report(f"Written to {options.output}.")
     return 0
 
 
@@ -168,7 +177,7 @@ def _delete(options: argparse.Namespace) -> int:
                 "Deleting a conversation is permanent and needs confirmation.",
                 hint="Confirm with --yes, or export the conversation first.",
             )
-        tell_line(
+        report_line(
             f"{found.title} ({found.turns} turns) will be permanently deleted. Delete it? [y/N]"
         )
         if _prompt().lower() not in ("y", "yes"):
@@ -177,7 +186,7 @@ def _delete(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"ok": True, "id": str(found.id)})
     else:
-        say_line(f"Deleted: {found.title}.")
+        print_line(f"Deleted: {found.title}.")
     return 0
 
 
@@ -187,7 +196,7 @@ def _resume(options: argparse.Namespace) -> int:
     if not sys.stdin.isatty():
         return serve(options, "-", options.session)
     conversation, _ = _loaded(options, None)
-    tell(f"{conversation.title}\nType your next question and end it with an empty line.")
+    report(f"{conversation.title}\nType your next question and end it with an empty line.")
     status = 0
     while question := _prompt():
         status = serve(options, question, str(conversation.id))

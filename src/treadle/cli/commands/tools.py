@@ -11,7 +11,7 @@ from treadle.app.code_index import open_index
 from treadle.app.stores import approvals_path
 from treadle.app.toolsets import listed_registry
 from treadle.cli.command import Command, positive, repository
-from treadle.cli.output import print_json, say, table, tell, when
+from treadle.cli.output import print_json, print_text, report, table, when
 from treadle.cli.progress import IndexBar
 from treadle.cli.tool_stats import show_stats
 from treadle.errors import NotFoundError
@@ -92,7 +92,7 @@ def _list(registry: Registry, options: argparse.Namespace) -> int:
         )
         return 0
     rows = [(tool.name, tool.effect.value, tool.description.split(". ")[0]) for tool in registry]
-    say(table(rows, ("NAME", "EFFECT", "PURPOSE")))
+    print_text(table(rows, ("NAME", "EFFECT", "PURPOSE")))
     return 0
 
 
@@ -130,7 +130,7 @@ async def _call(root: Path, name: str, arguments: str) -> Outcome:
     async with open_app(root, only_tool=name) as app:
         outcome = await app.executor.call(name, arguments, vendor="command line")
     for text in app.warnings:
-        tell(text)
+        report(text)
     return outcome
 
 
@@ -142,8 +142,8 @@ def print_outcome(
         if as_json:
             print(in_json(outcome.content))
         else:
-            say(show(json.loads(outcome.content)))
-            tell(outcome.ui.summary)
+            print_text(show(json.loads(outcome.content)))
+            report(outcome.ui.summary)
         return 0
     error = outcome.error
     if as_json:
@@ -151,7 +151,7 @@ def print_outcome(
     else:
         said = [text for text in (error.field, error.received) if text]
         where = f" ({': '.join(said)})" if error.field else ""
-        tell(f"{error.message}{where} {error.hint or ''}".rstrip())
+        report(f"{error.message}{where} {error.hint or ''}".rstrip())
     usage = {ErrorKind.PARSING, ErrorKind.VALIDATION, ErrorKind.UNKNOWN_TOOL}
     if error.kind in usage:
         return 2
@@ -197,9 +197,9 @@ def _list_approvals(root: Path, *, as_json: bool) -> int:
             )
             for each in remembered
         ]
-        say(table(rows, ("NUMBER", "TOOL", "PATH OR COMMAND", "PROGRAM", "ALLOWED")))
+        print_text(table(rows, ("NUMBER", "TOOL", "PATH OR COMMAND", "PROGRAM", "ALLOWED")))
     else:
-        say("This repository has no permanent approvals.")
+        print_text("This repository has no permanent approvals.")
     return 0
 
 
@@ -215,5 +215,5 @@ def _revoke(root: Path, which: str, *, as_json: bool) -> int:
     if as_json:
         print_json({"revoked": count})
     else:
-        say(f"{count} approval{'s' * (count != 1)} revoked.")
+        print_text(f"{count} approval{'s' * (count != 1)} revoked.")
     return 0

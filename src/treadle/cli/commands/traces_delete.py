@@ -3,14 +3,14 @@
 import argparse
 import sys
 from contextlib import closing
-from dataclasses import asdict
 
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import RepositoryUse, set_repository_use
-from treadle.cli.output import print_json, say
+from treadle.cli.output import print_json, print_text
 from treadle.cli.trace_queries import Actions
 from treadle.config.quantities import shown_size
 from treadle.errors import ExitStatus, NotFoundError, UsageError
+from treadle.json_values import to_json
 from treadle.traces.query import Field, Query, any_of
 
 _FIELDS = {"thread": Field.THREAD, "run": Field.RUN, "trace": Field.TRACE}
@@ -39,9 +39,11 @@ def run(options: argparse.Namespace) -> int:
             return ExitStatus.CANCELLED
         gone = store.delete(**{f"{options.what}s": ids})
     if options.json:
-        print_json(asdict(gone))
+        print_json(to_json(gone))
     else:
-        say(f"Deleted {gone.spans:,} spans of {gone.traces:,} traces ({shown_size(gone.bytes)}).")
+        print_text(
+            f"Deleted {gone.spans:,} spans of {gone.traces:,} traces ({shown_size(gone.bytes)})."
+        )
     return 0
 
 

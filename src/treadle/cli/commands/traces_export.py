@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from treadle.app.stores import open_trace_store
-from treadle.cli.output import print_json, tell
+from treadle.cli.output import print_json, report
 from treadle.cli.trace_queries import Actions, add_query, typed_query
 
 
@@ -46,11 +46,11 @@ def run(options: argparse.Namespace) -> int:
         if options.output == "-":
             written = to_stream(sys.stdout.buffer, spans)
             sys.stdout.buffer.flush()
-            tell(f"{written:,} spans written.")
+            report(f"{written:,} spans written.")
             return 0
         written = to_file(Path(options.output), spans)
     if options.json:
         print_json({"spans": written, "file": options.output})
     else:
-        tell(f"Wrote {written:,} spans to {options.output}.")
+        report(f"Wrote {written:,} spans to {options.output}.")
     return 0

@@ -3,13 +3,13 @@
 import argparse
 import os
 from contextlib import closing
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import positive, repository
-from treadle.cli.output import print_json, say, say_line, short_id, tell
+from treadle.cli.output import print_json, print_line, print_text, report, short_id
 from treadle.cli.trace_queries import Actions, add_query, listed_query
+from treadle.json_values import to_json
 
 if TYPE_CHECKING:
     from treadle.diagnosis.detectors import Finding, Rule
@@ -51,14 +51,14 @@ def run(options: argparse.Namespace) -> int:
         counts = {
             name: getattr(found, name) for name in ("snapshot", "spans", "unexamined", "total")
         }
-        print_json({**counts, "findings": [asdict(finding) for finding in worst]})
+        print_json({**counts, "findings": [to_json(finding) for finding in worst]})
         return 0
     for finding in worst:
         _show(finding)
     shown = f"; the worst {len(worst)} are shown" if len(worst) < found.total else ""
-    tell(f"{found.total:,} findings in {found.spans:,} spans{shown}.")
+    report(f"{found.total:,} findings in {found.spans:,} spans{shown}.")
     if found.unexamined:
-        tell(f"{found.unexamined:,} new spans are not examined yet. Run the command again.")
+        report(f"{found.unexamined:,} new spans are not examined yet. Run the command again.")
     return 0
 
 
@@ -69,7 +69,7 @@ def _examine_all(store: "SqliteTraceStore", rules: "tuple[Rule, ...]") -> None:
 
     while (number := store.examine(examiners(rules), most=_AT_ONCE)) == _AT_ONCE:
         done += number
-        tell(f"{done:,} spans examined for the first time so far.")
+        report(f"{done:,} spans examined for the first time so far.")
 
 
 def _show(finding: "Finding") -> None:
@@ -77,6 +77,8 @@ def _show(finding: "Finding") -> None:
 
     place = finding.evidence
     also = f", {finding.repeats}" if finding.repeats else ""
-    say(f"{finding.severity.value:6}  {finding.kind.value}: {one_line(finding.message)}{also}")
-    say_line(f"        {short_id(place.span.trace_id)} {place.span.span_id} {place.field}")
-    say(f"        “{one_line(place.quote, _QUOTED)}”")
+    print_text(
+        f"{finding.severity.value:6}  {finding.kind.value}: {one_line(finding.message)}{also}"
+    )
+    print_line(f"        {short_id(place.span.trace_id)} {place.span.span_id} {place.field}")
+    print_text(f"        “{one_line(place.quote, _QUOTED)}”")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import RepositoryUse, repository, set_repository_use
-from treadle.cli.output import print_json, say, tell_line
+from treadle.cli.output import print_json, print_text, report_line
 from treadle.cli.trace_queries import Actions
 
 
@@ -48,16 +48,16 @@ def run(options: argparse.Namespace) -> int:
                 warnings += batch.warnings
                 redactions.update(counts)
     if options.json:
-        report = {"spans": imported, "rejected": rejected, "reasons": reasons}
+        summary = {"spans": imported, "rejected": rejected, "reasons": reasons}
         fields = {"damaged": damaged, "warnings": warnings}
-        print_json({**report, **fields, "redacted": dict(redactions)})
+        print_json({**summary, **fields, "redacted": dict(redactions)})
         return 0
-    say(f"{imported:,} spans imported.")
+    print_text(f"{imported:,} spans imported.")
     if rejected:
-        tell_line(f"{rejected:,} spans were rejected: {'; '.join(reasons)}")
+        report_line(f"{rejected:,} spans were rejected: {'; '.join(reasons)}")
     if damaged:
-        tell_line(f"{damaged:,} fields were not readable: {'; '.join(warnings)}")
+        report_line(f"{damaged:,} fields were not readable: {'; '.join(warnings)}")
     if redactions:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(redactions.items()))
-        tell_line(f"Secrets removed: {kinds}.")
+        report_line(f"Secrets removed: {kinds}.")
     return 0

@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TypeVar
 
 from treadle.app.stores import open_trace_store
-from treadle.cli.output import print_json, say, short_id, tell, when
+from treadle.cli.output import print_json, print_text, report, short_id, when
 from treadle.cli.trace_queries import (
     UNKNOWN,
     Actions,
@@ -60,14 +60,14 @@ def _show(
     if options.json:
         print_json(to_json(page))
     elif rows:
-        say(fitted_table(rows, headers))
+        print_text(fitted_table(rows, headers))
         if page.pagination.next_cursor:
             more = "" if page.pagination.total is None else f" of {page.pagination.total:,}"
-            tell(f"{len(rows)}{more} shown; next page: --cursor {page.pagination.next_cursor}")
+            report(f"{len(rows)}{more} shown; next page: --cursor {page.pagination.next_cursor}")
     elif options.query or options.repo:
-        tell("No recorded trace matches.")
+        report("No recorded trace matches.")
     else:
-        tell(f'{NO_TRACES} Record one with `treadle ask "…"`.')
+        report(f'{NO_TRACES} Record one with `treadle ask "…"`.')
     return 0
 
 

@@ -4,14 +4,14 @@ import argparse
 import os
 import time
 from contextlib import closing
-from dataclasses import asdict
 
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import RepositoryUse, repository, set_repository_use
-from treadle.cli.output import print_json, say
+from treadle.cli.output import print_json, print_text
 from treadle.cli.trace_queries import Actions
 from treadle.config.quantities import age_us, shown_size, size_bytes
 from treadle.errors import UsageError
+from treadle.json_values import to_json
 
 
 def configure(actions: Actions) -> None:
@@ -43,12 +43,14 @@ def run(options: argparse.Namespace) -> int:
         gone = store.prune(before_us=before, max_bytes=most, dry_run=options.dry_run)
         left = store.summary().sums.totals.spans
     if options.json:
-        print_json({**asdict(gone), "left": left, "dry_run": options.dry_run})
+        print_json({**to_json(gone), "left": left, "dry_run": options.dry_run})
         return 0
     done = "would be deleted" if options.dry_run else "deleted"
     room = shown_size(gone.bytes)
     kept = left - gone.spans if options.dry_run else left
-    say(f"{gone.traces:,} traces with {gone.spans:,} spans {done}, about {room}; {kept:,} remain.")
+    print_text(
+        f"{gone.traces:,} traces with {gone.spans:,} spans {done}, about {room}; {kept:,} remain."
+    )
     return 0
 
 

@@ -3,15 +3,15 @@
 import argparse
 import os
 from contextlib import closing
-from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import positive, repository
-from treadle.cli.output import print_json, say
+from treadle.cli.output import print_json, print_text
 from treadle.cli.trace_queries import Actions, add_query, typed_query
 from treadle.errors import UsageError
+from treadle.json_values import to_json
 
 if TYPE_CHECKING:
     from treadle.secrets import Rule
@@ -47,12 +47,14 @@ def run(options: argparse.Namespace) -> int:
     for name, rule in rules.items():
         result = preview_redaction(rule, found)
         if options.json:
-            print_json({"rule": name, **asdict(result)})
+            print_json({"rule": name, **to_json(result)})
             continue
-        say(f"{name}: {result.found:,} matches in {result.changed:,} of {result.spans:,} spans")
+        print_text(
+            f"{name}: {result.found:,} matches in {result.changed:,} of {result.spans:,} spans"
+        )
         for each in result.examples:
             where = f"{each.trace_id[:8]}/{each.span_id} {each.field}"
-            say(f"  {where}: " + repr(f"{each.before}[{each.masked}]{each.after}")[1:-1])
+            print_text(f"  {where}: " + repr(f"{each.before}[{each.masked}]{each.after}")[1:-1])
     return 0
 
 

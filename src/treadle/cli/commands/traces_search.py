@@ -4,7 +4,7 @@ import argparse
 from contextlib import closing
 
 from treadle.app.stores import open_trace_store
-from treadle.cli.output import one_line, print_json, say, short_id, tell, when
+from treadle.cli.output import one_line, print_json, print_text, report, short_id, when
 from treadle.cli.trace_queries import Actions, add_page, add_query, chosen_sort, listed_query
 from treadle.json_values import to_json
 from treadle.traces.store.results import Hit
@@ -30,16 +30,18 @@ def run(options: argparse.Namespace) -> int:
     for hit in page.data:
         _show(hit)
     if not page.data:
-        tell("No recorded span contains the text.")
+        report("No recorded span contains the text.")
     elif page.pagination.next_cursor:
-        tell(f"{len(page.data)} shown; next page: --cursor {page.pagination.next_cursor}")
+        report(f"{len(page.data)} shown; next page: --cursor {page.pagination.next_cursor}")
     return 0
 
 
 def _show(hit: Hit) -> None:
     span = hit.span
-    say(f"{short_id(span.trace_id)}  {when(span.start_us)}  {one_line(span.name)}  {hit.field}:")
-    say(f"  {one_line(_marked(hit), _LONGEST)}")
+    print_text(
+        f"{short_id(span.trace_id)}  {when(span.start_us)}  {one_line(span.name)}  {hit.field}:"
+    )
+    print_text(f"  {one_line(_marked(hit), _LONGEST)}")
 
 
 def _marked(hit: Hit) -> str:

@@ -5,7 +5,7 @@ from contextlib import closing
 
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import RepositoryUse, set_repository_use
-from treadle.cli.output import print_json, say
+from treadle.cli.output import print_json, print_text
 from treadle.cli.trace_lines import trace_lines
 from treadle.cli.trace_queries import Actions
 from treadle.cli.trace_tree import trace_to_json, view_trace
@@ -26,5 +26,5 @@ def run(options: argparse.Namespace) -> int:
         print_json(trace_to_json(trace))
     else:
         for line in trace_lines(view_trace(trace)):
-            say(line)
+            print_text(line)
     return 0

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 from treadle.app.stores import open_trace_store
-from treadle.cli.output import one_line, print_json, say, short_id, table, tell
+from treadle.cli.output import one_line, print_json, print_text, report, short_id, table
 from treadle.cli.trace_lines import describe
 from treadle.cli.trace_queries import UNKNOWN, Actions, add_query, typed_query
 from treadle.json_values import to_json
@@ -37,9 +37,9 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(to_json(summary))
     elif not summary.sums.totals.spans:
-        tell("No recorded span matches.")
+        report("No recorded span matches.")
     else:
-        say("\n".join(_lines(summary)))
+        print_text("\n".join(_lines(summary)))
     return 0
 
 
