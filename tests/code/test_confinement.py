@@ -204,7 +204,7 @@ def test_packages_that_are_links_are_still_read(
 @needs_seccomp
 @needs_landlock
 @pytest.mark.parametrize("lacking", ["_restrict_files", "_refuse_calls"])
-def test_one_means_is_used_where_the_kernel_lacks_the_other(
+def test_confinement_uses_the_mechanism_that_the_kernel_has(
     monkeypatch: pytest.MonkeyPatch, lacking: str
 ) -> None:
     def unknown(*_arguments: object) -> bool:

@@ -69,15 +69,13 @@ BUILT = {
 
 
 @pytest.mark.parametrize("query", ["prettify", "what tells a person that a value went wrong"])
-def test_of_a_source_and_what_was_built_of_it_the_source_is_shown(
-    tmp_path: Path, query: str
-) -> None:
+def test_context_shows_the_source_instead_of_its_build(tmp_path: Path, query: str) -> None:
     result = context(tmp_path, BUILT, query)
     shown = [entry.file for entry in result.entries if entry.name == "prettify"]
     assert shown == ["pkg/src/errors.ts"]
 
 
-def test_places_of_copies_are_given_to_others(tmp_path: Path) -> None:
+def test_copies_leave_their_position_to_other_items(tmp_path: Path) -> None:
     others = {
         f"pkg/src/other{n}.ts": f"export function prettifyOther{n}() {{ return {n}; }}\n"
         for n in range(4)
@@ -87,7 +85,7 @@ def test_places_of_copies_are_given_to_others(tmp_path: Path) -> None:
     assert result.omitted == 0
 
 
-def test_items_of_one_name_that_say_different_things_are_no_copies(tmp_path: Path) -> None:
+def test_different_items_of_one_name_are_not_copies(tmp_path: Path) -> None:
     files = {
         "a/model.ts": "export interface Price { amount: number; currency: string }\n",
         "b/model.ts": "export const Price = makeSchema({ kind: 'money', check: positive });\n",
@@ -120,14 +118,14 @@ def test_of_a_named_function_as_much_as_fits_is_shown_before_anything_else(tmp_p
     assert result.omitted == 10 - len(result.entries)
 
 
-def test_a_named_function_that_fits_leaves_the_rest_to_others(tmp_path: Path) -> None:
+def test_a_named_function_leaves_the_rest_of_the_budget(tmp_path: Path) -> None:
     files = {"one.py": f"def settle():\n{statements(20)}", "two.py": "def settle_all(): settle()\n"}
     result = context(tmp_path, files, "settle", budget=3_000)
     assert [entry.name for entry in result.entries] == ["settle", "settle_all"]
     assert all(entry.whole for entry in result.entries)
 
 
-def test_room_that_is_left_widens_what_was_cut(tmp_path: Path) -> None:
+def test_remaining_budget_widens_cut_entries(tmp_path: Path) -> None:
     files = {"a.py": f"def pay_the_bill():\n{statements(120)}", "b.py": "def bill(): ...\n"}
     budget = 2_000
     result = context(tmp_path, files, "how to pay the bill", budget=budget)
@@ -140,7 +138,7 @@ def inner(count: int) -> str:
     return "".join(f"    {line}\n" for line in statements(count).splitlines())
 
 
-def test_a_method_comes_with_the_line_of_its_class(tmp_path: Path) -> None:
+def test_a_method_is_shown_with_the_first_line_of_its_class(tmp_path: Path) -> None:
     text = (
         f"class Ledger(Book):\n    rate = 3\n\n    def settle(self):\n{inner(4)}"
         f"\n    def open_all(self):\n{inner(90)}"
@@ -170,7 +168,7 @@ def test_methods_of_a_large_class_are_shown_next_to_its_first_lines(tmp_path: Pa
     assert not shown["InvoiceArchive"].whole
 
 
-def test_a_function_is_whole_where_it_fits_though_others_wait(tmp_path: Path) -> None:
+def test_a_function_that_fits_is_whole(tmp_path: Path) -> None:
     files = {"a.py": f"def pay_the_bill():\n{statements(80)}"} | {
         f"b{n}.py": f"def bill_{n}():\n{statements(20)}" for n in range(9)
     }
@@ -178,7 +176,7 @@ def test_a_function_is_whole_where_it_fits_though_others_wait(tmp_path: Path) ->
     assert [entry.whole for entry in result.entries if entry.name == "pay_the_bill"] == [True]
 
 
-def test_small_items_are_shown_before_a_large_one_that_is_no_better(tmp_path: Path) -> None:
+def test_small_items_precede_a_large_one_with_the_same_score(tmp_path: Path) -> None:
     files = {"a.py": f"def bill_of_all():\n{statements(140)}"} | {
         f"b{n}.py": f"def bill_of_{n}():\n{statements(2 + n)}" for n in range(6)
     }

@@ -454,7 +454,7 @@ def test_java(build: Build) -> None:
     assert into(index, "shop.money.Till", EdgeKind.IMPORTS) == {"src/main/java/shop/Store.java"}
 
 
-def test_a_changed_file_changes_the_edges_of_others(build: Build) -> None:
+def test_a_changed_file_changes_edges_of_other_files(build: Build) -> None:
     index = build(PYTHON)
     (index.root / "src/shop/money.py").write_text("class Till: ...\n")
     index.refresh()
@@ -462,7 +462,7 @@ def test_a_changed_file_changes_the_edges_of_others(build: Build) -> None:
     assert into(index, "money.Till", EdgeKind.USES_TYPE) >= {"shop.store.Store"}
 
 
-def test_walks_go_as_deep_as_asked(build: Build) -> None:
+def test_walks_end_at_the_requested_depth(build: Build) -> None:
     index = build({"a.py": "def a(): b()\ndef b(): c()\ndef c(): d()\ndef d(): a()\n"})
     item = index.lookup("a.a").items[0]
 
@@ -549,7 +549,7 @@ def test_uses_of_a_name_that_cannot_mean_an_item_are_left_out(build: Build) -> N
     }
 
 
-def test_calls_of_what_a_method_overrides_may_mean_it(build: Build) -> None:
+def test_calls_of_the_overridden_method_may_mean_the_override(build: Build) -> None:
     index = build(
         {"a.py": "class A:\n def go(self): ...\nclass B(A):\n def go(self): ...\n"
          "def run(a: A): a.go()\n"}

@@ -76,7 +76,7 @@ def test_python_base_with_the_name_of_a_keyword_is_found(tmp_path: Path, base: s
         ),
     ],
 )
-def test_type_that_is_its_own_base_ends(tmp_path: Path, name: str, text: str) -> None:
+def test_a_type_that_inherits_from_itself_is_resolved(tmp_path: Path, name: str, text: str) -> None:
     search_everything(tmp_path, {name: text})
 
 

@@ -109,7 +109,7 @@ def test_messages_find_the_file_that_their_commits_changed(root: Path, asked: As
     assert past["b.py"].messages == 0
 
 
-def test_messages_bring_in_files_that_were_not_asked_for(root: Path, asked: Asked) -> None:
+def test_messages_find_further_files(root: Path, asked: Asked) -> None:
     commit(root, "Retry the upload", "a.py")
     commit(root, "Retry the upload", "gone.py")
     (root / "gone.py").unlink()
@@ -136,7 +136,7 @@ def test_together_is_the_cosine_with_the_best(root: Path, asked: Asked) -> None:
     assert past["c.py"].together == past["a.py"].together == 0
 
 
-def test_large_commit_counts_for_none_of_its_files(root: Path, asked: Asked) -> None:
+def test_large_commits_are_ignored(root: Path, asked: Asked) -> None:
     commit(root, "reformat", "a.py", *(f"many/{number}.py" for number in range(30)))
     assert asked.past("reformat") == {}
 
@@ -160,7 +160,7 @@ def test_renamed_file_begins_again(root: Path, asked: Asked) -> None:
     assert "a.py" not in past
 
 
-def test_file_that_comes_back_has_its_past(root: Path, asked: Asked) -> None:
+def test_a_restored_file_has_its_history(root: Path, asked: Asked) -> None:
     commit(root, "one", "a.py")
     (root / "a.py").rename(root / "away")
     assert "a.py" not in asked.past()
@@ -168,7 +168,7 @@ def test_file_that_comes_back_has_its_past(root: Path, asked: Asked) -> None:
     assert asked.past()["a.py"].commits == 1
 
 
-def test_bytes_that_are_no_text_are_read(root: Path, asked: Asked) -> None:
+def test_messages_that_are_not_text_are_read(root: Path, asked: Asked) -> None:
     name = os.fsdecode(b"caf\xe9.py")
     git(root, "config", "i18n.commitEncoding", "ISO-8859-1")
     commit(root, "start", name)
@@ -281,7 +281,7 @@ def test_nothing_of_the_repository_is_run_or_written(root: Path, tmp_path: Path)
     "head",
     ["ref: refs/heads/none", "ref: ../../outside", "ref: refs/../../outside", "ref: HEAD", "x", ""],
 )
-def test_head_that_is_no_commit_has_no_past(root: Path, asked: Asked, head: str) -> None:
+def test_a_head_without_a_commit_has_no_history(root: Path, asked: Asked, head: str) -> None:
     commit(root, "one", "a.py")
     (root / "outside").write_text(git(root, "rev-parse", "HEAD"))
     assert asked.past()
@@ -289,7 +289,7 @@ def test_head_that_is_no_commit_has_no_past(root: Path, asked: Asked, head: str)
     assert asked.past() == {}
 
 
-def test_commit_that_is_missing_has_no_past(root: Path, asked: Asked) -> None:
+def test_a_missing_commit_has_no_history(root: Path, asked: Asked) -> None:
     (root / ".git" / "refs" / "heads" / "main").write_text("1" * 40)
     assert asked.past() == {}
 
@@ -310,13 +310,13 @@ def test_missing_git_program_leaves_the_index_without_history(
     assert set(asked.past()) == {"a.py"}
 
 
-def test_history_is_dropped_where_it_is_not_wanted(root: Path, tmp_path: Path) -> None:
+def test_disabled_history_is_deleted(root: Path, tmp_path: Path) -> None:
     commit(root, "one", "a.py")
     assert Asked(root, tmp_path / "cache").past()
     assert Asked(root, tmp_path / "cache", history=False).past() == {}
 
 
-def test_output_that_is_too_long_costs_the_oldest_commits(
+def test_long_output_drops_the_oldest_commits(
     root: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(root, "x" * 5_000, "a.py")
@@ -348,7 +348,7 @@ def test_refreshes_go_back_step_by_step(
     assert set(asked.past()) == {"a.py", "b.py", "c.py"}
 
 
-def test_whole_history_can_be_asked_for(root: Path, asked: Asked) -> None:
+def test_complete_history_reads_the_whole_window(root: Path, asked: Asked) -> None:
     for number in range(3):
         commit(root, "change", f"{number}.py")
     asked.index.refresh()

@@ -94,7 +94,7 @@ def within(characters: int) -> Callable[[Sequence[ContextEntry], int], bool]:
 # Refresh
 
 
-def test_a_refresh_says_what_it_did_and_does_nothing_twice(index: CodeIndex, root: Path) -> None:
+def test_a_refresh_reports_its_changes_once(index: CodeIndex, root: Path) -> None:
     for path in root.rglob("*.*"):
         os.utime(path, (1e9, 1e9))  # a file written just now would be read once more
     index.refresh()
@@ -249,7 +249,7 @@ def test_a_query_of_a_megabyte_is_answered_from_its_head(index: CodeIndex) -> No
 # Context
 
 
-def test_context_is_exact_and_names_its_place(index: CodeIndex, root: Path) -> None:
+def test_context_has_exact_bytes_and_ranges(index: CodeIndex, root: Path) -> None:
     result = index.context("charge the credit card", top_k=5, fits=everything)
     assert result.entries[0].canonical_path == "shop.payment.charge_card"
     assert "test" in result.entries[-1].file
@@ -271,7 +271,7 @@ def test_nested_items_are_shown_once(index: CodeIndex) -> None:
         )
 
 
-def test_what_does_not_fit_is_a_signature_and_is_counted(index: CodeIndex, root: Path) -> None:
+def test_an_item_that_does_not_fit_is_a_signature_or_omitted(index: CodeIndex, root: Path) -> None:
     head = f'<code="{root}/src/shop/cart.py" #22:33>\nclass Cart:\n</code>'
     result = index.context("shop.cart.Cart", top_k=1, fits=within(len(head) + 5))
     (entry,) = result.entries
@@ -294,7 +294,7 @@ def test_a_file_changed_since_the_refresh_is_indexed_again(index: CodeIndex, roo
     assert "src/shop/payment.py" not in files
 
 
-def test_bytes_that_are_no_utf_8_are_left_out_and_counted(index: CodeIndex, root: Path) -> None:
+def test_items_that_are_not_utf_8_are_omitted(index: CodeIndex, root: Path) -> None:
     (root / "old.py").write_bytes(b"def latin_word():\n    return 'caf\xe9'\n")
     index.refresh()
     result = index.context("latin_word", top_k=1, fits=everything)
@@ -371,7 +371,7 @@ def test_nearest_paths(index: CodeIndex) -> None:
 # The file on disk
 
 
-def test_a_broken_index_is_built_anew(root: Path, tmp_path: Path) -> None:
+def test_a_damaged_index_is_rebuilt(root: Path, tmp_path: Path) -> None:
     path = store_path(tmp_path / "cache", root.resolve())
     path.parent.mkdir(parents=True)
     path.write_bytes(b"this is no database" * 100)
@@ -379,7 +379,7 @@ def test_a_broken_index_is_built_anew(root: Path, tmp_path: Path) -> None:
         assert index.refresh().added == 5
 
 
-def test_pages_that_break_later_are_built_anew(root: Path, tmp_path: Path) -> None:
+def test_an_index_that_is_damaged_later_is_rebuilt(root: Path, tmp_path: Path) -> None:
     write(root, {f"m{n}.py": f"def cart_{n}(): return {n}\n" * 20 for n in range(60)})
     with CodeIndex.open(root, cache_dir=tmp_path / "cache") as index:
         index.refresh()
@@ -393,7 +393,7 @@ def test_pages_that_break_later_are_built_anew(root: Path, tmp_path: Path) -> No
         assert found(index, "cart_7") == expected
 
 
-def test_another_version_is_built_anew(root: Path, tmp_path: Path) -> None:
+def test_an_index_of_another_version_is_rebuilt(root: Path, tmp_path: Path) -> None:
     with CodeIndex.open(root, cache_dir=tmp_path / "cache") as index:
         index.refresh()
     connection = sqlite3.connect(store_path(tmp_path / "cache", root.resolve()))
@@ -479,7 +479,7 @@ def test_kill_leaves_a_usable_index(root: Path, tmp_path: Path) -> None:
         assert found(index, "killed_299")[0] == "k299.killed_299"
 
 
-def test_processes_that_make_an_index_at_once_wait_for_each_other(tmp_path: Path) -> None:
+def test_processes_that_create_an_index_wait_for_each_other(tmp_path: Path) -> None:
     code = "import sys; from pathlib import Path; from treadle.code.storage.store import Store\n"
     code += "Store(Path(sys.argv[1])).close()"
     for number in range(5):

@@ -348,7 +348,7 @@ def test_signature_and_doc() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
-def test_broken_code_still_yields_what_can_be_read(language: object) -> None:
+def test_items_of_broken_code_are_found(language: object) -> None:
     sources = {
         "python": "def good(): pass\nclass (((\n",
         "rust": "fn good() {}\nimpl {{{ ",

@@ -49,7 +49,7 @@ def test_a_file_of_too_many_items_is_split_by_lines(
 
 
 @pytest.mark.parametrize("name", ["a.yaml", "a.toml", "a.json", "go.mod", "a.md"])
-def test_a_text_without_a_key_is_no_error(tmp_path: Path, name: str) -> None:
+def test_a_text_without_a_key_is_not_an_error(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("# nothing but a comment\n")
     assert parse_file(tmp_path, name).skipped is None
 

@@ -50,7 +50,7 @@ def test_offsets_count_bytes() -> None:
     assert parse_snippets(written) == (Snippet("/x", 0, 4, "\N{SNAKE}"),)
 
 
-def test_what_is_not_well_formed_is_passed_over() -> None:
+def test_malformed_snippets_are_skipped() -> None:
     good = write_snippet("/x", 0, 2, "ab")
     for bad in ('<code="/x" #0:3>\nab\n</code>', '<code="/x" #3:1>\n\n</code>', '<code="/x">\n'):
         assert parse_snippets(f"{bad}\n{good}") == (Snippet("/x", 0, 2, "ab"),)
@@ -67,7 +67,7 @@ def test_what_is_not_well_formed_is_passed_over() -> None:
         ('/a" #1:2>\n', 0, 1, "a"),
     ],
 )
-def test_what_cannot_be_carried_is_refused(
+def test_snippets_that_the_format_cannot_carry_are_refused(
     path: str, start: int, end: int, content: str | bytes
 ) -> None:
     with pytest.raises(ValueError, match=r"."):

@@ -37,12 +37,12 @@ def test_a_broken_line_is_named(path: str) -> None:
     assert line in {each.line for each in found}
 
 
-def test_where_no_grammar_can_tell_nothing_is_claimed() -> None:
+def test_files_without_a_grammar_have_no_syntax_errors() -> None:
     assert problems("notes.txt", b"def f(:") is None
     assert new_problems("notes.txt", b"", b"def f(:") == ()
 
 
-def test_only_what_was_not_there_before_is_new() -> None:
+def test_existing_errors_are_not_new() -> None:
     before = b"def f(:\n    pass\n"
     assert new_problems("a.py", before, b"x = 1\n\n\n" + before) == ()
     assert [each.text for each in new_problems("a.py", before, before + b"\ny = = 2\n")] == [

@@ -76,7 +76,7 @@ def test_repositories_side_by_side_are_walked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["2", "3", "4"])
-def test_tracked_file_counts_though_it_is_ignored(root: Path, version: str) -> None:
+def test_a_tracked_file_is_read_although_it_is_ignored(root: Path, version: str) -> None:
     git(root, "config", "index.version", version)
     (root / ".gitignore").write_text("gen.py\nbuild/\n*.min.py\n")
     (root / ".git" / "info" / "exclude").write_text("excluded.py\n")

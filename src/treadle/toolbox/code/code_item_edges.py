@@ -73,8 +73,8 @@ class EdgesResult(Result):
     """The edges of an item by step, resolved ones first.
 
     `total` counts all edges found, shown or not, `unresolved` those without a target. `possible`
-    says where the name of the item stands without it being clear that the item is meant; these
-    are counted in `unresolved`. `note` says what else was not looked at.
+    lists positions of the name that may mean the item; `unresolved` counts these too. `note`
+    states what else was not searched.
     """
 
     type: str = "edges"

@@ -60,7 +60,7 @@ def built(root: Path, cache: Path, model: Path | None) -> None:
         index.refresh()
 
 
-def test_what_shares_no_word_with_a_query_is_found(tmp_path: Path, model: Path) -> None:
+def test_vectors_find_items_without_a_common_word(tmp_path: Path, model: Path) -> None:
     root = tree(tmp_path / "root")
     with opened(root, tmp_path / "cache", model) as index:
         index.refresh()
@@ -76,7 +76,7 @@ def test_what_shares_no_word_with_a_query_is_found(tmp_path: Path, model: Path) 
         assert not index.search("where do we weave").results
 
 
-def test_what_is_a_test_or_vendored_comes_after_its_like(tmp_path: Path, model: Path) -> None:
+def test_tests_and_vendored_code_follow_similar_items(tmp_path: Path, model: Path) -> None:
     code = FILES["loom.py"]
     places = ("aaa/vendor/loom.py", "loom.py", "aaa/tests/loom.py")
     root = tree(tmp_path / "root", dict.fromkeys(places, code))
@@ -96,7 +96,7 @@ def test_words_and_vectors_both_count(tmp_path: Path, model: Path) -> None:
         assert found[0].name in ("shelf", "loom", "shed")
 
 
-def test_renewal_makes_what_indexing_makes_without_reading_a_file(
+def test_renewal_computes_the_same_vectors_without_reading_files(
     tmp_path: Path, model: Path
 ) -> None:
     root = tmp_path / "tree"
@@ -125,7 +125,7 @@ def test_another_model_renews_vectors_and_nothing_else(
         assert contents(root, tmp_path / "cache") == contents(root, tmp_path / f"anew{turn}")
 
 
-def test_an_answer_tells_how_many_vectors_were_there_in_time(tmp_path: Path, model: Path) -> None:
+def test_an_answer_reports_how_many_vectors_it_used(tmp_path: Path, model: Path) -> None:
     root = tree(tmp_path / "root")
     built(root, tmp_path / "cache", None)
     path = store_path(tmp_path / "cache", root.resolve())
@@ -142,7 +142,7 @@ def test_an_answer_tells_how_many_vectors_were_there_in_time(tmp_path: Path, mod
         assert index.search("where is the thread of the weaver").parts == ("lexical", "dense")
 
 
-def test_many_may_renew_at_once_and_while_others_write(tmp_path: Path, model: Path) -> None:
+def test_concurrent_renewals_and_writes_complete(tmp_path: Path, model: Path) -> None:
     root = tmp_path / "tree"
     root.mkdir()
     change(root, random.Random(4))
@@ -196,7 +196,7 @@ def renew_until_killed(seconds: float, *arguments: Path) -> bool:
     return process.returncode < 0
 
 
-def test_a_kill_costs_the_renewal_only_what_was_in_work(tmp_path: Path, model: Path) -> None:
+def test_a_killed_renewal_loses_one_transaction(tmp_path: Path, model: Path) -> None:
     root = tmp_path / "tree"
     root.mkdir()
     chance = random.Random(6)
@@ -219,7 +219,7 @@ def test_a_kill_costs_the_renewal_only_what_was_in_work(tmp_path: Path, model: P
     assert cut_short
 
 
-def test_what_is_held_is_what_the_index_has_after_each_change(tmp_path: Path, model: Path) -> None:
+def test_vectors_in_memory_equal_the_index_after_changes(tmp_path: Path, model: Path) -> None:
     root = tmp_path / "tree"
     root.mkdir()
     chance = random.Random(7)
@@ -263,7 +263,7 @@ with CodeIndex.open(root, cache_dir=cache, static=lambda: model) as index:
 """
 
 
-def test_who_names_an_item_does_not_wait_for_the_model(tmp_path: Path, model: Path) -> None:
+def test_a_query_by_name_does_not_load_the_embedding(tmp_path: Path, model: Path) -> None:
     root = tree(tmp_path / "root")
     for name in FILES:
         os.utime(root / name, (1, 1))

@@ -72,7 +72,7 @@ def test_an_item_of_very_many_terms_is_summed_in_parts(tmp_path: Path) -> None:
     assert row.tobytes() == turned.tobytes()
 
 
-def test_a_query_is_of_length_one_and_like_what_holds_its_terms(model: StaticEmbedding) -> None:
+def test_a_query_vector_has_length_one_and_is_similar_to_its_terms(model: StaticEmbedding) -> None:
     asked = model.query("How does it load the Spindle?")
     assert float(numpy.linalg.norm(asked)) == pytest.approx(1.0, abs=1e-5)
     near, far = model.documents([{"load": 32, "spindl": 32}, {"write": 32}]) @ asked

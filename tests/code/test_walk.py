@@ -64,7 +64,7 @@ def test_an_unreadable_folder_is_reported(tmp_path: Path) -> None:
     assert heard == [("locked", "unreadable folder: Permission denied")]
 
 
-def test_an_entry_carries_what_tells_that_a_file_was_not_touched(tmp_path: Path) -> None:
+def test_file_entries_have_size_times_and_inode(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"1234")
     stat = (tmp_path / "a").stat()
     (entry,) = walk(tmp_path)

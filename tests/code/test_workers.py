@@ -217,7 +217,7 @@ def test_processor_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("importable_worker")
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes are of POSIX")
-def test_call_that_takes_long_does_not_keep_others_waiting(tmp_path: Path) -> None:
+def test_a_slow_call_does_not_delay_other_calls(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     threads = ThreadPoolExecutor(2)
@@ -248,7 +248,7 @@ def test_calls_of_many_threads_are_answered() -> None:
 
 
 @pytest.mark.usefixtures("importable_worker")
-def test_answers_that_nobody_waits_for_do_not_reach_the_next_call() -> None:
+def test_abandoned_answers_do_not_reach_the_next_call() -> None:
     worker = Worker()
     try:
         unfinished = worker.answers(double, [(1,), (2,), (3,)])

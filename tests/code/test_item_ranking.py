@@ -24,7 +24,7 @@ def first(tmp_path: Path, files: dict[str, str], query: str) -> str:
     return found(tmp_path, files, query).results[0].canonical_path
 
 
-def test_a_function_comes_before_the_file_that_is_named_as_it(tmp_path: Path) -> None:
+def test_a_function_precedes_the_file_of_its_name(tmp_path: Path) -> None:
     code = {"parse_header.py": "def parse_header(line):\n    return line.split(':')\n"}
     assert first(tmp_path, code, "parse header") == "parse_header.parse_header"
     assert first(tmp_path, code, "parse_header") == "parse_header.parse_header"
@@ -78,7 +78,7 @@ def halves(text):
 """
 
 
-def test_what_calls_the_best_and_what_it_calls_is_found_without_a_word_in_common(
+def test_neighbours_of_the_best_hit_are_found_without_a_common_word(
     tmp_path: Path,
 ) -> None:
     answer = found(tmp_path, {"wire.py": CALLS}, "parse header")
@@ -93,7 +93,7 @@ def test_what_calls_the_best_and_what_it_calls_is_found_without_a_word_in_common
     "query",
     ["what calls parse_header", "Where is `parse_header` used?", "callers of wire.parse_header()"],
 )
-def test_who_asks_for_callers_gets_them_first(tmp_path: Path, query: str) -> None:
+def test_a_question_for_callers_lists_callers_first(tmp_path: Path, query: str) -> None:
     files = {
         "wire.py": CALLS,
         "tests/test_wire.py": "from wire import parse_header\ndef test_it(): parse_header('')\n",
@@ -105,12 +105,12 @@ def test_who_asks_for_callers_gets_them_first(tmp_path: Path, query: str) -> Non
     assert answer.parts == ("lexical", "graph")
 
 
-def test_a_question_for_callers_of_what_is_not_there_is_asked_in_words(tmp_path: Path) -> None:
+def test_a_question_for_callers_of_an_unknown_name_is_searched_by_words(tmp_path: Path) -> None:
     answer = found(tmp_path, {"wire.py": CALLS}, "what calls parse header lines")
     assert answer.results[0].name == "parse_header"
 
 
-def test_tests_are_not_brought_in_by_what_they_call(tmp_path: Path) -> None:
+def test_tests_are_not_added_as_neighbours(tmp_path: Path) -> None:
     files = {
         "wire.py": CALLS,
         "tests/test_wire.py": "from wire import parse_header\ndef test_it(): parse_header('')\n",
@@ -131,7 +131,7 @@ def test_a_caller_that_is_edited_away_is_no_longer_found(tmp_path: Path) -> None
         assert "start_up" not in {hit.name for hit in index.search("parse header").results}
 
 
-def test_related_words_weigh_less_than_those_asked_for() -> None:
+def test_related_words_weigh_less_than_query_words() -> None:
     terms = query_terms("Remove the message")
     assert terms["remov"] == terms["messag"] == 1.0
     assert 0 < terms["delet"] == terms["msg"] < 1
@@ -143,7 +143,7 @@ def test_weak_words_are_left_out_of_questions_only() -> None:
     assert "get" in query_terms("get")
 
 
-def test_a_long_class_that_is_named_is_shown_with_as_many_lines_as_fit(tmp_path: Path) -> None:
+def test_a_named_long_class_fills_the_budget(tmp_path: Path) -> None:
     methods = "".join(f"    def part{n}(self):\n        return {n}\n" for n in range(60))
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "big.py").write_text(
@@ -162,7 +162,7 @@ def test_a_long_class_that_is_named_is_shown_with_as_many_lines_as_fit(tmp_path:
     assert 900 - 60 <= len(entry.snippet) < 900
 
 
-def test_code_comes_before_its_declaration_and_before_what_is_written_of_it(
+def test_code_precedes_declarations_and_documents(
     tmp_path: Path,
 ) -> None:
     code = {
@@ -175,7 +175,7 @@ def test_code_comes_before_its_declaration_and_before_what_is_written_of_it(
     assert files[0] == "src/wire.ts"
 
 
-def test_a_method_is_found_by_what_its_type_is_for(tmp_path: Path) -> None:
+def test_a_method_is_found_by_the_doc_of_its_type(tmp_path: Path) -> None:
     code = {
         "a.rs": "/// Limits how often requests are retried.\npub struct Budget { left: u32 }\n"
         "impl Budget {\n    pub fn spend(&mut self) -> bool { self.left > 0 }\n}\n",
@@ -190,7 +190,7 @@ def test_a_method_is_found_by_what_its_type_is_for(tmp_path: Path) -> None:
     assert place.canonical_path == "crate::a::Budget::spend"
 
 
-def test_a_name_that_the_query_says_all_of_comes_first(tmp_path: Path) -> None:
+def test_a_name_that_the_query_contains_comes_first(tmp_path: Path) -> None:
     code = {
         "a.py": "def close_all_windows_now(): pass\n",
         "b.py": "def close_window(): pass\n",

@@ -62,7 +62,7 @@ def test_a_change_or_a_problem_is_a_task(query: str) -> None:
         ("The parser crashes\n\nI ran the test suite and it printed a trace.", False),
     ],
 )
-def test_tests_are_wanted_where_the_query_asks_for_them(query: str, *, wanted: bool) -> None:
+def test_queries_for_tests_are_recognised(query: str, *, wanted: bool) -> None:
     assert Question.of(query).wants_tests is wanted
 
 

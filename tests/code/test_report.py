@@ -84,7 +84,7 @@ def test_a_section_about_nothing_ends_at_any_heading_of_its_level(aside: str, he
     assert "almond" not in report.prose
 
 
-def test_a_section_about_nothing_goes_on_below_smaller_headings() -> None:
+def test_an_ignored_section_includes_its_subsections() -> None:
     report = read_report("It fails\n## Environment\n### The shop of mine\nalmond")
     assert report.prose == ""
 
