@@ -1,7 +1,8 @@
 """Reports words and patterns in prose that the project does not use.
 
-Reads the Markdown pages, and the docstrings, comments and messages of `src/`. Code in Markdown and
-in backquotes is skipped. `NOT_YET_CHECKED` lists the paths that still have findings. A path may not
+Reads the Markdown pages; the docstrings, comments and messages of `src/`; the docstrings, comments
+and test names of all other Python; and the comments of the page. Code in Markdown and in backquotes
+is skipped. `NOT_YET_CHECKED` lists the paths that still have findings. A path may not
 get more findings than its entry allows, so the list only shrinks.
 """
 
@@ -16,7 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/**/*.md")
+FILES = (
+    *("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/**/*.md"),
+    *("src/**/*.py", "tests/**/*.py", "bench/**/*.py", "scripts/**/*.py", "tools/**/*.py"),
+    *("web/src/**/*.ts", "web/src/**/*.tsx"),
+)
 
 START = r"(?:^|(?<=[.!?:] ))"
 WORDS = {
@@ -58,6 +63,12 @@ ALLOWED = {
 """Phrases of a path that are right there, such as a term of the field or a quoted text."""
 
 NOT_YET_CHECKED: dict[str, int] = {
+    "tests/cli": 11,
+    "tests/code": 23,
+    "tests/diagnosis": 30,
+    "tests/experiments": 8,
+    "tests/toolbox": 31,
+    "tests/traces": 15,
     "docs/tools-reference.md": 2,
     "src/treadle/toolbox": 4,
     "src/treadle/traces/query": 3,
@@ -101,14 +112,45 @@ def module_prose(text: str) -> Iterator[tuple[int, str]]:
                     yield node.lineno + offset, line.strip()
 
 
+def test_prose(text: str) -> Iterator[tuple[int, str]]:
+    """The numbered lines of docstrings and comments, and the names of tests, of a module."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT and "type: ignore" not in token.string:
+            yield token.start[0], token.string.lstrip("# ")
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(docstring))):
+                for offset, line in enumerate(docstring.splitlines()):
+                    yield node.lineno + offset, line.strip()
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                if name.startswith("test_"):
+                    yield node.lineno, name.replace("_", " ")
+
+
+def script_prose(text: str) -> Iterator[tuple[int, str]]:
+    """The numbered comment lines of TypeScript."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.lstrip().startswith(("//", "/*", "*")):
+            yield number, line.strip("/* ")
+
+
+def prose(path: str, text: str) -> Iterator[tuple[int, str]]:
+    """The numbered lines of prose in a file, by the kind of the file."""
+    if path.endswith(".md"):
+        return page_prose(text)
+    if path.endswith((".ts", ".tsx")):
+        return script_prose(text)
+    return module_prose(text) if path.startswith("src/") else test_prose(text)
+
+
 def findings(path: str, text: str) -> Iterator[Finding]:
-    """What the rules find in the prose of one page or module."""
-    for number, line in (page_prose if path.endswith(".md") else module_prose)(text):
-        prose = re.sub(r"`[^`]*`", "``", line)
+    """The findings in the prose of one file."""
+    for number, line in prose(path, text):
+        words = re.sub(r"`[^`]*`", "``", line)
         for phrase in ALLOWED.get(path, ()):
-            prose = prose.replace(phrase, "")
+            words = words.replace(phrase, "")
         for pattern, use in RULES:
-            for match in pattern.finditer(prose):
+            for match in pattern.finditer(words):
                 yield Finding(path, number, match[0], use)
 
 
@@ -134,10 +176,15 @@ def report(found: list[Finding], entries: dict[str, int]) -> list[str]:
 
 def main(paths: list[str]) -> int:
     """Check all prose, or list every finding of `paths`; 1 if a path has too many."""
-    pages = [page for pattern in PAGES for page in sorted(ROOT.glob(pattern))]
+    files = [
+        file
+        for pattern in FILES
+        for file in sorted(ROOT.glob(pattern))
+        if not file.match("*.d.ts") and "corpus" not in file.parts
+    ]
     found = [
         finding
-        for file in [*pages, *sorted((ROOT / "src").rglob("*.py"))]
+        for file in files
         for finding in findings(file.relative_to(ROOT).as_posix(), file.read_text("utf-8"))
     ]
     if paths:

@@ -38,7 +38,7 @@ def fitted(examples: Sequence[Example]) -> Mapping[str, Curves]:
     """The curves of files and of items.
 
     Items are fitted with scores of files from curves that had not seen their repository, since
-    scores are no better in an unseen repository.
+    the scores of an unseen repository are just as good.
     """
     unseen: list[Figures] = [numpy.zeros(0, numpy.float32)] * len(examples)
     for fold in folds(examples):

@@ -21,9 +21,12 @@ FOUND = Finding("docs/page.md", 3, "told", "report")
 def test_forbidden_prose_is_found_in_pages_and_modules(sentence: str, found: str) -> None:
     for path, text in (
         ("a.md", sentence),
-        ("a.py", f"# {sentence}\n"),
-        ("a.py", f'"""{sentence}"""\n'),
-        ("a.py", f'raise ValueError(f"{{name}}: {sentence}")\n'),
+        ("src/a.py", f"# {sentence}\n"),
+        ("tests/a.py", f"# {sentence}\n"),
+        ("tests/a.py", f'"""{sentence}"""\n'),
+        ("web/src/a.ts", f"/** {sentence} */\n"),
+        ("src/a.py", f'"""{sentence}"""\n'),
+        ("src/a.py", f'raise ValueError(f"{{name}}: {sentence}")\n'),
     ):
         assert [each.found for each in findings(path, text)] == [found]
 
@@ -43,9 +46,15 @@ def test_plain_prose_passes(sentence: str) -> None:
     assert not list(findings("a.md", sentence))
 
 
+def test_names_of_tests_are_prose() -> None:
+    found = findings("tests/a.py", "def test_it_is_told() -> None: ...\n")
+    assert [each.found for each in found] == ["told"]
+
+
 def test_code_is_not_prose() -> None:
+    assert not list(findings("tests/a.py", "raise ValueError('it was told why')\n"))
     assert not list(findings("a.md", "```\nit is told\n```\n"))
-    assert not list(findings("a.py", "told = stands('tell')\n"))
+    assert not list(findings("src/a.py", "told = stands('tell')\n"))
 
 
 def test_a_finding_is_reported_with_its_line() -> None:

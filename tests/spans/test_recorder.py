@@ -60,7 +60,7 @@ async def record(store: SqliteTraceStore, events: Sequence[Event]) -> Recorder:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    while not condition():  # noqa: ASYNC110  (the writer thread of the store tells nobody)
+    while not condition():  # noqa: ASYNC110  (the writer thread of the store reports nothing)
         await asyncio.sleep(0.005)
 
 

@@ -9,7 +9,7 @@ export function chosenValues(terms: readonly QueryTerm[], field: string): Readon
 }
 
 /**
- * The text with a value of a field added or removed. Of several values of a field, one must match.
+ * The text with a value of a field added or removed. One of several values of a field must match.
  */
 export function toggled(
   text: string,
