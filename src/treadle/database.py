@@ -248,7 +248,7 @@ class Database:
             if version == 0:
                 for pragma in self._schema.file_pragmas:
                     connection.execute(f"PRAGMA {pragma}")
-            use_write_ahead_log(connection)
+            _use_write_ahead_log(connection)
             if version != self._schema.version:
                 self._upgrade(connection)
         except BaseException:
@@ -299,7 +299,7 @@ class Database:
         return f"it lacks the tables {named}" if missing else None
 
 
-def use_write_ahead_log(connection: sqlite3.Connection) -> None:
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
     """Switch a file to WAL. Raises sqlite3.OperationalError when it is busy for ten seconds.
 
     SQLite ignores the busy time-out for this statement: two processes that create one file would

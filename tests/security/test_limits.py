@@ -19,6 +19,7 @@ from tests.fakes.replies import Answer
 from tests.gateway.running import running, settings
 from treadle.app.doctor import Verdict, examine
 from treadle.app.stores import (
+    approvals_path,
     breakpoints_path,
     conversations_path,
     experiments_path,
@@ -32,6 +33,7 @@ from treadle.gateway.breakpoints import BreakpointStore
 from treadle.server import connections
 from treadle.server.connections import Admission, ServerConfig
 from treadle.session.conversations import ConversationStore
+from treadle.tools.approvals.grants import Grant, GrantStore
 from treadle.traces import SqliteTraceStore
 
 
@@ -269,10 +271,13 @@ async def test_unusable_databases_are_reported(repo: Path, monkeypatch: pytest.M
         await ConversationStore.open(conversations_path())
     alter(traces_path(), "PRAGMA user_version = 99")
     alter(breakpoints_path(), "DROP TABLE held")
+    GrantStore(approvals_path()).remember(repo, [Grant("run_check")], 1)
+    alter(approvals_path(), "DROP TABLE bound_grants")
     found = {each.name: each for each in await examine(repo, {})}["records"]
     assert found.verdict is Verdict.FAILED
     assert f"{traces_path()}: a newer version of Treadle wrote it (format 99)" in found.detail
     assert f"{breakpoints_path()}: it lacks the tables held" in found.detail
+    assert f"{approvals_path()}: it lacks the tables bound_grants" in found.detail
     assert "proposals.db" not in found.detail
 
 

@@ -13,6 +13,7 @@ from treadle.events.changes import ExperimentChanged
 from treadle.experiments.store import SCHEMA, parse_plan
 from treadle.ids import NO_REQUEST
 
+_SCHEMA = SCHEMA._replace(busy_seconds=1.0)
 POLL_SECONDS = 0.2
 _BATCHES = 50
 """The number of newest batches that the feed reads."""
@@ -85,7 +86,7 @@ class _Feed:
 
     def _compared(self) -> dict[_Key, _Seen]:
         if self._connection is None:
-            self._connection = Database(self._path, SCHEMA).connect(read_only=True)
+            self._connection = Database(self._path, _SCHEMA).connect(read_only=True)
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if version == self._version:
             return {}
