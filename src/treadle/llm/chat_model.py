@@ -55,6 +55,36 @@ class ModelObserver(Protocol):
     async def notice(self, level: str, text: str) -> None: ...
 
 
+class WatchedObserver:
+    """An observer that forwards everything. `shown` is set when any part of the reply was shown."""
+
+    def __init__(self, observer: ModelObserver) -> None:
+        self._observer = observer
+        self.shown = False
+
+    async def attempt_started(self, attempt: AttemptStarted) -> None:
+        await self._observer.attempt_started(attempt)
+
+    async def attempt_finished(self, attempt: AttemptFinished) -> None:
+        await self._observer.attempt_finished(attempt)
+
+    async def delta(self, text: str, *, reasoning: bool = False) -> None:
+        self.shown = True
+        await self._observer.delta(text, reasoning=reasoning)
+
+    async def retry_scheduled(self, attempt: int, delay: float, reason: str) -> None:
+        await self._observer.retry_scheduled(attempt, delay, reason)
+
+    async def fallback_applied(self, reason: str, change: str) -> None:
+        await self._observer.fallback_applied(reason, change)
+
+    async def waiting(self, seconds: float, text: str) -> None:
+        await self._observer.waiting(seconds, text)
+
+    async def notice(self, level: str, text: str) -> None:
+        await self._observer.notice(level, text)
+
+
 class ModelReplacedError(Exception):
     """Another model replaced the requested one, and no part of a reply was shown.
 

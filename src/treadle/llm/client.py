@@ -11,13 +11,13 @@ from treadle import secrets
 from treadle.clock import Clock, SystemClock
 from treadle.ids import IdSource, new_id
 from treadle.llm import prices, provider_errors, wire
-from treadle.llm.chat_model import ModelObserver, attempt
+from treadle.llm.chat_model import ModelObserver, WatchedObserver, attempt
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.http_limits import HEADERS, AnswerRefusedError, bounds
 from treadle.llm.messages import ChatRequest, ModelReply
 from treadle.llm.provider_errors import ProviderError
 from treadle.llm.quirks import LearnedQuirks
-from treadle.llm.reply_assembler import DeltaAssembler, Shown
+from treadle.llm.reply_assembler import DeltaAssembler
 from treadle.llm.reply_stream import IdleWatchdog, ReplyReader
 from treadle.llm.valid_history import Dialect
 
@@ -101,7 +101,7 @@ class HttpChatModel:
         number, retries = 1, 0
         settings = self._endpoint.settings
         while True:
-            watched = _WatchedObserver(observer)
+            watched = WatchedObserver(observer)
             payload = self._payload(request)
             try:
                 return await self._attempt(payload, request, watched, number)
@@ -139,11 +139,11 @@ class HttpChatModel:
         self,
         payload: dict[str, Any],
         request: ChatRequest,
-        watched: "_WatchedObserver",
+        watched: WatchedObserver,
         number: int,
     ) -> ModelReply:
         async with attempt(
-            watched.observer,
+            watched,
             number=number,
             messages=payload["messages"],
             tools=len(payload.get("tools", ())),
@@ -181,7 +181,7 @@ class HttpChatModel:
         return payload
 
     async def _ask(
-        self, payload: dict[str, Any], request: ChatRequest, watched: "_WatchedObserver"
+        self, payload: dict[str, Any], request: ChatRequest, watched: WatchedObserver
     ) -> ModelReply:
         """One HTTP exchange, from the request to the complete reply."""
         limit = self._endpoint.settings.idle_timeout
@@ -190,7 +190,12 @@ class HttpChatModel:
         tools = frozenset(tool.name for tool in request.tools)
         assembler = DeltaAssembler(self._endpoint, turn=request.turn, tools=tools)
         await self._connected()  # before the watchdog starts
-        watchdog = IdleWatchdog(limit, self._clock, watched.waiting(self.provider))
+
+        async def waiting(seconds: float) -> None:
+            text = f"{self.provider} still queues the request: no data for {seconds:.0f} s."
+            await watched.waiting(seconds, text)
+
+        watchdog = IdleWatchdog(limit, self._clock, waiting)
         started = self._clock.monotonic()
         first: float | None = None
         try:
@@ -198,7 +203,8 @@ class HttpChatModel:
                 reader = ReplyReader(self._endpoint, assembler, watchdog)
                 async for shown in reader.read(response, streamed=request.stream):
                     first = first or self._clock.monotonic() - started
-                    await watched.delta(shown)
+                    if shown.text:
+                        await watched.delta(shown.text, reasoning=shown.reasoning)
         except TimeoutError as error:
             empty = watchdog.empty_seconds
             seconds = limit if empty is None else empty
@@ -232,26 +238,6 @@ class HttpChatModel:
         if self._client is None:
             self._client = await asyncio.to_thread(new_client, self._endpoint)
         return self._client
-
-
-class _WatchedObserver:
-    """The observer, with a note whether any part of the reply was shown."""
-
-    def __init__(self, observer: ModelObserver) -> None:
-        self.observer = observer
-        self.shown = False
-
-    async def delta(self, shown: Shown) -> None:
-        if shown.text:
-            self.shown = True
-            await self.observer.delta(shown.text, reasoning=shown.reasoning)
-
-    def waiting(self, provider: str) -> Any:
-        async def report(seconds: float) -> None:
-            text = f"{provider} still queues the request: no data for {seconds:.0f} s."
-            await self.observer.waiting(seconds, text)
-
-        return report
 
 
 @asynccontextmanager

@@ -17,11 +17,10 @@ from treadle.ids import IdSource, new_id
 from treadle.llm import prices
 from treadle.llm.catalog import fetch_models
 from treadle.llm.chat_model import (
-    AttemptFinished,
-    AttemptStarted,
     ChatModel,
     ModelObserver,
     ModelReplacedError,
+    WatchedObserver,
 )
 from treadle.llm.client import DEFAULT_CONTEXT_WINDOW, HttpChatModel
 from treadle.llm.embedded import MODEL_NAME, EmbeddedModel
@@ -243,7 +242,7 @@ class FallbackModel:
 
         A failure after a part of the reply was shown is final: another model cannot continue it.
         """
-        watched = _Watched(observer)
+        watched = WatchedObserver(observer)
         try:
             return await self._model.complete(request, watched)
         except ProviderError as error:
@@ -268,33 +267,3 @@ class FallbackModel:
             await observer.fallback_applied(error.message, f"asking {name} instead")
             return True
         return False
-
-
-class _Watched:
-    """An observer, with a note whether any part of the reply was shown."""
-
-    def __init__(self, observer: ModelObserver) -> None:
-        self._observer = observer
-        self.shown = False
-
-    async def attempt_started(self, attempt: AttemptStarted) -> None:
-        await self._observer.attempt_started(attempt)
-
-    async def attempt_finished(self, attempt: AttemptFinished) -> None:
-        await self._observer.attempt_finished(attempt)
-
-    async def delta(self, text: str, *, reasoning: bool = False) -> None:
-        self.shown = True
-        await self._observer.delta(text, reasoning=reasoning)
-
-    async def retry_scheduled(self, attempt: int, delay: float, reason: str) -> None:
-        await self._observer.retry_scheduled(attempt, delay, reason)
-
-    async def fallback_applied(self, reason: str, change: str) -> None:
-        await self._observer.fallback_applied(reason, change)
-
-    async def waiting(self, seconds: float, text: str) -> None:
-        await self._observer.waiting(seconds, text)
-
-    async def notice(self, level: str, text: str) -> None:
-        await self._observer.notice(level, text)

@@ -141,10 +141,10 @@ class RecordingModel:
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
         """See `ChatModel.complete`. An interrupted request is recorded up to its end."""
-        notified = _RecordingObserver(observer)
+        recording = _RecordingObserver(observer)
         end: Json = {"interrupted": True}
         try:
-            reply = await self._model.complete(request, notified)
+            reply = await self._model.complete(request, recording)
             end = {"reply": reply_json(reply)}
         except ModelReplacedError:
             end = {"replaced": True}
@@ -153,13 +153,13 @@ class RecordingModel:
             end = {"error": _error_json(error)}
             raise
         finally:
-            self._write(request, notified.lines, end)
+            self._write(request, recording.lines, end)
         return reply
 
     async def close(self) -> None:
         await self._model.close()
 
-    def _write(self, request: ChatRequest, notified: list[Json], end: Json) -> None:
+    def _write(self, request: ChatRequest, reports: list[Json], end: Json) -> None:
         """Write one exchange, with the messages that the previous request did not have."""
         whole = request_json(request)
         messages = whole["messages"]
@@ -169,11 +169,11 @@ class RecordingModel:
                 break
             kept += 1
         self._before = messages
-        asked = {**whole, "kept": kept, "messages": messages[kept:]}
+        shortened = {**whole, "kept": kept, "messages": messages[kept:]}
         model = model_json(self._model)
         self._writer.write(
             "exchange",
-            {"request": asked, "told": notified, "model": model, **end},
+            {"request": shortened, "told": reports, "model": model, **end},
         )
 
 

@@ -124,8 +124,8 @@ class ReplayModel:
         try:
             reply = _reply(exchange["reply"]) if "reply" in exchange else None
             failed = _error(exchange.get("error"))
-            for notified in exchange["told"]:
-                await _notify(observer, notified, reply)
+            for report in exchange["told"]:
+                await _notify(observer, report, reply)
             self._state = exchange["model"]
         except MALFORMED as error:
             raise UsageError(
@@ -236,8 +236,8 @@ def _retrieval(event: Json) -> RetrievalFinished:
     return RetrievalFinished(**{**event, **ids, "key": key, "sources": sources})
 
 
-async def _notify(observer: ModelObserver, notified: Json, reply: ModelReply | None) -> None:
-    ((kind, value),) = notified.items()
+async def _notify(observer: ModelObserver, report: Json, reply: ModelReply | None) -> None:
+    ((kind, value),) = report.items()
     match kind:
         case "started":
             operation = UUID(value["operation_id"])
