@@ -19,7 +19,18 @@ from collections.abc import Set as AbstractSet
 from enum import Enum
 from functools import cache
 from operator import attrgetter
-from typing import Any, Generic, NamedTuple, TypeVar, overload
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    NamedTuple,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    overload,
+)
 
 T = TypeVar("T")
 
@@ -120,7 +131,8 @@ def to_json(value: Any) -> Any:
     """`value` as dicts, lists, strings, numbers, booleans and None.
 
     Dataclasses and named tuples become objects, other tuples and sets become lists, enums become
-    their values, UUIDs and paths strings. Raises TypeError for other types.
+    their values, UUIDs and paths strings. A member of an enum of strings may stay as it is, because
+    it equals its value. Raises TypeError for other types.
     """
     kind: Any = type(value)
     return value if kind in _PLAIN else _writer(kind)(value)
@@ -168,25 +180,58 @@ _WRITERS: Mapping[Any, Callable[[Any], Any]] = {
 
 
 def _record_writer(kind: type) -> Callable[[Any], dict[str, Any]]:
-    found = json_members(kind)
-    if len(found) < 2 or any(each.form != JsonField(each.form.name) for each in found):
-        return lambda value: _record(found, value)
-    keys = [each.key for each in found]
-    read = attrgetter(*(each.attribute for each in found))
+    found = _flat_members(kind, "")
+    if found is None or len(found) < 2:
+        plan = json_members(kind)
+        return lambda value: _record(plan, value)
+    keys = [key for key, _, _ in found]
+    read = attrgetter(*(path for _, path, _ in found))
+    converted = [key for key, _, plain in found if not plain]
 
     def write(value: Any) -> dict[str, Any]:
         written = dict(zip(keys, read(value), strict=True))
-        for key, each in written.items():
-            if type(each) not in _PLAIN:
-                written[key] = to_json(each)
+        for key in converted:
+            written[key] = to_json(written[key])
         return written
 
     return write
 
 
-def _record(found: tuple[JsonMember, ...], record: Any) -> dict[str, Any]:
+def _flat_members(kind: type, prefix: str) -> list[tuple[str, str, bool]] | None:
+    """The keys of a record, the paths of their values, and whether these need no conversion.
+
+    None for a record with members that deviate in other ways than by name or `inline`.
+    """
+    hints = dict(_annotated(kind))
+    found: list[tuple[str, str, bool]] = []
+    for each in json_members(kind):
+        path, hint = prefix + each.attribute, _bare(hints.get(each.attribute))
+        if each.form == JsonField(each.form.name):
+            found.append((each.key, path, _is_plain(hint)))
+            continue
+        if each.form != JsonField(inline=True) or not (isinstance(hint, type) and is_record(hint)):
+            return None
+        inlined = _flat_members(hint, f"{path}.")
+        if inlined is None:
+            return None
+        found += inlined
+    return found
+
+
+def _bare(hint: Any) -> Any:
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
+
+
+def _is_plain(hint: Any) -> bool:
+    """Whether `json` writes the values of a type as they are; it writes enums of strings so."""
+    if get_origin(hint) in {Union, UnionType}:
+        return all(map(_is_plain, get_args(hint)))
+    return hint in _PLAIN or (isinstance(hint, type) and issubclass(hint, str | int | float))
+
+
+def _record(plan: tuple[JsonMember, ...], record: Any) -> dict[str, Any]:
     written: dict[str, Any] = {}
-    for each in found:
+    for each in plan:
         form = each.form
         value = getattr(record, each.attribute)
         if form.optional and value is None:

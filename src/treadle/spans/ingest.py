@@ -5,7 +5,7 @@
 | decode | `spans/otlp/` | reads raw spans from the bytes of a request |
 | map, price | `spans/vocabularies/mapper.py` | derives the columns of a span from its attributes |
 | redact | `spans/redaction.py` | removes secrets from every text |
-| write | `traces/store/writer.py` | commits batches in its own thread |
+| write | `traces/store/writer_thread.py` | commits batches in its own thread |
 | announce | `server/live_spans.py` | publishes what was committed to the live view |
 """
 

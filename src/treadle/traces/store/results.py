@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from treadle.events.types import Usage
 from treadle.json_values import JsonField, json_property
@@ -29,8 +29,7 @@ def _shown_labels(labels: str | None) -> tuple[str, ...]:
     return tuple(filter(is_shown, json.loads(labels))) if labels else ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedSpan:
+class ListedSpan(NamedTuple):
     """A span as lists show it. `key` orders spans by their start; previews are of the content.
 
     `counted` is false for a model call around another one, whose tokens and cost count there.
@@ -124,8 +123,7 @@ def sums(*counters: int | None) -> Sums:
 _SUMS_OF_ROW = From(*(f"g.{name}" for name in COUNTER_NAMES), convert=sums)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSummary:
+class RunSummary(NamedTuple):
     """A run as lists show it. `trace_id` is the trace of its root, `question` the root's input.
 
     `duration_us` is the root's, None while that is unfinished.
@@ -155,8 +153,7 @@ def _title(question: str | None, name: str) -> str:
     return question or name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadSummary:
+class ThreadSummary(NamedTuple):
     """A thread as lists show it. `title` is the question of its first run."""
 
     key: Annotated[int, From("g.id"), JsonField(omit=True)]

@@ -1,7 +1,7 @@
-"""Reads dataclasses from SQL rows by the annotations of their fields."""
+"""Reads named tuples from SQL rows by the annotations of their fields."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from treadle.traces.store.packed_text import unpacked
@@ -21,36 +21,48 @@ class From:
 
 
 class Selection(Generic[T]):
-    """The SQL that selects the fields of a dataclass, and the dataclass read from its rows.
+    """The SQL that selects the fields of a named tuple, and the tuple read from its rows.
 
     A field without `From` is the column of `table` with its name. The fields `given` are not read.
     """
 
     def __init__(self, kind: type[T], table: str, *, given: Sequence[str] = ()) -> None:
-        self._kind = kind
-        self._plan: list[tuple[str, int, int, Callable[..., Any] | None]] = []
+        self._make: Callable[[Sequence[Any]], T] = kind._make  # type: ignore[attr-defined]  # a named tuple
         sql: list[str] = []
-        for field in fields(kind):  # type: ignore[arg-type]  # a dataclass
-            if field.name in given:
+        columns: list[int] = []
+        self._given: list[tuple[int, str]] = []
+        self._converted: list[tuple[int, Callable[[Sequence[Any]], Any]]] = []
+        for position, (name, hint) in enumerate(kind.__annotations__.items()):
+            columns.append(len(sql))
+            if name in given:
+                self._given.append((position, name))
                 continue
-            source = next(
-                (
-                    each
-                    for each in getattr(field.type, "__metadata__", ())
-                    if isinstance(each, From)
-                ),
-                From(f"{table}.{field.name}"),
-            )
-            self._plan.append((field.name, len(sql), len(sql) + len(source.sql), source.convert))
+            marks = getattr(hint, "__metadata__", ())
+            default = From(f"{table}.{name}")
+            source = next((each for each in marks if isinstance(each, From)), default)
+            if source.convert is not None:
+                self._converted.append((position, _converter(source, len(sql))))
             sql += source.sql
         self.sql = ", ".join(sql)
+        self._pick = itemgetter(*(min(column, len(sql) - 1) for column in columns))
 
     def read(self, row: Sequence[Any], **given: Any) -> T:
-        """The dataclass of a row that holds the columns of `sql`."""
-        values = [unpacked(value) if type(value) is bytes else value for value in row]
-        for name, begin, end, convert in self._plan:
-            given[name] = values[begin] if convert is None else convert(*values[begin:end])
-        return self._kind(**given)
+        """The tuple of a row that holds the columns of `sql`."""
+        values = list(map(plain, row)) if bytes in map(type, row) else row
+        found = list(self._pick(values))
+        for position, convert in self._converted:
+            found[position] = convert(values)
+        for position, name in self._given:
+            found[position] = given[name]
+        return self._make(found)
+
+
+def _converter(source: From, first: int) -> Callable[[Sequence[Any]], Any]:
+    convert, last = source.convert, first + len(source.sql)
+    assert convert is not None
+    if len(source.sql) == 1:
+        return lambda values: convert(values[first])
+    return lambda values: convert(*values[first:last])
 
 
 def plain(value: Any) -> Any:
