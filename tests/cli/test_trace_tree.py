@@ -31,7 +31,7 @@ def recorded(events: int | None = None) -> Trace:
     return Trace(REQUEST.hex, tuple(sorted(spans.values(), key=lambda one: one.start_us)))
 
 
-def test_a_stranger_reads_what_happened() -> None:
+def test_trace_is_shown_as_a_readable_tree() -> None:
     assert "\n".join(trace_lines(view_trace(recorded()))) == snapshot("""\
 trace 01930000000070008000000000000001  ok  12.00 s  2023-11-14 22:13:20 UTC
 thread 01930000-0000-7000-8000-0000000000aa
@@ -57,7 +57,7 @@ By the key of turn and slot.
 """)
 
 
-def test_a_trace_cut_in_the_middle_says_that_it_is_unfinished() -> None:
+def test_incomplete_trace_is_shown_as_unfinished() -> None:
     view = view_trace(recorded(8))
 
     assert view.status is SpanStatus.UNFINISHED
@@ -66,7 +66,7 @@ def test_a_trace_cut_in_the_middle_says_that_it_is_unfinished() -> None:
     assert any("no end was recorded" in note for note in view.rows[-2].notes + view.rows[0].notes)
 
 
-def test_the_json_form_holds_the_whole_trace() -> None:
+def test_json_has_the_whole_trace() -> None:
     trace = recorded()
     whole = json.loads(json.dumps(trace_to_json(trace)))
 
@@ -132,7 +132,7 @@ def test_every_span_is_shown_once_whatever_the_parents_say(
     )
 
 
-def test_a_chain_of_ten_thousand_spans_needs_no_recursion() -> None:
+def test_chain_of_ten_thousand_spans_needs_no_recursion() -> None:
     chain = [
         span(str(number), str(number - 1) if number else None, start_us=number)
         for number in range(10_000)
@@ -142,21 +142,21 @@ def test_a_chain_of_ten_thousand_spans_needs_no_recursion() -> None:
     assert len(view_trace(Trace("t", tuple(chain))).rows) == 10_000
 
 
-def test_a_later_child_that_calls_itself_a_root_does_not_name_the_trace() -> None:
+def test_later_root_does_not_name_the_trace() -> None:
     true = replace(span("true", start_us=5, kind=SpanKind.RUN), input="the question")
     trace = Trace("t", (replace(span("false", start_us=1), input="another"), true))
 
     assert view_trace(trace).question == "the question"
 
 
-def test_an_end_before_the_start_is_no_duration() -> None:
+def test_end_before_the_start_has_no_duration() -> None:
     (row,) = view_trace(Trace("t", (span("s", start_us=10, end_us=5),))).rows
 
     assert row.duration_us is None
     assert "clock skew" in row.notes[0]
 
 
-def test_arguments_that_are_no_json_are_shown_as_they_are() -> None:
+def test_arguments_that_are_not_json_are_shown_unchanged() -> None:
     event = ToolCallRequested(
         request_id=UUID(int=1),
         key=next(e.key for e in run_events(started_us=0) if isinstance(e, ToolCallRequested)),
@@ -171,7 +171,7 @@ def test_arguments_that_are_no_json_are_shown_as_they_are() -> None:
 
 
 @given(st.text() | st.text(alphabet="\x1b[31m\u202e\ud800\r\n\t ab"))
-def test_nothing_shown_can_steer_the_terminal(text: str) -> None:
+def test_shown_text_cannot_control_the_terminal(text: str) -> None:
     shown = printable(text)
     line = one_line(text, 20)
 
@@ -181,7 +181,7 @@ def test_nothing_shown_can_steer_the_terminal(text: str) -> None:
     assert "\n" not in line
 
 
-def test_unknown_figures_are_called_unknown() -> None:
+def test_unknown_figures_are_shown_as_unknown() -> None:
     models = (span("a", kind=SpanKind.MODEL), replace(span("b", kind=SpanKind.MODEL), cost=0.5))
     unknown = list(trace_lines(view_trace(Trace("t", models[:1]))))[-1]
     partly = list(trace_lines(view_trace(Trace("t", models))))[-1]
@@ -218,7 +218,7 @@ def test_reply_of_a_foreign_program_is_shown_as_text() -> None:
     assert not view_trace(called).answer
 
 
-def test_events_stand_where_they_happened() -> None:
+def test_events_are_shown_in_order_of_time() -> None:
     root = replace(
         span("root", start_us=0, kind=SpanKind.RUN),
         events=(SpanEvent(15, "notice", {"level": "info", "text": "x"}), SpanEvent(99, "end")),

@@ -1,4 +1,4 @@
-"""Paths name any place of a span, and read back what stands there."""
+"""Paths address every text of a span."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ def test_every_place_of_a_span_has_a_path_that_reads_it(
         assert text_at(one, path) == as_text(inner), path
 
 
-def test_the_paths_are_as_people_write_them() -> None:
+def test_paths_are_readable() -> None:
     one = span(
         attributes={"http.response.status_code": 404, "a": {"b.c": [True]}},
         output='[{"content": "no", "tool_calls": [{"function": {"name": "f"}}]}]',
@@ -74,12 +74,12 @@ def test_the_paths_are_as_people_write_them() -> None:
 
 
 @given(st.text(max_size=30))
-def test_what_is_no_path_leads_nowhere(path: str) -> None:
+def test_invalid_path_is_none(path: str) -> None:
     found = text_at(span(output="[[[[1]]]]"), path)
     assert found is None or isinstance(found, str)
 
 
-def test_a_path_leads_out_of_no_text_that_is_no_json() -> None:
+def test_path_into_a_text_that_is_not_json_is_none() -> None:
     deep = "[" * 100_000
     assert text_at(span(output=deep), "output[0]") is None
     assert text_at(span(output="plain"), "output.error") is None
@@ -88,7 +88,7 @@ def test_a_path_leads_out_of_no_text_that_is_no_json() -> None:
     assert text_at(span(), "__class__.__name__") is None
 
 
-def test_a_quote_holds_only_where_it_stands() -> None:
+def test_quote_holds_only_at_its_position() -> None:
     one = span(output='{"error": "disk is full"}')
     good = Evidence(SpanReference("t", "s"), "output.error", 0, 4, "disk")
     assert holds(good, one)

@@ -1,4 +1,4 @@
-"""What the store keeps of faults is what the detectors find, whatever happened to the spans."""
+"""Stored findings equal those of the detectors, whatever happened to the spans."""
 
 import json
 import sqlite3
@@ -59,7 +59,7 @@ def tool(span_id: str, output: str | None, **changes: object) -> Span:
 
 
 def request(span_id: str, results: Sequence[str], **changes: object) -> Span:
-    """A model call whose history holds these results."""
+    """A model call with these results in its history."""
     history: list[dict[str, object]] = [{"role": "user", "content": "?"}]
     for number, result in enumerate(results):
         call = {
@@ -80,7 +80,7 @@ def request(span_id: str, results: Sequence[str], **changes: object) -> Span:
 
 @st.composite
 def versions(draw: st.DrawFn) -> Span:
-    """A version of one of few spans."""
+    """A version of one of a few spans."""
     start = draw(st.sampled_from([5, 5, 7, 9, 4_000_000_000]))
     changes = {
         "trace_id": draw(st.sampled_from(["t1", "t2"])),
@@ -105,7 +105,7 @@ def versions(draw: st.DrawFn) -> Span:
 
 @dataclass(frozen=True)
 class Step:
-    """Something that happens to a store: spans prepare, or go, or some are examined."""
+    """An event of a store: spans are written, deleted or examined."""
 
     write: Sequence[Span] = ()
     delete: str = ""
@@ -132,7 +132,7 @@ queries = st.sampled_from(
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(steps, max_size=8), queries, st.sampled_from(RULES), st.booleans())
-def test_the_findings_are_those_of_the_spans_that_are_there(
+def test_stored_findings_equal_those_of_the_spans(
     history: list[Step], query: Query, rules: Sequence[Rule], ahead: bool
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -163,7 +163,7 @@ def kinds(found: Sequence[Finding]) -> list[tuple[str, Kind]]:
 
 
 def rows(store: SqliteTraceStore) -> int:
-    """How many rows there are of what was examined."""
+    """The number of stored results."""
     with store.reader() as connection:
         counts = [
             connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
@@ -172,7 +172,7 @@ def rows(store: SqliteTraceStore) -> int:
     return sum(counts)
 
 
-def test_an_empty_store_has_no_findings(store: SqliteTraceStore) -> None:
+def test_empty_store_has_no_findings(store: SqliteTraceStore) -> None:
     found = findings(store, rules=RULES[1])
     assert (found.snapshot, found.spans, found.unexamined, found.data) == (0, 0, 0, ())
     assert store.examine(examiners()) == 0
@@ -187,7 +187,7 @@ def test_each_version_is_examined_once(store: SqliteTraceStore) -> None:
     assert len(findings(store).data) == 450
 
 
-def test_new_rules_are_looked_for_and_old_ones_forgotten(store: SqliteTraceStore) -> None:
+def test_changed_rules_are_examined_again(store: SqliteTraceStore) -> None:
     store.write([tool("s", "4 degrees"), tool("other", FAILED)]).result()
     first, second = RULES[1], RULES[2]
     assert [each.kind for each in findings(store, rules=first).data if each.detector[:5] == "rule:"]
@@ -198,7 +198,7 @@ def test_new_rules_are_looked_for_and_old_ones_forgotten(store: SqliteTraceStore
     assert len(findings(store, rules=second).data) == 2
 
 
-def test_other_detectors_begin_anew(
+def test_changed_detectors_examine_again(
     store: SqliteTraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.write([tool(f"s{number}", FAILED) for number in range(5)]).result()
@@ -213,7 +213,7 @@ def test_other_detectors_begin_anew(
     assert rows(store) == 5
 
 
-def test_what_was_deleted_leaves_no_word(store: SqliteTraceStore) -> None:
+def test_deleted_span_leaves_no_findings(store: SqliteTraceStore) -> None:
     rule = Rule("secret", "needle-[0-9]+")
     text = json.dumps({"ok": False, "error": "needle-4711 is broken"})
     store.write([tool("s", text, trace_id="gone"), tool("t", FAILED)]).result()
@@ -225,7 +225,7 @@ def test_what_was_deleted_leaves_no_word(store: SqliteTraceStore) -> None:
     assert b"needle" not in held
 
 
-def test_what_is_too_much_to_look_at_is_told(
+def test_number_of_unexamined_spans_is_reported(
     store: SqliteTraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("treadle.traces.store.sqlite_store._EXAMINED_FIRST", 2)
@@ -241,7 +241,7 @@ def test_what_is_too_much_to_look_at_is_told(
     assert (found.unexamined, found.total) == (0, 9)
 
 
-def test_a_limit_keeps_the_worst_in_order_of_time(store: SqliteTraceStore) -> None:
+def test_limit_keeps_the_most_severe_in_order_of_time(store: SqliteTraceStore) -> None:
     store.write(
         [
             tool("empty", "[]", start_us=1),
@@ -266,7 +266,7 @@ def test_several_stores_of_one_file_examine_together(store: SqliteTraceStore) ->
         assert len(findings(other).data) == 600
 
 
-def test_a_file_without_faults_is_taken_over(tmp_path: Path) -> None:
+def test_file_without_examination_tables_is_migrated(tmp_path: Path) -> None:
     path = tmp_path / "traces.db"
     store = SqliteTraceStore.open(path)
     store.write([tool("s", FAILED)]).result()

@@ -66,7 +66,7 @@ def test_lines_of_an_answer_with_wrong_links_or_quotes_are_left_out(tmp_path: Pa
     assert answer.links == (named("s1"),)
 
 
-def test_ids_and_quotes_of_any_kind_are_found_again_in_a_report(tmp_path: Path) -> None:
+def test_links_and_quotes_of_any_report_are_verified(tmp_path: Path) -> None:
     odd = span(
         "s/1 ?&\u00e9",
         "run",

@@ -1,4 +1,4 @@
-"""Which faults of a span's record are marked, and that sound records are not."""
+"""Faults of records are marked, and sound records are not."""
 
 from dataclasses import replace
 
@@ -71,7 +71,7 @@ def test_note_of_truncation_is_marked(end: str) -> None:
         "x" * 4_096,
     ],
 )
-def test_text_that_only_looks_so_is_not_marked(text: str) -> None:
+def test_text_with_similar_words_is_not_marked(text: str) -> None:
     assert of({"output.value": text}) == []
 
 

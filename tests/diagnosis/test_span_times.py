@@ -1,4 +1,4 @@
-"""Self time and the critical path: every microsecond is told once."""
+"""Own times and the critical path: every microsecond counts once."""
 
 from collections.abc import Sequence
 
@@ -23,13 +23,13 @@ def test_time_of_children_that_run_at_once_counts_once() -> None:
     assert own[named("a")] == 30 * MS
 
 
-def test_a_child_takes_time_from_its_parent_only_while_that_runs() -> None:
+def test_child_reduces_own_time_only_while_its_parent_runs() -> None:
     own = self_times([span("root", ms=50), span("late", "root", at=40, ms=100)])
     assert own[named("root")] == 40 * MS
     assert own[named("late")] == 100 * MS
 
 
-def test_what_never_ended_and_rings_of_parents_are_no_obstacle() -> None:
+def test_unfinished_spans_and_cycles_are_handled() -> None:
     spans = [
         span("self", "self", ms=10),
         span("one", "two", ms=20),
@@ -42,7 +42,7 @@ def test_what_never_ended_and_rings_of_parents_are_no_obstacle() -> None:
     assert sum(step.own_us for step in critical_path(spans)) == 20 * MS
 
 
-def test_the_path_leads_through_the_child_that_ended_last() -> None:
+def test_critical_path_takes_the_child_that_ended_last() -> None:
     spans = [
         span("root", ms=100),
         span("quick", "root", at=10, ms=20),
@@ -62,7 +62,7 @@ def test_time_between_two_roots_belongs_to_no_span() -> None:
     ]
 
 
-def test_a_chain_of_ten_thousand_spans_is_walked_without_recursion() -> None:
+def test_chain_of_ten_thousand_spans_is_walked_without_recursion() -> None:
     spans = [
         span(str(depth), str(depth - 1) if depth else None, at=depth, ms=30_000 - 2 * depth)
         for depth in range(10_000)
@@ -89,7 +89,7 @@ def traces(draw: st.DrawFn) -> Sequence[Span]:
 
 
 @given(traces())
-def test_the_steps_of_a_path_add_up_to_the_whole_time(spans: Sequence[Span]) -> None:
+def test_steps_of_the_critical_path_add_up_to_the_whole_time(spans: Sequence[Span]) -> None:
     ended = [each for each in spans if each.end_us is not None and each.end_us > each.start_us]
     steps = critical_path(spans)
     if not ended:

@@ -34,7 +34,7 @@ TEXTS = st.lists(st.one_of(st.text(), HOSTILE, st.characters()), max_size=6).map
 @given(TEXTS, TEXTS)
 @example("\\u{110000}", "")
 @example("\\u{3c", "\\")
-def test_content_comes_back_as_it_was(text: str, source: str) -> None:
+def test_fenced_content_is_restored(text: str, source: str) -> None:
     (back,) = recorded(fenced(text, source[:300]))
     assert back == Recorded(text, source[:300])
 
@@ -58,7 +58,7 @@ def test_every_line_between_the_two_tags_begins_with_a_bar(text: str, source: st
 
 
 @given(TEXTS)
-def test_nothing_hidden_is_left_and_it_can_be_sent(text: str) -> None:
+def test_quote_has_no_hidden_characters_and_is_valid_utf8(text: str) -> None:
     block = fenced(text, "a span")
     assert block.encode()
     hidden = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -72,14 +72,14 @@ def test_nothing_hidden_is_left_and_it_can_be_sent(text: str) -> None:
 
 
 @given(TEXTS)
-def test_recorded_text_is_never_taken_for_code_of_a_file(text: str) -> None:
+def test_recorded_text_does_not_look_like_code_of_a_file(text: str) -> None:
     message = fenced(text, "a span") + write_snippet("/b", 0, 2, "ok")
     assert [snippet.path for snippet in parse_snippets(message)] == ["/b"]
     assert [snippet.path for snippet in claimed_snippets(message)] == ["/b"]
 
 
 @given(TEXTS, st.integers(2, 200))
-def test_a_quote_within_a_sentence_is_one_bounded_line(text: str, limit: int) -> None:
+def test_inline_quote_is_one_bounded_line(text: str, limit: int) -> None:
     quote = inline(text, limit=limit)
     assert quote.splitlines() == [quote]
     assert quote[0] == quote[-1] == '"'
@@ -87,17 +87,17 @@ def test_a_quote_within_a_sentence_is_one_bounded_line(text: str, limit: int) ->
     assert len(quote) <= 2 + 10 * limit
 
 
-def test_a_quote_within_a_sentence_escapes_once() -> None:
+def test_inline_quote_is_escaped_once() -> None:
     assert inline('a <b> \u202e "c"\n') == '"a \\u{3c}b\\u{3e} \\u{202e} \\"c\\"\\n"'
 
 
-def test_the_same_text_gives_the_same_block() -> None:
+def test_equal_text_has_an_equal_block() -> None:
     assert fenced("a\nb", "span 1/2, output") == fenced("a\nb", "span 1/2, output")
     assert fenced("a", "x").splitlines()[0] != fenced("b", "x").splitlines()[0]
 
 
 @pytest.mark.parametrize("limit", [2, 3, 10, 11])
-def test_a_long_quote_keeps_both_ends(limit: int) -> None:
+def test_long_quote_keeps_both_ends(limit: int) -> None:
     shown = inline("a" * 50 + "z" * 50, limit=limit)[1:-1]
     assert (shown[0], len(shown)) == ("a", limit)
     assert "…" in shown

@@ -13,7 +13,7 @@ Message = dict[str, Any]
 
 
 def tool(result: str | None, *, name: str = "get_weather", arguments: str = "{}") -> Span:
-    """A call of a tool that ended well, as far as its status tells."""
+    """A tool call with status ok."""
     return Span(
         trace_id="t",
         span_id="tool",
@@ -66,7 +66,7 @@ def assistant(text: str) -> Message:
 
 
 def calls(*named: tuple[str, str], ids: Sequence[str] | None = None) -> Message:
-    """A reply that calls tools: name and arguments of each."""
+    """A reply that calls tools, by name and arguments."""
     ids = ids or [f"call-{number}" for number in range(len(named))]
     return {
         "role": "assistant",
@@ -83,7 +83,7 @@ def result(content: str, call_id: str = "call-0") -> Message:
 
 
 def only(*spans: Span) -> Finding:
-    """The one finding of `spans`, whose quote holds."""
+    """The only finding of `spans`, with a verified quote."""
     (found,) = detect(spans)
     assert any(holds(found.evidence, span) for span in spans)
     return found

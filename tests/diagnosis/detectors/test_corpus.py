@@ -1,4 +1,4 @@
-"""The labelled cases: how many there are, how well they are judged, and what it costs."""
+"""The labelled cases: their number, the precision and recall on them, and the time."""
 
 import pytest
 
@@ -14,7 +14,7 @@ BOTH = by_layers(Layer.SIGNALS, Layer.PATTERNS)
 FLOORS = {"tuned": (0.98, 0.97), "held_out": (0.94, 0.92)}
 
 
-def test_there_are_enough_cases_of_both_kinds() -> None:
+def test_corpus_has_enough_cases_of_both_kinds() -> None:
     everything = [case for part in PARTS for case in cases(part)]
     faults = sum(case.fault for case in everything)
     assert len(everything) >= 1_000
@@ -25,7 +25,7 @@ def test_there_are_enough_cases_of_both_kinds() -> None:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_faults_are_found_and_what_only_looks_like_one_is_not(part: str) -> None:
+def test_labelled_faults_are_found_without_false_alarms(part: str) -> None:
     precision, recall = FLOORS[part]
     judged = score(BOTH, cases(part))
     assert judged.precision >= precision, judged.false_alarms
@@ -54,12 +54,12 @@ def test_no_class_of_spans_is_much_worse_than_the_others() -> None:
         assert judged.recall >= 0.9, (name, judged.missed)
 
 
-def test_structure_alone_hardly_ever_errs() -> None:
+def test_layer_of_structure_has_high_precision() -> None:
     everything = [case for part in PARTS for case in cases(part)]
     assert score(by_layers(Layer.SIGNALS), everything).precision >= 0.97
 
 
-def test_the_benchmark_prints_its_tables(capsys: pytest.CaptureFixture[str]) -> None:
+def test_benchmark_prints_its_tables(capsys: pytest.CaptureFixture[str]) -> None:
     qualities(misses=True)
     classes()
     groups()
@@ -68,7 +68,7 @@ def test_the_benchmark_prints_its_tables(capsys: pytest.CaptureFixture[str]) -> 
     assert "held_out: missed" in printed.err
 
 
-def test_a_span_of_two_kilobytes_takes_about_a_tenth_of_a_millisecond() -> None:
-    # Of processor time; the bar is 200 µs, and a busy machine may take a few times as long.
+def test_span_of_two_kilobytes_takes_about_a_tenth_of_a_millisecond() -> None:
+    # Processor time. The target is 200 µs; a busy machine may take a few times as long.
     for name in ("2 KB of prose", "2 KB of JSON", "2 KB, a traceback"):
         assert microseconds(TEXTS[name], seconds=0.1) < 1_000, name

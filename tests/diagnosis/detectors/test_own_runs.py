@@ -1,4 +1,4 @@
-"""Detectors on spans as our own recorder makes them."""
+"""Detectors on spans of Treadle's own recorder."""
 
 import json
 
@@ -33,7 +33,7 @@ def recorded(events: list[Event]) -> list[Span]:
     return list(spans.values())
 
 
-def test_a_failed_call_of_a_session_is_told_once_however_often_it_is_sent_again() -> None:
+def test_failed_call_of_a_session_is_reported_once() -> None:
     request_id, key = new_id(), CallKey(0, 0)
     function = {"name": "read_file", "arguments": ARGUMENTS}
     history: list[dict[str, object]] = [

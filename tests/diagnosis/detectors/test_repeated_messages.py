@@ -1,4 +1,4 @@
-"""A failure is reported at its first occurrence, with what merely repeats it."""
+"""A failure is reported at its first occurrence, with the spans that only repeat it."""
 
 import json
 import random
@@ -18,7 +18,7 @@ FAILED = '{"ok": false, "error": "The service is down."}'
 def conversation(
     contents: list[str], *, with_tools: bool, ids: list[str] | None = None
 ) -> list[Span]:
-    """A session that calls one tool again and again and sends all of its history each time."""
+    """A session that calls one tool repeatedly and sends its whole history each time."""
     history = [user("What is the weather?")]
     spans: list[Span] = []
     for number, content in enumerate(contents):
@@ -38,7 +38,7 @@ def conversation(
 
 
 def told(spans: list[Span]) -> list[tuple[str, str, int]]:
-    """Where each finding stands first, and in how many it is repeated; all quotes hold."""
+    """The first span of each finding, and the number of repeats. All quotes are verified."""
     findings = detect(spans)
     by_id = {span.span_id: span for span in spans}
     assert all(holds(each.evidence, by_id[each.evidence.span.span_id]) for each in findings)
@@ -47,7 +47,7 @@ def told(spans: list[Span]) -> list[tuple[str, str, int]]:
     ]
 
 
-def test_a_failed_message_that_every_request_repeats_is_reported_once() -> None:
+def test_failed_message_in_every_request_is_reported_once() -> None:
     spans = conversation([FAILED], with_tools=False)
     (found,) = detect(spans)
     assert found.kind is Kind.FAILED_RESULT
@@ -57,11 +57,11 @@ def test_a_failed_message_that_every_request_repeats_is_reported_once() -> None:
     assert found.span_ids == ("s1", "s2", "s3")
 
 
-def test_the_span_of_the_tool_comes_before_the_requests() -> None:
+def test_finding_is_at_the_span_of_the_tool() -> None:
     assert told(conversation([FAILED], with_tools=True)) == [("s1", "output.error", 3)]
 
 
-def test_the_same_failure_twice_is_two_failures() -> None:
+def test_failure_that_occurs_twice_is_two_findings() -> None:
     assert told(conversation([FAILED, "4 degrees", FAILED], with_tools=True)) == [
         ("s1", "output.error", 5),
         ("s5", "output.error", 3),
@@ -78,7 +78,7 @@ def test_ids_of_calls_may_be_empty_or_used_twice() -> None:
         assert [place[0] for place in told(spans)] == ["s1", "s3"]
 
 
-def test_the_same_json_written_otherwise_is_the_same_message() -> None:
+def test_equal_json_is_the_same_message() -> None:
     spans = conversation([FAILED], with_tools=True)
     spaced = json.dumps(json.dumps(json.loads(FAILED), indent=2))[1:-1]
     compact = json.dumps(FAILED)[1:-1]
@@ -90,8 +90,8 @@ def test_the_same_json_written_otherwise_is_the_same_message() -> None:
     assert told(changed) == [("s1", "output.error", 3)]
 
 
-def test_a_span_that_has_the_error_and_no_result_is_the_same_failure() -> None:
-    # As our own recorder keeps a failed call: its error, while the message is in the history.
+def test_error_of_a_span_without_a_result_is_the_same_failure() -> None:
+    # Treadle's own recorder stores the error in the span, and the message in the history.
     spans = conversation([FAILED, FAILED], with_tools=True)
     changed = [
         replace(span, output=None, status=SpanStatus.ERROR, error="The service is down.")
@@ -109,19 +109,19 @@ def test_plain_text_is_followed_as_well() -> None:
     assert told(conversation([text], with_tools=True)) == [("s1", "output", 3)]
 
 
-def test_what_a_later_span_alone_shows_is_reported_there() -> None:
+def test_fault_of_a_later_span_is_reported_there() -> None:
     whole = conversation([FAILED], with_tools=True)
     assert told(whole[3:]) == [("s3", "input[2].content.error", 1)]
 
 
-def test_the_next_run_of_a_thread_repeats_too() -> None:
+def test_next_run_of_a_thread_repeats_messages() -> None:
     first = conversation([FAILED], with_tools=True)
     later = [replace(span, trace_id="t2", start_us=span.start_us + 1_000_000) for span in first[2:]]
     (found,) = detect([*first, *later])
     assert [reference.trace_id for reference in found.also_in] == ["t", "t", "t", "t2", "t2", "t2"]
 
 
-def test_ill_arguments_stand_in_the_reply_and_in_the_tool_and_are_reported_once() -> None:
+def test_invalid_arguments_in_reply_and_tool_are_reported_once() -> None:
     reply = model([user("?")], [calls(("get_weather", "{city: Oslo}"))])
     called = tool("4 degrees", arguments="{city: Oslo}")
     spans = [replace(reply, span_id="a", start_us=1), replace(called, span_id="b", start_us=2)]
@@ -130,7 +130,7 @@ def test_ill_arguments_stand_in_the_reply_and_in_the_tool_and_are_reported_once(
     assert found.span_ids == ("a", "b")
 
 
-def test_a_call_without_a_result_is_reported_once() -> None:
+def test_call_without_a_result_is_reported_once() -> None:
     history = [user("?"), calls(("f", "{}"), ("g", "{}")), result("1")]
     spans = [
         replace(model([*history, user(text)]), span_id=text, start_us=number)
@@ -147,7 +147,7 @@ def test_a_call_without_a_result_is_reported_once() -> None:
     st.booleans(),
     st.randoms(use_true_random=False),
 )
-def test_the_order_in_which_spans_come_in_does_not_matter(
+def test_order_of_arrival_does_not_matter(
     contents: list[str], with_tools: bool, order: random.Random
 ) -> None:
     spans = conversation(contents, with_tools=with_tools)

@@ -1,4 +1,4 @@
-"""Layers 1 and 2 on what was said: who says it, where it stands, and what guards it."""
+"""Layers 1 and 2 on texts of results: sources, positions and negations."""
 
 import json
 import time
@@ -19,7 +19,7 @@ WORDS = (
 )
 
 
-def test_prose_of_people_models_and_documents_is_never_an_error() -> None:
+def test_prose_is_never_an_error() -> None:
     talk = [{"role": "system", "content": WORDS}, user(WORDS), assistant(WORDS), user(WORDS)]
     spans = [
         model(talk, [assistant(WORDS)]),
@@ -59,7 +59,7 @@ def test_prose_of_people_models_and_documents_is_never_an_error() -> None:
         "{'error': None, 'value': 1}",
     ],
 )
-def test_what_says_that_there_is_none_is_none(text: str) -> None:
+def test_negated_failure_is_not_a_fault(text: str) -> None:
     assert not detect([tool(text)])
 
 
@@ -84,7 +84,7 @@ def test_what_says_that_there_is_none_is_none(text: str) -> None:
         ("create_ticket", "{}", 'Created ticket 4: "Error: payment failed"'),
     ],
 )
-def test_what_a_tool_only_shows_is_not_its_own(name: str, arguments: str, text: str) -> None:
+def test_text_that_a_tool_only_shows_is_not_a_fault(name: str, arguments: str, text: str) -> None:
     assert not detect([tool(text, name=name, arguments=arguments)])
 
 
@@ -119,32 +119,32 @@ def test_what_a_tool_only_shows_is_not_its_own(name: str, arguments: str, text: 
         ('{"error": {"message": "City not found"}}', Kind.FAILED_RESULT, Severity.MEDIUM),
     ],
 )
-def test_results_that_report_a_failure(text: str, kind: Kind, severity: Severity) -> None:
+def test_results_that_report_a_failure_are_found(text: str, kind: Kind, severity: Severity) -> None:
     found = only(tool(text))
     assert (found.kind, found.severity) == (kind, severity)
 
 
-def test_one_failure_is_one_finding_at_the_place_that_tells_most() -> None:
+def test_one_failure_is_one_finding_at_its_best_position() -> None:
     text = "gcc -c a.c\na.c:3:5: error: expected ';'\na.c:9:1: error: no x\nmake: *** [a.o] Error 1"
     found = only(tool(text, name="build"))
     assert found.evidence.quote == "a.c:3:5: error: expected ';'"
     assert (found.evidence.start, found.count) == (11, 3)
 
 
-def test_the_place_is_right_behind_any_text() -> None:
+def test_position_is_correct_after_any_text() -> None:
     text = "\ud800 é 漢字 \U0001f600\r\n\nError: disk is full\r\nok"
     found = only(tool(text))
     assert found.evidence.quote == "Error: disk is full"
 
 
-def test_a_program_that_shows_files_complains_by_its_name() -> None:
+def test_error_of_a_program_that_shows_files_begins_with_its_name() -> None:
     arguments = '{"command": "cat a.txt b.txt"}'
     text = "Error: a line of a.txt\ncat: b.txt: No such file or directory"
     found = only(tool(text, name="bash", arguments=arguments))
     assert found.evidence.quote == "cat: b.txt: No such file or directory"
 
 
-def test_who_answers_is_known_in_a_history_as_well() -> None:
+def test_tool_of_a_result_is_known_in_a_history() -> None:
     asked = calls(("read_file", '{"path": "docs/errors.txt"}'), ("get_user", '{"id": 1}'))
     said = "Error: not found\n" * 20
     span = model([user("?"), asked, result(said), result(said, "call-1")])
@@ -165,7 +165,7 @@ TEXTS = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=40).map("".joi
 
 @settings(max_examples=300, deadline=None)
 @given(TEXTS, TEXTS, st.sampled_from(["read_file", "bash", "run_sql", "x", ""]))
-def test_whatever_is_said_each_quote_holds(text: str, arguments: str, name: str) -> None:
+def test_quotes_of_any_text_are_exact(text: str, arguments: str, name: str) -> None:
     span = tool(text, name=name, arguments=arguments)
     spans = [
         span,
@@ -209,7 +209,7 @@ VALUES = st.recursive(
 
 @settings(max_examples=400, deadline=None)
 @given(VALUES, VALUES, st.sampled_from(["read_file", "bash", "search", "x"]))
-def test_whatever_json_is_recorded_each_quote_holds(one: object, other: object, name: str) -> None:
+def test_quotes_of_any_json_are_exact(one: object, other: object, name: str) -> None:
     first, second = json.dumps(one), json.dumps(other)
     messages = replace(model([]), input=first, output=second, span_id="m")
     offering = {"gen_ai.tool.definitions": first, "ai.prompt.tools": [second]}
@@ -242,7 +242,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12])
 @pytest.mark.parametrize("name", ["x", "bash"])
-def test_the_time_is_linear_in_the_length(text: str, name: str) -> None:
+def test_time_is_linear_in_the_length(text: str, name: str) -> None:
     def spent(size: int) -> float:
         asked = model([user("?"), calls(("f", text))], [assistant(text * size)])
         spans = [tool(text * size, name=name, arguments=text), asked]
@@ -250,12 +250,12 @@ def test_the_time_is_linear_in_the_length(text: str, name: str) -> None:
         detect(spans)
         return time.process_time() - began
 
-    spent(1)  # what is made once
+    spent(1)  # what is compiled once
     # Sixteen times as much may take sixteen times as long, with room for a busy machine.
     assert any(spent(16) < 64 * max(spent(1), 0.004) for _ in range(3))
 
 
-def test_a_megabyte_is_read() -> None:
+def test_megabyte_is_read() -> None:
     prose = "The service reads the manual.\n" * 40_000
     found = only(tool(f"{prose}Traceback (most recent call last):\n  x\nKeyError: 'id'\n"))
     assert found.evidence.quote == "Traceback (most recent call last):"

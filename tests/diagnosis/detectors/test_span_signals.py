@@ -1,4 +1,4 @@
-"""Layer 1: what the structure of a span says."""
+"""Layer 1: faults that the structure of a span states."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ def failure(**changes: Any) -> tuple[str, str, str]:
     return found.kind.value, found.evidence.field, found.evidence.quote
 
 
-def test_a_span_that_failed_is_told_by_the_most_telling_it_has() -> None:
+def test_failed_span_is_reported_by_its_best_evidence() -> None:
     error = {"status": SpanStatus.ERROR}
     raised = SpanEvent(5, "exception", {"exception.type": "E", "exception.message": "pool closed"})
     assert failure(**error) == ("status", "status", "error")
@@ -36,14 +36,14 @@ def test_a_span_that_failed_is_told_by_the_most_telling_it_has() -> None:
     assert only(failed).kind is Kind.FAILED_RESULT
 
 
-def test_an_exception_of_a_span_that_ended_well_weighs_less() -> None:
+def test_exception_of_a_successful_span_is_less_severe() -> None:
     raised = SpanEvent(5, "exception", {"exception.type": "E"})
     found = only(other(events=(raised,)))
     assert (found.severity, found.kind) == (MEDIUM, Kind.EXCEPTION)
     assert found.confidence < 1
 
 
-def test_what_was_not_allowed_is_no_error() -> None:
+def test_denied_call_is_not_an_error() -> None:
     found = only(other(status=SpanStatus.DENIED, error="The person said no."))
     assert (found.severity, found.kind) == (LOW, Kind.DENIED)
     assert not detect([other(status=SpanStatus.CANCELLED), other(status=SpanStatus.UNFINISHED)])
@@ -52,14 +52,14 @@ def test_what_was_not_allowed_is_no_error() -> None:
 @pytest.mark.parametrize(
     ("code", "severity"), [(401, HIGH), (403, HIGH), (404, MEDIUM), (429, MEDIUM), (500, HIGH)]
 )
-def test_codes_weigh_as_the_words_for_them(code: int, severity: Severity) -> None:
+def test_codes_have_the_severity_of_their_words(code: int, severity: Severity) -> None:
     assert only(other(attributes={"http.status_code": code})).severity is severity
     assert only(other(attributes={"http.status_code": str(code)})).severity is severity
     assert only(tool(f'{{"status_code": {code}, "body": "x"}}')).severity is severity
 
 
 @pytest.mark.parametrize("code", [200, 302, 399, 600, True, "abc", None, [500], 5.5])
-def test_other_codes_are_none(code: object) -> None:
+def test_other_codes_are_not_faults(code: object) -> None:
     assert not detect([other(attributes={"http.response.status_code": code})])
 
 
@@ -74,12 +74,12 @@ def test_other_codes_are_none(code: object) -> None:
         ({"gen_ai.response.finish_reasons": ["refusal"]}, Kind.REFUSAL),
     ],
 )
-def test_a_reply_that_did_not_end_by_itself(attributes: dict[str, Any], kind: Kind) -> None:
+def test_interrupted_reply_is_found(attributes: dict[str, Any], kind: Kind) -> None:
     assert only(model([user("?")], attributes=attributes)).kind is kind
 
 
 @pytest.mark.parametrize("reason", ["stop", "tool_calls", "end_turn", "", "STOP"])
-def test_a_reply_that_ended_well(reason: str) -> None:
+def test_complete_reply_has_no_fault(reason: str) -> None:
     attributes = {"gen_ai.response.finish_reasons": [reason]}
     assert not detect([model([user("?")], attributes=attributes)])
 
@@ -94,7 +94,7 @@ def test_a_reply_that_ended_well(reason: str) -> None:
         ({"content": "Es tut mir leid, dabei kann ich nicht helfen."}, "output[0].content"),
     ],
 )
-def test_a_refusal(reply: dict[str, Any], field: str) -> None:
+def test_refusal_is_found(reply: dict[str, Any], field: str) -> None:
     found = only(model([user("?")], [{"role": "assistant", **reply}]))
     assert (found.kind, found.evidence.field) == (Kind.REFUSAL, field)
 
@@ -108,25 +108,25 @@ def test_a_refusal(reply: dict[str, Any], field: str) -> None:
         "I cannot help with that, " + "but here is a long story. " * 40,
     ],
 )
-def test_no_refusal(text: str) -> None:
+def test_text_about_refusals_is_not_a_refusal(text: str) -> None:
     assert not detect([model([user("?")], [{"role": "assistant", "content": text}])])
 
 
 @pytest.mark.parametrize("content", ["", None, "  \n", []])
-def test_a_reply_of_nothing(content: object) -> None:
+def test_empty_reply_is_found(content: object) -> None:
     found = only(model([user("?")], [{"role": "assistant", "content": content}]))
     assert found.kind is Kind.EMPTY_REPLY
     assert not detect([replace(model([user("?")]), output=None)])
     assert not detect([model([user("?")], [calls(("f", "{}"))])])
 
 
-def test_an_error_in_the_place_of_a_reply() -> None:
+def test_error_instead_of_a_reply_is_found() -> None:
     span = replace(model([user("?")]), output='{"error": {"message": "no such model"}}')
     found = only(span)
     assert (found.kind, found.evidence.field) == (Kind.PROVIDER_ERROR, "output.error.message")
 
 
-def test_a_run_that_a_limit_ended() -> None:
+def test_run_ended_by_a_limit_is_found() -> None:
     attributes = {"treadle.stop_reason": "turn_limit"}
     assert only(other(SpanKind.RUN, attributes=attributes)).kind is Kind.STOPPED
     assert not detect([other(SpanKind.RUN, attributes={"treadle.stop_reason": "completed"})])
@@ -135,7 +135,7 @@ def test_a_run_that_a_limit_ended() -> None:
 @pytest.mark.parametrize(
     "changes", [{"output": "[]"}, {"output": ""}, {"attributes": {"treadle.retrieval.sources": []}}]
 )
-def test_a_retrieval_of_nothing(changes: dict[str, Any]) -> None:
+def test_empty_retrieval_is_found(changes: dict[str, Any]) -> None:
     assert only(other(SpanKind.RETRIEVAL, **changes)).kind is Kind.EMPTY_RESULT
     assert not detect([other(SpanKind.RETRIEVAL, output='[{"text": "Error: not found"}]')])
 

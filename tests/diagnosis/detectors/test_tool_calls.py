@@ -1,4 +1,4 @@
-"""Calls: arguments, schemas that anybody may have written, tools that were not there."""
+"""Calls: arguments, untrusted schemas, and tools that were not offered."""
 
 import json
 import time
@@ -40,20 +40,20 @@ def asked(arguments: str, *, name: str = "weather", schema: object = None) -> Sp
         ("", Kind.SCHEMA_MISMATCH),
     ],
 )
-def test_arguments_that_are_wrong(arguments: str, kind: Kind) -> None:
+def test_invalid_arguments_are_found(arguments: str, kind: Kind) -> None:
     assert only(asked(arguments)).kind is kind
 
 
 @pytest.mark.parametrize("arguments", ['{"city": "Oslo"}', ' {"city": "Oslo", "days": 2}\n'])
-def test_arguments_that_fit(arguments: str) -> None:
+def test_valid_arguments_have_no_fault(arguments: str) -> None:
     assert not detect([asked(arguments)])
 
 
-def test_nothing_is_as_good_as_an_empty_object() -> None:
+def test_empty_arguments_equal_an_empty_object() -> None:
     assert not detect([model([user("?")], [calls(("now", ""))]), tool("noon", arguments="")])
 
 
-def test_a_tool_that_was_not_offered() -> None:
+def test_tool_that_was_not_offered_is_found() -> None:
     found = only(asked("{}", name="wether"))
     assert (found.kind, found.evidence.quote) == (Kind.UNKNOWN_TOOL, "wether")
     assert not detect([model([user("?")], [calls(("anything", "{}"))])])
@@ -76,13 +76,13 @@ def test_a_tool_that_was_not_offered() -> None:
         },
     ],
 )
-def test_the_schema_is_found_where_instrumentations_put_it(attributes: dict[str, Any]) -> None:
+def test_schema_of_each_instrumentation_is_found(attributes: dict[str, Any]) -> None:
     span = model([user("?")], [calls(("weather", '{"town": 1}'))], attributes=attributes)
     assert only(span).kind is Kind.SCHEMA_MISMATCH
 
 
 def doubling(depth: int) -> dict[str, Any]:
-    """A schema that takes 2 ** depth steps."""
+    """A schema whose validation takes 2 ** depth steps."""
     definitions: dict[str, Any] = {
         f"d{number}": {"allOf": [{"$ref": f"#/$defs/d{number + 1}"}] * 2} for number in range(depth)
     }
@@ -105,14 +105,14 @@ def doubling(depth: int) -> dict[str, Any]:
         {"type": "object", "description": "x" * 200_000},
     ],
 )
-def test_a_schema_from_a_trace_costs_and_does_nothing(schema: object) -> None:
+def test_recorded_schema_is_bounded_and_harmless(schema: object) -> None:
     began = time.process_time()
     hostile = json.dumps({"city": "a" * 40 + "!", "a" * 40 + "!": 1})
     assert not detect([asked(hostile, schema=schema)])
     assert time.process_time() - began < 5
 
 
-def test_a_mismatch_is_told_with_its_place() -> None:
+def test_schema_mismatch_is_reported_with_its_path() -> None:
     assert mismatch({"city": "x", "days": "2"}, WEATHER) == "\"days: '2' is not of type 'integer'\""
     assert mismatch({"city": "x"}, WEATHER) is None
 
@@ -128,6 +128,6 @@ def test_a_mismatch_is_told_with_its_place() -> None:
         ([calls(("f", "{}")), user("never mind"), result("1")], 1),
     ],
 )
-def test_calls_whose_results_are_missing(history: list[dict[str, Any]], open_calls: int) -> None:
+def test_calls_without_results_are_found(history: list[dict[str, Any]], open_calls: int) -> None:
     found = detect([model([user("?"), *history])])
     assert [each.kind for each in found] == [Kind.UNANSWERED_CALL] * open_calls

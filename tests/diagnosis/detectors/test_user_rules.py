@@ -1,4 +1,4 @@
-"""Layer 3: rules of the user's own, and what is wrong with them in words."""
+"""Layer 3: rules of the user, and errors in them."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from treadle.diagnosis.span_messages import Role
 SLOW = Rule("slow", r"took \d{4,} ms", Severity.LOW, "A slow answer")
 
 
-def test_a_rule_is_told_with_its_place_and_count() -> None:
+def test_rule_match_has_position_and_count() -> None:
     span = tool("step 1 took 4000 ms\nstep 2 took 12 ms\nstep 3 took 9000 ms")
     (found,) = detect([span], [SLOW])
     assert (found.detector, found.layer, found.kind) == ("rule:slow", Layer.RULES, Kind.RULE)
@@ -24,7 +24,7 @@ def test_a_rule_is_told_with_its_place_and_count() -> None:
     assert holds(found.evidence, span)
 
 
-def test_a_rule_looks_where_it_says() -> None:
+def test_rule_reads_only_its_fields_and_roles() -> None:
     span = model([user("took 4000 ms"), calls(("f", "took 5000 ms"))], [assistant("took 6000 ms")])
     quotes = {
         "system": [],
@@ -49,13 +49,13 @@ def test_attributes_are_looked_at_when_they_are_named() -> None:
     assert holds(found.evidence, span)
 
 
-def test_half_a_surrogate_disturbs_no_rule() -> None:
+def test_half_of_a_surrogate_pair_does_not_break_a_rule() -> None:
     span = tool("\ud800 took 4000 ms")
     (found,) = detect([span], [SLOW])
     assert holds(found.evidence, span)
 
 
-def test_without_rules_nothing_else_changes() -> None:
+def test_rules_do_not_change_other_findings() -> None:
     assert only(tool("Error: disk is full")).layer is Layer.PATTERNS
 
 
@@ -85,7 +85,7 @@ def test_settings_become_rules() -> None:
         ({"field": "output"}, "field"),
     ],
 )
-def test_what_is_wrong_with_a_rule_is_said(changes: dict[str, Any], said: str) -> None:
+def test_invalid_rule_is_explained(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError) as raised:
         settings(**changes)
     assert said in str(raised.value)

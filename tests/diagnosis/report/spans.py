@@ -1,4 +1,4 @@
-"""Spans of small traces, written short, and a store that holds them."""
+"""Short constructors for spans of small traces, and a store with spans."""
 
 import json
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ def tool(
     parent_id: str | None = "run",
     **rest: Any,
 ) -> Span:
-    """A call of a tool; a result that is no text is written as JSON."""
+    """A tool call. A result that is not text is written as JSON."""
     return span(
         span_id,
         parent_id,
@@ -100,7 +100,7 @@ def run(ms: int = 10_000, **rest: Any) -> Span:
 
 
 def stored(folder: Path, spans: Sequence[Span]) -> closing[SqliteTraceStore]:
-    """A store with these spans, closed when left."""
+    """A store with these spans, which closes at the end of the context."""
     store = SqliteTraceStore.open(folder / "traces.db")
     store.write(spans).result()
     return closing(store)

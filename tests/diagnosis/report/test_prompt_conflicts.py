@@ -1,4 +1,4 @@
-"""Instructions that cannot both be followed, and those that can."""
+"""Instructions that conflict, and instructions that do not."""
 
 import pytest
 from hypothesis import given
@@ -27,7 +27,7 @@ from treadle.diagnosis.report.prompt_conflicts import contradictions
         ),
     ],
 )
-def test_contradictions_are_found_and_quoted(prompt: str, about: str) -> None:
+def test_conflicts_are_found_and_quoted(prompt: str, about: str) -> None:
     (found,) = contradictions(prompt)
     assert found.about == about
     for sentence in (found.one, found.other):
@@ -49,12 +49,12 @@ def test_contradictions_are_found_and_quoted(prompt: str, about: str) -> None:
         "",
     ],
 )
-def test_what_can_be_followed_is_no_contradiction(prompt: str) -> None:
+def test_compatible_instructions_do_not_conflict(prompt: str) -> None:
     assert contradictions(prompt) == ()
 
 
 @given(st.text(max_size=400))
-def test_any_text_is_read_and_quoted_as_it_stands(text: str) -> None:
+def test_any_text_is_quoted_exactly(text: str) -> None:
     for found in contradictions(text):
         for sentence in (found.one, found.other):
             assert text[sentence.start : sentence.end] == sentence.text

@@ -1,4 +1,4 @@
-"""Calls that are made again and again."""
+"""Repeated calls."""
 
 from tests.diagnosis.report.spans import span
 from treadle.diagnosis.report.behaviour_suspects import Call, RepeatReason, repeated_calls

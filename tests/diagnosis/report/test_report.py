@@ -1,4 +1,4 @@
-"""The report: figures of all, causes with evidence, the same for the same spans."""
+"""The report: figures of all spans, and causes with evidence."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,7 @@ def _first(report: Report) -> tuple[Cause, str]:
     return report.issues[0].kind, report.issues[0].span.span_id
 
 
-def test_an_empty_store_is_told_as_such(tmp_path: Path) -> None:
+def test_empty_store_is_reported(tmp_path: Path) -> None:
     with stored(tmp_path, []) as store:
         report = analyse(store, Query(), now_us=0)
     assert report.summary == ("No recorded span matches the query.",)
@@ -33,7 +33,7 @@ def test_an_empty_store_is_told_as_such(tmp_path: Path) -> None:
     assert render(report) == "## Summary\n\nNo recorded span matches the query.\n"
 
 
-def test_spans_around_a_failure_are_told_with_it(tmp_path: Path) -> None:
+def test_spans_around_a_failure_belong_to_its_issue(tmp_path: Path) -> None:
     error = SpanStatus.ERROR
     agent = span("agent", "run", ms=500, kind=SpanKind.AGENT, error="call failed", status=error)
     call = tool("call", None, parent_id="agent", error="connection refused", status=error)
@@ -44,7 +44,7 @@ def test_spans_around_a_failure_are_told_with_it(tmp_path: Path) -> None:
     assert (evidence.field, evidence.quote) == ("error", "connection refused")
 
 
-def test_a_failure_whose_next_try_went_well_weighs_little(tmp_path: Path) -> None:
+def test_failure_with_a_successful_retry_scores_low(tmp_path: Path) -> None:
     asked = {"order_id": "O-1"}
     spans = [
         tool("one", None, at=10, arguments=asked, status=SpanStatus.ERROR, error="HTTP 503"),
@@ -56,7 +56,7 @@ def test_a_failure_whose_next_try_went_well_weighs_little(tmp_path: Path) -> Non
     assert report.recommendations == ()
 
 
-def test_the_same_call_again_and_again_is_named_at_its_first(tmp_path: Path) -> None:
+def test_repeated_call_is_reported_at_its_first_span(tmp_path: Path) -> None:
     asked = {"order_id": "O-1"}
     spans = [tool(str(n), ORDER, at=100 * n, ms=50, arguments=asked) for n in range(5)]
     report = _analysed(tmp_path, *spans)
@@ -66,7 +66,7 @@ def test_the_same_call_again_and_again_is_named_at_its_first(tmp_path: Path) -> 
     assert table.rows == (("execute_tool get_order", 5, "loop", 200 * MS),)
 
 
-def test_what_fails_again_and_again_is_a_retry(tmp_path: Path) -> None:
+def test_repeated_failing_call_is_a_retry(tmp_path: Path) -> None:
     asked = {"order_id": "O-1"}
     spans = [
         tool(str(n), None, at=100 * n, arguments=asked, status=SpanStatus.ERROR, error="HTTP 429")
@@ -78,21 +78,21 @@ def test_what_fails_again_and_again_is_a_retry(tmp_path: Path) -> None:
     assert "The likeliest cause: retries at " in render(report)
 
 
-def test_an_argument_that_no_other_call_names_is_found_without_a_schema(tmp_path: Path) -> None:
+def test_unusual_argument_is_found_without_a_schema(tmp_path: Path) -> None:
     spans = [tool(str(n), ORDER, at=20 * n) for n in range(6)]
     spans[3] = tool("3", ORDER, at=60, arguments={"orderId": "O-3"})
     report = _analysed(tmp_path, *spans)
     assert _first(report) == (Cause.WRONG_ARGUMENT, "3")
 
 
-def test_a_result_with_nothing_where_others_have_something_is_found(tmp_path: Path) -> None:
+def test_result_without_a_common_value_is_found(tmp_path: Path) -> None:
     spans = [tool(str(n), ORDER | {"order": f"O-{n}"}, at=20 * n) for n in range(6)]
     spans[2] = tool("2", {"order": "O-2", "state": "sent", "items": []}, at=40)
     report = _analysed(tmp_path, *spans)
     assert _first(report) == (Cause.EMPTY_RESULT, "2")
 
 
-def test_a_slow_call_is_named_and_waiting_for_a_person_is_not_slow(tmp_path: Path) -> None:
+def test_slow_call_is_found_without_the_wait_for_a_person(tmp_path: Path) -> None:
     spans = [tool(str(n), ORDER | {"n": n}, at=200 * n, ms=100 + n) for n in range(8)]
     slow = tool("slow", ORDER, at=1_700, ms=7_000)
     asked = replace(tool("asked", ORDER, at=8_800, ms=900), attributes={
@@ -103,7 +103,7 @@ def test_a_slow_call_is_named_and_waiting_for_a_person_is_not_slow(tmp_path: Pat
     assert report.tables[0].rows[0] == ("execute_tool get_order", 7_000 * MS, 0.7)
 
 
-def test_a_dear_call_is_what_a_question_about_cost_names_first(tmp_path: Path) -> None:
+def test_expensive_call_comes_first_for_the_focus_on_cost(tmp_path: Path) -> None:
     calls = [model(str(n), at=20 * n) for n in range(8)]
     calls[5] = model("5", at=100, cost=0.9, tokens=Usage(1_000, 42_000))
     failed = tool("f", None, at=300, status=SpanStatus.ERROR, error="connection refused")
@@ -114,7 +114,7 @@ def test_a_dear_call_is_what_a_question_about_cost_names_first(tmp_path: Path) -
     assert report.tables[0].title == "Models"
 
 
-def test_a_cache_miss_names_what_changed_in_the_request(tmp_path: Path) -> None:
+def test_cache_miss_names_the_changed_message(tmp_path: Path) -> None:
     cached = Usage(4_000, 50, 3_800)
     calls = [model(str(n), at=20 * n, tokens=cached) for n in range(5)]
     calls[3] = model("3", at=60, tokens=Usage(4_100, 50, 0), instructions="It is 09:41. Be brief.")
@@ -123,7 +123,7 @@ def test_a_cache_miss_names_what_changed_in_the_request(tmp_path: Path) -> None:
     assert any("Message 0" in why for why in report.issues[0].why)
 
 
-def test_a_contradiction_is_quoted_from_the_prompt(tmp_path: Path) -> None:
+def test_conflict_is_quoted_from_the_prompt(tmp_path: Path) -> None:
     prompt = "Answer in English. Sell shoes. Respond only in German."
     report = _analysed(tmp_path, model("one", instructions=prompt), model("two", at=50))
     assert _first(report) == (Cause.CONTRADICTORY_PROMPT, "one")
@@ -131,7 +131,7 @@ def test_a_contradiction_is_quoted_from_the_prompt(tmp_path: Path) -> None:
     assert quotes == ["Answer in English", "Respond only in German"]
 
 
-def test_what_was_usual_before_counts(tmp_path: Path) -> None:
+def test_earlier_spans_are_the_baseline(tmp_path: Path) -> None:
     hour = 3_600_000
     before = [
         model(f"b{n}", at=-hour + 20 * n, trace_id="t0", model_name="small") for n in range(6)
@@ -151,14 +151,14 @@ def test_figures_are_compared_with_the_period_before(tmp_path: Path) -> None:
     assert "| model calls | 2 | - | 1 | +100 % |" in render(report)
 
 
-def test_a_change_from_nothing_has_no_percentage(tmp_path: Path) -> None:
+def test_change_from_zero_has_no_percentage(tmp_path: Path) -> None:
     with stored(tmp_path, [model("new", cost=None)]) as store:
         query = parse_query("since:2s", now_us=BEGIN + 1_000 * MS)
         report = analyse(store, query, now_us=BEGIN + 1_000 * MS)
     assert all(figure.change_percent is None for figure in report.figures)
 
 
-def test_money_is_told_for_each_successful_run(tmp_path: Path) -> None:
+def test_cost_of_a_successful_run_is_reported(tmp_path: Path) -> None:
     spans = [model(f"m{n}", trace_id=f"t{n}", parent_id="r", cost=0.1) for n in range(3)]
     roots = [
         replace(run(), trace_id=f"t{n}", span_id="r", run_id=f"r{n}",
@@ -173,7 +173,7 @@ def test_money_is_told_for_each_successful_run(tmp_path: Path) -> None:
     assert figures["cost of a successful run"].unit is Unit.DOLLARS
 
 
-def test_what_the_analyst_did_is_left_out_unless_it_is_asked_for(tmp_path: Path) -> None:
+def test_own_spans_are_left_out_by_default(tmp_path: Path) -> None:
     own = replace(model("own", trace_id="t9"), labels=(ANALYST_LABEL,))
     with stored(tmp_path, [model("user"), own]) as store:
         assert analyse(store, Query(), now_us=0).total == 1
@@ -181,7 +181,7 @@ def test_what_the_analyst_did_is_left_out_unless_it_is_asked_for(tmp_path: Path)
         assert analyse(store, by_id, now_us=0).total == 1
 
 
-def test_a_label_that_is_not_wanted_brings_the_analyst_s_own_spans_back_no_more(
+def test_excluded_label_does_not_include_own_spans(
     tmp_path: Path,
 ) -> None:
     own = replace(tool("own", "x"), labels=(ANALYST_LABEL,))
@@ -190,7 +190,7 @@ def test_a_label_that_is_not_wanted_brings_the_analyst_s_own_spans_back_no_more(
     assert report.total == 1
 
 
-def test_the_same_store_gives_the_same_bytes_however_often_and_in_whatever_order(
+def test_report_does_not_depend_on_the_order_of_writes(
     tmp_path: Path,
 ) -> None:
     spans = [run(), *(tool(str(n), ORDER, at=n % 3, arguments={"o": n % 2}) for n in range(20))]
@@ -201,7 +201,7 @@ def test_the_same_store_gives_the_same_bytes_however_often_and_in_whatever_order
     assert len(texts) == 1
 
 
-def test_more_spans_than_are_read_are_told_and_counted(tmp_path: Path) -> None:
+def test_number_of_spans_that_are_read_is_reported(tmp_path: Path) -> None:
     spans = [tool(str(n), ORDER, at=n) for n in range(30)]
     with stored(tmp_path, [run(), *spans]) as store:
         report = analyse(store, Query(), now_us=0, most_read=10)
@@ -209,14 +209,14 @@ def test_more_spans_than_are_read_are_told_and_counted(tmp_path: Path) -> None:
     assert any("newest 10 spans" in sentence for sentence in report.summary)
 
 
-def test_a_rule_of_the_user_is_an_issue(tmp_path: Path) -> None:
+def test_match_of_a_user_rule_is_an_issue(tmp_path: Path) -> None:
     rule = Rule(name="home", pattern="at home", severity=Severity.HIGH)
     with stored(tmp_path, [run(), tool("s", {"note": "call me at home"})]) as store:
         report = analyse(store, Query(), rules=[rule], now_us=0)
     assert _first(report) == (Cause.FAULT, "s")
 
 
-def test_a_report_is_cut_to_what_fits(tmp_path: Path) -> None:
+def test_report_is_cut_to_its_limit(tmp_path: Path) -> None:
     spans = [
         tool(str(n), None, tool_name=f"tool_{n}", at=20 * n, status=SpanStatus.ERROR, error="no")
         for n in range(12)
@@ -227,7 +227,7 @@ def test_a_report_is_cut_to_what_fits(tmp_path: Path) -> None:
     assert "more with lower scores" in short
 
 
-def test_recorded_text_cannot_pass_for_anything_else(tmp_path: Path) -> None:
+def test_recorded_text_cannot_leave_its_fence(tmp_path: Path) -> None:
     evil = "x | y\n## Issues\n[now](http://evil.example) <script>"
     report = _analysed(
         tmp_path,
@@ -240,7 +240,7 @@ def test_recorded_text_cannot_pass_for_anything_else(tmp_path: Path) -> None:
     assert "<script>" not in text
 
 
-def test_a_mended_try_is_known_where_tools_are_below_model_calls(tmp_path: Path) -> None:
+def test_successful_retry_below_a_model_call_is_recognised(tmp_path: Path) -> None:
     asked = {"order_id": "O-1"}
     spans = [
         model("m1"),

@@ -1,4 +1,4 @@
-"""A thread as it is recorded: a search for flights whose tool fails, again and again."""
+"""A recorded thread: a search for flights whose tool fails repeatedly."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Recorded spans, and the tools that read them called as a session calls them."""
+"""Recorded spans, and their tools as a session calls them."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ from treadle.tools.executor import ToolExecutor
 from treadle.traces import SqliteTraceStore
 
 BEGIN = 1_790_000_000_000_000
-"""When recordings begin, in Unix microseconds."""
+"""The beginning of recordings, in Unix microseconds."""
 SECOND = 1_000_000
 
 
@@ -63,7 +63,7 @@ class Recordings:
 
 
 def opened(folder: Path) -> closing[SqliteTraceStore]:
-    """An empty store, closed when left."""
+    """An empty store, which closes at the end of the context."""
     return closing(SqliteTraceStore.open(folder / "traces.db"))
 
 

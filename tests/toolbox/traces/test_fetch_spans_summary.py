@@ -1,4 +1,4 @@
-"""Summaries: figures at a snapshot, faults with evidence, failures once, percentages or null."""
+"""Summaries: figures at a snapshot, faults with evidence, repeated failures, changes."""
 
 import asyncio
 from typing import Any
@@ -33,7 +33,7 @@ def summary(recordings: Recordings, **arguments: Any) -> dict[str, Any]:
     return recordings.ok("fetch_spans_summary", maxTokens=6_000, **arguments)
 
 
-def test_an_empty_store_is_summed_up(recordings: Recordings) -> None:
+def test_empty_store_has_a_summary(recordings: Recordings) -> None:
     answer = summary(recordings, threadIds=["none"])
     assert answer["snapshot_id"] == 0
     assert answer["summary"].keys() >= CONTRACT
@@ -68,7 +68,7 @@ def test_figures_are_of_all_spans(recordings: Recordings) -> None:
     assert answer["slowest_spans"][0]["span_id"] == "run"
 
 
-def test_a_failure_that_every_request_repeats_is_told_once(recordings: Recordings) -> None:
+def test_failure_in_every_request_is_reported_once(recordings: Recordings) -> None:
     recordings.record(*flights())
     answer = summary(recordings, threadIds=[THREAD])
     assert answer["faults"] == {"found": 3, "spans": 3, "unexamined": 0}
@@ -90,7 +90,7 @@ def test_a_failure_that_every_request_repeats_is_told_once(recordings: Recording
     assert text[issue["start"] : issue["end"]] == issue["context"]
 
 
-def test_failures_of_different_tools_are_not_one(recordings: Recordings) -> None:
+def test_failures_of_different_tools_are_separate(recordings: Recordings) -> None:
     recordings.record(
         *(
             tool_call(f"{tool}{number}", at=number, tool=tool, result=FAILURE)
@@ -105,7 +105,7 @@ def test_failures_of_different_tools_are_not_one(recordings: Recordings) -> None
     }
 
 
-def test_numbers_and_ids_make_no_other_failure(recordings: Recordings) -> None:
+def test_failures_that_differ_by_numbers_and_ids_are_equal(recordings: Recordings) -> None:
     recordings.record(
         *(
             tool_call(
@@ -127,14 +127,14 @@ def test_numbers_and_ids_make_no_other_failure(recordings: Recordings) -> None:
         '{"errors": [], "failed": 0, "flights": [1]}',
     ],
 )
-def test_harmless_words_are_no_fault(recordings: Recordings, result: str) -> None:
+def test_harmless_words_are_not_a_fault(recordings: Recordings, result: str) -> None:
     recordings.record(tool_call("x1", result=result))
     answer = summary(recordings, runIds=["t1"])
     assert answer["semantic_error_spans"] == []
     assert answer["faults"]["found"] == 0
 
 
-def test_spans_with_errors_are_told_apart_from_those_that_hide_them(
+def test_error_spans_differ_from_hidden_faults(
     recordings: Recordings,
 ) -> None:
     recordings.record(
@@ -156,7 +156,7 @@ def test_rules_of_the_user_count(recordings: Recordings) -> None:
     assert span["issues"][0]["pattern"] == "rule"
 
 
-def test_outliers_are_far_from_their_likes(recordings: Recordings) -> None:
+def test_outliers_are_far_from_similar_spans(recordings: Recordings) -> None:
     recordings.record(
         *(tool_call(f"x{number}", at=number, seconds=1 + number / 100) for number in range(20)),
         tool_call("slow", at=30, seconds=60),
@@ -172,7 +172,7 @@ def test_outliers_are_far_from_their_likes(recordings: Recordings) -> None:
     assert rows["dear"]["times"] == 200
 
 
-def test_a_period_is_compared_with_the_one_before(recordings: Recordings) -> None:
+def test_period_is_compared_with_the_preceding_one(recordings: Recordings) -> None:
     now = (recordings.clock.now_us() - BEGIN) / 1e6
     recordings.record(
         *(model_call(f"n{number}", at=now - 600, cost=0.02) for number in range(3)),
@@ -186,7 +186,7 @@ def test_a_period_is_compared_with_the_one_before(recordings: Recordings) -> Non
     assert "change_to_period_before" not in summary(recordings, runIds=["t1"])
 
 
-def test_a_change_from_nothing_is_unknown(recordings: Recordings) -> None:
+def test_change_from_zero_is_unknown(recordings: Recordings) -> None:
     now = (recordings.clock.now_us() - BEGIN) / 1e6
     recordings.record(model_call("new", at=now - 60, tokens=Usage(), cost=None))
     change = summary(recordings, period="last_hour")["change_to_period_before"]
@@ -194,7 +194,7 @@ def test_a_change_from_nothing_is_unknown(recordings: Recordings) -> None:
     assert change["total_cost"] == {"before": None, "change_percent": None}
 
 
-def test_what_does_not_fit_is_counted(recordings: Recordings) -> None:
+def test_omitted_entries_are_counted(recordings: Recordings) -> None:
     recordings.record(*flights(20))
     for most in (800, 1_000, 1_500, 2_500):
         content = recordings.content("fetch_spans_summary", threadIds=[THREAD], maxTokens=most)
@@ -208,7 +208,7 @@ def test_what_does_not_fit_is_counted(recordings: Recordings) -> None:
     assert "left_out" not in whole
 
 
-def test_a_summary_is_the_same_bytes_until_spans_arrive(recordings: Recordings) -> None:
+def test_summary_has_equal_bytes_until_spans_arrive(recordings: Recordings) -> None:
     recordings.record(*flights())
     first = recordings.content("fetch_spans_summary", labels=["prod"])
     assert recordings.content("fetch_spans_summary", labels=["prod"]) == first
@@ -219,7 +219,7 @@ def test_a_summary_is_the_same_bytes_until_spans_arrive(recordings: Recordings) 
     assert meant["summary"]["total_spans"] == 1
 
 
-def test_something_must_be_asked_for(recordings: Recordings) -> None:
+def test_summary_requires_a_filter(recordings: Recordings) -> None:
     failure = recordings.failed("fetch_spans_summary").error
     assert failure.kind is ErrorKind.VALIDATION
     assert "threadIds, runIds, labels" in failure.message
@@ -228,7 +228,7 @@ def test_something_must_be_asked_for(recordings: Recordings) -> None:
     )
 
 
-def test_a_quote_that_no_longer_stands_in_its_span_is_not_shown(
+def test_outdated_quote_is_not_shown(
     recordings: Recordings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recordings.record(tool_call("x1", result=FAILURE), tool_call("x2", at=1, result=FAILURE))

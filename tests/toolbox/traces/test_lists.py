@@ -1,4 +1,4 @@
-"""Lists of runs, spans, groups and labels: whole, in order, bounded, and the same twice."""
+"""Lists of runs, spans, groups and labels: complete, ordered, bounded and reproducible."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ SIZES = (0, 1, 100, 101, 250, 10_000)
 
 @pytest.fixture(scope="module")
 def threads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recordings]:
-    """For each size a thread of so many spans, in one run."""
+    """A thread with one run of so many spans for each size."""
     folder = tmp_path_factory.mktemp("threads")
     with opened(folder) as store:
         recordings = Recordings(store, folder)
@@ -54,14 +54,14 @@ def walked(recordings: Recordings, name: str, way: str, **arguments: Any) -> lis
             assert told in answer["more"]
 
 
-def test_the_tools_are_those_that_are_named(recordings: Recordings) -> None:
+def test_tools_have_the_documented_names(recordings: Recordings) -> None:
     names = [tool.name for tool in trace_tools(recordings.store)]
     assert len(names) == len(set(names))
     assert set(names) == ANALYST_TOOLS
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_list_tells_how_much_there_is(threads: Recordings, size: int) -> None:
+def test_list_reports_its_total(threads: Recordings, size: int) -> None:
     answer = threads.ok("fetch_spans", threadIds=[f"of {size}"])
     assert answer["success"] is True
     assert answer["pagination"]["total"] == size
@@ -78,7 +78,7 @@ def test_all_rows_are_reached_once(threads: Recordings, size: int, way: str) -> 
     assert [row["span_id"] for row in rows] == [f"s{each}" for each in reversed(range(size))]
 
 
-def test_cursors_stay_right_while_spans_arrive(recordings: Recordings) -> None:
+def test_cursors_stay_correct_while_spans_arrive(recordings: Recordings) -> None:
     recordings.record(*(tool_call(f"s{number}", at=number) for number in range(60)))
     seen: list[str] = []
     place: dict[str, Any] = {}
@@ -92,7 +92,7 @@ def test_cursors_stay_right_while_spans_arrive(recordings: Recordings) -> None:
     assert seen == [f"s{number}" for number in reversed(range(60))]
 
 
-def test_an_answer_is_the_same_bytes_twice(threads: Recordings) -> None:
+def test_equal_calls_have_equal_bytes(threads: Recordings) -> None:
     calls: list[tuple[str, dict[str, Any]]] = [
         ("fetch_spans", {"threadIds": ["of 10000"], "limit": 50}),
         ("fetch_runs", {}),
@@ -117,7 +117,7 @@ def test_an_answer_is_the_same_bytes_twice(threads: Recordings) -> None:
         ("list_labels", {}),
     ],
 )
-def test_an_answer_keeps_within_its_tokens(
+def test_answer_fits_its_tokens(
     threads: Recordings, name: str, arguments: dict[str, Any], most: int
 ) -> None:
     assert estimate(threads.content(name, **arguments, maxTokens=most)) <= most
@@ -133,7 +133,7 @@ def test_texts_are_cut_before_rows_are(recordings: Recordings) -> None:
     assert few["pagination"]["total"] == 10
 
 
-def test_a_row_that_does_not_fit_is_said_to_be_there(recordings: Recordings) -> None:
+def test_omitted_row_is_reported(recordings: Recordings) -> None:
     name = "".join(f"{number:x}-" for number in range(500))
     recordings.record(tool_call(name))
     answer = recordings.ok("fetch_spans", maxTokens=200)
@@ -151,7 +151,7 @@ IDS = (
 
 
 @pytest.mark.parametrize("odd", IDS)
-def test_ids_of_any_kind_lead_back_to_what_they_name(recordings: Recordings, odd: str) -> None:
+def test_links_of_any_id_lead_to_its_span(recordings: Recordings, odd: str) -> None:
     recordings.record(
         tool_call("other", trace_id="elsewhere"),
         tool_call(odd, trace_id=f"t{odd}", thread_id=f"th{odd}", run_id=f"r{odd}", labels=(odd,)),
@@ -184,7 +184,7 @@ def test_ids_of_any_kind_lead_back_to_what_they_name(recordings: Recordings, odd
         ("analyze_with_llm", {"spanIds": ["s1"]}),
     ],
 )
-def test_an_argument_that_does_not_exist_is_refused_by_name(
+def test_unknown_argument_is_rejected_by_name(
     recordings: Recordings, name: str, arguments: dict[str, Any]
 ) -> None:
     error = recordings.failed(name, **arguments, colour="red").error
@@ -192,13 +192,13 @@ def test_an_argument_that_does_not_exist_is_refused_by_name(
     assert error.message == f"{name} has no argument `colour`."
 
 
-def test_one_name_is_as_good_as_a_list_of_it(recordings: Recordings) -> None:
+def test_single_name_equals_a_list(recordings: Recordings) -> None:
     recordings.record(tool_call("s1", labels=("a, b",)))
     assert len(recordings.ok("fetch_spans", labels="a, b")["data"]) == 1
     assert len(recordings.ok("fetch_spans", spanIds='["s1"]')["data"]) == 1
 
 
-def test_what_the_analyst_did_is_left_out_unless_it_is_meant(recordings: Recordings) -> None:
+def test_own_spans_are_left_out_unless_their_label_is_given(recordings: Recordings) -> None:
     recordings.record(tool_call("user's", labels=("prod",)))
     before = {
         name: recordings.content(name, **arguments)
@@ -246,7 +246,7 @@ def test_what_the_analyst_did_is_left_out_unless_it_is_meant(recordings: Recordi
     assert recordings.failed("fetch_runs", own="only").error.field == "own"
 
 
-def test_filters_hold_all_together(recordings: Recordings) -> None:
+def test_filters_are_combined(recordings: Recordings) -> None:
     recordings.record(
         model_call("m1", model="gpt-small", labels=("a",)),
         model_call("m2", at=1, model="gpt-large", labels=("b",), parent_id="m1"),
@@ -285,7 +285,7 @@ def test_times_count_back_from_the_clock(recordings: Recordings) -> None:
     assert recordings.failed("fetch_spans", period="last_minute").error.field == "period"
 
 
-def test_a_run_is_told_with_its_spans_in_order(recordings: Recordings) -> None:
+def test_run_has_its_spans_in_order(recordings: Recordings) -> None:
     recordings.record(
         model_call("m1", run_id="run 1", thread_id="thread 1"),
         tool_call("x1", at=1, parent_id="m1", run_id="run 1", thread_id="thread 1"),
@@ -300,7 +300,7 @@ def test_a_run_is_told_with_its_spans_in_order(recordings: Recordings) -> None:
     assert (failure.kind.value, failure.field) == ("not_found", "runId")
 
 
-def test_a_search_shows_where_the_text_stands(recordings: Recordings) -> None:
+def test_search_shows_the_position_of_the_text(recordings: Recordings) -> None:
     long = "padding " * 100
     recordings.record(
         tool_call("x1", result=f"{long}the 50%_off coupon expired{long}"),
@@ -348,7 +348,7 @@ TEXT = st.text(st.characters(), max_size=60)
     texts=st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=1, max_size=6),
     most=st.integers(200, 1_000),
 )
-def test_whatever_was_recorded_the_answer_is_bounded_json(
+def test_answer_to_any_record_is_bounded_json(
     tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, str, str]], most: int
 ) -> None:
     folder: Path = tmp_path_factory.mktemp("any")
