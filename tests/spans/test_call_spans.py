@@ -1,4 +1,4 @@
-"""The outcomes of calls as spans, each told apart; and the statistics over them."""
+"""Outcomes of tool calls as spans, and the statistics over them."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -98,7 +98,7 @@ def tree(*events: Event) -> str:
         (ErrorKind.CONFLICT, SpanStatus.ERROR, "✗"),
     ],
 )
-def test_each_outcome_has_its_status_and_mark(
+def test_outcome_decides_status_and_attributes(
     kind: ErrorKind, status: SpanStatus, mark: str
 ) -> None:
     (call,) = spans(requested(), failed(kind)).values()
@@ -106,7 +106,7 @@ def test_each_outcome_has_its_status_and_mark(
     assert f"{mark} change  {{}} → {kind}" in tree(requested(), failed(kind))
 
 
-def test_an_unknown_effect_and_a_late_result_are_said() -> None:
+def test_unknown_effect_and_late_result_are_recorded() -> None:
     late = ToolCallLate(request_id=REQUEST, key=KEY, call_id="c", outcome="completed")
     text = tree(requested(), failed(ErrorKind.TIMEOUT, Effect.UNKNOWN), late)
     assert "effect unknown: it may have changed something" in text
@@ -114,7 +114,7 @@ def test_an_unknown_effect_and_a_late_result_are_said() -> None:
     assert "effect unknown" not in tree(requested(), failed(ErrorKind.TIMEOUT))
 
 
-def test_what_became_of_a_proposal_is_told_below_its_call() -> None:
+def test_events_of_a_proposal_are_on_the_span_of_its_call() -> None:
     about: dict[str, Any] = {
         "request_id": REQUEST, "proposal_id": ASKED, "files": ("a.py", "b.py"), "key": KEY,
     }  # fmt: skip
@@ -128,7 +128,7 @@ def test_what_became_of_a_proposal_is_told_below_its_call() -> None:
     assert call.events[0].attributes["proposal"] == str(ASKED)
 
 
-def test_the_wait_for_a_person_is_a_span_of_its_own() -> None:
+def test_wait_for_a_person_is_a_separate_span() -> None:
     events = (requested(), asked(), resolved(ApprovalScope.ALWAYS), completed())
     call, wait = sorted(spans(*events).values(), key=lambda span: span.start_us)
     assert (wait.kind, wait.parent_id, wait.duration_us) == (
@@ -187,7 +187,7 @@ calls = st.lists(
 
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(calls, st.integers(0, 45), st.integers(0, 45))
-def test_the_database_counts_what_a_list_would(
+def test_database_counts_like_a_list(
     tmp_path_factory: pytest.TempPathFactory,
     made: list[tuple[str, int | None, str | None, int]],
     since: int,
@@ -219,7 +219,7 @@ def test_the_database_counts_what_a_list_would(
             assert stats.p50_us is None
 
 
-def test_moments_are_ago_or_dates() -> None:
+def test_times_are_ages_or_dates() -> None:
     assert moment("30m", 10_000.0) == 8_200_000_000
     assert moment("1970-01-02T00:00:00+00:00", 0) == 86_400_000_000
     for odd in ("", "7", "soon", "99999999999999d", "2026-13-01"):
