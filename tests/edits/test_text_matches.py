@@ -170,7 +170,7 @@ def test_a_new_line_that_is_indented_too_little_to_be_shifted_is_refused() -> No
     assert "'d()'" in str(error)
 
 
-def test_a_shift_that_is_not_the_same_for_all_lines_is_no_match() -> None:
+def test_a_shift_that_is_not_the_same_for_all_lines_does_not_match() -> None:
     error = failure(b"if a:\n    b()\n    c()\n", replace("if a:\n  b()\n    c()\n", "x"))
     assert error.kind is ErrorKind.NOT_FOUND
     assert "different indentation" in str(error)
