@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from treadle.code.storage.postings import GROUP_BITS, PLACE_BITS, PLACES
+from treadle.code.storage.postings import GROUP_BITS, POSITION_BITS, POSITION_MASK
 from treadle.code.storage.store import store_path
 
 
@@ -30,8 +30,8 @@ def contents(root: Path, cache: Path) -> dict[str, Any]:
         in_files: dict[str, dict[bytes, int]] = {}
         for group, term_id, data in rows("SELECT file_group, term_id, data FROM file_postings"):
             for posting in array("I", data):
-                file_id = group << GROUP_BITS | posting & PLACES
-                in_files.setdefault(terms[term_id], {})[paths[file_id]] = posting >> PLACE_BITS
+                file_id = group << GROUP_BITS | posting & POSITION_MASK
+                in_files.setdefault(terms[term_id], {})[paths[file_id]] = posting >> POSITION_BITS
         used = {
             paths[file_id]: {terms[term_id] for term_id in array("I", packed)}
             for file_id, packed in rows("SELECT file_id, terms FROM file_terms")

@@ -220,21 +220,23 @@ class CodeIndex:
         if self._own is not None:
             self._own.renew()
         with self._store.reading() as connection:
-            asked = None if self._own is None else self._own.ask(connection, question.gist)
-            nearest = () if asked is None else asked.nearest(_NEAREST)
+            vector_query = None if self._own is None else self._own.ask(connection, question.gist)
+            nearest = () if vector_query is None else vector_query.nearest(_NEAREST)
             graph = self._graph(connection)
             found = find_candidates(
                 connection, question, nearest, graph, lambda: self._history(connection)
             )
         parts = ("lexical", "graph") if any(hit.reason for hit in found.hits) else ("lexical",)
-        if asked is None or not found.hits:
+        if vector_query is None or not found.hits:
             return found, VectorScores(), parts
-        vector_scores = VectorScores(asked.similarities([hit.item_id for hit in found.hits]))
+        vector_scores = VectorScores(vector_query.similarities([hit.item_id for hit in found.hits]))
         if question.is_task or (view is View.FILES and question.files.similarity):
             known = {file.id for file in found.files}
             limit = 0 if question.is_task else _NEAREST
-            vector_scores = vector_scores._replace(files=asked.file_similarities(limit, known))
-        return found, vector_scores, (*parts, asked.part)
+            vector_scores = vector_scores._replace(
+                files=vector_query.file_similarities(limit, known)
+            )
+        return found, vector_scores, (*parts, vector_query.part)
 
     def _graph(self, connection: sqlite3.Connection) -> "Graph":
         """The graph, which keeps what it has read until the index changes."""

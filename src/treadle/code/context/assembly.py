@@ -26,9 +26,9 @@ class _Answer:
     lost: int
     chosen: dict[float, ContextEntry] = field(default_factory=dict)
 
-    def place(self, place: float, entry: ContextEntry | None, *, share: int = 1) -> bool:
+    def place(self, position: float, entry: ContextEntry | None, *, share: int = 1) -> bool:
         """Show `entry` if `share` times its size fits with all others."""
-        proposed = None if entry is None else self._with(place, entry)
+        proposed = None if entry is None else self._with(position, entry)
         if entry is None or proposed is None or len(proposed) > self.top_k:
             return False
         entries = [proposed[key] for key in sorted(proposed)]
@@ -38,14 +38,14 @@ class _Answer:
         self.chosen = proposed
         return True
 
-    def _with(self, place: float, entry: ContextEntry) -> dict[float, ContextEntry] | None:
+    def _with(self, position: float, entry: ContextEntry) -> dict[float, ContextEntry] | None:
         """The entries with one more, which replaces entries inside it and shortens type heads.
 
         None if it partly overlaps another entry or is inside one.
         """
-        proposed = {**self.chosen, place: entry}
+        proposed = {**self.chosen, position: entry}
         for key, other in self.chosen.items():
-            if key == place or not _overlap(entry, other):
+            if key == position or not _overlap(entry, other):
                 continue
             if entry.whole and _inside(other, entry):
                 del proposed[key]
@@ -66,24 +66,24 @@ class _Answer:
         head = candidate.head_before(entry.start_line)
         return None if head is None or _overlap(head, entry) else head
 
-    def widen(self, place: int, candidate: ContextItem, *, share: int = 1) -> None:
+    def widen(self, position: int, candidate: ContextItem, *, share: int = 1) -> None:
         """Show as many lines of a candidate as fit, and no fewer than now."""
-        if self.place(place, candidate.whole, share=share):
+        if self.place(position, candidate.whole, share=share):
             return
-        present = self.chosen.get(place)
+        present = self.chosen.get(position)
         shown = present.end_line - present.start_line + 1 if present else 0
         low, high = max(shown, candidate.fewest - 1), candidate.length
         while high - low > 1:
             middle = (low + high) // 2
-            if self.place(place, candidate.excerpt(middle), share=share):
+            if self.place(position, candidate.excerpt(middle), share=share):
                 low = middle
             else:
                 high = middle
 
-    def covers(self, place: int) -> bool:
+    def covers(self, position: int) -> bool:
         """Whether a candidate is shown: by itself, or in an enclosing entry."""
-        hit = self.candidates[place].hit
-        return place in self.chosen or any(
+        hit = self.candidates[position].hit
+        return position in self.chosen or any(
             entry.file == hit.file
             and entry.start_byte <= hit.start_byte
             and hit.end_byte <= entry.end_byte
@@ -105,7 +105,7 @@ class _Answer:
         while True:
             shown = sum(map(self.covers, range(len(self.candidates))))
             omitted = len(self.candidates) + self.lost - shown
-            entries = [self.chosen[place] for place in sorted(self.chosen)]
+            entries = [self.chosen[position] for position in sorted(self.chosen)]
             if not entries or self.fits(entries, omitted):
                 return ContextResult(query, self.top_k, tuple(entries), omitted)
             del self.chosen[max(self.chosen)]
@@ -120,15 +120,17 @@ def assemble(query: str, top_k: int, found: SelectedItems, fits: Fits) -> Contex
     """
     answer = _Answer(fits, top_k, found.candidates, found.lost)
     candidates = list(enumerate(found.candidates))
-    exact = [place for place, candidate in candidates if candidate.exact]
-    for place in exact:
-        answer.widen(place, found.candidates[place], share=1 if [place] == exact[-1:] else 2)
+    exact = [position for position, candidate in candidates if candidate.exact]
+    for position in exact:
+        answer.widen(
+            position, found.candidates[position], share=1 if [position] == exact[-1:] else 2
+        )
     _place_owners(answer, found, exact)
     _fill(answer, [entry for entry in candidates if not entry[1].exact], _in_its_form)
     _place_owners(answer, found, sorted(found.owners))
-    for place, candidate in candidates:
-        if place in answer.chosen and not answer.chosen[place].whole:
-            answer.widen(place, candidate)
+    for position, candidate in candidates:
+        if position in answer.chosen and not answer.chosen[position].whole:
+            answer.widen(position, candidate)
     _fill(answer, candidates, _by_signature)
     return answer.result(query)
 
@@ -139,34 +141,34 @@ Show = Callable[["_Answer", int, ContextItem], bool]
 def _fill(answer: _Answer, candidates: Iterable[tuple[int, ContextItem]], show: Show) -> None:
     """Show the candidates that fit, best first, until the budget is full."""
     misses = 0
-    for place, candidate in candidates:
-        if answer.covers(place):
+    for position, candidate in candidates:
+        if answer.covers(position):
             continue
-        misses = 0 if show(answer, place, candidate) else misses + 1
+        misses = 0 if show(answer, position, candidate) else misses + 1
         if misses == _MISSES:
             return
 
 
-def _in_its_form(answer: _Answer, place: int, candidate: ContextItem) -> bool:
+def _in_its_form(answer: _Answer, position: int, candidate: ContextItem) -> bool:
     """Show a candidate in the form of its kind, or as a short excerpt."""
     inner = answer.first_line_in(candidate) if candidate.is_type else None
     if inner is not None or candidate.is_large_type:
-        return answer.place(place, candidate.head_before(inner))
+        return answer.place(position, candidate.head_before(inner))
     share = 2 if candidate.is_long else 1
-    return answer.place(place, candidate.form, share=share) or answer.place(
-        place, candidate.excerpt(min(candidate.usual, candidate.length))
+    return answer.place(position, candidate.form, share=share) or answer.place(
+        position, candidate.excerpt(min(candidate.usual, candidate.length))
     )
 
 
-def _by_signature(answer: _Answer, place: int, candidate: ContextItem) -> bool:
-    return answer.place(place, candidate.smallest)
+def _by_signature(answer: _Answer, position: int, candidate: ContextItem) -> bool:
+    return answer.place(position, candidate.smallest)
 
 
-def _place_owners(answer: _Answer, found: SelectedItems, places: Iterable[int]) -> None:
+def _place_owners(answer: _Answer, found: SelectedItems, positions: Iterable[int]) -> None:
     """Show the first lines of the types that contain shown items."""
-    for place in places:
-        if place in found.owners and place in answer.chosen:
-            answer.place(place - 0.5, found.owners[place].opening)
+    for position in positions:
+        if position in found.owners and position in answer.chosen:
+            answer.place(position - 0.5, found.owners[position].opening)
 
 
 def _overlap(one: ContextEntry, other: ContextEntry) -> bool:

@@ -151,8 +151,8 @@ class ContextItem:
         if self.exact or self.hit.kind in _FROM_START or self.length <= self.usual:
             return 0
         text = self.data[self.hit.start_byte : self.hit.end_byte].decode("utf-8", "replace")
-        wanted = self.terms.keys() - term_counts(self.hit.name).keys()
-        found = [sorted(wanted & term_counts(line).keys()) for line in text.split("\n")]
+        requested = self.terms.keys() - term_counts(self.hit.name).keys()
+        found = [sorted(requested & term_counts(line).keys()) for line in text.split("\n")]
         counts = Counter(chain.from_iterable(found))
         weights = {
             term: self.terms[term] * log(1 + len(found) / count) for term, count in counts.items()

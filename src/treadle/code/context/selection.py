@@ -51,13 +51,13 @@ def without_copies(hits: Sequence[Hit], text_of: Callable[[Hit], bytes | None]) 
         if hit in gone:
             continue
         copies = [hit]
-        others = [other for other in groups[_named(hit)] if other not in gone and other != hit]
+        rest = [other for other in groups[_named(hit)] if other not in gone and other != hit]
         for copy in (
             copies
         ):  # grows: a compiled file is similar to its source, which is similar to the declarations
-            alike = [other for other in others if _alike(copy, other, terms)]
+            alike = [other for other in rest if _alike(copy, other, terms)]
             copies += alike
-            others = [other for other in others if other not in alike]
+            rest = [other for other in rest if other not in alike]
         gone.update(copies)
         kept.append(min(copies, key=_distance))
     return kept
@@ -70,10 +70,10 @@ def _named(hit: Hit) -> tuple[str, ...]:
 
 def _distance(hit: Hit) -> tuple[bool, bool, int]:
     """The distance of a copy from the source; of equal ones the best hit is kept."""
-    return hit.is_aside, bool(_BUILT.search(hit.file)), _made(hit)
+    return hit.is_aside, bool(_BUILT.search(hit.file)), _build_step(hit)
 
 
-def _made(hit: Hit) -> int:
+def _build_step(hit: Hit) -> int:
     """The build step of a file by its name: source, compiled, declarations."""
     return 2 if DECLARATIONS.search(hit.file) else int(bool(_COMPILED.search(hit.file)))
 
@@ -84,10 +84,12 @@ def _alike(one: Hit, other: Hit, terms: Callable[[Hit], frozenset[str] | None]) 
     left, right = terms(one), terms(other)
     if left is None or right is None:
         return False
-    if _made(one) == _made(other):
+    if _build_step(one) == _build_step(other):
         compared = len(left | right)
     else:
-        compared = len(max((_made(one), left), (_made(other), right), key=lambda of: of[0])[1])
+        compared = len(
+            max((_build_step(one), left), (_build_step(other), right), key=lambda of: of[0])[1]
+        )
     return len(left & right) >= _ALIKE * compared
 
 
@@ -163,9 +165,9 @@ def select_items(
             texts.add(text)
             found.candidates.append(candidate)
     held_by = owners([candidate.hit.item_id for candidate in found.candidates])
-    for place, candidate in enumerate(found.candidates):
+    for position, candidate in enumerate(found.candidates):
         if (owner := held_by.get(candidate.hit.item_id)) is not None:
-            found.owners[place] = replace(candidate, hit=owner, exact=False)
+            found.owners[position] = replace(candidate, hit=owner, exact=False)
     return found
 
 
@@ -204,8 +206,8 @@ def _by_gain(hits: list[Hit], named: set[int], question: Question) -> list[Hit]:
 
     Tests come last unless the query asks for them; vendored and generated code always comes last.
     """
-    others = (hit.score for hit in hits if hit.item_id not in named)
-    steepness = _STEEPNESS / (max(others, default=0.0) or 1.0)
+    rest = (hit.score for hit in hits if hit.item_id not in named)
+    steepness = _STEEPNESS / (max(rest, default=0.0) or 1.0)
     tests_last = not question.wants_tests
 
     def order(hit: Hit) -> tuple[bool, bool, float]:
@@ -224,9 +226,9 @@ def _stitched_chunks(hits: Iterable[Hit]) -> list[Hit]:
     chunks: list[int] = []
     for hit in hits:
         is_chunk = hit.kind == Kind.CHUNK.value
-        place = next((at for at in chunks if is_chunk and _adjacent(kept[at], hit)), None)
-        if place is not None:
-            kept[place] = _stitched(kept[place], hit)
+        position = next((at for at in chunks if is_chunk and _adjacent(kept[at], hit)), None)
+        if position is not None:
+            kept[position] = _stitched(kept[position], hit)
             continue
         if is_chunk:
             chunks.append(len(kept))

@@ -100,17 +100,17 @@ def renew(store: Store, model: "StaticEmbedding") -> int:
 
 
 class VectorQuery(NamedTuple):
-    """The vectors of an index and of a query; `wanted` is the number of items in the index."""
+    """The vectors of an index and of a query; `requested` is the number of items in the index."""
 
     held: "VectorIndex"
     query: "NDArray[float32]"
-    wanted: int
+    requested: int
 
     @property
     def part(self) -> str:
         """The name of the signal for `SearchResults.parts`."""
         known = len(self.held.items)
-        return "dense" if known >= self.wanted else f"dense: {known} of {self.wanted}"
+        return "dense" if known >= self.requested else f"dense: {known} of {self.requested}"
 
     def nearest(self, limit: int) -> list[int]:
         """The ids of the items that are most similar to the query."""

@@ -86,9 +86,9 @@ class StaticEmbedding:
         ends = numpy.cumsum(known)
         rows, weights = rows[known], weights[known]
         start = 0
-        for place, end in enumerate(accumulate(map(len, items))):
+        for position, end in enumerate(accumulate(map(len, items))):
             stop = int(ends[end - 1]) if end else 0
-            vectors[place] = _rounded(self._sum(rows[start:stop], weights[start:stop]))
+            vectors[position] = _rounded(self._sum(rows[start:stop], weights[start:stop]))
             start = stop
         return vectors
 

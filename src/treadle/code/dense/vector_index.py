@@ -13,7 +13,7 @@ import numpy
 
 from treadle.code.dense.static_embedding import LENGTH
 from treadle.code.dense.vector_tables import read_vectors, sizes_of_vectors, vector_ids
-from treadle.code.storage.postings import PLACE_BITS
+from treadle.code.storage.postings import POSITION_BITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,13 +47,13 @@ class FileVectors:
         self, query: "NDArray[numpy.float32]", limit: int, also: Iterable[int]
     ) -> dict[int, float]:
         """The cosine similarities of `also` and of at most `limit` other files, by id."""
-        places = numpy.flatnonzero(numpy.isin(self.files, numpy.fromiter(also, numpy.int64)))
+        positions = numpy.flatnonzero(numpy.isin(self.files, numpy.fromiter(also, numpy.int64)))
         if limit:
             likeness = numpy.einsum("ij,j->i", self.rows, query)
             order = numpy.argsort(-numpy.round(likeness, 6), kind="stable")[:limit]
-            places = numpy.union1d(order[likeness[order] >= LEAST_ALIKE], places)
-        likeness = numpy.round(numpy.einsum("ij,j->i", self.rows[places], query), 6)
-        return dict(zip(self.files[places].tolist(), likeness.tolist(), strict=True))
+            positions = numpy.union1d(order[likeness[order] >= LEAST_ALIKE], positions)
+        likeness = numpy.round(numpy.einsum("ij,j->i", self.rows[positions], query), 6)
+        return dict(zip(self.files[positions].tolist(), likeness.tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,36 +79,38 @@ class VectorIndex:
 
     def nearest(self, query: "NDArray[numpy.float32]", limit: int) -> list[int]:
         """The ids of at most `limit` most similar items; ties by id."""
-        places = _sieved(self.signs, query, max(limit, SIEVED))
-        likeness = self._likeness(places, query)
+        positions = _sieved(self.signs, query, max(limit, SIEVED))
+        likeness = self._likeness(positions, query)
         order = numpy.argsort(-likeness, kind="stable")[:limit]
-        best = places[order[likeness[order] >= LEAST_ALIKE]]
+        best = positions[order[likeness[order] >= LEAST_ALIKE]]
         return [int(item) for item in self.items[best]]
 
     def similarities(
         self, query: "NDArray[numpy.float32]", items: Sequence[int]
     ) -> dict[int, float]:
         """The cosine similarities of items by id; items without a vector are left out."""
-        wanted = numpy.array(items, numpy.int64)
-        places = numpy.searchsorted(self.items, wanted)
-        places[places == len(self.items)] = 0
-        places = places[self.items[places] == wanted] if len(self.items) else places[:0]
-        likeness = self._likeness(places, query)
-        return dict(zip(self.items[places].tolist(), likeness.tolist(), strict=True))
+        requested = numpy.array(items, numpy.int64)
+        positions = numpy.searchsorted(self.items, requested)
+        positions[positions == len(self.items)] = 0
+        positions = (
+            positions[self.items[positions] == requested] if len(self.items) else positions[:0]
+        )
+        likeness = self._likeness(positions, query)
+        return dict(zip(self.items[positions].tolist(), likeness.tolist(), strict=True))
 
     def _likeness(
-        self, places: "NDArray[numpy.intp]", query: "NDArray[numpy.float32]"
+        self, positions: "NDArray[numpy.intp]", query: "NDArray[numpy.float32]"
     ) -> "NDArray[numpy.float32]":
         """Rounded, so that equal vectors have equal similarities at any position."""
         likeness: NDArray[numpy.float32] = numpy.einsum(
-            "ij,j->i", self.rows[places], query, dtype=numpy.float32, casting="unsafe"
+            "ij,j->i", self.rows[positions], query, dtype=numpy.float32, casting="unsafe"
         )
         return numpy.round(likeness / numpy.float32(LENGTH), 6)
 
 
 def _file_vectors(items: "NDArray[numpy.int64]", rows: "NDArray[numpy.int8]") -> FileVectors:
     """Items are ordered by file, since their ids begin with the id of the file."""
-    files, starts = numpy.unique(items >> PLACE_BITS, return_index=True)
+    files, starts = numpy.unique(items >> POSITION_BITS, return_index=True)
     if not len(files):
         return FileVectors(files, numpy.zeros((0, rows.shape[1]), numpy.float32))
     sums = numpy.add.reduceat(rows, starts, axis=0, dtype=numpy.int32).astype(numpy.float32)
@@ -136,23 +138,23 @@ def read_vector_index(
     dimension = before.rows.shape[1]
     new = [number for file_id, number in files.items() if before.files.get(file_id) != number]
     gone = [file_id for file_id, number in before.files.items() if files.get(file_id) != number]
-    of_files = before.items >> PLACE_BITS
+    of_files = before.items >> POSITION_BITS
     staying = numpy.flatnonzero(~numpy.isin(of_files, numpy.array(gone, numpy.int64)))
     added = [
-        (file_id << PLACE_BITS) + numpy.arange(size // dimension)
+        (file_id << POSITION_BITS) + numpy.arange(size // dimension)
         for file_id, size in sizes_of_vectors(connection, new)
     ]
     items = numpy.sort(numpy.concatenate([before.items[staying], *added]), kind="stable")
     rows = numpy.empty((len(items), dimension), numpy.int8)
     signs = numpy.empty((len(before.signs), len(items)), numpy.uint64)
-    places = numpy.searchsorted(items, before.items[staying])
+    positions = numpy.searchsorted(items, before.items[staying])
     for start in range(0, len(staying), _COPIED):
         part = slice(start, start + _COPIED)
-        rows[places[part]] = before.rows[staying[part]]
-        signs[:, places[part]] = before.signs[:, staying[part]]
+        rows[positions[part]] = before.rows[staying[part]]
+        signs[:, positions[part]] = before.signs[:, staying[part]]
     for file_id, data in read_vectors(connection, new):
         read = numpy.frombuffer(data, numpy.int8).reshape(-1, dimension)
-        first = int(numpy.searchsorted(items, file_id << PLACE_BITS))
+        first = int(numpy.searchsorted(items, file_id << POSITION_BITS))
         rows[first : first + len(read)] = read
         signs[:, first : first + len(read)] = signs_of(read)
     return VectorIndex(files, items, rows, signs)
@@ -176,8 +178,8 @@ def _sieved(
     if signs.shape[1] <= count:
         return numpy.arange(signs.shape[1])
     distances = numpy.zeros(signs.shape[1], numpy.uint16)
-    for word, asked in zip(signs, signs_of(query[None])[:, 0], strict=True):
-        distances += numpy.bitwise_count(word ^ asked)
+    for word, query_word in zip(signs, signs_of(query[None])[:, 0], strict=True):
+        distances += numpy.bitwise_count(word ^ query_word)
     up_to = numpy.cumsum(numpy.bincount(distances))
     last = int(numpy.searchsorted(up_to, count))
     nearer = int(up_to[last - 1]) if last else 0

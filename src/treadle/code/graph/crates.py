@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 from treadle.code.graph.modules import ancestors, folder_of, joined
 from treadle.code.graph.tables import Graph, Node
-from treadle.code.graph.targets import CrateRoot, FindMember, Place, Reason
+from treadle.code.graph.targets import CrateRoot, FindMember, Reason, Target
 from treadle.code.model import TYPE_KINDS, Kind
 from treadle.code.references import FILE_SCOPE, Import
 
 _ROOTS = ("lib.rs", "main.rs")
 _OWN_CRATES = frozenset({"tests", "benches", "examples"})
 _SUFFIX = ".rs"
-PassedOn = Callable[[int, int, str, int], Place | None]
+PassedOn = Callable[[int, int, str, int], Target | None]
 """Finds what the module of a file and scope passes on to its importers under a name."""
 
 
@@ -36,8 +36,8 @@ class Crates:
         for folder, manifest in self._graph.manifests("Cargo.toml"):
             name, library, *programs = manifest.split("\n")
             self._folders.add(folder)
-            for place in filter(None, (library, *programs)):
-                root = joined(folder, place)
+            for position in filter(None, (library, *programs)):
+                root = joined(folder, position)
                 self._declared.setdefault(folder_of(root), []).append(root)
             root = joined(folder, library or "src/lib.rs")
             self._named[name.replace("-", "_")] = CrateRoot(folder_of(root), (root,))
@@ -69,8 +69,10 @@ class Crates:
         if self._own_crates(folder):
             return CrateRoot(folder, (path,), alone=True)
         for above in ancestors(folder):
-            places = [joined(above, name) for name in _ROOTS] + self._declared.get(above, [])
-            files = [place for place in places if self._graph.file_id(place) is not None]
+            positions = [joined(above, name) for name in _ROOTS] + self._declared.get(above, [])
+            files = [
+                position for position in positions if self._graph.file_id(position) is not None
+            ]
             if files or above.rpartition("/")[2] == "src" or self._own_crates(above):
                 return CrateRoot(above, tuple(dict.fromkeys(files)))
         return CrateRoot(folder, ())
@@ -83,7 +85,7 @@ class Crates:
         outside = above in self._folders or "src" not in above.split("/")
         return name in _OWN_CRATES and outside
 
-    def in_crate(self, root: CrateRoot, name: str, depth: int) -> Place | None:
+    def in_crate(self, root: CrateRoot, name: str, depth: int) -> Target | None:
         """`crate::name`."""
         for path in root.files:
             module = self._at(path)
@@ -92,7 +94,7 @@ class Crates:
                 return found
         return self._below(root.folder, name)
 
-    def in_module(self, module: Node, name: str, depth: int) -> Place | None:
+    def in_module(self, module: Node, name: str, depth: int) -> Target | None:
         """`module::name`: a definition, a module, or a re-exported name."""
         if name == "super":
             return self._above(module)
@@ -133,7 +135,7 @@ class Crates:
         base = folder_of(path) if top else path.removesuffix(_SUFFIX)
         return joined(base, "/".join(inline))
 
-    def _above(self, module: Node) -> Place | None:
+    def _above(self, module: Node) -> Target | None:
         """`module::super`."""
         items = self._graph.items(module.file_id)
         if module.id != items[-1].id:
@@ -149,10 +151,10 @@ class Crates:
         above = folder_of(above) if file == "mod.rs" else above
         return self._module_of(above, crate)
 
-    def _module_of(self, folder: str, crate: CrateRoot) -> Place | None:
+    def _module_of(self, folder: str, crate: CrateRoot) -> Target | None:
         """The module of a folder: a crate, a file or an inline module."""
         inline: list[str] = []
-        found: Place | None = None
+        found: Target | None = None
         for above in ancestors(folder):
             found = crate if above == crate.folder else self._file_of(above, crate)
             if found is not None or above == crate.folder:
@@ -164,7 +166,7 @@ class Crates:
             found = self._find_member(found, name, 0) if found is not None else None
         return found
 
-    def _file_of(self, folder: str, crate: CrateRoot) -> Place | None:
+    def _file_of(self, folder: str, crate: CrateRoot) -> Target | None:
         if not folder.startswith(f"{crate.folder}/" if crate.folder else ""):
             return None
         return self._at(joined(folder, "mod.rs")) or self._at(folder + _SUFFIX)
@@ -177,7 +179,7 @@ class Crates:
             scope = parent - items[0].id if parent is not None else FILE_SCOPE
         return items[scope]
 
-    def keyword(self, file_id: int, scope: int, name: str) -> Place | Reason:
+    def keyword(self, file_id: int, scope: int, name: str) -> Target | Reason:
         """`crate`, `self` and `super` as the first part of a path."""
         if name == "crate":
             return self.of(file_id)
@@ -185,21 +187,21 @@ class Crates:
         found = self._above(module) if name == "super" else module
         return found if found is not None else Reason.NOT_FOUND
 
-    def use(self, file_id: int, entry: Import) -> Place | None:
+    def use(self, file_id: int, entry: Import) -> Target | None:
         """The target of a `use`: from `crate`, `self`, `super`, a name in the module or a crate."""
         parts = [part for part in f"{entry.module}::{entry.member}".split("::") if part]
         first = parts[0] if parts else "self"
-        place: Place | Reason | None
+        position: Target | Reason | None
         if first in {"crate", "self", "super"}:
-            place = self.keyword(file_id, entry.scope, first)
+            position = self.keyword(file_id, entry.scope, first)
         else:
             module = self.around(file_id, entry.scope)
-            place = self._find_member(module, first, 0) or self.named(first)
+            position = self._find_member(module, first, 0) or self.named(first)
         for part in parts[1:]:
-            if place is None or isinstance(place, Reason):
+            if position is None or isinstance(position, Reason):
                 return None
-            place = self._find_member(place, part, 0)
-        return None if isinstance(place, Reason) else place
+            position = self._find_member(position, part, 0)
+        return None if isinstance(position, Reason) else position
 
     def parts(self, item: Node) -> list[Node]:
         """A type with all its impl blocks in the crate."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from treadle.code.graph.reference_blobs import last_part
 from treadle.code.graph.resolver import Resolver
 from treadle.code.graph.tables import Graph, Node
-from treadle.code.graph.targets import Folder, Place, Reason
+from treadle.code.graph.targets import Folder, Reason, Target
 from treadle.code.model import (
     FUNCTION_KINDS,
     TYPE_KINDS,
@@ -86,9 +86,9 @@ class Edges:
 
     def _import_links(self, source: Node, entry: Import) -> Iterator[Link]:
         text = ".".join(part for part in (entry.module, entry.member) if part)
-        place = self.resolver.imported(source.file_id, entry)
-        reason = place if isinstance(place, Reason) else None
-        for target in self._nodes(place):
+        position = self.resolver.imported(source.file_id, entry)
+        reason = position if isinstance(position, Reason) else None
+        for target in self._nodes(position):
             yield Link(
                 EdgeKind.IMPORTS, source, target, text, entry.start, entry.end, entry.line, reason
             )
@@ -118,10 +118,10 @@ class Edges:
         return {kind, EdgeKind.TESTS} if is_test(path, source.canonical_path) else {kind}
 
     def _link(self, source: Node, use: Reference, kinds: frozenset[EdgeKind]) -> Iterator[Link]:
-        place = self.resolver.target(source.file_id, use)
+        position = self.resolver.target(source.file_id, use)
         kind = _KINDS[use.kind]
-        reason = place if isinstance(place, Reason) else None
-        for node in self._nodes(place):
+        reason = position if isinstance(position, Reason) else None
+        for node in self._nodes(position):
             if node is not None and node.id == source.id and use.kind not in CALLS:
                 continue
             if kind in kinds:
@@ -138,19 +138,19 @@ class Edges:
             target_path, target.canonical_path
         )
 
-    def _nodes(self, place: Place | Reason) -> list[Node | None]:
+    def _nodes(self, position: Target | Reason) -> list[Node | None]:
         """The items of a target: for a package its files; None for a target without an item.
 
         Names of the language itself have no items.
         """
-        if place is Reason.BUILT_IN:
+        if position is Reason.BUILT_IN:
             return []
-        if isinstance(place, Node):
-            return [place]
-        if isinstance(place, Folder):
-            files = self.graph.files_below(place.path)
+        if isinstance(position, Node):
+            return [position]
+        if isinstance(position, Folder):
+            files = self.graph.files_below(position.path)
             return [self.graph.items(file_id)[-1] for file_id in files[:1]]
-        return [None] if isinstance(place, Reason) else []
+        return [None] if isinstance(position, Reason) else []
 
     def _names(self, item: Node) -> set[str]:
         """The names of an item in other files: its own name, and names of re-exports."""

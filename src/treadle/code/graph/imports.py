@@ -4,7 +4,7 @@ from treadle.code.graph import modules
 from treadle.code.graph.crates import Crates
 from treadle.code.graph.language_rules import ES, GO, PACKAGED, PYTHON, RUST, C
 from treadle.code.graph.tables import Graph, Node, top_level, unique_definition
-from treadle.code.graph.targets import FindMember, Folder, Place
+from treadle.code.graph.targets import FindMember, Folder, Target
 from treadle.code.model import Kind
 from treadle.code.references import FILE_SCOPE, Import
 
@@ -21,7 +21,7 @@ class Imports:
         self._find_member = find_member
         self._busy: set[object] = set()
 
-    def target(self, file_id: int, entry: Import) -> Place | None:
+    def target(self, file_id: int, entry: Import) -> Target | None:
         """The target of an import in this repository."""
         key = (file_id, entry)
         if key in self._busy or len(self._busy) > _DEPTH:
@@ -32,7 +32,7 @@ class Imports:
         finally:
             self._busy.discard(key)
 
-    def through_star(self, file_id: int, entry: Import, name: str) -> Place | None:
+    def through_star(self, file_id: int, entry: Import, name: str) -> Target | None:
         """The target of a name that an `import *` may bind."""
         module = self.target(file_id, entry)
         if module is None:
@@ -43,7 +43,7 @@ class Imports:
             )
         return self._find_member(module, name, 0)
 
-    def passed_on(self, file_id: int, scope: int, name: str, depth: int) -> Place | None:
+    def passed_on(self, file_id: int, scope: int, name: str, depth: int) -> Target | None:
         """The target of a name that a module re-exports; in Rust, of any name that it imports."""
         stars: list[Import] = []
         in_rust = self._graph.file(file_id)[1] == RUST
@@ -66,7 +66,7 @@ class Imports:
         last = self._graph.items(file_id)[-1] if file_id is not None else None
         return last if last is not None and last.kind == Kind.MODULE else None
 
-    def _followed(self, file_id: int, entry: Import) -> Place | None:
+    def _followed(self, file_id: int, entry: Import) -> Target | None:
         path, language = self._graph.file(file_id)
         if language == RUST:
             return self._crates.use(file_id, entry)
@@ -81,7 +81,7 @@ class Imports:
         module = self.module(_FINDERS.get(language, _nowhere)(self._graph, path, entry.module))
         return self._find_member(module, entry.member, 0) if module and entry.member else module
 
-    def _packaged(self, entry: Import) -> Place | None:
+    def _packaged(self, entry: Import) -> Target | None:
         """A type by its full name, or a static member of a type, which may be inherited."""
         canonical = f"{entry.module}.{entry.member}" if entry.member else entry.module
         found = unique_definition(self._graph, canonical.rpartition(".")[2], canonical)
@@ -90,7 +90,7 @@ class Imports:
             return self._find_member(outer, entry.member, 0) if outer is not None else None
         return found
 
-    def _local_import(self, file_id: int, entry: Import) -> Place | None:
+    def _local_import(self, file_id: int, entry: Import) -> Target | None:
         """`import { a } …; export { a }`: the target of the import."""
         for other in self._graph.references(file_id).imports:
             if other.name == entry.member and other.scope == FILE_SCOPE:

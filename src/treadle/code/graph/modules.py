@@ -71,9 +71,9 @@ def python_submodule(graph: Graph, package: str, name: str) -> int | None:
     return _python_at(graph, joined(folder, name)) if file.startswith("__init__.") else None
 
 
-def _python_at(graph: Graph, place: str) -> int | None:
+def _python_at(graph: Graph, position: str) -> int | None:
     for suffix in (".py", "/__init__.py", ".pyi", "/__init__.pyi"):
-        found = graph.file_id(place + suffix)
+        found = graph.file_id(position + suffix)
         if found is not None:
             return found
     return None
@@ -83,15 +83,15 @@ def es_module(graph: Graph, importer: str, spec: str) -> int | None:
     """A relative module, with the suffixes that bundlers and compilers add or replace."""
     if not spec.startswith("."):
         return None
-    place = joined(folder_of(importer), spec)
-    stem, dot, suffix = place.rpartition(".")
+    position = joined(folder_of(importer), spec)
+    stem, dot, suffix = position.rpartition(".")
     declared = (".d.ts", ".d.mts", ".d.cts") if ".d." in importer else ()
     for compiled in (*declared, *_ES_COMPILED.get(dot + suffix, ())):
         found = graph.file_id(stem + compiled)
         if found is not None:
             return found
     for added in ("", *_ES_SUFFIXES):
-        found = graph.file_id(place + added)
+        found = graph.file_id(position + added)
         if found is not None:
             return found
     return None

@@ -57,28 +57,30 @@ class Unpacked:
     @cached_property
     def references(self) -> list[Reference]:
         """All references, in order of position."""
-        return self._made(range(len(self._columns[0])))
+        return self._references_at(range(len(self._columns[0])))
 
     def uses(self, names: Collection[str]) -> list[Reference]:
         """The references that may mean one of the names (see `used_names`), in order."""
         written, resolved = set(), set()
-        for wanted in names:
+        for requested in names:
             for number, name in enumerate(self._names):
-                if wanted in name:
-                    if _last_name(name) == wanted:
+                if requested in name:
+                    if _last_name(name) == requested:
                         written.add(number)
-                    if name.rpartition(".")[2] == wanted:
+                    if name.rpartition(".")[2] == requested:
                         resolved.add(number)
         texts, paths = self._columns[2:4]
-        return self._made(
-            place
-            for place, (text, path) in enumerate(zip(texts, paths, strict=True))
+        return self._references_at(
+            position
+            for position, (text, path) in enumerate(zip(texts, paths, strict=True))
             if text in written or path in resolved
         )
 
     def uses_of_scope(self, scope: int) -> list[Reference]:
         """The references in one scope, in order."""
-        return self._made(at for at, other in enumerate(self._columns[1]) if other == scope)
+        return self._references_at(
+            at for at, other in enumerate(self._columns[1]) if other == scope
+        )
 
     @cached_property
     def imports(self) -> list[Import]:
@@ -102,7 +104,7 @@ class Unpacked:
         """The start positions and the lines of references."""
         return list(accumulate(self._columns[4])), list(accumulate(self._columns[6]))
 
-    def _made(self, places: Iterable[int]) -> list[Reference]:
+    def _references_at(self, positions: Iterable[int]) -> list[Reference]:
         names = self._names
         kinds, scopes, texts, paths, _, lengths, _ = self._columns[:7]
         starts, lines = self._positions
@@ -111,7 +113,7 @@ class Unpacked:
                 _KINDS[kinds[at]], scopes[at], names[texts[at]], names[paths[at]],
                 starts[at], starts[at] + lengths[at], lines[at],
             )
-            for at in places
+            for at in positions
         ]  # fmt: skip
 
 

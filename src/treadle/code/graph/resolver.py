@@ -22,7 +22,7 @@ from treadle.code.graph.language_rules import (
 )
 from treadle.code.graph.modules import folder_of, python_submodule
 from treadle.code.graph.tables import Graph, Node, top_level, unique_definition
-from treadle.code.graph.targets import CrateRoot, FindMember, Folder, Place, Reason
+from treadle.code.graph.targets import CrateRoot, FindMember, Folder, Reason, Target
 from treadle.code.model import FUNCTION_KINDS, TEXT_KINDS, TYPE_KINDS, Kind
 from treadle.code.references import (
     BUILT_IN,
@@ -52,18 +52,18 @@ class Resolver:
         self.crates = Crates(graph, self.member, self._passed_on)
         self.types = Types(graph, self.crates, self.member, self.target)
         self.imports = Imports(graph, self.crates, self.member)
-        self._resolved: dict[tuple[int, int, str], Place | Reason] = {}
-        self._members: dict[tuple[Place, str], Place | None] = {}
+        self._resolved: dict[tuple[int, int, str], Target | Reason] = {}
+        self._members: dict[tuple[Target, str], Target | None] = {}
         """The members found so far for one answer; None while a member is being looked up.
 
         Each member is looked up once, so that cycles end and no answer takes exponential time.
         """
         self._open = 0
 
-    def _passed_on(self, file_id: int, scope: int, name: str, depth: int) -> Place | None:
+    def _passed_on(self, file_id: int, scope: int, name: str, depth: int) -> Target | None:
         return self.imports.passed_on(file_id, scope, name, depth)
 
-    def target(self, file_id: int, reference: Reference) -> Place | Reason:
+    def target(self, file_id: int, reference: Reference) -> Target | Reason:
         """The target of a reference in a file."""
         if not reference.path:
             return Reason.UNKNOWN_TYPE
@@ -94,7 +94,7 @@ class Resolver:
         parent = items[scope].parent_id
         return FILE_SCOPE if parent is None else parent - items[0].id
 
-    def imported(self, file_id: int, entry: Import) -> Place | Reason:
+    def imported(self, file_id: int, entry: Import) -> Target | Reason:
         """The target of an import: a definition, or the module itself."""
         found = self.imports.target(file_id, entry)
         if found is not None:
@@ -103,7 +103,7 @@ class Resolver:
         here = not first or first.startswith(".") or first in {"crate", "self", "super"}
         return Reason.NOT_FOUND if here else Reason.OUTSIDE
 
-    def member(self, owner: Place, name: str, depth: int = 0) -> Place | None:
+    def member(self, owner: Target, name: str, depth: int = 0) -> Target | None:
         """The member of a module or type with a name, including inherited ones."""
         key = (owner, name)
         if key in self._members:
@@ -120,7 +120,7 @@ class Resolver:
                 self._members.clear()
         return found
 
-    def _member(self, owner: Place, name: str, depth: int) -> Place | None:
+    def _member(self, owner: Target, name: str, depth: int) -> Target | None:
         if isinstance(owner, Folder):
             return self._in_folder(owner, name)
         if isinstance(owner, CrateRoot):
@@ -129,7 +129,7 @@ class Resolver:
             return self._in_module(owner, name, depth)
         return self.types.member(owner, name, depth) if owner.kind in TYPE_KINDS else None
 
-    def _path(self, file_id: int, scope: int, parts: list[str]) -> Place | Reason:
+    def _path(self, file_id: int, scope: int, parts: list[str]) -> Target | Reason:
         found = self._first(file_id, scope, parts[0])
         rest = parts[1:]
         if isinstance(found, Reason):
@@ -143,7 +143,7 @@ class Resolver:
             found = below
         return found
 
-    def _first(self, file_id: int, scope: int, name: str) -> Place | Reason:
+    def _first(self, file_id: int, scope: int, name: str) -> Target | Reason:
         """The target of the first part of a path."""
         path, language = self.graph.file(file_id)
         if language == RUST and name in _RUST_PATHS and not (name == "self" and scope >= 0):
@@ -159,7 +159,7 @@ class Resolver:
                 found = self._file_wide(file_id, path, language, name)
         return found if found is not None else Reason.NOT_FOUND
 
-    def _self_or_super(self, file_id: int, scope: int, name: str) -> Place | Reason:
+    def _self_or_super(self, file_id: int, scope: int, name: str) -> Target | Reason:
         owner = self.types.around(file_id, scope)
         if owner is None:
             in_rust = self.graph.file(file_id)[1] == RUST
@@ -171,7 +171,7 @@ class Resolver:
 
     def _in_scopes(
         self, file_id: int, scope: int, name: str, language: str
-    ) -> Place | Reason | None:
+    ) -> Target | Reason | None:
         """The target among nested definitions, members without a receiver, and imports."""
         items = self.graph.items(file_id)
         imports = self.graph.references(file_id).imports
@@ -201,7 +201,7 @@ class Resolver:
 
     def defined_in(
         self, items: list[Node], inside: Node | None, name: str, language: str
-    ) -> Place | None:
+    ) -> Target | None:
         if inside is None:
             return top_level(items, name)
         if inside.kind in TYPE_KINDS:
@@ -214,7 +214,7 @@ class Resolver:
             return self.member(owner, name) if owner is not None else None
         return nested
 
-    def _file_wide(self, file_id: int, path: str, language: str, name: str) -> Place | None:
+    def _file_wide(self, file_id: int, path: str, language: str, name: str) -> Target | None:
         """The target among the names that a whole file can use without an import."""
         if language == GO:
             return self._in_folder(Folder(folder_of(path), self._package(file_id)), name)
@@ -230,7 +230,7 @@ class Resolver:
                         return found
         return None
 
-    def _in_module(self, module: Node, name: str, depth: int) -> Place | None:
+    def _in_module(self, module: Node, name: str, depth: int) -> Target | None:
         path, language = self.graph.file(module.file_id)
         items = self.graph.items(module.file_id)
         whole_file = module.id == items[-1].id
@@ -252,7 +252,7 @@ class Resolver:
             return self.imports.module(below)
         return passed_on
 
-    def _in_folder(self, folder: Folder, name: str) -> Place | None:
+    def _in_folder(self, folder: Folder, name: str) -> Target | None:
         """A top-level definition of a Go package."""
         for file_id in self.graph.files_below(folder.path):
             if self.graph.file(file_id)[1] != GO:
@@ -290,7 +290,7 @@ class Types:
         graph: Graph,
         crates: Crates,
         find_member: FindMember,
-        find_target: Callable[[int, Reference], Place | Reason],
+        find_target: Callable[[int, Reference], Target | Reason],
     ) -> None:
         self._graph = graph
         self._crates = crates
@@ -329,7 +329,7 @@ class Types:
             if node.kind in TYPE_KINDS and self._same_unit(node, item)
         ] or [item]
 
-    def member(self, owner: Node, name: str, depth: int) -> Place | None:
+    def member(self, owner: Node, name: str, depth: int) -> Target | None:
         language = self._graph.file(owner.file_id)[1]
         found = [
             node
@@ -384,9 +384,9 @@ class Types:
     def _bases(self, item: Node) -> list[Node]:
         found: list[Node] = []
         for part in self._parts(item):
-            place = part.id - self._graph.items(part.file_id)[0].id
+            position = part.id - self._graph.items(part.file_id)[0].id
             for use in self._graph.references(part.file_id).references:
-                if use.kind is ReferenceKind.BASE and use.scope == place:
+                if use.kind is ReferenceKind.BASE and use.scope == position:
                     target = self._find_target(part.file_id, use)
                     if isinstance(target, Node) and target.id != item.id and target not in found:
                         found.append(target)

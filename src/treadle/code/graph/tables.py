@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from treadle.code.graph.reference_blobs import Unpacked, mention, mentions, pack
 from treadle.code.model import TEXT_KINDS, Kind
 from treadle.code.references import FileReferences
-from treadle.code.storage.postings import GROUP_BITS, PLACE_BITS, PLACES, groups
+from treadle.code.storage.postings import GROUP_BITS, POSITION_BITS, POSITION_MASK, groups
 
 SCHEMA = """
 CREATE TABLE refs (file_id INTEGER PRIMARY KEY, data BLOB NOT NULL);
@@ -156,11 +156,11 @@ class Graph:
     def items(self, file_id: int) -> list[Node]:
         """The items of a file in order; the file itself is the last one."""
         if file_id not in self._items:
-            first = file_id << PLACE_BITS
+            first = file_id << POSITION_BITS
             rows = self._rows(
                 f"SELECT {_ITEM} FROM items WHERE id BETWEEN ? AND ? ORDER BY id",  # noqa: S608
                 first,
-                first | PLACES,
+                first | POSITION_MASK,
             )
             self._items[file_id] = [Node(*row) for row in rows]
         return self._items[file_id]

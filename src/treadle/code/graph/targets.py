@@ -36,6 +36,6 @@ class CrateRoot(NamedTuple):
     alone: bool = False
 
 
-Place = Node | Folder | CrateRoot
-FindMember = Callable[[Place, str, int], Place | None]
+Target = Node | Folder | CrateRoot
+FindMember = Callable[[Target, str, int], Target | None]
 """Finds a name in a module or a type; the number is the depth of the search so far."""

@@ -91,17 +91,17 @@ class History:
             return {}
         scores = self._by_messages(connection, terms)
         found = _best(scores, _MOST_LOOKED_UP)
-        asked = {*files, *best}
-        keys = _keys_of(connection, asked)
+        requested = {*files, *best}
+        keys = _keys_of(connection, requested)
         by_messages = _files_of(connection, found)
         together = self._together([keys[file_id] for file_id in best if file_id in keys])
-        others = [
+        rest = [
             (file_id, key)
             for key in found
             for file_id in by_messages.get(key, ())
             if file_id not in keys
         ]
-        keys.update(others[:BY_MESSAGES])
+        keys.update(rest[:BY_MESSAGES])
         return {
             file_id: FilePast(len(ages), ages[0], scores.get(key, 0.0), together.get(key, 0.0))
             for file_id, key in keys.items()

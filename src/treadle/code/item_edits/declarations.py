@@ -22,17 +22,17 @@ def gets_other_value(definition: "Definition", source: bytes, code: str) -> str 
     if spec is None or spec.type != "const_spec" or spec.parent is None:
         return None
     specs = [node for node in spec.parent.named_children if node.type == "const_spec"]
-    place = specs.index(spec)
-    other = _repeating(specs, place, source, code) or _counting(specs, place, source, code)
+    position = specs.index(spec)
+    other = _repeating(specs, position, source, code) or _counting(specs, position, source, code)
     return None if other is None else _spec_name(other, source)
 
 
-def _repeating(specs: "list[Node]", place: int, source: bytes, code: str) -> "Node | None":
+def _repeating(specs: "list[Node]", position: int, source: bytes, code: str) -> "Node | None":
     """The constant below, if it repeats a value that the code changes."""
-    below = specs[place + 1] if place + 1 < len(specs) else None
+    below = specs[position + 1] if position + 1 < len(specs) else None
     if below is None or below.child_by_field_name("value") is not None:
         return None
-    own = specs[place].child_by_field_name("value")
+    own = specs[position].child_by_field_name("value")
     former = b"" if own is None else source[own.start_byte : own.end_byte]
     written = code.strip().split("\n")[-1].partition("//")[0].partition("=")[2].strip()
     if not code.strip() and own is None:
@@ -40,13 +40,13 @@ def _repeating(specs: "list[Node]", place: int, source: bytes, code: str) -> "No
     return None if written.encode("utf-8", "replace") == former else below
 
 
-def _counting(specs: "list[Node]", place: int, source: bytes, code: str) -> "Node | None":
+def _counting(specs: "list[Node]", position: int, source: bytes, code: str) -> "Node | None":
     """The first constant below that counts its line (`iota`), if the code is empty."""
     if code.strip():
         return None
     values = [node.child_by_field_name("value") for node in specs]
-    value = next((each for each in reversed(values[: place + 1]) if each is not None), None)
-    for at in range(place + 1, len(specs)):
+    value = next((each for each in reversed(values[: position + 1]) if each is not None), None)
+    for at in range(position + 1, len(specs)):
         value = values[at] or value
         if value is not None and _IOTA.search(source, value.start_byte, value.end_byte):
             return specs[at]
@@ -122,7 +122,7 @@ class Removal(NamedTuple):
 
 
 class DeclarationList(NamedTuple):
-    """A list from `start` to `end`; `place` is the position of the item's element.
+    """A list from `start` to `end`; `position` is the position of the item's element.
 
     `separate`: each element has a value of its own, so that it can be replaced alone. `shares`: the
     elements share the text before the first and after the last of them. `sound`: the list has no
@@ -132,7 +132,7 @@ class DeclarationList(NamedTuple):
     start: int
     end: int
     elements: tuple[Element, ...]
-    place: int
+    position: int
     separate: bool
     shares: bool
     sound: bool
@@ -141,7 +141,7 @@ class DeclarationList(NamedTuple):
     @property
     def own(self) -> Element:
         """The element of the item."""
-        return self.elements[self.place]
+        return self.elements[self.position]
 
 
 def find_declaration_list(definition: "Definition", source: bytes) -> DeclarationList | None:
@@ -177,21 +177,22 @@ def _chain(node: "Node", name: "Node") -> DeclarationList | None:
     while outermost.parent is not None and outermost.parent.type == node.type:
         outermost = outermost.parent
     elements: list[Element] = []
-    place = -1
+    position = -1
     link: Node | None = outermost
     while link is not None and link.type == node.type:
         left, right = link.child_by_field_name("left"), link.child_by_field_name("right")
         if left is None or right is None:
             return None
         if left.start_byte <= name.start_byte < left.end_byte:
-            place = len(elements)
+            position = len(elements)
         elements.append(Element(left.start_byte, right.start_byte))
         link = right
-    if len(elements) < 2 or place < 0:
+    if len(elements) < 2 or position < 0:
         return None
     return DeclarationList(
-        outermost.start_byte, outermost.end_byte, tuple(elements), place,
-        separate=False, shares=False, sound=not outermost.has_error, cut=Removal(*elements[place]),
+        outermost.start_byte, outermost.end_byte, tuple(elements), position,
+        separate=False, shares=False, sound=not outermost.has_error,
+        cut=Removal(*elements[position]),
     )  # fmt: skip
 
 
@@ -200,8 +201,8 @@ def _list(
 ) -> DeclarationList | None:
     elements, commas = _spaced(node) if spaced else _separated(node)
     at = definition.name.start_byte
-    place = next((n for n, each in enumerate(elements) if each.start <= at < each.end), -1)
-    if place < 0 or (len(elements) < 2 and not commas):
+    position = next((n for n, each in enumerate(elements) if each.start <= at < each.end), -1)
+    if position < 0 or (len(elements) < 2 and not commas):
         return None
     by_position = node.type in _BY_POSITION | _VALUES
     valued = node.type in _SPECS and node.child_by_field_name("value") is not None
@@ -211,11 +212,11 @@ def _list(
         node.start_byte,
         node.end_byte,
         tuple(elements),
-        place,
+        position,
         separate=node.type not in _SPECS and not by_position and not node.type.endswith("pattern"),
         shares=node.type in _DECLARATIONS,
         sound=not node.has_error,
-        cut=None if by_position or valued else _cut(source, definition, elements, place, commas),
+        cut=None if by_position or valued else _cut(source, definition, elements, position, commas),
     )
 
 
@@ -223,21 +224,23 @@ def _cut(
     source: bytes,
     definition: "Definition",
     elements: list[Element],
-    place: int,
+    position: int,
     commas: list[tuple[int, int]],
 ) -> Removal:
     """The element with the comma after it, or for the last element with the one before it.
 
     Its doc comment is removed too; other comments stay.
     """
-    own = elements[place]
+    own = elements[position]
     start = definition.leading.own_start if definition.start == own.start else own.start
-    limit = elements[place + 1].start if place + 1 < len(elements) else len(source)
+    limit = elements[position + 1].start if position + 1 < len(elements) else len(source)
     behind = next((comma for comma in commas if own.end <= comma[0] < limit), None)
     if behind is not None:
         rest = source[behind[1] :]
         blanks = len(rest) - len(rest.lstrip(b" \t"))
-        on_same_line = place + 1 < len(elements) and behind[1] + blanks == elements[place + 1].start
+        on_same_line = (
+            position + 1 < len(elements) and behind[1] + blanks == elements[position + 1].start
+        )
         return Removal(
             start, behind[1] + (blanks if on_same_line else 0), source[own.end : behind[0]]
         )

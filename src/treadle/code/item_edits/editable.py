@@ -287,10 +287,10 @@ class EditableFile:
         self, entry: EditableItem, found: DeclarationList, code: str
     ) -> Iterator[ItemEdit]:
         """Edits of one element of a declaration with several names."""
-        others = [
+        remaining = [
             _text(self.data[each.start : each.end])
-            for place, each in enumerate(found.elements)
-            if place != found.place
+            for position, each in enumerate(found.elements)
+            if position != found.position
         ]
         if not code.strip():
             if found.cut is None:
@@ -304,7 +304,7 @@ class EditableFile:
             return
         if not found.separate:
             raise self._together(entry, found, "it cannot be replaced without them")
-        if all(other in code for other in others) and self._has_prefix(entry, found, code):
+        if all(other in code for other in remaining) and self._has_prefix(entry, found, code):
             replacement = self._replacement(entry, code)
             yield ItemEdit(
                 replacement.start, replacement.end, replacement.code, note=replacement.note,
@@ -340,13 +340,13 @@ class EditableFile:
         return text or None
 
     def _together(self, entry: EditableItem, found: DeclarationList, why: str) -> NotEditableError:
-        others = ", ".join(
+        remaining = ", ".join(
             f"`{_text(self.data[each.start : each.end]).strip()[:_SHOWN]}`"
-            for place, each in enumerate(found.elements[:8])
-            if place != found.place
+            for position, each in enumerate(found.elements[:8])
+            if position != found.position
         )
         return NotEditableError(
-            f"{entry} is declared together with {others}, and {why}.",
+            f"{entry} is declared together with {remaining}, and {why}.",
             hint=f"Give only `{entry.item.name}` with its value as `code`, or use `replace`."
             if found.separate
             else _USE_TEXT,

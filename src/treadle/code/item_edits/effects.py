@@ -125,10 +125,10 @@ class _After:
 
     def has_siblings(self, before: EditableFile, former: DeclarationList) -> bool:
         """Whether the declaration still has all its other names, unchanged."""
-        others = [
+        remaining = [
             before.data[each.start : each.end]
-            for place, each in enumerate(former.elements)
-            if place != former.place
+            for position, each in enumerate(former.elements)
+            if position != former.position
         ]
         data = self._file.data
         for each in self._file.entries:
@@ -142,7 +142,7 @@ class _After:
             if not self._edit.start <= found.own.start <= self._end:
                 continue
             texts = [data[one.start : one.end] for one in found.elements]
-            if texts[: former.place] + texts[former.place + 1 :] == others:
+            if texts[: former.position] + texts[former.position + 1 :] == remaining:
                 return True
         return False
 

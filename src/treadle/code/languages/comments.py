@@ -72,9 +72,9 @@ def leading(
     `top` is the end of the comments at the top of the file.
     """
     cut = 0
-    for place, piece in enumerate(pieces):
-        if place >= cut and piece.is_comment:
-            cut = _header_end(source, pieces, place, top) or cut
+    for index, piece in enumerate(pieces):
+        if index >= cut and piece.is_comment:
+            cut = _header_end(source, pieces, index, top) or cut
     above = tuple(pieces[cut:])
     own = next((piece.start for piece in above if _belongs(source, piece)), start)
     return LeadingLines(
@@ -102,22 +102,22 @@ def _belongs(source: bytes, piece: CommentOrAttribute) -> bool:
     return not piece.is_comment or is_doc_comment(source[piece.start : piece.end])
 
 
-def _header_end(source: bytes, pieces: Sequence[CommentOrAttribute], place: int, top: int) -> int:
-    """The number of comments up to `place` in a file header; 0 if that comment is not in one.
+def _header_end(source: bytes, pieces: Sequence[CommentOrAttribute], index: int, top: int) -> int:
+    """The number of comments up to `index` in a file header; 0 if that comment is not in one.
 
     A licence in line comments continues up to the last of them.
     """
-    piece = pieces[place]
+    piece = pieces[index]
     text = source[piece.start : min(piece.end, piece.start + _SEARCHED)]
     if _PRAGMA.search(text) or _first_lines(source, piece, text):
-        return place + 1
+        return index + 1
     if piece.start >= top or not _LICENCE.search(text):
         return 0
     marker = _MARKER.match(text)
     if marker is not None:
-        while place + 1 < len(pieces) and _same_marker(source, pieces[place + 1], marker.group()):
-            place += 1
-    return place + 1
+        while index + 1 < len(pieces) and _same_marker(source, pieces[index + 1], marker.group()):
+            index += 1
+    return index + 1
 
 
 def _first_lines(source: bytes, piece: CommentOrAttribute, text: bytes) -> bool:

@@ -63,12 +63,12 @@ def _toml_lines(source: bytes) -> Iterator[tuple[int, int]]:
 def _yaml(source: bytes) -> Iterator[Part]:
     """Keys at the start of a line."""
     heads: list[tuple[str, int, int]] = []
-    place = 0
+    position = 0
     for line in source.split(b"\n"):
         found = _YAML_KEY.match(line[:MAX_HEAD])
         if found is not None:
-            heads.append((_name(found.group(1)), place, place + len(line)))
-        place += len(line) + 1
+            heads.append((_name(found.group(1)), position, position + len(line)))
+        position += len(line) + 1
     return _runs(heads, source)
 
 
@@ -100,12 +100,12 @@ def _json(source: bytes) -> Iterator[Part]:
 
 def _go_mod(source: bytes) -> Iterator[Part]:
     heads: list[tuple[str, int, int]] = []
-    place = 0
+    position = 0
     for line in source.split(b"\n"):
         found = _GO_DIRECTIVE.match(line)
         if found is not None:
-            heads.append((_name(found.group(1)), place, place + len(line)))
-        place += len(line) + 1
+            heads.append((_name(found.group(1)), position, position + len(line)))
+        position += len(line) + 1
     return _runs(heads, source)
 
 

@@ -20,7 +20,7 @@ MAX_OPEN_COMMENTS = 300
 memory in steps that cannot be stopped."""
 _READ_BYTES = 65_536
 _STEPS = {ord(opening): 1 for opening in "([{"} | {ord(closing): -1 for closing in ")]}"}
-_OTHERS = bytes(set(range(256)) - set(_STEPS))
+_NOT_BRACKETS = bytes(set(range(256)) - set(_STEPS))
 
 
 class TooMuchError(Exception):
@@ -55,7 +55,9 @@ def nested_too_deep(data: bytes) -> bool:
         return True
     if sum(map(data.count, (b"(", b"[", b"{"))) <= MAX_NESTING:
         return False
-    return max(accumulate(map(_STEPS.__getitem__, data.translate(None, _OTHERS)))) > MAX_NESTING
+    return (
+        max(accumulate(map(_STEPS.__getitem__, data.translate(None, _NOT_BRACKETS)))) > MAX_NESTING
+    )
 
 
 def parse_in_time(parser: "Parser", source: bytes) -> "Tree":

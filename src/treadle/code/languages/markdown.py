@@ -22,10 +22,10 @@ def _headings(source: bytes) -> Iterator[tuple[str, int, int, int]]:
     front = _FRONT_MATTER.match(source)
     above = front.end() if front is not None else 0
     before: tuple[bytes, int] | None = None
-    place = 0
+    position = 0
     for whole in source.split(b"\n"):
-        start, end = place, place + len(whole)
-        place = end + 1
+        start, end = position, position + len(whole)
+        position = end + 1
         if end <= above:
             continue
         line = whole[:MAX_HEAD]
@@ -56,10 +56,10 @@ def _sections(source: bytes) -> Iterator[Part]:
     found = list(_headings(source))
     ends = [len(source)] * len(found)
     around: list[int] = []
-    for place, (_, start, _, level) in enumerate(found):
+    for position, (_, start, _, level) in enumerate(found):
         while around and found[around[-1]][3] >= level:
             ends[around.pop()] = start
-        around.append(place)
+        around.append(position)
     for (name, start, head_end, level), end in zip(found, ends, strict=True):
         yield Part(name, start, end, head_end, level)
 

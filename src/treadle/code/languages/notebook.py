@@ -31,12 +31,12 @@ def _sources(source: bytes) -> Iterator[tuple[int, int]]:
     begun: tuple[int, int] | None = None
     for token in _TOKEN.finditer(source):
         sign = token.group()
-        wanted = begun is None and _of_cell(around, key)
+        requested = begun is None and _of_cell(around, key)
         if sign == b":":
             key = string
             continue
         if sign in b"{[":
-            if wanted and sign == b"[":
+            if requested and sign == b"[":
                 begun = token.start(), len(around)
             around.append(key)
         elif sign in b"}]" and around:
@@ -46,7 +46,7 @@ def _sources(source: bytes) -> Iterator[tuple[int, int]]:
                 begun = None
         elif sign[:1] == b'"':
             string = sign
-            if wanted:
+            if requested:
                 yield token.span()
         if len(around) > _MAX_DEPTH:
             return

@@ -30,7 +30,7 @@ def _module(path: str, _package: str) -> str:
     elif parts[-1] == "build":
         parts = []
     else:
-        own = [place for place, folder in enumerate(folders) if folder in _OWN_CRATE_FOLDERS]
+        own = [position for position, folder in enumerate(folders) if folder in _OWN_CRATE_FOLDERS]
         parts = parts[own[-1] + 2 :] if own else parts
     if parts and parts[-1] in {"lib", "main", "mod"}:
         parts.pop()

@@ -83,18 +83,18 @@ def _read_content(path: str, data: bytes, language: Language | Outline | None) -
     indexed = [
         _with_terms(
             source, item, _owner(items, item, types), [items[child] for child in below],
-            trailing.get(place, (0, 0)),
+            trailing.get(index, (0, 0)),
         )
-        for place, (item, below) in enumerate(zip(items, children, strict=True))
+        for index, (item, below) in enumerate(zip(items, children, strict=True))
     ]  # fmt: skip
     return Content(indexed, references, reading, weighted_file_terms(source.text_of(data)))
 
 
 def _children(items: list[Item]) -> list[list[int]]:
     children: list[list[int]] = [[] for _ in items]
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         if item.parent is not None:
-            children[item.parent].append(place)
+            children[item.parent].append(index)
     return children
 
 
@@ -185,17 +185,17 @@ class _Rest(NamedTuple):
     trailing: dict[int, tuple[int, int]]
 
 
-def _gaps(data: bytes, items: Sequence[Item], others: Iterable[tuple[int, int]]) -> _Rest:
-    """The parts of a file outside of top-level items and of the ranges `others`."""
+def _gaps(data: bytes, items: Sequence[Item], remaining: Iterable[tuple[int, int]]) -> _Rest:
+    """The parts of a file outside of top-level items and of the ranges `remaining`."""
     taken = [
-        (item.start_byte, item.end_byte, place)
-        for place, item in enumerate(items)
+        (item.start_byte, item.end_byte, index)
+        for index, item in enumerate(items)
         if item.parent is None
     ]
-    taken += [(start, end, -1) for start, end in others if start < end]
+    taken += [(start, end, -1) for start, end in remaining if start < end]
     rest = _Rest([], {})
     position, last = 0, -1
-    for start, end, place in [*sorted(taken), (len(data), len(data), -1)]:
+    for start, end, index in [*sorted(taken), (len(data), len(data), -1)]:
         if start > position:
             begin = position
             if last >= 0 and data[position - 1 : position] != b"\n":
@@ -204,7 +204,7 @@ def _gaps(data: bytes, items: Sequence[Item], others: Iterable[tuple[int, int]])
                 rest.trailing[last] = (position, begin)
             rest.ranges.append((begin, start))
         if end > position:
-            position, last = end, place
+            position, last = end, index
     return rest
 
 
@@ -258,11 +258,11 @@ def _line_end(lines: Lines, line: int, data: bytes) -> int:
     return lines.starts[line] if line < len(lines.starts) else len(data)
 
 
-def _cut(data: bytes, start: int, wanted: int, stop: int) -> int:
-    """The position `wanted`, moved back to the start of a UTF-8 sequence."""
-    if wanted >= stop:
+def _cut(data: bytes, start: int, requested: int, stop: int) -> int:
+    """The position `requested`, moved back to the start of a UTF-8 sequence."""
+    if requested >= stop:
         return stop
-    cut = wanted
-    while cut > start + 1 and cut > wanted - 4 and data[cut] & 0xC0 == 0x80:
+    cut = requested
+    while cut > start + 1 and cut > requested - 4 and data[cut] & 0xC0 == 0x80:
         cut -= 1
     return cut

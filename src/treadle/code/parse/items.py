@@ -252,10 +252,10 @@ class _Builder:
             node.end_byte, node.start_byte + 1
         ):
             self._open.pop()
-        around = [place for place, outer in self._open if _encloses(outer, definition)]
+        around = [position for position, outer in self._open if _encloses(outer, definition)]
         parent = around[-1] if around else None
         above = self.items[parent] if parent is not None else None
-        inside_function = any(self.items[place].kind in FUNCTION_KINDS for place in around)
+        inside_function = any(self.items[position].kind in FUNCTION_KINDS for position in around)
         is_local = self._language.local_functions and definition.kind in FUNCTION_KINDS
         if inside_function and node.type in self._language.outer_only and not is_local:
             return
@@ -306,24 +306,24 @@ class _Builder:
         A blank line ends them. A comment after other code on its line belongs to that code, unless
         the code is an attribute of the same item.
         """
-        place = bisect_right(self._attached_ends, start) - 1
+        position = bisect_right(self._attached_ends, start) - 1
         first = start
         pieces: list[CommentOrAttribute] = []
-        while place >= 0:
-            piece = self._attached[place]
+        while position >= 0:
+            piece = self._attached[position]
             between = self._source[piece.end : first]
             if piece.start < limit or between.strip() or between.count(b"\n") > 1:
                 break
-            if piece.is_comment and self._is_behind_code(place):
+            if piece.is_comment and self._is_behind_code(position):
                 break
             first = piece.start
             pieces.append(piece)
-            place -= 1
+            position -= 1
         return leading(self._source, pieces[::-1], start, self._top)
 
-    def _is_behind_code(self, place: int) -> bool:
-        start = self._attached[place].start
-        before = self._attached[place - 1] if place else None
+    def _is_behind_code(self, position: int) -> bool:
+        start = self._attached[position].start
+        before = self._attached[position - 1] if position else None
         line_start = self._lines.starts[self._lines.of(start) - 1]
         if before is not None and not before.is_comment:
             line_start = max(line_start, before.end)

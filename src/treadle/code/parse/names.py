@@ -9,7 +9,7 @@ MAX_WRITTEN = 4 * MAX_NAME
 """Most bytes of an expression that is searched for a name."""
 
 _PATH = re.compile(r"[\w$@]+(?:\.[\w$]+)*")
-_MADE = re.compile(r"\(?([\w$]+)\((?:[^()]|\([^()]*\))*\)\)?\.([\w$]+)")
+_NEW_OBJECT = re.compile(r"\(?([\w$]+)\((?:[^()]|\([^()]*\))*\)\)?\.([\w$]+)")
 _LAST_NAME = re.compile(r"(?:::|->|[.\\])([\w$]+)$")
 _SEPARATOR = re.compile(r"\s*(?:::<|::|\?\.|!\.|->|\?->|\\|\.)\s*")
 _INNERMOST = re.compile(r"(?:::)?[<\[][^<>\[\]]*[>\]]")
@@ -49,7 +49,7 @@ def names(raw: bytes, is_call: bool) -> tuple[str, str]:
     path = _SEPARATOR.sub(".", text).strip(".").replace("super().", "super.")
     if len(path) <= MAX_NAME and _PATH.fullmatch(path):
         return text, path
-    new = _MADE.fullmatch(path) if is_call and len(path) <= MAX_NAME else None
+    new = _NEW_OBJECT.fullmatch(path) if is_call and len(path) <= MAX_NAME else None
     if new is not None:
         return f"{new.group(1)}().{new.group(2)}", f"{new.group(1)}().{new.group(2)}"
     return last_name(written) if is_call else ("", "")
@@ -66,10 +66,12 @@ def last_name(written: str) -> tuple[str, str]:
 def _last_arguments_removed(text: str) -> str:
     """`text` without the type arguments at its end."""
     depth = 0
-    for place in range(len(text) - 1, -1, -1):
-        depth += (text[place] == ">" and text[place - 1 : place] != "-") - (text[place] == "<")
+    for position in range(len(text) - 1, -1, -1):
+        depth += (text[position] == ">" and text[position - 1 : position] != "-") - (
+            text[position] == "<"
+        )
         if depth == 0:
-            return text[:place].removesuffix("::")
+            return text[:position].removesuffix("::")
     return ""
 
 

@@ -30,15 +30,15 @@ class Scopes:
     def __init__(self, items: Sequence[Item]) -> None:
         edges: list[tuple[int, int]] = [(0, FILE_SCOPE)]
         open_items: list[int] = []
-        for place, item in enumerate(items):
+        for position, item in enumerate(items):
             owner = None if item.parent is None else items[item.parent]
             if item.kind is Kind.CONSTANT and owner is not None and owner.kind in TYPE_KINDS:
                 continue  # references in a field belong to its type
             while open_items and items[open_items[-1]].end_byte <= item.start_byte:
                 ended = items[open_items.pop()].end_byte
                 edges.append((ended, open_items[-1] if open_items else FILE_SCOPE))
-            edges.append((item.start_byte, place))
-            open_items.append(place)
+            edges.append((item.start_byte, position))
+            open_items.append(position)
         while open_items:
             ended = items[open_items.pop()].end_byte
             edges.append((ended, open_items[-1] if open_items else FILE_SCOPE))
@@ -128,7 +128,7 @@ class DeclaredNames:
         if not path:
             return ""
         first, _, rest = path.partition(".")
-        made = first.endswith("()")  # a new object, if a type is called
+        is_new = first.endswith("()")  # a new object, if a type is called
         first = first.removesuffix("()")
         here = scope
         while True:
@@ -137,12 +137,12 @@ class DeclaredNames:
             known = self._variables.get(here, {}).get(first)
             if known is not None:
                 if rest or here >= 0:  # a name of the file itself may be used unchanged
-                    path = f"{known}.{rest}" if known and rest and not made else ""
+                    path = f"{known}.{rest}" if known and rest and not is_new else ""
                 break
             if here < 0:
                 break
             here = self._up(here)
-        return path.replace("()", "") if made else self._through_fields(scope, path)
+        return path.replace("()", "") if is_new else self._through_fields(scope, path)
 
     def _through_fields(self, scope: int, path: str) -> str:
         """`Type.field.method` as `FieldType.method`, if this file defines the type."""

@@ -31,7 +31,7 @@ from treadle.code.retrieval.hits import (
 )
 from treadle.code.retrieval.lexical import best_files, rank_by_words
 from treadle.code.retrieval.query import Question
-from treadle.code.storage.postings import PLACE_BITS, PLACES
+from treadle.code.storage.postings import POSITION_BITS, POSITION_MASK
 
 if TYPE_CHECKING:
     from treadle.code.history.file_history import History
@@ -112,10 +112,10 @@ def _own_file(path: str, known: Mapping[str, int | None]) -> int | None:
 
 
 def _definitions_of_file(connection: sqlite3.Connection, file_id: int) -> list[Any]:
-    first = file_id << PLACE_BITS
+    first = file_id << POSITION_BITS
     rows = connection.execute(
         "SELECT id, name, kind, start_line, end_line FROM items WHERE id BETWEEN ? AND ?",
-        (first, first | PLACES),
+        (first, first | POSITION_MASK),
     )
     return [row for row in rows if row[2] not in TEXT_KINDS]
 
@@ -235,8 +235,8 @@ def find_users(connection: sqlite3.Connection, graph: Graph, query: str) -> list
 
     Empty for other questions, and if the graph has no user of that name.
     """
-    asked = _USERS_QUESTION.fullmatch(query)
-    symbol = next(filter(None, asked.groups()), "") if asked else ""
+    match = _USERS_QUESTION.fullmatch(query)
+    symbol = next(filter(None, match.groups()), "") if match else ""
     defined = definitions(connection, symbol)[:_DEFINITIONS] if symbol else []
     near = neighbours(graph, [hit.item_id for hit in defined], kinds=_USES, max_files=_USERS_FILES)
     reasons: dict[int, str] = {}

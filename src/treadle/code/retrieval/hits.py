@@ -94,8 +94,8 @@ _OUTSIDE = TEXT_KINDS | {Kind.MODULE}
 """Items that are not definitions."""
 
 _DEFINITION_ORDER = {
-    kind: place
-    for place, kind in enumerate(
+    kind: position
+    for position, kind in enumerate(
         (
             Kind.CLASS, Kind.STRUCT, Kind.TRAIT, Kind.INTERFACE, Kind.ENUM, Kind.FUNCTION,
             Kind.MACRO, Kind.TYPE, Kind.METHOD, Kind.CONSTANT, Kind.MODULE, Kind.IMPL, Kind.SECTION,
@@ -311,10 +311,10 @@ def _tier(hit: Hit, parts: list[str]) -> int | None:
     """
     path = [part for part in _SEPARATORS.split(hit.canonical_path) if part]
     tail = path[-len(parts) :] if len(parts) > 1 else [hit.name]
-    lowered, wanted = [part.lower() for part in tail], [part.lower() for part in parts]
+    lowered, requested = [part.lower() for part in tail], [part.lower() for part in parts]
     if parts in (tail, lowered):
         return 0
-    if lowered == wanted:
+    if lowered == requested:
         return 1
-    owner_goes_on = len(tail) == 2 and wanted[0] in lowered[0]
-    return _NEAR if owner_goes_on and lowered[1] == wanted[1] else None
+    owner_goes_on = len(tail) == 2 and requested[0] in lowered[0]
+    return _NEAR if owner_goes_on and lowered[1] == requested[1] else None

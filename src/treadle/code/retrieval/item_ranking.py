@@ -119,8 +119,8 @@ def by_items(hits: Sequence[Hit], scores: Sequence[float], next_items: int) -> d
         by_file.setdefault(hit.file_id, []).append(score)
     found: dict[int, float] = {}
     for number, of_file in by_file.items():
-        best, *others = sorted(of_file, reverse=True)[: 1 + next_items]
-        found[number] = best + _NEXT_SHARE * sum(others)
+        best, *remaining = sorted(of_file, reverse=True)[: 1 + next_items]
+        found[number] = best + _NEXT_SHARE * sum(remaining)
     return found
 
 

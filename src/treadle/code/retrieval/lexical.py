@@ -8,7 +8,7 @@ from math import log
 from treadle.code.retrieval.hits import Hit, by_score, hit_from_row, rows_of
 from treadle.code.retrieval.query import Question
 from treadle.code.storage.postings import (
-    PLACE_BITS,
+    POSITION_BITS,
     SCALE,
     counts_in_items,
     file_counts,
@@ -180,8 +180,8 @@ def _best(connection: sqlite3.Connection, scores: Mapping[int, float]) -> list[i
 def _best_of_files(scores: Mapping[int, float], files: Collection[int]) -> list[int]:
     """The items of each file with the highest scores; ties by position in the file."""
     by_file: dict[int, list[tuple[float, int]]] = {file_id: [] for file_id in files}
-    for item in [item for item in scores if item >> PLACE_BITS in by_file] if files else ():
-        by_file[item >> PLACE_BITS].append((-scores[item], item))
+    for item in [item for item in scores if item >> POSITION_BITS in by_file] if files else ():
+        by_file[item >> POSITION_BITS].append((-scores[item], item))
     return [item for of_file in by_file.values() for _, item in nsmallest(_OF_FILE, of_file)]
 
 

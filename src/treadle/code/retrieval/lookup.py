@@ -18,13 +18,13 @@ def nearest_paths(name: str, paths: Iterable[str], limit: int) -> tuple[str, ...
     The similarity (Dice, trigrams) of the file names counts twice that of the whole paths. Paths
     with hardly any similarity are left out. The time is linear in the number of paths.
     """
-    wanted_path = _trigrams(name.lower())
-    wanted_name = _trigrams(name.rpartition("/")[2].lower())
+    path_trigrams = _trigrams(name.lower())
+    name_trigrams = _trigrams(name.rpartition("/")[2].lower())
     scored: list[tuple[float, str]] = []
     for path in paths:
         lowered = path.lower()
-        score = 2 * _dice(wanted_name, _trigrams(lowered.rpartition("/")[2]))
-        score += _dice(wanted_path, _trigrams(lowered))
+        score = 2 * _dice(name_trigrams, _trigrams(lowered.rpartition("/")[2]))
+        score += _dice(path_trigrams, _trigrams(lowered))
         if score > 0.6:
             scored.append((-score, path))
     return tuple(path for _, path in sorted(scored)[:limit])
@@ -67,10 +67,10 @@ def lookup(
     whole path before its end, definitions before members, code before tests.
     """
     stripped = name.strip().strip("`'\"").removesuffix("()")
-    wanted = NamePattern([part for part in _SEPARATORS.split(stripped) if part], file, kind)
-    if not wanted.parts:
+    pattern = NamePattern([part for part in _SEPARATORS.split(stripped) if part], file, kind)
+    if not pattern.parts:
         return [], 0
-    names = dict.fromkeys([wanted.parts[-1], stripped])
+    names = dict.fromkeys([pattern.parts[-1], stripped])
     rows: list[Any] = []
     for text in names:
         rows += connection.execute(
@@ -82,8 +82,8 @@ def lookup(
     found: dict[int, tuple[tuple[object, ...], FoundItem]] = {}
     for row in rows:
         item = _found(row)
-        tier = _tier(item, wanted, stripped)
-        if tier is not None and _fits(item, wanted):
+        tier = _tier(item, pattern, stripped)
+        if tier is not None and _fits(item, pattern):
             order = (
                 tier, is_test(item.file, item.canonical_path), _WEIGHT.get(item.kind, 1),
                 item.canonical_path.count("."), item.file, item.start_line,
@@ -138,8 +138,8 @@ def meant(name: str, items: Iterable[N], *, any_case: bool = False) -> list[N]:
     parts = [part for part in _SEPARATORS.split(stripped) if part]
     if not parts:
         return []
-    wanted = NamePattern(parts, None, None)
-    tiers = [(tier, item) for item in items if (tier := _tier(item, wanted, stripped)) is not None]
+    pattern = NamePattern(parts, None, None)
+    tiers = [(tier, item) for item in items if (tier := _tier(item, pattern, stripped)) is not None]
     best = min((tier for tier, _ in tiers), default=0)
     return [item for tier, item in tiers if tier == best and (any_case or tier < _OTHER_CASE)]
 
@@ -148,19 +148,19 @@ _OTHER_CASE = 2
 """The first tier of `_tier` in another case."""
 
 
-def _fits(item: FoundItem, wanted: NamePattern) -> bool:
-    if wanted.kind is not None and item.kind != wanted.kind:
+def _fits(item: FoundItem, pattern: NamePattern) -> bool:
+    if pattern.kind is not None and item.kind != pattern.kind:
         return False
-    file = wanted.file
+    file = pattern.file
     return file is None or item.file == file or item.file.endswith(f"/{file.lstrip('./')}")
 
 
-def _tier(item: Named, wanted: NamePattern, whole: str) -> int | None:
+def _tier(item: Named, pattern: NamePattern, whole: str) -> int | None:
     """0: the whole path, 1: its end; 2 and 3: the same in another case."""
     if item.canonical_path == whole:
         return 0
     path = [part for part in _SEPARATORS.split(item.canonical_path) if part]
-    parts = list(wanted.parts)
+    parts = list(pattern.parts)
     if item.name == whole and len(parts) > 1:
         return 1
     tail = path[-len(parts) :]
@@ -183,11 +183,11 @@ def nearest_items(
     parts = [part for part in _SEPARATORS.split(name.strip().lower()) if part]
     if not parts:
         return []
-    wanted, owner = _trigrams(parts[-1]), parts[-2] if len(parts) > 1 else ""
+    pattern, owner = _trigrams(parts[-1]), parts[-2] if len(parts) > 1 else ""
     names = connection.execute(
         "SELECT DISTINCT name FROM items WHERE kind NOT IN ('chunk', 'section', 'key')"
     ).fetchall()
-    likely = nlargest(50, ((_dice(wanted, _trigrams(row[0].lower())), row[0]) for row in names))
+    likely = nlargest(50, ((_dice(pattern, _trigrams(row[0].lower())), row[0]) for row in names))
     scored: list[tuple[float, str, int, FoundItem]] = []
     for likeness, near in likely:
         if likeness < _LEAST_LIKE:

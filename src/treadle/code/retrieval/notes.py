@@ -34,10 +34,12 @@ def _absent(connection: sqlite3.Connection, query: str) -> list[str]:
         for word in dict.fromkeys(words_in(query))
         if len(word) >= _LEAST_LETTERS and word.lower() not in STOP_WORDS | WEAK_WORDS
     }
-    wanted = {terms[-1] for terms in words.values() if terms}
+    requested = {terms[-1] for terms in words.values() if terms}
     rows = connection.execute(
         "SELECT term FROM terms WHERE documents > 0 AND term IN (SELECT value FROM json_each(?))",
-        ('["' + '","'.join(sorted(wanted)) + '"]',),  # terms contain no character that JSON escapes
+        (
+            '["' + '","'.join(sorted(requested)) + '"]',
+        ),  # terms contain no character that JSON escapes
     )
     known = {row[0] for row in rows}
     return [word for word, terms in words.items() if terms and terms[-1] not in known][:_MOST_WORDS]
@@ -69,9 +71,9 @@ def _skipped(connection: sqlite3.Connection) -> str:
 def _with_errors(connection: sqlite3.Connection, files: Iterable[str]) -> list[str]:
     """The files with hits that contain syntax errors."""
     listed = [os.fsencode(path) for path in dict.fromkeys(files)]
-    places = ", ".join("?" * len(listed))
+    placeholders = ", ".join("?" * len(listed))
     rows = connection.execute(
-        f"SELECT path FROM files WHERE path IN ({places}) AND reading = ?"  # noqa: S608
+        f"SELECT path FROM files WHERE path IN ({placeholders}) AND reading = ?"  # noqa: S608
         " ORDER BY path LIMIT ?",
         (*listed, Reading.ERRORS.value, _MOST_FILES),
     ).fetchall()

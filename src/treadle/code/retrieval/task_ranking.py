@@ -72,7 +72,7 @@ def shipped_curves() -> Mapping[str, Curves]:
     return Curves.read(CURVES_FILE.read_text("utf-8"))
 
 
-_KINDS = {kind.value: float(place) for place, kind in enumerate(Kind)}
+_KINDS = {kind.value: float(position) for position, kind in enumerate(Kind)}
 
 _FRAMED, _FRAMED_FILE = 2.2, 3.6
 """The most that a position in the query adds to its item, and to its file."""
@@ -135,20 +135,22 @@ def file_columns(found: Candidates, vector_scores: VectorScores) -> dict[str, li
     by_file: dict[int, list[int]] = {file.id: [] for file in files}
     for at, hit in enumerate(found.hits):
         by_file[hit.file_id].append(at)
-    places = list(by_file.values())
+    indices = list(by_file.values())
     for name, scores in (
         ("words", [hit.score for hit in found.hits]), ("similarity", similar), ("both", both),
     ):  # fmt: skip
-        best, following = _best_of_each(places, scores)
+        best, following = _best_of_each(indices, scores)
         columns[name], columns[f"more_{name}"] = _shares(best), _shares(following)
     coverage = [hit.coverage for hit in found.hits]
-    columns["coverage"] = [max((coverage[at] for at in of_file), default=0.0) for of_file in places]
+    columns["coverage"] = [
+        max((coverage[at] for at in of_file), default=0.0) for of_file in indices
+    ]
     whole_similar = vector_scores.files or {}
     columns["whole_similarity"] = _shares([whole_similar.get(file.id, 0.0) for file in files])
-    said = _Said(question.terms)
+    said = _NameShares(question.terms)
     paths = [_path_shares(file.path, said) for file in files]
-    for place, name in enumerate(("stem", "folder", "folders")):
-        columns[name] = [shares[place] for shares in paths]
+    for position, name in enumerate(("stem", "folder", "folders")):
+        columns[name] = [shares[position] for shares in paths]
     columns["test"] = [float(_is_unwanted(file, question)) for file in files]
     columns["defines"] = [found.defining.get(file.id, 0.0) for file in files]
     columns["text"] = [float(file.is_text) for file in files]
@@ -185,7 +187,7 @@ def item_columns(
     )
     sizes = {file.id: log1p(file.items) for file in found.files}
     of_files = distance_behind_best(file_scores)
-    place = {file.id: at for at, file in enumerate(found.files)}
+    position = {file.id: at for at, file in enumerate(found.files)}
     unwanted = not found.question.wants_tests
     return {
         "words": _shares([hit.score for hit in hits]),
@@ -193,7 +195,7 @@ def item_columns(
         "both": both,
         "place_in_file": _ranks_in_file(hits, both),
         **{
-            name: [figures[place[hit.file_id]] for hit in hits]
+            name: [figures[position[hit.file_id]] for hit in hits]
             for name, figures in of_files.items()
         },
         "whole": [whole.get(hit.file_id, 0.0) for hit in hits],
@@ -228,16 +230,16 @@ def _shares(scores: Sequence[float]) -> list[float]:
 
 
 def _best_of_each(
-    places: Iterable[Sequence[int]], scores: Sequence[float]
+    indices: Iterable[Sequence[int]], scores: Sequence[float]
 ) -> tuple[list[float], list[float]]:
-    """The best score of each file, and the sum of the next ones; `places` are its items."""
+    """The best score of each file, and the sum of the next ones; `indices` are its items."""
     best: list[float] = []
     following: list[float] = []
-    for of_file in places:
+    for of_file in indices:
         if len(of_file) > 1:
-            first, *others = sorted([scores[at] for at in of_file], reverse=True)[: 1 + _NEXT_ITEMS]
+            first, *rest = sorted([scores[at] for at in of_file], reverse=True)[: 1 + _NEXT_ITEMS]
             best.append(first)
-            following.append(sum(others))
+            following.append(sum(rest))
         else:
             best.append(scores[of_file[0]] if of_file else 0.0)
             following.append(0.0)
@@ -246,15 +248,15 @@ def _best_of_each(
 
 def _ranks_in_file(hits: Sequence[Hit], scores: Sequence[float]) -> list[float]:
     """For each item, how many items of its file have a better score."""
-    places = [0.0] * len(hits)
+    indices = [0.0] * len(hits)
     seen: dict[int, int] = defaultdict(int)
     for at, _ in sorted(enumerate(scores), key=itemgetter(1), reverse=True):
-        places[at] = float(seen[hits[at].file_id])
+        indices[at] = float(seen[hits[at].file_id])
         seen[hits[at].file_id] += 1
-    return places
+    return indices
 
 
-def _path_shares(path: str, said: "_Said") -> tuple[float, float, float]:
+def _path_shares(path: str, said: "_NameShares") -> tuple[float, float, float]:
     """The shares of the file name and of its folder in the query, and how many folders match."""
     *folders, name = path.split("/")
     shares = [said[folder] for folder in folders]
@@ -265,16 +267,16 @@ def _path_shares(path: str, said: "_Said") -> tuple[float, float, float]:
     )
 
 
-class _Said(dict[str, float]):
+class _NameShares(dict[str, float]):
     """A cache of the share of a name's terms that the query contains."""
 
-    def __init__(self, wanted: Mapping[str, float]) -> None:
+    def __init__(self, requested: Mapping[str, float]) -> None:
         super().__init__()
-        self._wanted = wanted
+        self._weights = requested
 
     def __missing__(self, text: str) -> float:
         terms = terms_of_word(text)
         terms = terms[:-1] or terms
-        said = sum([self._wanted.get(term, 0.0) for term in terms])
+        said = sum([self._weights.get(term, 0.0) for term in terms])
         self[text] = share = said / len(terms) if terms else 0.0
         return share

@@ -329,12 +329,12 @@ def _serve(requests: BinaryIO, results: BinaryIO) -> None:
     pickle.dump((None, ""), results)
     results.flush()
     confined = False
-    while _asked(requests):
+    while _wait_for_request(requests):
         try:
-            asked = pickle.load(requests)  # noqa: S301  (from our own parent)
+            request = pickle.load(requests)  # noqa: S301  (from our own parent)
         except EOFError:
             return
-        module, name, folders, calls, seconds = asked
+        module, name, folders, calls, seconds = request
         function = getattr(import_module(module), name)
         if not confined:  # modules imported before this could still write their bytecode
             sys.dont_write_bytecode = confined = True
@@ -372,7 +372,7 @@ def _called(
         _limit_time(0)
 
 
-def _asked(requests: BinaryIO) -> bool:
+def _wait_for_request(requests: BinaryIO) -> bool:
     """Wait for a request; false after `IDLE_SECONDS`."""
     if os.name != "posix":
         return True

@@ -14,7 +14,7 @@ from treadle.code.dense.vector_tables import FileVectors
 from treadle.code.languages import language_of
 from treadle.code.languages.extra import unpacked_grammar
 from treadle.code.parse.file import ParsedFile, ReadFile, failed_file, file_to_parse, parse_read
-from treadle.code.storage.postings import MAX_COUNT, PLACE_BITS, pack
+from treadle.code.storage.postings import MAX_COUNT, POSITION_BITS, pack
 
 ItemRow = tuple[int | None, str, str, str, int, int, int, int, int, int]
 """The fields of an `Item` as they are stored: the position of the parent first, no doc."""
@@ -43,10 +43,10 @@ def file_rows(file: ParsedFile, embedding: Path | None = None) -> FileRows:
     """The rows of a file, with vectors by the embedding in a folder."""
     postings = defaultdict[str, list[int]](list)
     items: list[ItemRow] = []
-    for place, (item, terms) in enumerate(file.items):
+    for position, (item, terms) in enumerate(file.items):
         items.append((item.parent, item.name, item.canonical_path, item.kind.value, *item[4:10]))
         for term, count in terms.items():
-            postings[term].append(count << PLACE_BITS | place)
+            postings[term].append(count << POSITION_BITS | position)
     used = sorted(postings)
     return FileRows(
         file._replace(items=(), terms={}),

@@ -27,19 +27,19 @@ CREATE TABLE file_postings (
 
 GROUP_BITS = 8
 """The size of a group of files as a power of two; about the files of one transaction."""
-PLACE_BITS = 16
+POSITION_BITS = 16
 """An item's id is the id of its file, shifted by this, plus its position in the file."""
-PLACES = (1 << PLACE_BITS) - 1
+POSITION_MASK = (1 << POSITION_BITS) - 1
 SCALE = 32
 """Weighted counts are stored as multiples of 1/32."""
 MAX_COUNT = 0xFFFF
 """The fields add up to less, however long they are (see `treadle.code.parse.fields`)."""
 POSTING_BYTES = 4
-"""Bytes of a posting: the weighted count, shifted by `PLACE_BITS`, and the position of the item.
+"""Bytes of a posting: the weighted count, shifted by `POSITION_BITS`, and the position of the item.
 
 In a posting of a whole file, the position is that of the file in its group.
 """
-_PLACE = 0 if sys.byteorder == "little" else 1
+_POSITION = 0 if sys.byteorder == "little" else 1
 """The half of a posting with the position."""
 
 
@@ -70,8 +70,8 @@ def counts_in_items(
     connection: sqlite3.Connection, term_ids: Iterable[int], items: Iterable[int]
 ) -> dict[int, dict[int, int]]:
     """The weighted counts of terms in items, by term id and item id."""
-    wanted = set(items)
-    files = sorted({item >> PLACE_BITS for item in wanted})
+    requested = set(items)
+    files = sorted({item >> POSITION_BITS for item in requested})
     rows = connection.execute(
         "SELECT p.term_id, p.file_id, p.data FROM json_each(?) AS t CROSS JOIN json_each(?) AS f"
         " CROSS JOIN postings AS p ON p.file_group = f.value >> ? AND p.term_id = t.value"
@@ -81,7 +81,7 @@ def counts_in_items(
     counts: dict[int, dict[int, int]] = {}
     for term_id, *row in rows:
         found = zip(*_unpacked([row]), strict=True)
-        counts.setdefault(term_id, {}).update(entry for entry in found if entry[0] in wanted)
+        counts.setdefault(term_id, {}).update(entry for entry in found if entry[0] in requested)
     return counts
 
 
@@ -113,15 +113,17 @@ def terms_of_items(
     found: list[dict[str, int]] = [{} for _ in range(items)]
     for term, data in rows:
         for posting in array("I", data):
-            found[posting & PLACES][term] = posting >> PLACE_BITS
+            found[posting & POSITION_MASK][term] = posting >> POSITION_BITS
     return found
 
 
-def _unpacked(rows: Sequence[Sequence[Any]], bits: int = PLACE_BITS) -> tuple[list[int], list[int]]:
+def _unpacked(
+    rows: Sequence[Sequence[Any]], bits: int = POSITION_BITS
+) -> tuple[list[int], list[int]]:
     """Item ids and weighted counts from file ids with their blobs."""
     halves = array("H", b"".join([data for _, data in rows]))
-    places, counts = halves[_PLACE::2], halves[1 - _PLACE :: 2]
+    positions, counts = halves[_POSITION::2], halves[1 - _POSITION :: 2]
     firsts = chain.from_iterable(
         [repeat(file_id << bits, len(data) // POSTING_BYTES) for file_id, data in rows]
     )
-    return list(map(or_, firsts, places)), counts.tolist()
+    return list(map(or_, firsts, positions)), counts.tolist()

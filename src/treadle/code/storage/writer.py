@@ -14,7 +14,13 @@ from treadle.code.graph.tables import SCHEMA as GRAPH_SCHEMA
 from treadle.code.graph.tables import forget
 from treadle.code.history.tables import SCHEMA as HISTORY_SCHEMA
 from treadle.code.history.tables import key_of
-from treadle.code.storage.postings import GROUP_BITS, PLACE_BITS, PLACES, POSTING_BYTES, pack
+from treadle.code.storage.postings import (
+    GROUP_BITS,
+    POSITION_BITS,
+    POSITION_MASK,
+    POSTING_BYTES,
+    pack,
+)
 from treadle.code.storage.postings import SCHEMA as POSTINGS_SCHEMA
 
 if TYPE_CHECKING:
@@ -142,9 +148,9 @@ class IndexWriter:
         ).fetchone()
         forget(self._connection, file_id)
         drop_vectors(self._connection, file_id)
-        first = file_id << PLACE_BITS
+        first = file_id << POSITION_BITS
         self._connection.execute(
-            "DELETE FROM items WHERE id BETWEEN ? AND ?", (first, first | PLACES)
+            "DELETE FROM items WHERE id BETWEEN ? AND ?", (first, first | POSITION_MASK)
         )
         left = self._left[file_id >> GROUP_BITS]
         for term_id in _unpack(packed):
@@ -183,12 +189,12 @@ class IndexWriter:
         )
         self._insert_postings(file_id, entry)
         self._insert_references(file_id, file)
-        first = file_id << PLACE_BITS
+        first = file_id << POSITION_BITS
         self._connection.executemany(
             "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                (first + place, file_id, None if parent is None else first + parent, *columns)
-                for place, (parent, *columns) in enumerate(entry.items)
+                (first + position, file_id, None if parent is None else first + parent, *columns)
+                for position, (parent, *columns) in enumerate(entry.items)
             ),
         )
         if entry.vectors is not None:
@@ -199,12 +205,12 @@ class IndexWriter:
         used = self._ids_of(entry.terms)
         self._connection.execute("INSERT INTO file_terms VALUES (?, ?)", (file_id, _pack(used)))
         group = file_id >> GROUP_BITS
-        place = file_id & _IN_GROUP
+        position = file_id & _IN_GROUP
         came = self._came[group]
         for term_id, data, count in zip(used, entry.postings, entry.in_file, strict=True):
             self._postings.append((group, term_id, file_id, data))
             if count:
-                came[term_id].append(count << PLACE_BITS | place)
+                came[term_id].append(count << POSITION_BITS | position)
             self._documents[term_id] += len(data) // POSTING_BYTES
 
     def _insert_references(self, file_id: int, file: "ParsedFile") -> None:
@@ -245,7 +251,7 @@ class IndexWriter:
                 if term_id in known:
                     gone = left.get(term_id, ())
                     before = _unpack(known[term_id])
-                    data = pack(each for each in before if each & PLACES not in gone) + data
+                    data = pack(each for each in before if each & POSITION_MASK not in gone) + data
                 rows.append((group, term_id, data))
             self._connection.executemany(
                 "INSERT OR REPLACE INTO file_postings VALUES (?, ?, ?)", rows
@@ -286,9 +292,9 @@ class IndexWriter:
         )
 
 
-def _by_group(made: Callable[[], T]) -> defaultdict[int, defaultdict[int, T]]:
+def _by_group(factory: Callable[[], T]) -> defaultdict[int, defaultdict[int, T]]:
     """A dictionary by group and term."""
-    return defaultdict(lambda: defaultdict(made))
+    return defaultdict(lambda: defaultdict(factory))
 
 
 def _pack(ids: list[int]) -> bytes:
