@@ -1,4 +1,4 @@
-"""`treadle tools stats`: how the calls of each tool went."""
+"""`treadle tools stats`: the outcomes and latencies of the calls of each tool."""
 
 import re
 import time

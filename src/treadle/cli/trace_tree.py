@@ -266,10 +266,10 @@ def _index(attributes: Attributes) -> Iterator[str]:
 
 
 def _estimate(span: Span) -> Iterator[str]:
-    """How far off the estimate of a request was; what an interrupted one took is unknown."""
+    """The error of the estimate of a request. The tokens of an interrupted one are unknown."""
     estimated = span.attributes.get("treadle.estimated_tokens")
     error = span.attributes.get("treadle.estimate_error")
-    # Further off, what was counted is not what was estimated, as with the embedded model.
+    # A larger error means that both counts are of different texts, as with the embedded model.
     if isinstance(estimated, int) and isinstance(error, float) and abs(error) <= 1:
         yield f"estimated at {estimated:,} tokens in, {error:+.0%} off"
     if span.kind is SpanKind.MODEL and span.status is SpanStatus.CANCELLED:
@@ -308,7 +308,7 @@ def _reply(span: Span) -> str:
 
 
 def _answer(root: Span) -> str | None:
-    """What a trace answered: the output of its root, of a model call the text of its reply."""
+    """The answer of a trace: the output of its root, or the text of a reply of a model."""
     messages = _reply_messages(root) if root.kind is SpanKind.MODEL else ()
     answer = _reply_text(messages) if messages else root.output
     return None if answer is None else printable(answer)

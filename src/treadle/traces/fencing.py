@@ -1,7 +1,7 @@
-r"""Text from traces as quoted data: no content can pass for anything but what it is.
+r"""Recorded text as quoted data, which a model cannot confuse with other text.
 
-Whatever is read from a trace and goes into what a model sees goes through `fenced` or `inline`, or
-through `quotable` where it becomes a value in JSON.
+All recorded text for a model passes through `fenced` or `inline`, or through `quotable` if it
+becomes a value in JSON.
 
 ::
 
@@ -9,10 +9,9 @@ through `quotable` where it becomes a value in JSON.
     | every line of the content, behind a bar
     </recorded-5f0c9a1e62d4>
 
-The content cannot leave its fence: each of its lines begins with a bar, whatever breaks lines for
-some reader is escaped, and the name of the fence is a keyed digest of all that is inside
-(`treadle.fences`). What a reader cannot see, or could take for code of a file (`<code="…`), is
-escaped as well: `\u{202e}`.
+The content cannot leave its fence: each of its lines begins with a bar, every other line separator
+is escaped, and the name of the fence is a keyed digest of the content (`treadle.fences`). Hidden
+characters, and tags that look like code of a file (`<code="…`), are escaped as well: `\u{202e}`.
 """
 
 import json
@@ -43,7 +42,7 @@ class Recorded:
 def fenced(text: str, source: str) -> str:
     """`text` as a block of quoted data, which ends with a line break.
 
-    `source` says where it is from, such as a span's id and a field; it is quoted too, and cut.
+    `source` states its origin, such as a span's id and a field. It is quoted and cut too.
     """
     head = json.dumps(_visible(_cut(source, _SOURCE_CHARACTERS), also="<>\n"), ensure_ascii=False)
     body = "".join(f"| {line}\n" for line in _visible(text).split("\n"))
@@ -52,18 +51,18 @@ def fenced(text: str, source: str) -> str:
 
 
 def inline(text: str, *, limit: int = INLINE_CHARACTERS) -> str:
-    """`text` within a sentence: one line in quotation marks, cut in its middle at `limit`."""
-    # Escaped last: an escape before would have its backslash doubled.
+    """`text` for a sentence: one line in quotation marks, cut in its middle at `limit`."""
+    # Escaped last, since JSON would double the backslash of an earlier escape.
     return _visible(json.dumps(_cut(text, limit), ensure_ascii=False), also="<>")
 
 
 def quotable(text: str, *, limit: int = INLINE_CHARACTERS) -> str:
-    """`text` as a value for a JSON string, whose quotation marks are its fence; cut at `limit`."""
+    """`text` for a JSON string, whose quotation marks are its fence; cut at `limit`."""
     return _visible(_cut(text, limit))
 
 
 def recorded(message: str) -> Iterator[Recorded]:
-    """Every fenced block of a message, in order, with its content as it was."""
+    """Every fenced block of a message, in order, with its original content."""
     position = 0
     while (opening := _OPENING.search(message, position)) is not None:
         closing = f"</recorded-{opening[1]}>\n"
@@ -81,7 +80,7 @@ def recorded(message: str) -> Iterator[Recorded]:
 
 
 def _visible(text: str, *, also: str = "") -> str:
-    """`text` with what is hidden, and the characters of `also`, as escapes."""
+    """`text` with hidden characters, and the characters of `also`, as escapes."""
     shown = _TAG.sub(lambda found: braced(found[0]), in_braces(text))
     for character in also:
         shown = shown.replace(character, braced(character))

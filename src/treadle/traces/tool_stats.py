@@ -1,4 +1,4 @@
-"""How often each tool was called, how it went and how long it took; counted by the database."""
+"""Statistics of the calls of each tool: outcomes and latencies, from the database."""
 
 import sqlite3
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ END_OF_TIME = 2**63 - 1
 """Later than every call."""
 
 _RAN = frozenset({SpanStatus.OK, SpanStatus.ERROR})
-"""How calls end that ran to an end; the others say nothing of their tool."""
+"""The outcomes of calls that ran to their end. Other outcomes do not describe the tool."""
 
 
 @dataclass(slots=True)
@@ -31,30 +31,30 @@ class ToolStats:
     name: str
     by_status: dict[SpanStatus, int] = field(default_factory=dict)
     failures: dict[str, int] = field(default_factory=dict)
-    """How many failed in which way, by the kinds of failure."""
+    """The number of failures by their kind."""
     p50_us: int | None = None
     p95_us: int | None = None
     max_us: int | None = None
     last_us: int = 0
-    """When the last call began, in Unix microseconds."""
+    """The beginning of the last call, in Unix microseconds."""
 
     @property
     def calls(self) -> int:
-        """All calls, whatever came of them."""
+        """The number of calls with any outcome."""
         return sum(self.by_status.values())
 
     @property
     def success_rate(self) -> float | None:
-        """The share of the calls that ran to an end and succeeded; None where none did.
+        """The share of successes among the calls that ran to their end; None without such calls.
 
-        What was denied, cancelled or never ended says nothing of the tool.
+        Denied, cancelled and unfinished calls do not describe the tool.
         """
         ended = sum(self.by_status.get(status, 0) for status in _RAN)
         return self.by_status.get(SpanStatus.OK, 0) / ended if ended else None
 
 
 def tool_stats(connection: sqlite3.Connection, since_us: int, until_us: int) -> list[ToolStats]:
-    """The statistics of every tool that was called between these moments, by name."""
+    """The statistics of every tool with a call between these moments, by name."""
     found: dict[str, ToolStats] = {}
     timed: dict[str, int] = {}
     period = since_us, until_us
@@ -75,7 +75,7 @@ def tool_stats(connection: sqlite3.Connection, since_us: int, until_us: int) -> 
 def _set_latencies(
     connection: sqlite3.Connection, stats: ToolStats, call: tuple[str, int, int], count: int
 ) -> None:
-    """The median, the 95th percentile and the longest of `count`, each the value of a real call.
+    """Set the median, the 95th percentile and the maximum, each the value of a real call.
 
     Each is looked up in the index from the nearer end.
     """

@@ -1,4 +1,4 @@
-"""`treadle traces faults`: what went wrong, also where no status says so."""
+"""`treadle traces faults`: faults of spans, including those that no status shows."""
 
 import argparse
 import os
@@ -34,7 +34,7 @@ def configure(actions: Actions) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the findings with their places, the worst first."""
+    """Print the findings with their positions, the most severe first."""
     from treadle.app.background_examination import rules_of
     from treadle.config.loader import load
     from treadle.diagnosis.detectors import Severity
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _examine_all(store: "SqliteTraceStore", rules: "tuple[Rule, ...]") -> None:
-    """Examine whatever is new, however much; it is kept for the next time."""
+    """Examine all new spans. The store keeps the results."""
     done = 0
     from treadle.diagnosis.findings import examiners
 

@@ -42,7 +42,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop(Generic[T]):
+class RepeatedCalls(Generic[T]):
     """Calls of the same tool with the same arguments within a trace, in order of time."""
 
     reason: RepeatReason
@@ -61,7 +61,7 @@ class Loop(Generic[T]):
 
 def repeated_calls(
     spans: Iterable[T], call_of: Callable[[T], Call | None], *, least: int = LEAST
-) -> tuple[Loop[T], ...]:
+) -> tuple[RepeatedCalls[T], ...]:
     """The calls that occur at least `least` times in a trace, the most frequent first.
 
     `call_of` returns the call of a span; None for other spans.
@@ -72,14 +72,14 @@ def repeated_calls(
         if call is not None:
             groups[span.trace_id, call.call_digest].append((span, call))
     found = [
-        Loop(_manner([call for _, call in group]), tuple(span for span, _ in group))
+        RepeatedCalls(_reason_of([call for _, call in group]), tuple(span for span, _ in group))
         for group in groups.values()
         if len(group) >= least
     ]
     return tuple(sorted(found, key=lambda loop: -loop.count))
 
 
-def _manner(calls: list[Call]) -> RepeatReason:
+def _reason_of(calls: list[Call]) -> RepeatReason:
     before_the_last = calls[:-1]
     if sum(call.failed for call in before_the_last) * 2 > len(before_the_last):
         return RepeatReason.RETRIES
@@ -105,7 +105,7 @@ def behaviour_suspects(span_set: SpanSet) -> list[Suspect]:
     ]
 
 
-def repeated_calls_of(span_set: SpanSet) -> tuple[Loop[ListedSpan], ...]:
+def repeated_calls_of(span_set: SpanSet) -> tuple[RepeatedCalls[ListedSpan], ...]:
     """The repeated calls of the set."""
 
     def call_of(span: ListedSpan) -> Call | None:
@@ -196,8 +196,8 @@ def _other_models(span_set: SpanSet) -> Iterator[Suspect]:
         if len(spans) < _LEAST_LIKES:
             continue
         counts = Counter(_base(span.model) for span in spans)
-        usual, number = min(counts.items(), key=lambda each: (-each[1], each[0]))
-        for model in sorted(counts.keys() - {usual}):
+        typical, number = min(counts.items(), key=lambda each: (-each[1], each[0]))
+        for model in sorted(counts.keys() - {typical}):
             if counts[model] > _FEW * len(spans) or number < _LEAST_LIKES - 1:
                 continue
             mine = [
@@ -206,18 +206,18 @@ def _other_models(span_set: SpanSet) -> Iterator[Suspect]:
                 if _base(span.model) == model and reference(span) in span_set.known
             ]
             if mine:
-                yield _of_other_model(mine, usual, f"{number} of {len(spans)}", span_set)
+                yield _of_other_model(mine, typical, f"{number} of {len(spans)}", span_set)
 
 
 def _of_other_model(
-    spans: Sequence[ListedSpan], usual: str, share: str, span_set: SpanSet
+    spans: Sequence[ListedSpan], typical: str, share: str, span_set: SpanSet
 ) -> Suspect:
     first = spans[0]
     fallback = _follows_failure(first, span_set)
     why = [
         (
             f"It went to {inline(first.model or '')}. {share} calls with the same instructions"
-            f" go to {inline(usual)}."
+            f" go to {inline(typical)}."
         )
     ]
     if fallback:

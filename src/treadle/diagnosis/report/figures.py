@@ -114,7 +114,7 @@ def _taken(name: str, latency: Percentiles) -> Iterator[Figure]:
 
 def tables_of(summary: Summary, span_set: SpanSet, focus: Focus) -> tuple[Table, ...]:
     """The tables. Those that fit the focus come first."""
-    time = (_waited(span_set), _own(span_set), _unusual(span_set))
+    time = (_waited(span_set), _own(span_set), _slow_table(span_set))
     money = (_models(summary),)
     calls = (_tools(summary), _repeats(span_set))
     match focus:
@@ -180,7 +180,7 @@ def _own(span_set: SpanSet) -> Table:
     )
 
 
-def _unusual(span_set: SpanSet) -> Table:
+def _slow_table(span_set: SpanSet) -> Table:
     """Spans that took far longer than similar spans."""
     rows: list[tuple[Value, ...]] = [
         (

@@ -42,17 +42,17 @@ def _odd_results(tool: str, spans: Sequence[ListedSpan], span_set: SpanSet) -> I
     forms = Counter(result.form for result in results.values())
     names = Counter(name for result in results.values() for name in result.names)
     empty_names = Counter(name for result in results.values() for name in result.empty_names)
-    usual = max(forms, key=lambda form: (forms[form], form.value))
+    typical = max(forms, key=lambda form: (forms[form], form.value))
     few = max(1, int(_FEW * len(spans)))
     for span in spans:
         if reference(span) not in span_set.known:
             continue
         result = results[reference(span)]
         others = len(spans) - 1
-        if result.form is not usual:
+        if result.form is not typical:
             if forms[result.form] <= few and result.form is not Form.NOTHING:
-                why = f"Its result is {result.form.value}. {forms[usual]} other results are"
-                yield _odd(span, f"{why} {usual.value}.", Cause.ODD_RESULT, _FORM, span_set)
+                why = f"Its result is {result.form.value}. {forms[typical]} other results are"
+                yield _odd(span, f"{why} {typical.value}.", Cause.ODD_RESULT, _FORM, span_set)
             continue
         missing = _common(names, len(spans)) - result.names
         if missing and any(names[name] <= few for name in result.names):
