@@ -1,4 +1,4 @@
-"""A process that carries a batch out, to be killed in the middle."""
+"""A process that runs a batch. The test kills it in the middle."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from treadle.traces import SqliteTraceStore
 
 
 def main(home: str, base_url: str, batch_id: str) -> None:
-    """Carry it out with one provider at that address."""
+    """Run the batch with one provider at that address."""
     os.environ["TREADLE_HOME"] = home
     asyncio.run(_run(Path(home), base_url, batch_id))
 

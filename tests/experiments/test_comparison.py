@@ -1,4 +1,4 @@
-"""Comparisons: figures by hand, pairs, outputs, judges, and each verdict."""
+"""Comparisons: figures, pairs, outputs, scores, and each verdict."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_every_figure_of_a_batch_matches_manual_calculation() -> None:
     assert found.duration_us.mean == -100_000
     # The pairs 1 (a, a) and 3 (b, b) are the same.
     assert (found.same_outputs, found.pairs) == (2, 5)
-    # Every pair costs 0.004 less, so the interval is that alone; the duration is not sure.
+    # Every pair costs 0.004 less, so the interval is one value; the duration is not significant.
     assert found.cost.high == pytest.approx(-0.004)
     assert found.verdict is Verdict.BETTER
     assert found.why == "Cost -40.0 % (n = 5). The outputs were not scored."
@@ -74,7 +74,7 @@ def test_each_call_counts_once_for_any_number_of_repeats() -> None:
         (20, 100, 0, Verdict.WORSE),
         (5, 200, 0, Verdict.TRADE_OFF),
         (10, 100, 0, Verdict.SAME),
-        (10, 101, 0, Verdict.SAME),  # 1 % is too little, however sure
+        (10, 101, 0, Verdict.SAME),  # 1 % is too small, even if it is significant
         (5, 50, 3, Verdict.FAILURE),
     ],
 )
@@ -138,7 +138,7 @@ def test_scores_count_only_if_both_orders_agree() -> None:
     new, base, tie = Winner.NEW, Winner.BASE, Winner.TIE
     said = [(new, new)] * 5 + [(new, base), (tie, new), (Winner.UNREADABLE, new), (base, base)]
     judgements = [each for n, (a, b) in enumerate(said) for each in _said(n, a, b)]
-    judgements += _said(9, new, new)[:1]  # half a pair says nothing
+    judgements += _said(9, new, new)[:1]  # one answer of a pair does not count
     experiment, batch = ran([outcome()] * 10, [outcome()] * 10)
     (found,) = compare(experiment, batch, judgements, base=0).variants
     (judged,) = found.judged

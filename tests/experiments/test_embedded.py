@@ -1,4 +1,4 @@
-"""The embedded model behind the gateway: the smallest installation can run an experiment."""
+"""The smallest installation runs an experiment with the embedded model behind the gateway."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ MESSAGES = [{"role": "user", "content": "Name a colour."}]
 
 @needs_the_model
 @pytest.mark.model
-@pytest.mark.timeout(600)  # it waits for the small model, on a busy machine for minutes
+@pytest.mark.timeout(600)  # the small model takes minutes on a busy machine
 async def test_embedded_model_runs_an_experiment(tmp_path: Path) -> None:
     model = f"embedded/{MODEL_NAME}"
     async with world(tmp_path) as w:
@@ -32,7 +32,7 @@ async def test_embedded_model_runs_an_experiment(tmp_path: Path) -> None:
     assert compared.output_tokens.base is not None
     assert compared.output_tokens.base <= 12
     assert compared.output_tokens.new == 4
-    assert compared.cost.n == 0  # nobody is paid for it, and nobody says 0
+    assert compared.cost.n == 0  # the cost is unknown, not 0
     assert compared.model == MODEL_NAME
 
 

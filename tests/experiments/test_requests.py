@@ -1,4 +1,4 @@
-"""Requests: merge patches as RFC 7396 has them, problems by their fields, variables."""
+"""Requests: merge patches (RFC 7396), errors by field, variables."""
 
 from typing import Any
 
@@ -137,7 +137,7 @@ def test_variables_are_replaced_only_in_texts_of_messages() -> None:
         "model": "other/x",
         "messages": [
             {"role": "system", "content": "Be brief."},
-            # What a value says is not looked at again, and what has none stays as it is.
+            # A value is not expanded again, and a placeholder without a value stays.
             {"role": "user", "content": "What is a {{lines}}, in 2 lines? {{other}}"},
         ],
         "temperature": 0.5,

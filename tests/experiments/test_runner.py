@@ -1,4 +1,4 @@
-"""Batches over a real gateway: what is sent, recorded and kept; cancelled, killed and resumed."""
+"""Batches with a real gateway: requests, records, cancellation, killed processes, resumption."""
 
 import asyncio
 import itertools
@@ -81,7 +81,7 @@ async def test_runs_alternate_between_variants_in_their_own_thread(
     assert [(progress.done, progress.total) for progress in heard] == [(n, 4) for n in range(5)]
     assert batch.state is BatchState.FINISHED
     assert len(spans) == 4
-    assert len(users) == 1  # what people asked is not mixed with it
+    assert len(users) == 1  # the users' thread does not contain these calls
     assert {span.run_id for span in spans} == {run_id(batch, cell) for cell in batch.outcomes}
     assert spans[1].labels == ("treadle:experiment", "treadle:experiment:v1 with fake/n")
     assert {outcome.span_id for outcome in batch.outcomes.values()} == {s.span_id for s in spans}
@@ -167,7 +167,7 @@ async def test_budget_ends_a_batch_and_a_larger_budget_resumes_it(tmp_path: Path
         experiment = await w.experiment()
         batch = w.experiments.plan(experiment.id, repeats=6, budget=Budget(tokens=50))
         batch = await w.experiments.run_batch(batch.id)
-        # 20, 40, 60: the third run is begun at 40, and none at 60.
+        # 20, 40, 60: the third run starts at 40, and no run starts at 60.
         assert len(batch.outcomes) == 3
         assert batch.state is BatchState.OUT_OF_BUDGET
         assert batch.reason == "The budget of tokens is used up: 60 tokens."
@@ -236,7 +236,7 @@ async def test_concurrent_runs_overlap_and_each_runs_once(tmp_path: Path) -> Non
 
 
 async def _killed(home: Path, provider: FakeProvider, batch_id: str, requests: int) -> None:
-    """Carry a batch out in a process that is killed when the provider was asked so often."""
+    """Run a batch in a process, and kill it after that number of requests to the provider."""
     code = "import sys\nfrom tests.experiments.killed import main\nmain(*sys.argv[1:])"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", code, str(home), provider.base_url, batch_id
@@ -261,7 +261,7 @@ async def test_killed_process_loses_and_repeats_no_run(tmp_path: Path) -> None:
     assert found.reason == "The program that ran it ended early."
     assert [each.content for each in found.outcomes.values()] == ["1", "2"]
     assert [each.content for each in resumed.outcomes.values()] == ["1", "2", "3", "4"]
-    assert len(provider.requests) == 6  # the run in which it was killed, once more
+    assert len(provider.requests) == 6  # the interrupted run is repeated
 
 
 async def test_answer_recorded_before_the_kill_is_reused(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ async def test_answer_recorded_before_the_kill_is_reused(tmp_path: Path) -> None
     ):
         experiment = await w.experiment()
         batch = w.experiments.plan(experiment.id, repeats=2)
-        # As a process leaves it that is killed between the record and its own file.
+        # The state after a kill between the trace record and the experiment file.
         cell = Cell(0, 0, 0)
         w.experiments._store.begin(batch.id, cell)
         await _asked_for(w, run_id(batch, cell))

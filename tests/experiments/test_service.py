@@ -1,4 +1,4 @@
-"""Experiments as a whole: what can become one, data sets, versions, judges, exports, deletion."""
+"""The service: creation, data sets, versions, scores, exports, deletion."""
 
 import json
 from collections.abc import Callable
@@ -140,7 +140,7 @@ async def test_versions_patch_every_call_of_a_data_set(tmp_path: Path) -> None:
 
 
 def _judge(prefers: str) -> Callable[[RecordedRequest], Answer]:
-    """A judge that prefers the output which holds a word, wherever it stands."""
+    """A scoring model that prefers the output with a word, in either position."""
 
     def reply(request: RecordedRequest) -> Answer:
         texts = [each.text for each in recorded(str(request.messages[1]["content"]))]
@@ -170,17 +170,17 @@ async def test_scoring_model_reads_both_outputs_as_data_in_both_orders(tmp_path:
     (judged,) = compared.variants[0].judged
     assert (judged.pairs, judged.new, judged.base, judged.swayed) == (5, 5, 0, 0)
     assert (judged.score.low, judged.score.high) == (1, 1)
-    # What it does to the duration is chance here, and is told too.
+    # The change of the duration is random here, and is reported, too.
     assert compared.variants[0].verdict in {Verdict.BETTER, Verdict.TRADE_OFF}
     assert (
         "he scoring model fake/j prefers it 5 : 0" in compared.variants[0].why
-    )  # first, or after what else is sure
+    )  # alone, or after other significant changes
     assert heard[0] == (0, 10)
     assert heard[-1] == (10, 10)
     assert again == compared
-    assert len(provider.requests) == asked  # nothing is asked twice
+    assert len(provider.requests) == asked  # no question is repeated
     assert len(spans) == 11
-    # The first attempt held the judge to a schema, which this server refused.
+    # The first attempt has a response schema, which this server refuses.
     assert "response_format" in provider.requests[11].body
     assert "response_format" not in provider.requests[12].body
     assert len(exported.batches[0].judgements) == 10
@@ -226,7 +226,7 @@ async def test_deleting_an_experiment_keeps_its_spans(tmp_path: Path) -> None:
         batch = w.experiments.plan(experiment.id, repeats=1)
         await w.experiments.run_batch(batch.id)
         assert w.experiments.listed()[1] == 1
-        shown = experiment.id.replace("-", "")[:18]  # as the command line shows ids
+        shown = experiment.id.replace("-", "")[:18]  # the format of ids on the command line
         assert w.experiments.get(shown).id == experiment.id
         w.experiments.delete(shown)
         assert w.experiments.listed() == ([], 0)

@@ -1,4 +1,4 @@
-"""Differences, with the arithmetic beside them."""
+"""Paired differences and their intervals, with the arithmetic in comments."""
 
 import math
 import random
@@ -23,7 +23,7 @@ def test_paired_figures_match_manual_calculation() -> None:
     # differences: -3, -4, -2, -5, -6; their mean: -20 / 5 = -4; -4 / 12 = -33.33 %
     assert found.mean == -4
     assert found.percent == pytest.approx(-100 / 3)
-    # All differences lie from -6 to -2, and so do all means of resamples.
+    # All differences are from -6 to -2, so all means of resamples are, too.
     assert found.low is not None
     assert found.high is not None
     assert -6 <= found.low < -4 < found.high <= -2

@@ -1,4 +1,4 @@
-"""Experiments over a real gateway, which asks fake providers over HTTP and records in files."""
+"""Experiments with a real gateway, which calls fake providers over HTTP and records in files."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -30,24 +30,24 @@ MESSAGES: list[dict[str, Any]] = [
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Experiments, what asks models for them, and the record of it."""
+    """Experiments, their caller, and the store with the recorded spans."""
 
     experiments: Experiments
     caller: GatewayCaller
     store: SqliteTraceStore
 
     async def recorded(self, **body: Any) -> Outcome:
-        """A call that somebody made earlier, as their program would have made it."""
+        """Record a call of another program."""
         request = {"model": "fake/m", "messages": MESSAGES, **body}
         return await self.caller.call(CallRequest(request, "thread", "run", ("user",)))
 
     async def experiment(self, *, calls: int = 1, **body: Any) -> Experiment:
-        """An experiment with so many recorded calls."""
+        """Create an experiment with that number of recorded calls."""
         made = [await self.recorded(**body) for _ in range(calls)]
         return await asyncio.to_thread(self.experiments.from_spans, [each.span_id for each in made])
 
     def spans(self, thread_id: str) -> list[Span]:
-        """All spans of a thread, the oldest first."""
+        """All spans of a thread, oldest first."""
         from treadle.traces.query import Field, Query, Sort, any_of
 
         query = Query((any_of(Field.THREAD, [thread_id]),))
@@ -59,7 +59,7 @@ class World:
 async def world(
     home: Path, *providers: FakeProvider, clock: Clock | None = None, **gateway: Any
 ) -> AsyncIterator[World]:
-    """Open it all in `home`, with a provider of the names `fake`, `other`, `third` for each."""
+    """Open everything in `home`, with the providers named `fake`, `other` and `third`."""
     await asyncio.to_thread(home.mkdir, parents=True, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TREADLE_HOME", str(home))
@@ -83,7 +83,7 @@ def outcome(
     error: str | None = None,
     **more: Any,
 ) -> Outcome:
-    """What came of a call, in round figures."""
+    """An outcome with round figures."""
     return Outcome(
         trace_id="t",
         span_id="s",
@@ -101,7 +101,7 @@ def outcome(
 def ran(
     *variants: list[Outcome], recorded: Outcome | None = None, items: int = 1
 ) -> tuple[Experiment, Batch]:
-    """A batch whose variants (original, v1, v2 …) gave these outcomes, item by item."""
+    """A batch whose variants (original, v1, v2 …) have these outcomes, item by item."""
     experiment = Experiment(
         id="e",
         name="e",
@@ -136,5 +136,5 @@ def ran(
 
 
 def with_tokens(base: Outcome, tokens: int) -> Outcome:
-    """The same with so many tokens of output."""
+    """The outcome with another number of output tokens."""
     return replace(base, output_tokens=tokens)

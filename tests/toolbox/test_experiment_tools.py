@@ -1,4 +1,4 @@
-"""The five tools of experiments, called as a session calls them, over a real gateway."""
+"""The five tools of experiments, called through the executor with a real gateway."""
 
 import asyncio
 import json
@@ -51,7 +51,7 @@ WITHOUT_USAGE = body(
 
 
 class Tools:
-    """The tools behind the real executor, with a page that shows what it is told to."""
+    """The tools behind the real executor, with an open page."""
 
     def __init__(self, w: World, root: Path, rules: ApprovalSettings, clock: FakeClock) -> None:
         self.bus = EventBus()
@@ -106,7 +106,7 @@ async def test_runnable_call_is_cached_for_five_minutes(
         hit = await t.call("is_valid_for_optimize", spanId=made.span_id)
         await clock.advance(2)
         expired = await t.call("is_valid_for_optimize", spanId=made.span_id)
-        # Another version of the span is looked at anew, however soon.
+        # A new version of the span is checked again at once.
         span = t.world.store.span(made.trace_id, made.span_id)
         assert span is not None
         event = SpanEvent(span.start_us, "late")
@@ -143,7 +143,7 @@ async def test_experiment_from_span_to_verdict(tmp_path: Path) -> None:
         assert data["originalExperimentData"] is None
         assert (data["result"], data["running"], data["version"]) == (None, False, 0)
         assert "apply_experiment_data" in data["_next_step"]
-        # Reading makes nothing; the first change does.
+        # Reading creates no experiment; the first change does.
         assert (data["experimentId"], data["link"]) == (None, None)
         assert t.world.experiments.listed() == ([], 0)
         await t.call("apply_experiment_data", spanId=made.span_id, data={})
@@ -240,7 +240,7 @@ async def test_answer_fits_its_tokens_and_reports_the_cut(tmp_path: Path) -> Non
             assert tokens / 2 < estimate(outcome.content) <= tokens
             said = json.loads(outcome.content)
             assert said["_note"].startswith("Truncated: 1 text; never write a truncated text back.")
-            # What nobody can see is shown.
+            # Hidden characters are shown.
             assert said["experimentData"]["messages"][1]["content"] == "\\u{202e}short"
         await t.call("run_experiment", experimentId=experiment.id)
         evaluated = await t.outcome("evaluate_experiment_results", experimentId=experiment.id)
@@ -261,7 +261,7 @@ async def test_single_run_is_compared_with_the_recorded_call(tmp_path: Path) -> 
     assert evaluated["original"]["variant"] == "recorded"
     assert evaluated["original"]["output"] == "a"
     assert evaluated["comparison"]["tokens_change_percent"] == 200
-    # From no tokens of output to ten is no percentage at all.
+    # The change from 0 to 10 tokens has no percentage.
     assert evaluated["comparison"]["output_tokens_change_percent"] is None
     assert evaluated["comparison"]["verdict"] == "not enough runs"
 
@@ -273,7 +273,7 @@ async def test_open_page_receives_changes_and_runs(tmp_path: Path) -> None:
         store = UiStore(tmp_path / "ui.db")
         store.attend(("tab",), SystemClock().now_us())
         change = {"parameters": {"temperature": 0.25}}
-        for _again in range(2):  # what changes nothing is not told
+        for _again in range(2):  # a change without effect is not reported
             await t.call("apply_experiment_data", data=change, experimentId=experiment.id)
         await t.call("run_experiment", experimentId=experiment.id)
         told = [(asked.page, asked.request) for asked in store.requests_after(0)]
