@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from treadle.app.experiments import open_experiments
-from treadle.app.recording import Recording
+from treadle.app.recorder import Recording
 from treadle.config.model import Settings
 from treadle.events import EventBus
 from treadle.traces import SqliteTraceStore

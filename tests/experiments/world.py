@@ -13,7 +13,7 @@ from tests.fakes.provider import FakeProvider
 from tests.gateway.running import settings
 from treadle.app.experiments import open_experiments
 from treadle.app.gateway_calls import GatewayCaller
-from treadle.app.recording import Recording
+from treadle.app.recorder import Recording
 from treadle.clock import Clock
 from treadle.events import EventBus
 from treadle.experiments.caller import CallRequest

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from treadle.app.code_index import open_index
 from treadle.app.conversations import Conversations
 from treadle.app.logs import logged
-from treadle.app.recording import Recording, recording
+from treadle.app.recorder import Recording, recording
 from treadle.app.stores import approvals_path, log_path, open_edits, ui_path
 from treadle.app.toolsets import analyst_tools, code_registry, unavailable
 from treadle.clock import Clock, SystemClock

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from treadle.app.gateway_calls import GatewayCaller
-from treadle.app.recording import Recording
+from treadle.app.recorder import Recording
 from treadle.app.stores import experiments_path
 from treadle.clock import Clock, SystemClock
 from treadle.config.model import Settings

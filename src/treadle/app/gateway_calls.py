@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from treadle.app.recording import Recording
+from treadle.app.recorder import Recording
 from treadle.app.stores import breakpoints_path
 from treadle.clock import Clock, wait_within
 from treadle.config.model import Settings

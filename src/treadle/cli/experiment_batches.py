@@ -97,7 +97,7 @@ def _add_compare(actions: Actions) -> None:
 async def opened_experiments(options: argparse.Namespace) -> AsyncIterator["Experiments"]:
     """Open the user's experiments with the settings of this repository."""
     from treadle.app.experiments import open_experiments
-    from treadle.app.recording import recording
+    from treadle.app.recorder import recording
     from treadle.config.loader import load
     from treadle.events import EventBus
     from treadle.traces.store.span_reader import NO_TRACES

@@ -23,7 +23,7 @@ def configure(actions: Actions) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Import all files, one batch at a time."""
-    from treadle.app.recording import set_redaction_rules
+    from treadle.app.recorder import set_redaction_rules
     from treadle.config.loader import load
     from treadle.llm.profiles import register_keys
     from treadle.spans.redaction import redact_spans
