@@ -80,7 +80,7 @@ class CallSlots:
         self._name(slot, name)
         if arguments:
             slot.pieces.append(arguments)
-        _keep(slot.opaque, fragment, function)
+        _remember_unknown(slot.opaque, fragment, function)
         return grows
 
     def finish(self) -> list[Finished]:
@@ -194,7 +194,7 @@ def _arguments(value: object) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _keep(
+def _remember_unknown(
     opaque: dict[str, object], fragment: Mapping[str, object], function: Mapping[str, object]
 ) -> None:
     """Remember unknown fields, such as signatures, which are echoed unchanged."""

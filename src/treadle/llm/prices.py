@@ -198,7 +198,6 @@ _Table = Callable[[int | None], _Rates | None]
 
 @lru_cache(maxsize=_KNOWN_MODELS)
 def _table(model: str, provider: str | None, base_url: str | None) -> _Table | None:
-    """The prices of a model, or None."""
     entry = _find(model, provider, base_url)
     if entry is None:
         return None

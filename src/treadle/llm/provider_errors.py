@@ -77,7 +77,7 @@ def from_response(
     if 300 <= status < 400:
         return _redirected(endpoint, status, headers.get("location", ""))
     retry_after = parse_retry_after(headers, now)
-    return _classify(endpoint, status, *_words(body), retry_after)
+    return _classify(endpoint, status, *_error_text(body), retry_after)
 
 
 def _redirected(endpoint: Endpoint, status: int, location: str) -> ProviderError:
@@ -101,7 +101,7 @@ def _redirected(endpoint: Endpoint, status: int, location: str) -> ProviderError
 
 def from_body(endpoint: Endpoint, body: object) -> ProviderError:
     """The failure for an error object with status 200, whole or in the stream."""
-    text, code = _words(body)
+    text, code = _error_text(body)
     return _classify(endpoint, _status_of(code), text, code, None)
 
 
@@ -196,7 +196,7 @@ def _status_of(code: str | None) -> int | None:
     return next((status for pattern, status in _CODES if pattern.search(code)), None)
 
 
-def _words(body: object) -> tuple[str, str | None]:
+def _error_text(body: object) -> tuple[str, str | None]:
     """The text and code of a provider's error, which has many shapes."""
     if isinstance(body, list) and body and isinstance(body[0], Mapping):
         body = body[0]  # Gemini wraps its errors in a list
@@ -240,7 +240,7 @@ def _classify(
     detail = " ".join(text.split())
     if len(detail) > _DETAIL_LIMIT:
         detail = detail[:_DETAIL_LIMIT] + "…"
-    message, hint = _say(kind, endpoint, status, detail or code or "it gave no reason")
+    message, hint = _sentences(kind, endpoint, status, detail or code or "it gave no reason")
     return ProviderError(
         message,
         kind=kind,
@@ -302,7 +302,7 @@ _SENTENCES: dict[FaultKind, tuple[str, str | None]] = {
 }
 
 
-def _say(
+def _sentences(
     kind: FaultKind, endpoint: Endpoint, status: int | None, detail: str
 ) -> tuple[str, str | None]:
     """One sentence about the failure and one about what to do."""

@@ -85,7 +85,7 @@ def save_key(
 
     Raises UsageError for an invalid key or a provider without keys, NotFoundError, ConfigError.
     """
-    base_url = _takes_key(settings, env, provider)
+    base_url = _key_address(settings, env, provider)
     try:
         checked = None if len(key) > _KEY_LIMIT else checked_key(key, provider)
     except ConfigError:
@@ -100,11 +100,11 @@ def save_key(
 def forget_key(settings: Settings, env: Mapping[str, str], provider: str) -> bool:
     """Delete the saved key of a provider, even if it is no longer configured."""
     if saved_keys.find(provider) is None:
-        _takes_key(settings, env, provider)
+        _key_address(settings, env, provider)
     return saved_keys.forget(provider)
 
 
-def _takes_key(settings: Settings, env: Mapping[str, str], provider: str) -> str:
+def _key_address(settings: Settings, env: Mapping[str, str], provider: str) -> str:
     """The address that a key is saved for."""
     if provider == EMBEDDED:
         raise UsageError("The embedded model needs no key.", hint="No action is needed.")

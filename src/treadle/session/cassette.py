@@ -195,11 +195,11 @@ def difference(recorded: Any, now: Any, at: str = "") -> str | None:
             if found := difference(left, right, f"{at}[{position}]"):
                 return found
         return f"{at}: {len(recorded)} recorded, {len(now)} now"
-    left, right = _apart(recorded, now)
+    left, right = _around_difference(recorded, now)
     return f"{at}: recorded {left}, now {right}"
 
 
-def _apart(recorded: Any, now: Any) -> tuple[str, str]:
+def _around_difference(recorded: Any, now: Any) -> tuple[str, str]:
     """Both values, shortened around the position of the first difference."""
     left, right = json.dumps(recorded), json.dumps(now)
     same = next(

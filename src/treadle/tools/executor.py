@@ -464,7 +464,6 @@ class ReplyCalls:
                 await self._executor.fail(call, ErrorKind.TIMEOUT, message)
 
     def _seconds(self, tool: AnyTool | None) -> float:
-        """The time limit of a call of `tool`."""
         if tool is not None and tool.timeout is not None:
             return tool.timeout
         background = _class(tool) is ToolClass.BACKGROUND
@@ -476,7 +475,6 @@ def _class(tool: AnyTool | None) -> ToolClass:
 
 
 def _overlap(one: AbstractSet[str], other: AbstractSet[str]) -> bool:
-    """Whether two calls write the same resource."""
     if not one or not other:
         return False
     return EVERYTHING in one or EVERYTHING in other or not one.isdisjoint(other)

@@ -238,7 +238,7 @@ class Bridge:
     async def _ask(
         self, tool: ExternalTool, arguments: JsonValue, context: ToolContext
     ) -> JsonValue:
-        front_end = self._chosen(tool.name, context.request_id)
+        front_end = self._front_end_for(tool.name, context.request_id)
         if front_end is None:
             raise ToolError.of(no_front_end(tool.name))
         slot = (context.request_id, context.key)
@@ -265,7 +265,9 @@ class Bridge:
                 waited = self._clock.monotonic() - front_end.left_at
                 seconds = max(0.0, self._reconnect_seconds - waited)
             try:
-                await wait_within(_either(call.answer, front_end.changed), seconds, self._clock)
+                await wait_within(
+                    _answer_or_change(call.answer, front_end.changed), seconds, self._clock
+                )
             except TimeoutError:
                 if front_end.connection is None and not call.answer.done():
                     raise FrontEndLostError(tool.name) from None
@@ -281,7 +283,7 @@ class Bridge:
             if call.front_end.connection is not None:
                 call.front_end.connection.send(Withdrawal(*slot))
 
-    def _chosen(self, tool: str, request_id: UUID) -> _FrontEnd | None:
+    def _front_end_for(self, tool: str, request_id: UUID) -> _FrontEnd | None:
         """The front end that runs a call: the one of its request, else the newest connected one."""
         running = [
             each
@@ -371,7 +373,7 @@ class Connection:
         self.close()
 
 
-async def _either(answer: asyncio.Future[JsonValue], changed: asyncio.Event) -> None:
+async def _answer_or_change(answer: asyncio.Future[JsonValue], changed: asyncio.Event) -> None:
     """Return when there is an answer, or when the front end connects or leaves."""
     change = asyncio.ensure_future(changed.wait())
     waited: set[asyncio.Future[Any]] = {answer, change}
