@@ -51,7 +51,7 @@ def period_bounds(period: Period, now_us: int) -> tuple[int, int | None]:
 def read_period(text: str, now_us: int) -> tuple[int, int | None]:
     """The bounds of the period of that name; a ValueError says what would be right."""
     if text.lower() not in list(Period):
-        raise ValueError(f"{text!r} is no period.", f"It is one of {', '.join(Period)}.")
+        raise ValueError(f"{text!r} is not a period.", f"It is one of {', '.join(Period)}.")
     return period_bounds(Period(text.lower()), now_us)
 
 
@@ -74,7 +74,7 @@ def read_moment(text: str, now_us: int) -> int:
         return _microseconds(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     except (ValueError, OverflowError) as error:
         raise ValueError(
-            f"{text!r} is no time.", "Write it like 2h, 7d, 2026-11-01 or 2026-11-01T09:30Z."
+            f"{text!r} is not a time.", "Write it like 2h, 7d, 2026-11-01 or 2026-11-01T09:30Z."
         ) from error
 
 

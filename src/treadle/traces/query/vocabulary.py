@@ -68,7 +68,7 @@ VOCABULARY = (
     Name("kind", Field.KIND, Takes.CHOICE, "what kind of step it is", _words(SpanKind)),
     Name("model", Field.MODEL, _PATTERN, "the model that was called"),
     Name("provider", Field.PROVIDER, _PATTERN, "who serves the model"),
-    Name("label", Field.LABEL, _PATTERN, "a label that it bears", aliases=("labels",)),
+    Name("label", Field.LABEL, _PATTERN, "a label that it has", aliases=("labels",)),
     Name(
         "repository",
         Field.LABEL,

@@ -30,7 +30,7 @@ _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """Where it stands in the text, and what it holds; writing `data` as base64 gives the text."""
+    """A run of base64: its position in the text, and its bytes. Encoding them gives the run."""
 
     start: int
     end: int

@@ -30,7 +30,7 @@ _TEXT = "text/plain; charset=utf-8"
 _WHICH_ARE_KEPT = "SELECT hash FROM blobs WHERE hash IN ({})"
 
 Part = str | tuple[str, bool]
-"""Text as it stands, or the hash (hexadecimal) of a blob and whether to write it as base64."""
+"""Unchanged text, or the hash (hexadecimal) of a blob and whether to write it as base64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def _cut_text(text: str, pieces: Pieces) -> list[Part]:
 
 
 def _chunks(text: str) -> Iterator[tuple[int, int]]:
-    """Where the blobs in `text` begin and end, without what stands between messages."""
+    """Where the blobs in `text` begin and end, without the separators of messages."""
     if len(text) < CHUNK:
         return
     start = text.find(_MESSAGE)

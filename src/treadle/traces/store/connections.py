@@ -86,8 +86,8 @@ class Readers:
 class LogKeeper:
     """Moves what was committed from the write-ahead log into the file, after the callers know.
 
-    A reader of an old state holds the log back. So when it has grown large, the writer waits for
-    the readers there are, each of which has a deadline, and begins it anew.
+    SQLite cannot truncate the log while a reader uses an old state. When the log is large, the
+    writer waits for the current readers, which have deadlines, and truncates it.
     """
 
     def __init__(self, path: Path) -> None:

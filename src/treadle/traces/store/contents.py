@@ -1,9 +1,9 @@
 """Whole spans as bytes and back, without any loss.
 
 The bytes are compressed: a line of JSON, `[fields, moved, sizes]`, then the input and the output as
-they are, with those sizes in characters. Fields at their defaults are left out. What is kept
-elsewhere (in blobs, or once more in the same span) is listed in `moved` with its path, while null
-stands in its place. So nothing in a span can be mistaken for a reference.
+they are, with those sizes in characters. Fields at their defaults are left out. A value that is
+stored elsewhere (in blobs, or in another field of the span) is listed in `moved` with its path, and
+is null in the fields. So nothing in a span can be mistaken for a reference.
 """
 
 import json
@@ -30,7 +30,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 _Path = list[str | int]
 _Moved = list[tuple[_Path, list[blobs.Part] | str]]
-"""What stands elsewhere: in blobs (parts), or in the field with that name."""
+"""The values that are stored elsewhere: in blobs (parts), or in the field with that name."""
 _Values = dict[str, Any]  # a JSON object of the shape that `_values` gives
 
 _ONE = """

@@ -44,7 +44,7 @@ class OldTrace(NamedTuple):
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where it stands among all, by age."""
+        """The position of the trace in the order of age."""
         return self.start_us, self.id
 
 
@@ -154,9 +154,9 @@ _SPANS_AT_ONCE = 500
 _TRACES_AT_ONCE = 200
 _PAGES_AT_ONCE = 500
 _WORTH_MERGING = 20
-"""Old traces that go make the search index be written anew when they are a twentieth of it."""
+"""The search index is rewritten if a prune deletes at least a twentieth of the spans."""
 _REWRITTEN = 100_000_000
-"""Bytes up to which the whole file is written anew, which takes a second or so."""
+"""Bytes up to which the whole file is rewritten, which takes about a second."""
 _LOG_ATTEMPTS = 50
 _LOG_WAIT_MS = 200
 
@@ -288,7 +288,7 @@ def _pages(connection: sqlite3.Connection) -> int:
 
 
 def _merge(connection: sqlite3.Connection) -> bool:
-    """One step towards a search index of one piece; whether there is more to do."""
+    """One step towards a search index of one segment. Returns whether steps remain."""
     before = connection.total_changes
     with transaction(connection):
         connection.execute(

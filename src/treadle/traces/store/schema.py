@@ -1,24 +1,22 @@
-"""The tables of the span store, as the third migration makes them, and the indexes of later ones.
+"""The tables and indexes of the span store.
 
-Three ideas carry it:
+- **The key of a span is its start time**: `spans.id = start in microseconds << 11 | position`. The
+  position distinguishes spans of the same microsecond; a full microsecond spills into the next one.
+  So every table and index with keys of spans is in the order of time.
+- **Sums are stored**: the rows of `traces`, `runs`, `threads` and `rollups` have the same additive
+  counters. The writer adds the difference that each version of a span makes. All counters are
+  integers, so the result does not depend on the order of arrival.
+- **Revisions state what is new**: `spans.revision` increases with every write of any process. A
+  live view reads the revisions that it has not seen yet, after any pause.
 
-- **A span's key is its start time**: `spans.id = start in microseconds << 11 | place`, where the
-  place tells apart what began in the same microsecond (a full microsecond spills into the next).
-  So every table and index that holds keys of spans is in the order of time by itself.
-- **Sums are kept, never reckoned anew**: every row of `traces`, `runs`, `threads` and `rollups`
-  has the same additive counters, changed by the difference that each arriving version of a span
-  makes. All are integers, so the order of arrival leaves no trace in them.
-- **The store is the truth of what is new**: `spans.revision` counts up with every commit, over all
-  processes, so a live view reads what it has not seen, after any pause.
-
-Text that is no UTF-8 (a lone surrogate) is kept as bytes; `packing.packed` and `packing.unpacked`.
+Text with a lone surrogate is not valid UTF-8 and is stored as bytes (`packed_text`).
 """
 
 from treadle.traces.store.columns import COLUMNS
 from treadle.traces.store.counters import COUNTER_NAMES
 
 KEY_BITS = 11
-"""How many bits of a span's key tell apart the spans of one microsecond."""
+"""The bits of a key that distinguish the spans of one microsecond."""
 
 _SPAN_COLUMNS = ", ".join(f"{name} {column.sql}" for name, column in COLUMNS.items())
 COUNTER_TYPE = "INTEGER NOT NULL DEFAULT 0"
@@ -62,7 +60,7 @@ TABLES: tuple[str, ...] = (
     """CREATE VIRTUAL TABLE texts USING fts5(
         name, input, output, tokenize = "unicode61 remove_diacritics 2"
     )""",
-    # Merging less often takes a tenth off what a span costs, and adds a few pieces to a search.
+    # Merging less often makes writing a tenth cheaper, and adds a few segments to a search.
     "INSERT INTO texts (texts, rank) VALUES ('automerge', 16)",
     # One row a trace. `own_…` are the smallest ids that its spans name; the run is `own_run` or
     # the trace's id, the thread that of its run.

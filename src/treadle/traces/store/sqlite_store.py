@@ -252,9 +252,9 @@ class SqliteTraceStore(SpanReader):
         runs: Sequence[str] = (),
         traces: Sequence[str] = (),
     ) -> Deleted:
-        """Delete all spans of these for good, between which others are written and read.
+        """Delete all spans of these permanently. Other threads can write and read meanwhile.
 
-        Afterwards the bytes are no longer in the file, nor in its log. Unknown ids are no error.
+        Afterwards neither the file nor its log contains their bytes. Unknown ids are ignored.
         """
         return self._deleter.delete(threads=threads, runs=runs, traces=traces)
 

@@ -1,9 +1,8 @@
-"""The one thread that writes: it commits together what waits, and tells callers when it is safe.
+"""The thread that writes spans: it commits waiting spans in groups, and then notifies callers.
 
-Spans are made ready by whoever brings them, so that the thread has little else to do than SQLite's
-work, during which others run. What waits is bounded by count and by size, and so is what is
-committed together. A request is committed in parts, and done with the last of them: while one is
-written, the next is made ready.
+Callers prepare their spans, so the thread does hardly more than SQLite's work, during which other
+threads run. The queue and each group are limited in count and size. A request is committed in
+parts: while one is written, the caller prepares the next. It is done after the last part.
 """
 
 import logging
@@ -136,7 +135,7 @@ class Writer:
         prepared: Sequence[PreparedSpan] = ()
         try:
             prepared = prepare(spans)
-        except Exception as error:  # noqa: BLE001  (whoever waits for the future is told)
+        except Exception as error:  # noqa: BLE001  (the future reports it)
             failure = error
         part = _Part(prepared, len(spans), size, ticket, redacted)
         with self._waiting:
@@ -188,8 +187,8 @@ class Writer:
 
     def _start(self) -> None:
         if self._thread is None:
-            # Each statement and each compression gives up the interpreter's lock. Beside a thread
-            # that is busy with Python the writer would wait 5 ms every time to go on.
+            # Each statement and each compression gives up the interpreter's lock. While another
+            # thread is busy with Python, the writer would wait 5 ms each time.
             sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
             self._thread = threading.Thread(
                 target=self._write_all, name="treadle-traces", daemon=True
@@ -261,7 +260,7 @@ class Writer:
                 newest = span_merge.newest_revision(connection)
         except sqlite3.OperationalError:
             raise
-        except Exception as error:  # noqa: BLE001  (one ill span must not end the writer)
+        except Exception as error:  # noqa: BLE001  (one malformed span must not end the writer)
             if len(group) == 1:
                 self._settle(group, error)
                 return
@@ -281,7 +280,7 @@ class Writer:
                 _log.exception("A listener to the trace store failed")
 
     def _settle(self, group: Sequence[_Part], error: BaseException | None) -> None:
-        """Tell those whose last part this was."""
+        """Complete the requests whose last part this is."""
         for part in group:
             ticket = part.ticket
             with self._waiting:  # who brings spans settles those that cannot be made ready

@@ -140,7 +140,7 @@ _KNOWN_VALUES = """
 
 @dataclass(frozen=True, slots=True)
 class Sql:
-    """A piece of SQL with the values of its question marks."""
+    """A part of a statement with the values of its question marks."""
 
     text: str
     values: tuple[Value, ...] = ()
@@ -158,7 +158,7 @@ _OF_OTHERS = Sql(
 
 
 def joined(parts: Iterable[Sql], between: str = " AND ") -> Sql:
-    """The pieces with `between` between them; `1` for none."""
+    """The parts with `between` between them; `1` for none."""
     parts = tuple(parts)
     return Sql(
         between.join(part.text for part in parts) or ALL.text,
@@ -282,7 +282,7 @@ def _equal(condition: Condition) -> Sql:
     if field in _TRACES:
         return Sql(f"s.trace IN ({_TRACES[field].format(places)})", values)
     if field is Field.LABEL:
-        # Asked span by span: a list of all that bear a common label would be made anew each time.
+        # For each span: SQLite would otherwise list all spans with a common label again and again.
         return Sql(
             "EXISTS (SELECT 1 FROM span_labels"
             f" WHERE span_labels.span = s.id AND span_labels.label IN ({places}))",

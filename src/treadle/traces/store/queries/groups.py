@@ -1,7 +1,7 @@
-"""Spans summed by time, model, thread, run, label or operation.
+"""Sums of spans by time, model, thread, run, label or operation.
 
-Where the kept sums can answer, they do: whole hours from `rollups`, the pieces of hours at the ends
-from the spans. Everything else is summed up from the spans that fit, with the same result.
+The stored sums answer where they can: `rollups` give the whole hours, and the spans give the parts
+of hours at both ends. Other queries add up the matching spans, with the same result.
 """
 
 import sqlite3
@@ -44,7 +44,7 @@ _VALUES = {
     GroupBy.OPERATION: "s.operation",
     GroupBy.THREAD: "r.thread_id",
     GroupBy.RUN: "t.run_id",
-    # Half a surrogate pair in a label comes out of JSON as text that is no UTF-8.
+    # A lone surrogate in a label comes out of JSON as text that is not valid UTF-8.
     GroupBy.LABEL: "CAST(e.value AS BLOB)",
 }
 _KEPT = {
@@ -164,9 +164,9 @@ def _less_own(
 def _from_kept(
     connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
 ) -> Sql | None:
-    """A row for each thread or run, where only a time is asked for beside them.
+    """A row for each thread or run; None if the query has other conditions than these and a time.
 
-    Of those that began before it or go on after it, the spans are added up.
+    The spans of threads and runs that are only partly within the time are added up.
     """
     if by not in _KEPT:
         return None

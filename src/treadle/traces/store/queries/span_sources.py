@@ -1,6 +1,6 @@
-"""From where spans are read: by the kept sums it is known how many each condition leaves.
+"""Chooses the index to scan for a query, using the stored sums as selectivity estimates.
 
-SQLite would guess; a wrong guess reads a million rows for a page of fifty.
+SQLite's own estimates can read a million rows for a page of fifty.
 """
 
 import sqlite3
@@ -97,10 +97,10 @@ _RANGES = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """From where spans `s` are read, what that must fulfil, and how many it has, about.
+    """An index or table that spans `s` are read from, its conditions, and about how many it has.
 
-    `used` are the conditions which it answers in full. `exact` says that `count` is no estimate,
-    and that nothing else is asked.
+    It answers the conditions `used` in full. `exact` states that `count` is exact and that the
+    query has no further condition.
     """
 
     spans: Sql
@@ -116,7 +116,7 @@ class Source:
 
     @property
     def tables(self) -> Sql:
-        """What stands behind FROM for spans `s` with their traces `t` and their runs `r`."""
+        """The FROM clause for spans `s` with their traces `t` and their runs `r`."""
         return Sql(f"{self.spans.text} {JOINED}", self.spans.values)
 
 

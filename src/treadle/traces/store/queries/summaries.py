@@ -39,10 +39,10 @@ from treadle.traces.store.selection import plain
 
 
 def newest_asked_about(connection: sqlite3.Connection) -> int:
-    """The newest revision of a span that is not one of Treadle's own calls; 0 where there is none.
+    """The newest revision of a span that is not one of Treadle's own calls; 0 if there is none.
 
-    What the analyst does is recorded too, so the plain newest revision is another one after each
-    question, although every answer is still the same.
+    Treadle records the analyst's own calls too. They raise the newest revision with each question,
+    although every answer stays the same.
     """
     others = " AND ".join(["coalesce(instr(labels, ?), 0) = 0"] * len(OWN_LABELS))
     found = connection.execute(
@@ -54,17 +54,17 @@ def newest_asked_about(connection: sqlite3.Connection) -> int:
 
 
 TOP = 5
-"""How many of the worst are named."""
+"""The number of worst spans of each kind."""
 
 MOST_GROUPS = 100
-"""How many models, tools, operations and labels are told apart."""
+"""The most models, tools, operations and labels of a summary."""
 
 
 def summary(connection: sqlite3.Connection, query: Query) -> Summary:
-    """The summary of the spans that fit.
+    """The summary of the matching spans.
 
-    Of all spans or of a time, the kept sums answer what they can. Everything else is read from the
-    short form of the spans, and of each no more than its durations is held.
+    The stored sums answer for all spans or for a time. Other figures are read from the index
+    `spans_in_short`, and only the durations are kept in memory.
     """
     add_holds(connection)
     query = resolved(connection, query)
