@@ -124,10 +124,13 @@ class Database:
     @contextmanager
     def use(self) -> Iterator[sqlite3.Connection]:
         """The connection, for this thread only."""
-        with self._lock, self._store_errors():
-            if self._connection is None:
-                self._connection = self.open_connection()
-            yield self._connection
+        with self._lock:
+            try:
+                if self._connection is None:
+                    self._connection = self.open_connection()
+                yield self._connection
+            except self._errors as error:
+                raise self.error(error) from error
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -232,13 +235,6 @@ class Database:
             hint="Check the file, its permissions and the free space. If you move the file away, "
             "Treadle creates a new one.",
         )
-
-    @contextmanager
-    def _store_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except self._errors as error:
-            raise self.error(error) from error
 
     def _prepared(self) -> sqlite3.Connection:
         private_file(self.path)
