@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from treadle.events.types import ErrorKind, ToolFailure
@@ -53,6 +53,7 @@ def test_a_message_that_is_not_json_becomes_json(text: str, limit: int) -> None:
 @given(
     message=texts, hint=texts | st.none(), received=texts | st.none(), limit=st.integers(10, 900)
 )
+@example(message="\x1f\x07" * 13, hint=None, received=None, limit=100)  # escapes take tokens
 def test_a_failure_stays_a_failure_of_its_kind(
     message: str, hint: str | None, received: str | None, limit: int
 ) -> None:

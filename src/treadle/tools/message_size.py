@@ -21,7 +21,7 @@ _HEAD_SHARE = 2 / 3
 _CHARACTERS_PER_TOKEN = 8
 """More than ordinary text has (at most 5), so that the search begins above its target."""
 
-_FAILURE_CHARACTERS = (1_000, 500, 250, 120, 60, 30)
+_FAILURE_CHARACTERS = (1_000, 500, 250, 120, 60, 30, 10, 4)
 """Lengths of a failure's texts, tried one after another until the failure fits."""
 
 
