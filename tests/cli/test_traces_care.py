@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.command import Ran, treadle
 from tests.spans.runs import span
-from treadle.cli.commands import traces_faults
+from treadle.cli.commands import traces as traces_commands
 from treadle.spans.span import Span, SpanKind, SpanStatus
 from treadle.traces import SqliteTraceStore
 
@@ -162,17 +162,17 @@ def test_a_rule_of_the_settings_finds_faults_of_its_own(home: Path) -> None:
 def test_however_many_spans_are_new_all_are_examined_first(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(traces_faults, "_AT_ONCE", 2)
+    monkeypatch.setattr(traces_commands, "_AT_ONCE", 2)
     monkeypatch.setattr(
-        traces_faults,
+        traces_commands,
         "open_trace_store",
         lambda: SqliteTraceStore.open(home / "data" / "traces.db"),
     )
     call = replace(span("t", kind=SpanKind.TOOL), input="{}", output="[]")
     seed(home, *(replace(call, span_id=f"s{number}") for number in range(4)))
 
-    options = argparse.Namespace(query=[], limit=9, json=False, repo=None)
-    assert traces_faults.run(options) == 0
+    options = argparse.Namespace(action="faults", query=[], limit=9, json=False, repo=None)
+    assert traces_commands.run(options) == 0
 
     told = capsys.readouterr().err
     assert "4 spans examined for the first time" in told

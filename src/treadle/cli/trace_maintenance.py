@@ -1,0 +1,293 @@
+"""Sub-commands of `treadle traces` that export, import, delete and redact recorded spans."""
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treadle.app.stores import open_trace_store
+from treadle.cli.command import RepositoryUse, positive, repository, set_repository_use
+from treadle.cli.output import print_json, print_text, report, report_line
+from treadle.cli.trace_queries import Actions, add_query, typed_query
+from treadle.config.quantities import age_us, shown_size, size_bytes
+from treadle.errors import ExitStatus, NotFoundError, UsageError
+from treadle.json_values import to_json
+from treadle.traces.query import Field, Query, any_of
+
+if TYPE_CHECKING:
+    from treadle.secrets import Rule
+
+
+def configure_export(actions: Actions) -> None:
+    """Add the sub-command."""
+    parser = actions.add_parser("export", help="write complete spans as JSON lines")
+    add_query(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="-",
+        help="the output file (default: -, standard output)",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("jsonl", "otlp-json"),
+        default="jsonl",
+        help="jsonl is lossless; otlp-json is for OpenTelemetry tools (default: jsonl)",
+    )
+
+
+def export_spans(options: argparse.Namespace) -> int:
+    """Write the spans that match the query, oldest first."""
+    from treadle.spans.otlp.writer import write_otlp, write_otlp_lines
+    from treadle.spans.span_files import write_span_lines, write_spans
+    from treadle.traces.span_stream import whole_spans
+
+    query = typed_query(options)
+    to_file, to_stream = (
+        (write_spans, write_span_lines)
+        if options.format == "jsonl"
+        else (write_otlp, write_otlp_lines)
+    )
+    with closing(open_trace_store()) as store:
+        spans = whole_spans(store, query)
+        if options.output == "-":
+            written = to_stream(sys.stdout.buffer, spans)
+            sys.stdout.buffer.flush()
+            report(f"{written:,} spans written.")
+            return 0
+        written = to_file(Path(options.output), spans)
+    if options.json:
+        print_json({"spans": written, "file": options.output})
+    else:
+        report(f"Wrote {written:,} spans to {options.output}.")
+    return 0
+
+
+def configure_import(actions: Actions) -> None:
+    """Add the sub-command."""
+    parser = actions.add_parser("import", help="import spans from files (JSON lines or OTLP/JSON)")
+    set_repository_use(parser, RepositoryUse.SETTINGS)
+    parser.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="the files; they may be compressed"
+    )
+
+
+def import_spans(options: argparse.Namespace) -> int:
+    """Import all files, one batch at a time."""
+    from treadle.app.recorder import set_redaction_rules
+    from treadle.config.loader import load
+    from treadle.llm.profiles import register_keys
+    from treadle.spans.redaction import redact_spans
+    from treadle.spans.span_files import read_spans
+
+    settings = load(repository(options), os.environ, {}).settings
+    set_redaction_rules(settings.traces.redaction)
+    register_keys(settings, os.environ)
+    imported = rejected = damaged = 0
+    reasons: list[str] = []
+    warnings: list[str] = []
+    redactions: Counter[str] = Counter()
+    with closing(open_trace_store()) as store:
+        for file in options.files:
+            for batch in read_spans(file):
+                spans, counts = redact_spans(batch.spans)
+                store.write(spans, redacted=counts).result()
+                imported += len(spans)
+                rejected += batch.rejected
+                reasons += batch.reasons
+                damaged += batch.damaged
+                warnings += batch.warnings
+                redactions.update(counts)
+    if options.json:
+        summary = {"spans": imported, "rejected": rejected, "reasons": reasons}
+        fields = {"damaged": damaged, "warnings": warnings}
+        print_json({**summary, **fields, "redacted": dict(redactions)})
+        return 0
+    print_text(f"{imported:,} spans imported.")
+    if rejected:
+        report_line(f"{rejected:,} spans were rejected: {'; '.join(reasons)}")
+    if damaged:
+        report_line(f"{damaged:,} fields were not readable: {'; '.join(warnings)}")
+    if redactions:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(redactions.items()))
+        report_line(f"Secrets removed: {kinds}.")
+    return 0
+
+
+def configure_prune(actions: Actions) -> None:
+    """Add the sub-command."""
+    parser = actions.add_parser("prune", help="delete old traces, or the oldest above a size limit")
+    set_repository_use(parser, RepositoryUse.SETTINGS)
+    parser.add_argument(
+        "--older-than",
+        type=_age,
+        metavar="AGE",
+        help="delete traces older than this, such as 12h, 30d or 4w",
+    )
+    parser.add_argument(
+        "--max-size",
+        type=_size,
+        metavar="SIZE",
+        help="reduce the traces to this size, such as 500MB or 2GB",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="report what would be deleted")
+
+
+def prune_traces(options: argparse.Namespace) -> int:
+    """Delete by the options, without any by the settings."""
+    older, most = options.older_than, options.max_size
+    if older is None and most is None:
+        older, most = _configured_limits(options)
+    before = None if older is None else time.time_ns() // 1_000 - older
+    with closing(open_trace_store()) as store:
+        gone = store.prune(before_us=before, max_bytes=most, dry_run=options.dry_run)
+        left = store.summary().sums.totals.spans
+    if options.json:
+        print_json({**to_json(gone), "left": left, "dry_run": options.dry_run})
+        return 0
+    done = "would be deleted" if options.dry_run else "deleted"
+    room = shown_size(gone.bytes)
+    kept = left - gone.spans if options.dry_run else left
+    print_text(
+        f"{gone.traces:,} traces with {gone.spans:,} spans {done}, about {room}; {kept:,} remain."
+    )
+    return 0
+
+
+def _configured_limits(options: argparse.Namespace) -> tuple[int | None, int | None]:
+    from treadle.config.loader import load
+
+    settings = load(repository(options), os.environ, {}).settings.traces
+    if settings.keep is None and settings.max_size is None:
+        raise UsageError(
+            "No limit is given or configured.",
+            hint="Pass --older-than or --max-size, or set traces.keep or traces.max_size.",
+        )
+    return (
+        None if settings.keep is None else age_us(settings.keep),
+        None if settings.max_size is None else size_bytes(settings.max_size),
+    )
+
+
+def _age(text: str) -> int:
+    try:
+        return age_us(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} {error}") from error
+
+
+def _size(text: str) -> int:
+    try:
+        return size_bytes(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} {error}") from error
+
+
+_FIELDS = {"thread": Field.THREAD, "run": Field.RUN, "trace": Field.TRACE}
+
+
+def configure_delete(actions: Actions) -> None:
+    """Add the sub-command."""
+    parser = actions.add_parser("delete", help="permanently delete threads, runs or traces")
+    set_repository_use(parser, RepositoryUse.NONE)
+    parser.add_argument("what", choices=tuple(_FIELDS), help="what the ids identify")
+    parser.add_argument("ids", nargs="+", metavar="ID", help="a whole id")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+
+
+def delete_traces(options: argparse.Namespace) -> int:
+    """Ask, then delete."""
+    ids: list[str] = options.ids
+    with closing(open_trace_store()) as store:
+        count = store.summary(Query((any_of(_FIELDS[options.what], ids),))).sums.totals.spans
+        if not count:
+            raise NotFoundError(
+                f"Nothing is recorded for the {options.what} {', '.join(ids)}.",
+                hint="`treadle traces list --json` shows full ids.",
+            )
+        if not options.yes and not _is_confirmed(f"Permanently delete {count:,} spans?"):
+            return ExitStatus.CANCELLED
+        gone = store.delete(**{f"{options.what}s": ids})
+    if options.json:
+        print_json(to_json(gone))
+    else:
+        print_text(
+            f"Deleted {gone.spans:,} spans of {gone.traces:,} traces ({shown_size(gone.bytes)})."
+        )
+    return 0
+
+
+def _is_confirmed(question: str) -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "Deleting needs confirmation, and standard input is not a terminal.",
+            hint="Confirm with --yes.",
+        )
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def configure_redact_preview(actions: Actions) -> None:
+    """Add the sub-command."""
+    parser = actions.add_parser("redact-preview", help="try a redaction rule on stored spans")
+    add_query(parser)
+    parser.add_argument(
+        "--pattern",
+        metavar="RE2",
+        help="the regular expression (default: the rules of your settings)",
+    )
+    parser.add_argument(
+        "--limit",
+        type=positive,
+        default=1_000,
+        metavar="N",
+        help="the number of newest spans to search (default: 1000)",
+    )
+
+
+def preview_rules(options: argparse.Namespace) -> int:
+    """Print how often each rule matches, with masked examples."""
+    from treadle.spans.redaction import preview_redaction
+    from treadle.traces.span_stream import whole_spans
+
+    query = typed_query(options)
+    rules = _rules(options)
+    with closing(open_trace_store()) as store:
+        found = list(islice(whole_spans(store, query, newest_first=True), options.limit))
+    for name, rule in rules.items():
+        result = preview_redaction(rule, found)
+        if options.json:
+            print_json({"rule": name, **to_json(result)})
+            continue
+        print_text(
+            f"{name}: {result.found:,} matches in {result.changed:,} of {result.spans:,} spans"
+        )
+        for each in result.examples:
+            where = f"{each.trace_id[:8]}/{each.span_id} {each.field}"
+            print_text(f"  {where}: " + repr(f"{each.before}[{each.masked}]{each.after}")[1:-1])
+    return 0
+
+
+def _rules(options: argparse.Namespace) -> "dict[str, Rule]":
+    from treadle.config.loader import load
+    from treadle.secrets import Rule
+
+    if options.pattern is not None:
+        try:
+            return {"pattern": Rule("pattern", options.pattern)}
+        except ValueError as error:
+            raise UsageError(f"--pattern: {error}.", hint="Use RE2 syntax.") from error
+    settings = load(repository(options), os.environ, {}).settings.traces.redaction
+    if not settings.rules:
+        raise UsageError(
+            "There is no redaction rule to try.",
+            hint="Pass --pattern, or set a rule in [traces.redaction.rules.NAME].",
+        )
+    return {name: Rule(name, rule.pattern) for name, rule in settings.rules.items()}
