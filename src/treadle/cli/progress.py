@@ -1,7 +1,6 @@
 """A progress bar for the first build of an index, on standard error; silent for quick refreshes."""
 
 import sys
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
@@ -51,12 +50,7 @@ class IndexBar:
         self._bar.start()
         self._task = self._bar.add_task("index", total=total)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop()
 
     def _stop(self) -> None:

@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Self
 from uuid import UUID
 
@@ -137,12 +136,7 @@ class Subscription:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -229,12 +223,7 @@ class Listener(ABC):
         self._listening = asyncio.create_task(self._hear_all(), name=type(self).__name__)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._subscription.close()  # events in the queue are still received
         await self._listening
 

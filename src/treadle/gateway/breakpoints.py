@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 from pydantic import TypeAdapter
@@ -218,12 +217,7 @@ class Breakpoints:
         self._remembered = {held.id: held for held in reversed(remembered)}
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.gather(*self._noting)
         if self._store is not None:
             await asyncio.to_thread(self._store.close)

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from types import TracebackType
 from typing import Self
 
 from treadle.errors import StoreError
@@ -69,12 +68,7 @@ class CallRecorder:
         self._thread.start()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
         waiting = [asyncio.wrap_future(done) for done in tuple(self._written)]

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from importlib import import_module
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -156,12 +155,7 @@ class Upstream:
         self._loading = asyncio.ensure_future(asyncio.to_thread(import_module, "aiohttp"))
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._loading
         for session in self._sessions.values():
             await session.close()

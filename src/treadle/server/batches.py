@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from types import TracebackType
 from typing import Self
 
 from treadle.experiments.model import Batch, Budget
@@ -21,12 +20,7 @@ class RunningBatches:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Self
 
 from fastapi import Depends
@@ -54,12 +53,7 @@ class Configuration:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.wait({self._looking})

@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from types import TracebackType
 from typing import NamedTuple
 from uuid import UUID
 
@@ -55,13 +54,8 @@ class EventLog(Listener):
         """The number of the newest dropped event."""
         self._grown = asyncio.Event()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await super().__aexit__(kind, error, trace)
+    async def __aexit__(self, *exception: object) -> None:
+        await super().__aexit__(*exception)
         self._wake()
 
     @property

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
-from types import TracebackType
 from typing import Protocol, Self
 from uuid import NAMESPACE_OID, UUID, uuid5
 
@@ -50,12 +49,7 @@ class LiveSpans:
         self._task = asyncio.create_task(self._follow(), name="live spans")
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._task

@@ -2,7 +2,6 @@
 
 import asyncio
 from importlib import import_module
-from types import TracebackType
 from typing import Self
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -22,12 +21,7 @@ class McpEndpoint:
         self._opened: asyncio.Future[ASGIApp] = asyncio.get_running_loop().create_future()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._leaving.set()
         if self._serving is not None:
             await self._serving

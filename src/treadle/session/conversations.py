@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from sqlite3 import Connection
-from types import TracebackType
 from typing import Annotated, Self
 from uuid import UUID
 
@@ -137,12 +136,7 @@ class ConversationStore:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def create(self, root: Path, model: str, *, agent: str | None = None) -> Conversation:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from uuid import UUID
 
@@ -43,13 +42,8 @@ class SessionRecording(Listener):
         self._bus = bus
         self._request_id = request_id
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await super().__aexit__(kind, error, trace)
+    async def __aexit__(self, *exception: object) -> None:
+        await super().__aexit__(*exception)
         self._writer.close()
 
     def _subscribe(self) -> Subscription:

@@ -14,7 +14,6 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Self
 
 from treadle.spans.raw_span import RawSpan
@@ -69,12 +68,7 @@ class IngestQueue:
         self._large = ThreadPoolExecutor(1, thread_name_prefix="treadle-ingest-large")
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for executor in (self._small, self._large):
             await asyncio.to_thread(executor.shutdown)
 

@@ -4,7 +4,6 @@ import asyncio
 import threading
 from concurrent.futures import Future
 from dataclasses import dataclass
-from types import TracebackType
 
 from treadle.events import Envelope, EventBus, Subscription
 from treadle.events.bus import Listener
@@ -41,13 +40,8 @@ class Recorder(Listener):
         """The failed writes so far, or None."""
         return self._loss
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await super().__aexit__(kind, error, trace)
+    async def __aexit__(self, *exception: object) -> None:
+        await super().__aexit__(*exception)
         # The store writes in order, so this empty write ends after all others.
         await asyncio.gather(asyncio.wrap_future(self._store.write(())), return_exceptions=True)
 

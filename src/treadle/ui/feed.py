@@ -5,7 +5,6 @@ import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from types import TracebackType
 from typing import Self
 
 from treadle.clock import Clock, SystemClock
@@ -41,12 +40,7 @@ class UiFeed:
         self._task = asyncio.create_task(self._follow(), name="pages")
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._task

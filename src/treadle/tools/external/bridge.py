@@ -10,7 +10,6 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
@@ -364,12 +363,7 @@ class Connection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
