@@ -11,7 +11,7 @@ from treadle.cli.approval_prompts import ApprovalPrompt, LineReader, prompt
 from treadle.cli.markdown_stream import Block, Kind, MarkdownSplitter
 from treadle.cli.output import print_line, print_text, report, report_line, short_id
 from treadle.cli.progress import IndexBar
-from treadle.cli.trace_lines import failure_symbol
+from treadle.cli.trace_tree import failure_symbol
 from treadle.clock import Clock
 from treadle.errors import TreadleError
 from treadle.events import Event, Subscription

@@ -18,7 +18,6 @@ from treadle.cli.output import (
     table,
     when,
 )
-from treadle.cli.trace_lines import describe, trace_lines
 from treadle.cli.trace_maintenance import (
     configure_delete,
     configure_export,
@@ -41,7 +40,7 @@ from treadle.cli.trace_queries import (
     listed_query,
     typed_query,
 )
-from treadle.cli.trace_tree import trace_to_json, view_trace
+from treadle.cli.trace_tree import describe, trace_lines, trace_to_json, view_trace
 from treadle.json_values import to_json
 from treadle.traces.amounts import cost, duration
 from treadle.traces.own_spans import without_own
