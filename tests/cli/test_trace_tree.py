@@ -9,8 +9,7 @@ from inline_snapshot import snapshot
 
 from tests.spans.runs import REQUEST, run_events, span
 from treadle.cli.output import one_line
-from treadle.cli.trace_lines import trace_lines
-from treadle.cli.trace_tree import Symbol, trace_to_json, view_trace
+from treadle.cli.trace_tree import Symbol, trace_lines, trace_to_json, view_trace
 from treadle.events import Envelope
 from treadle.events.types import ToolCallRequested, Usage
 from treadle.spans.event_mapper import EventMapper

@@ -18,7 +18,7 @@ from treadle.diagnosis.outliers import (
 )
 from treadle.diagnosis.report import analyse
 from treadle.diagnosis.span_times import self_times
-from treadle.toolbox.traces.outlier_rows import outlier_rows
+from treadle.toolbox.traces.summary_rows import outlier_rows
 from treadle.traces.query import Query
 
 

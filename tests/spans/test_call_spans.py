@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.spans.runs import KEY, REQUEST
-from treadle.cli.tool_stats import moment
-from treadle.cli.trace_lines import trace_lines
-from treadle.cli.trace_tree import view_trace
+from treadle.cli.commands.tools import moment
+from treadle.cli.trace_tree import trace_lines, view_trace
 from treadle.errors import UsageError
 from treadle.events import Envelope
 from treadle.events.changes import EditApplied, EditFailed, EditStaged

@@ -11,7 +11,7 @@ from treadle.config.model import MAX_CHECK_SECONDS
 from treadle.errors import NotFoundError, UsageError
 from treadle.events.types import ErrorKind, ToolView
 from treadle.tokens import estimate
-from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
+from treadle.toolbox.answers import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.wording import counted, tallied
 from treadle.tools.approvals.question import Policy, Program, Question, Subject
 from treadle.tools.contract import (

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from treadle.code.model import Direction, Edge, EdgeKind, EdgeList, FoundItem
 from treadle.events.types import ErrorKind, ToolView
 from treadle.tokens import estimate
-from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
+from treadle.toolbox.answers import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.items import InFile, ItemName, ItemShown, OfKind, none_of_that_name, shown
 from treadle.toolbox.code.workspace import Workspace, sendable
 from treadle.toolbox.wording import counted

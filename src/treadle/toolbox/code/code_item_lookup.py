@@ -9,7 +9,7 @@ from treadle.code.model import FoundItem
 from treadle.events.types import ToolView
 from treadle.inside import read_inside
 from treadle.tokens import estimate
-from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
+from treadle.toolbox.answers import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.items import InFile, ItemName, ItemShown, OfKind, none_of_that_name, shown
 from treadle.toolbox.code.workspace import Workspace
 from treadle.toolbox.wording import counted

@@ -15,7 +15,7 @@ from treadle.code.files.walk import IgnoreRules, walk
 from treadle.events.types import ErrorKind, ToolView
 from treadle.inside import Folders, read_inside
 from treadle.tokens import estimate
-from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
+from treadle.toolbox.answers import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.line_matcher import Hit, Matcher, first_lines
 from treadle.toolbox.code.workspace import Workspace, sendable
 from treadle.toolbox.wording import counted

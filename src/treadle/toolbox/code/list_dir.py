@@ -11,7 +11,7 @@ from treadle.code.files.walk import IgnoreRules
 from treadle.events.types import ToolView
 from treadle.inside import Folders
 from treadle.tokens import estimate
-from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
+from treadle.toolbox.answers import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.workspace import Workspace, sendable
 from treadle.toolbox.wording import counted
 from treadle.tools.approvals.question import Subject

@@ -9,7 +9,7 @@ from treadle.charsets import Charset, is_utf8
 from treadle.code.snippets import write_snippet
 from treadle.events.types import ErrorKind, ToolView
 from treadle.tokens import estimate
-from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
+from treadle.toolbox.answers import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.text import READABLE, Passage, decode, read_passage
 from treadle.toolbox.code.workspace import Workspace
 from treadle.tools.approvals.question import Subject

@@ -12,8 +12,7 @@ from treadle.experiments.comparison import Comparison, VariantComparison
 from treadle.experiments.model import Batch, Experiment, Outcome, base_number
 from treadle.experiments.service import Experiments
 from treadle.experiments.statistics import Difference
-from treadle.toolbox.answers import if_any, written
-from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
+from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, if_any, written
 from treadle.toolbox.experiments.results import (
     RUN_IT,
     ExperimentId,

@@ -11,8 +11,7 @@ from treadle.experiments.recorded_calls import NotRunnableError
 from treadle.experiments.requests import document_of
 from treadle.experiments.service import Experiments
 from treadle.spans.page_links import experiment_link
-from treadle.toolbox.answers import if_any, written
-from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
+from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, if_any, written
 from treadle.toolbox.experiments.results import (
     RUN_IT,
     ExperimentId,

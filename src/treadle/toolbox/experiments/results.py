@@ -11,8 +11,7 @@ from treadle.events.types import ErrorKind
 from treadle.experiments.model import Experiment
 from treadle.experiments.service import Experiments
 from treadle.tokens import estimate
-from treadle.toolbox.answers import written
-from treadle.toolbox.budget import most_that_fit
+from treadle.toolbox.answers import most_that_fit, written
 from treadle.tools.contract import Result, ToolError
 from treadle.traces.fencing import quotable
 from treadle.ui.service import Ui

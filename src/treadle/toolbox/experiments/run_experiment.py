@@ -10,8 +10,7 @@ from treadle.errors import UsageError
 from treadle.events.types import ToolView
 from treadle.experiments.model import CURRENT, ORIGINAL, Batch, Experiment, Outcome, Progress
 from treadle.experiments.service import Experiments, InvalidRequestError
-from treadle.toolbox.answers import if_any, written
-from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
+from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, if_any, written
 from treadle.toolbox.experiments.apply_experiment_data import EXPERIMENTS
 from treadle.toolbox.experiments.get_experiment_data import shortened_outcome
 from treadle.toolbox.experiments.results import (

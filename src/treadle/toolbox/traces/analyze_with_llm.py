@@ -17,12 +17,16 @@ from treadle.session.session_events import ReplyObserver
 from treadle.spans.page_links import span_link
 from treadle.spans.span import Span
 from treadle.tokens import estimate
-from treadle.toolbox.answers import if_any
-from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
+from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, if_any
 from treadle.toolbox.traces.fault_rows import Issue, issue
 from treadle.toolbox.traces.pages import Counts, filled, left_out
-from treadle.toolbox.traces.span_filters import as_list
-from treadle.toolbox.traces.trace_tool import AnswerPart, TraceReader, TraceResult, TraceTool
+from treadle.toolbox.traces.trace_tool import (
+    AnswerPart,
+    TraceReader,
+    TraceResult,
+    TraceTool,
+    as_list,
+)
 from treadle.toolbox.traces.verdicts import (
     MOST_OUTPUT_TOKENS,
     REQUEST_VERSION,

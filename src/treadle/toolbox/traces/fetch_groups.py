@@ -5,11 +5,11 @@ from typing import Annotated
 from pydantic import Field
 
 from treadle.events.types import ToolView
-from treadle.toolbox.answers import if_any
-from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
+from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, if_any
 from treadle.toolbox.traces.pages import Pagination, fitted, rest
 from treadle.toolbox.traces.rows import SumsRow, sums_row
-from treadle.toolbox.traces.span_filters import (
+from treadle.toolbox.traces.trace_tool import (
+    AnswerPart,
     InPeriod,
     Labels,
     ModelName,
@@ -17,10 +17,12 @@ from treadle.toolbox.traces.span_filters import (
     Own,
     Since,
     ThreadIds,
+    TraceResult,
+    TraceTool,
     Until,
+    moment,
     query_of,
 )
-from treadle.toolbox.traces.trace_tool import AnswerPart, TraceResult, TraceTool, moment
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
 from treadle.traces.query import GroupBy

@@ -5,11 +5,10 @@ from typing import Annotated
 from pydantic import Field
 
 from treadle.events.types import ToolView
-from treadle.toolbox.answers import if_any
-from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
+from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, if_any
 from treadle.toolbox.traces.pages import Pagination, fitted, rest
 from treadle.toolbox.traces.rows import SpanRow, span_row
-from treadle.toolbox.traces.span_filters import (
+from treadle.toolbox.traces.trace_tool import (
     Cursor,
     InPeriod,
     Labels,
@@ -22,10 +21,11 @@ from treadle.toolbox.traces.span_filters import (
     SpanIds,
     Statuses,
     ThreadIds,
+    TraceResult,
+    TraceTool,
     Until,
     query_of,
 )
-from treadle.toolbox.traces.trace_tool import TraceResult, TraceTool
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
 

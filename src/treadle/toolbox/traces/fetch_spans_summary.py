@@ -12,8 +12,7 @@ from treadle.diagnosis.periods import period_of, within
 from treadle.events.types import ToolView
 from treadle.spans.page_links import span_link
 from treadle.spans.span import SpanStatus
-from treadle.toolbox.answers import if_any
-from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
+from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, if_any
 from treadle.toolbox.traces.fault_rows import (
     MOST_FAULTS,
     FaultRows,
@@ -21,18 +20,7 @@ from treadle.toolbox.traces.fault_rows import (
     RepeatedFailureRow,
     fault_rows,
 )
-from treadle.toolbox.traces.outlier_rows import OutlyingSpan, outlier_rows
 from treadle.toolbox.traces.pages import filled, left_out
-from treadle.toolbox.traces.span_filters import (
-    InPeriod,
-    Labels,
-    Own,
-    RunIds,
-    Since,
-    ThreadIds,
-    Until,
-    query_of,
-)
 from treadle.toolbox.traces.summary_rows import (
     BriefSpan,
     Change,
@@ -40,6 +28,7 @@ from treadle.toolbox.traces.summary_rows import (
     Figures,
     Latency,
     ModelRow,
+    OutlyingSpan,
     ToolRow,
     changes,
     expensive_span,
@@ -47,11 +36,25 @@ from treadle.toolbox.traces.summary_rows import (
     figures,
     latency,
     model_row,
+    outlier_rows,
     ratio,
     slow_span,
     tool_row,
 )
-from treadle.toolbox.traces.trace_tool import AnswerPart, TraceReader, TraceResult, TraceTool
+from treadle.toolbox.traces.trace_tool import (
+    AnswerPart,
+    InPeriod,
+    Labels,
+    Own,
+    RunIds,
+    Since,
+    ThreadIds,
+    TraceReader,
+    TraceResult,
+    TraceTool,
+    Until,
+    query_of,
+)
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
 from treadle.traces.query import Field as About

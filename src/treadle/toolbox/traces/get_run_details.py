@@ -5,12 +5,10 @@ from typing import Annotated
 from pydantic import Field
 
 from treadle.events.types import ErrorKind, ToolView
-from treadle.toolbox.answers import if_any
-from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
+from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, if_any
 from treadle.toolbox.traces.pages import Pagination, fitted, rest
 from treadle.toolbox.traces.rows import RunRow, SpanRow, run_row, span_row
-from treadle.toolbox.traces.span_filters import Cursor, Offset
-from treadle.toolbox.traces.trace_tool import TraceResult, TraceTool
+from treadle.toolbox.traces.trace_tool import Cursor, Offset, TraceResult, TraceTool
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, ToolError
 from treadle.traces.query import Field as About

@@ -17,15 +17,14 @@ from treadle.spans.page_links import span_link
 from treadle.spans.span import Span, SpanStatus
 from treadle.spans.text_cuts import cut_before, cut_behind
 from treadle.tokens import estimate
-from treadle.toolbox.answers import if_any, written
-from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens, most_that_fit
+from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, if_any, most_that_fit, written
 from treadle.toolbox.traces.fault_rows import Issue, issue
-from treadle.toolbox.traces.span_filters import as_list
 from treadle.toolbox.traces.trace_tool import (
     AnswerPart,
     TraceReader,
     TraceResult,
     TraceTool,
+    as_list,
     milliseconds,
     moment,
     named,

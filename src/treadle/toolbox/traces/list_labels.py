@@ -5,11 +5,9 @@ from typing import Annotated
 from pydantic import Field
 
 from treadle.events.types import ToolView
-from treadle.toolbox.answers import if_any
-from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
+from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, if_any
 from treadle.toolbox.traces.pages import Pagination, fitted, rest
-from treadle.toolbox.traces.span_filters import Offset, Own
-from treadle.toolbox.traces.trace_tool import AnswerPart, TraceResult, TraceTool
+from treadle.toolbox.traces.trace_tool import AnswerPart, Offset, Own, TraceResult, TraceTool
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
 from treadle.traces.own_spans import INCLUDED, without_own

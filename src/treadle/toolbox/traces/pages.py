@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from treadle.tokens import estimate
-from treadle.toolbox.answers import if_any, written
-from treadle.toolbox.budget import most_that_fit
+from treadle.toolbox.answers import if_any, most_that_fit, written
 from treadle.toolbox.traces.trace_tool import AnswerPart, TraceResult
 from treadle.traces.query import Page
 

@@ -6,11 +6,10 @@ from pydantic import Field
 
 from treadle.events.types import ToolView
 from treadle.spans.text_cuts import cut_before, cut_behind
-from treadle.toolbox.answers import if_any
-from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
+from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, if_any
 from treadle.toolbox.traces.pages import Pagination, fitted, rest
 from treadle.toolbox.traces.rows import SpanRow, span_row
-from treadle.toolbox.traces.span_filters import (
+from treadle.toolbox.traces.trace_tool import (
     Cursor,
     InPeriod,
     Labels,
@@ -20,10 +19,11 @@ from treadle.toolbox.traces.span_filters import (
     Since,
     Statuses,
     ThreadIds,
+    TraceResult,
+    TraceTool,
     Until,
     query_of,
 )
-from treadle.toolbox.traces.trace_tool import TraceResult, TraceTool
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
 from treadle.traces.fencing import quotable

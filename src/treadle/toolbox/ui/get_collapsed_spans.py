@@ -4,7 +4,7 @@ from pydantic import Field
 
 from treadle.events.types import ToolView
 from treadle.tokens import estimate
-from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens, most_that_fit
+from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext
 from treadle.ui.messages import CollapsedSpans, GetCollapsedSpans
