@@ -1,8 +1,10 @@
 """Evidence: the exact position of a quote in a recorded span."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from treadle.diagnosis.field_paths import text_at
+from treadle.json_values import JsonField
 from treadle.spans.span import Span
 
 
@@ -24,7 +26,7 @@ class Evidence:
     exactly `quote`.
     """
 
-    span: SpanReference
+    span: Annotated[SpanReference, JsonField(inline=True)]
     field: str
     start: int
     end: int

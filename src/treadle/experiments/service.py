@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 from treadle.clock import Clock, SystemClock
 from treadle.errors import NotFoundError, UsageError
@@ -40,6 +40,7 @@ from treadle.experiments.requests import Problem, body_of, problems_of, same_req
 from treadle.experiments.runner import Runner
 from treadle.experiments.store import ExperimentStore
 from treadle.ids import IdSource, new_id
+from treadle.json_values import JsonField
 from treadle.secrets import redact
 from treadle.spans.span import Span
 from treadle.traces.own_spans import without_own
@@ -61,7 +62,7 @@ class Runnable:
     """
 
     readable: bool
-    here: bool
+    here: Annotated[bool, JsonField("runnable")]
     reason: str
 
 

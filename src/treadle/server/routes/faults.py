@@ -1,17 +1,19 @@
 """Findings in recorded spans, and the requests of calls that can be repeated."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
-from typing_extensions import TypedDict
 
-from treadle.diagnosis.detectors import Finding, Kind, Severity
+from treadle.diagnosis.findings import Findings
 from treadle.diagnosis.findings import findings as detected
 from treadle.errors import NotFoundError
 from treadle.experiments.recorded_calls import listed_call, request_of
 from treadle.experiments.requests import body_of
+from treadle.experiments.service import Runnable
+from treadle.json_values import JsonField
 from treadle.server.openapi import json_responses
 from treadle.server.path_ids import ids_in_path, rest_of_path
 from treadle.server.responses import json_response
@@ -28,75 +30,33 @@ class FaultsQuery(Filter):
     limit: int = Field(50, ge=1, le=1_000)
 
 
-class ListedFinding(TypedDict):
-    """A finding, as `docs/detectors.md` describes it. `also_in` counts later spans."""
-
-    trace_id: str
-    span_id: str
-    detector: str
-    kind: Kind
-    severity: Severity
-    confidence: float
-    tool: str
-    message: str
-    field: str
-    start: int
-    end: int
-    quote: str
-    count: int
-    also_in: int
-
-
-class FindingList(TypedDict):
-    """The findings in all matching spans, the most severe ones if there are too many.
-
-    `unexamined` of the `spans` have not been examined yet, since too many are new. Repeat the
-    request later.
-    """
-
-    data: list[ListedFinding]
-    total: int
-    spans: int
-    unexamined: int
-
-
-class RecordedRequest(TypedDict):
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
     """A recorded model call as a chat request. `notes` state what was not recorded."""
 
-    body: dict[str, Any]
-    notes: list[str]
+    body: Annotated[dict[str, Any], JsonField(as_is=True)]
+    notes: tuple[str, ...]
 
 
-class Runnable(TypedDict):
-    """Whether an experiment can run a call again, and why.
+@dataclass(frozen=True, slots=True)
+class ListedRunnable:
+    """Whether an experiment can run a call again, and why."""
 
-    A call that is only `readable` can be changed in an experiment, for example to another model.
-    """
-
-    runnable: bool
-    readable: bool
     operation: str
-    reason: str
+    found: Annotated[Runnable, JsonField(inline=True)]
 
 
-@router.get("/findings", response_class=Response, responses=json_responses(FindingList))
+@router.get("/findings", response_class=Response, responses=json_responses(Findings))
 async def findings(
     server: CurrentServer, parameters: Annotated[FaultsQuery, Query()], request: Request
 ) -> Response:
     """The findings of the detectors, in order of time."""
-
-    def make() -> FindingList:
-        found = detected(
+    return await json_response(
+        request,
+        lambda: detected(
             server.traces, parameters.span_query(), rules=server.rules, limit=parameters.limit
-        )
-        return {
-            "data": [_listed_finding(each) for each in found.data],
-            "total": found.total,
-            "spans": found.spans,
-            "unexamined": found.unexamined,
-        }
-
-    return await json_response(request, make)
+        ),
+    )
 
 
 @router.get(
@@ -113,13 +73,15 @@ async def recorded_request(server: CurrentServer, request: Request, ids: str) ->
         if found is None:
             raise NotFoundError(f"There is no span {span_id} in the trace {trace_id}.")
         document, notes = request_of(found)
-        return {"body": body_of(document), "notes": list(notes)}
+        return RecordedRequest(body_of(document), notes)
 
     return await json_response(request, make)
 
 
 @router.get(
-    "/runnable/" + rest_of_path("ids"), response_class=Response, responses=json_responses(Runnable)
+    "/runnable/" + rest_of_path("ids"),
+    response_class=Response,
+    responses=json_responses(ListedRunnable),
 )
 async def can_be_run(
     server: CurrentServer,
@@ -132,32 +94,4 @@ async def can_be_run(
     listed = await asyncio.to_thread(listed_call, server.traces, reference)
     found = await opened.runnable(reference)
 
-    def make() -> Runnable:
-        return {
-            "runnable": found.here,
-            "readable": found.readable,
-            "operation": listed.operation,
-            "reason": found.reason,
-        }
-
-    return await json_response(request, make)
-
-
-def _listed_finding(finding: Finding) -> ListedFinding:
-    evidence = finding.evidence
-    return {
-        "trace_id": evidence.span.trace_id,
-        "span_id": evidence.span.span_id,
-        "detector": finding.detector,
-        "kind": finding.kind,
-        "severity": finding.severity,
-        "confidence": finding.confidence,
-        "tool": finding.tool,
-        "message": finding.message,
-        "field": evidence.field,
-        "start": evidence.start,
-        "end": evidence.end,
-        "quote": evidence.quote,
-        "count": finding.count,
-        "also_in": len(finding.also_in),
-    }
+    return await json_response(request, lambda: ListedRunnable(listed.operation, found))

@@ -3,7 +3,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { client, getJson, ok } from "../../api/client";
-import type { Runnable } from "../../api/schema";
+import type { ListedRunnable } from "../../api/schema";
 import { Button } from "../../components/Button";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
 import { TextField } from "../../components/TextField";
@@ -41,7 +41,7 @@ function Asked({
   const found = useQuery({
     queryKey: ["experiment", "valid", reference],
     queryFn: ({ signal }) =>
-      getJson<Runnable>(
+      getJson<ListedRunnable>(
         `/api/v1/runnable/${encodeURIComponent(trace)}/${encodeURIComponent(span ?? "")}`,
         signal,
       ),
