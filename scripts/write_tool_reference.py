@@ -19,9 +19,9 @@ HEAD = """# Reference of the tools
 
 <!-- written by `make docs`, do not edit -->
 
-All tools with their arguments and results, as the program has them. [Tools](tools.md) tells what
-holds for all of them, and [what pages show](ui.md) is what four of them are about. The same call
-gives the same bytes through the command line, HTTP, MCP and a session.
+This page lists all tools with their arguments and results. [Tools](tools.md) describes the rules
+for all of them, and [what pages show](ui.md) describes the four tools that control the page. The
+same call returns the same bytes through the command line, HTTP, MCP and a session.
 """
 
 _ALWAYS = frozenset({"ok", "type", "v"})
@@ -39,8 +39,8 @@ def registry() -> Registry:
 def reference(tools: Registry) -> str:
     """The whole page."""
     contents = "\n".join(f"- [`{tool.name}`](#{tool.name})" for tool in tools)
-    told = "\n".join(line for tool in tools for line in _lines(tool)).strip()
-    return f"{HEAD}\n{contents}\n\n{told}\n"
+    sections = "\n".join(line for tool in tools for line in _lines(tool)).strip()
+    return f"{HEAD}\n{contents}\n\n{sections}\n"
 
 
 def _lines(tool: AnyTool) -> Iterator[str]:
@@ -48,8 +48,9 @@ def _lines(tool: AnyTool) -> Iterator[str]:
     yield f"## `{tool.name}`"
     yield from ("", tool.description, "")
     asks = {"allow": "runs without a question", "ask": "asks first", "deny": "needs a rule"}
+    approval = "asks with a diff" if tool.proposes else asks[tool.asks]
     yield (
-        f"Effect {tool.effect}, class {tool.tool_class}, {waits}, {asks[tool.asks]}, "
+        f"Effect {tool.effect}, class {tool.tool_class}, {waits}, {approval}, "
         f"version {tool.version}."
     )
     yield ""
@@ -83,7 +84,7 @@ def _keys(tool: AnyTool) -> Iterator[str]:
         value = f"`{json.dumps(field.default)}`" if name in _ALWAYS else in_words(shape)
         fields = shape.get("items", {}).get("properties") or shape.get("properties")
         inner = f": {', '.join(f'`{key}`' for key in fields)}" if fields else ""
-        optional = "" if field.is_required() or name in _ALWAYS else "; if there is any"
+        optional = "" if field.is_required() or name in _ALWAYS else "; optional"
         yield f"| `{key}` | {value}{inner}{optional} |"
 
 

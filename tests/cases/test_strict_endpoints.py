@@ -451,6 +451,6 @@ async def test_f21_a_real_server_whose_template_wants_alternating_roles() -> Non
                     settings = ToolSettings(max_turns=2)
                     await at.session(model, settings=settings).run(question)
                 changes = [event.change for event in at.seen(FallbackApplied)]
-                assert changes == ["the roles are sent alternating"]
+                assert changes == ["the roles of messages now alternate"]
         finally:
             await model.close()

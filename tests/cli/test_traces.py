@@ -186,7 +186,7 @@ def test_a_summary_leaves_out_models_of_refused_calls(tmp_path: Path) -> None:
         (("list", "--cursor", "x"), "cursor cannot be read"),
         (("list", "--sort", "cheapest"), "newest"),
         (("list", "--limit", "1001"), "1 to 1000 rows"),
-        (("search", "status:error"), "Nothing is searched for"),
+        (("search", "status:error"), "The query has no text to search for"),
         (("search",), "QUERY"),
     ],
 )

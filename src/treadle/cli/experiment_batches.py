@@ -38,7 +38,9 @@ def _add_run(actions: Actions) -> None:
     parser.add_argument(
         "experiment", nargs="?", help="the experiment: its id, a prefix of its id, or LAST"
     )
-    parser.add_argument("--n", type=positive, default=5, metavar="N", help="times (default: 5)")
+    parser.add_argument(
+        "--n", type=positive, default=5, metavar="N", help="the number of runs (default: 5)"
+    )
     parser.add_argument(
         "--variant",
         action="append",

@@ -40,7 +40,7 @@ def write_snippet(absolute_path: str, start: int, end: int, content: str | bytes
     head = f'<code="{absolute_path}" #{start}:{end}>\n'
     opening = _OPENING.match(head.encode())
     if opening is None or opening.group(1) != absolute_path.encode():
-        raise ValueError("the path holds what a snippet cannot carry")
+        raise ValueError("the path has characters that a snippet cannot contain")
     return f"{head}{data.decode()}\n</code>"
 
 

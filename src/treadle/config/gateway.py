@@ -25,7 +25,7 @@ class GatewayRoute(Section):
     """Targets of calls that meet all conditions. The first matching route applies."""
 
     to: Annotated[tuple[Target, ...], UserOnly()] = Field(min_length=1)
-    """PROVIDER/MODEL to call; after a failure, the next. PROVIDER/* keeps the model's name."""
+    """Each PROVIDER/MODEL to call, until one succeeds; PROVIDER/* keeps the model's name."""
     weights: Annotated[tuple[float, ...], UserOnly()] = ()
     """Relative shares of the calls, one per entry of `to`; unset tries them in order."""
     models: Annotated[tuple[str, ...], UserOnly()] = ()
@@ -56,7 +56,7 @@ class GatewayBudget(Section):
     """How much calls may use in a period; further calls are refused. Periods start in UTC."""
 
     labels: Annotated[tuple[str, ...], UserOnly()] = ()
-    """Labels of the calls to count, with `*` and `?`; unset, and `key_env` unset: all calls."""
+    """Labels of the calls to count, with `*` and `?`; all calls if `key_env` is unset too."""
     key_env: Annotated[str | None, UserOnly()] = Field(
         default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"
     )

@@ -174,7 +174,7 @@ class EditSettings(Section):
 
 
 class CheckCommand(Section):
-    """Your own check; without a command, the timeout of the detected check with that name."""
+    """Your own check. Without a command, it only sets the timeout of the check that it names."""
 
     command: Annotated[tuple[str, ...], NeedsConsent()] = ()
     """The program and its arguments as separate strings; they are not passed to a shell."""

@@ -105,6 +105,6 @@ class TraceSettings(Section):
     grpc_port: Annotated[int | None, UserOnly()] = Field(default=None, ge=1, le=65_535)
     """Port for OTLP/gRPC, in addition to HTTP (extra `grpc`); unset disables it."""
     models_read: Annotated[Literal["repository", "all"] | None, UserOnly()] = None
-    """Traces that models may read; unset: this repository's over MCP, all on the page."""
+    """Traces that models may read; unset means this repository's over MCP, all on the page."""
     redaction: RedactionSettings = Field(default_factory=RedactionSettings)
     detectors: DetectorSettings = Field(default_factory=DetectorSettings)

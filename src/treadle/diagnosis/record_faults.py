@@ -59,7 +59,7 @@ def _faults(span: Span) -> Iterator[RecordFault]:
         words = "the span is its own parent, so it is shown as a root"
         yield RecordFault(RecordFaultKind.OWN_PARENT, words)
     if span.status is SpanStatus.UNFINISHED:
-        words = "no end was recorded: it still runs, or its process ended in the middle"
+        words = "no end was recorded: the span still runs, or its process ended early"
         yield RecordFault(RecordFaultKind.UNFINISHED, words)
     cut = _truncated(span)
     if cut:

@@ -194,7 +194,7 @@ def splice(base: bytes, hunks: Sequence[Hunk]) -> bytes:
     position = 0
     for hunk in hunks:
         if hunk.start < position or base[hunk.start : hunk.end] != hunk.old:
-            raise ValueError(f"line {hunk.line} is not what the change was made on")
+            raise ValueError(f"line {hunk.line} differs from the line that the change was made for")
         parts += [base[position : hunk.start], hunk.new]
         position = hunk.end
     return b"".join([*parts, base[position:]])

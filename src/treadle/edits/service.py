@@ -221,7 +221,7 @@ class Edits:
 
         Raises EditError of kind conflict when a file has changed since it was staged.
         """
-        proposal = self._in_state(proposal_id, OPEN_STATES, "shown as it would be")
+        proposal = self._in_state(proposal_id, OPEN_STATES, "previewed")
         after: dict[str, bytes | None] = {}
         for change, _, data in fit_changes(self._tree, proposal.selected(), require_fresh):
             if change.target is not None:

@@ -126,7 +126,7 @@ _ORDER = re.compile(
 def _order(refusal: Refusal) -> Change | None:
     if refusal.strictness.alternating or not _ORDER.search(refusal.said):
         return None
-    return replace(refusal.strictness, alternating=True), "the roles are sent alternating"
+    return replace(refusal.strictness, alternating=True), "the roles of messages now alternate"
 
 
 _NO_TOOL_ROLE = re.compile(
@@ -268,7 +268,7 @@ def _template_changes(refusal: Refusal) -> list[Change]:
     """Known failures of chat templates whose text does not name the demand."""
     strictness = refusal.strictness
     return [
-        (replace(strictness, alternating=True), "the roles are sent alternating"),
+        (replace(strictness, alternating=True), "the roles of messages now alternate"),
         (
             replace(strictness, missing_text=MissingText.EMPTY),
             "missing text is sent as an empty string",

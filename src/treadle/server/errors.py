@@ -133,7 +133,7 @@ _VALUE_ERRORS: Mapping[type[Exception], str] = {
 
 
 async def _invalid_value(_request: Request, error: Exception) -> AsciiJsonResponse:
-    _log.warning("A request was refused late", exc_info=error)
+    _log.warning("A handler failed on an invalid value of a request", exc_info=error)
     reason = next(text for kind, text in _VALUE_ERRORS.items() if isinstance(error, kind))
     return _response(ErrorDetail(f"The request is invalid. {reason}", "Change it."), 422)
 

@@ -51,7 +51,7 @@ def test_repeated_fault_names_its_first_span(
     recordings.record(*flights())
     (found,) = contents(recordings, "m2")
     assert [issue["first_in"] for issue in found["semantic_issues"]] == ["x0", "x1"]
-    assert "all of which earlier spans showed first" in found["assessment"]
+    assert "earlier spans already showed all of them" in found["assessment"]
     assert found["content_stats"]["has_tool_calls"] is True
 
 

@@ -126,7 +126,7 @@ def test_a_query_is_read_as_people_mean_it(text: str, expected: tuple[Condition,
         ('a "b', 3, "never closed"),
         ("model>x", 1, "Write `model:x`"),
         ("text:a,b", 8, "Put it in quotes"),
-        ("-tokens:1..2", 1, "cannot be turned round"),
+        ("-tokens:1..2", 1, "cannot be negated"),
     ],
 )
 def test_an_error_points_at_its_column_and_says_what_would_be_right(

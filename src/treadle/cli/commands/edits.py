@@ -41,7 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="list the proposals of this repository, newest first")
     listing.add_argument(
-        "--state", choices=[state.value for state in ProposalState], help="only those"
+        "--state",
+        choices=[state.value for state in ProposalState],
+        help="list only proposals in this state",
     )
     listing.add_argument("--limit", type=positive, default=_SHOWN, metavar="N", help="at most N")
     show = actions.add_parser("show", help="show a proposal with its diff")

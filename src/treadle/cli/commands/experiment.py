@@ -114,7 +114,7 @@ def _add_edit(actions: Actions) -> None:
         metavar="NAME=TEXT",
         help="the value of `{{NAME}}` in messages",
     )
-    parser.add_argument("--note", default="", help="why")
+    parser.add_argument("--note", default="", help="the reason for the change")
     parser.add_argument(
         "--dry-run", action="store_true", help="report the errors without saving the change"
     )

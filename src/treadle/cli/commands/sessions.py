@@ -36,7 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the sub-commands."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     rows = actions.add_parser("list", help="list the conversations about this repository")
-    rows.add_argument("--limit", type=positive, default=20, metavar="N", help="how many")
+    rows.add_argument(
+        "--limit", type=positive, default=20, metavar="N", help="the number of conversations"
+    )
     rows.add_argument(
         "--all", action="store_true", help="list the conversations about every repository"
     )

@@ -110,7 +110,7 @@ class EditableFile:
         except TooMuchError:
             pass
         raise NotEditableError(
-            f"{self.path} is not read by a grammar, so its items cannot be edited.", hint=_USE_TEXT
+            f"No grammar reads {self.path}, so its items cannot be edited.", hint=_USE_TEXT
         )
 
     def meant(self, name: str, kind: str | None, *, any_case: bool = False) -> list[EditableItem]:
@@ -170,8 +170,8 @@ class EditableFile:
         other = gets_other_value(definition, self.data, code)
         if other is not None:
             raise NotEditableError(
-                f"{entry} was not changed, since `{other}` takes its value from it or from its "
-                "place.",
+                f"{entry} was not changed, since the value of `{other}` depends on its value or its "
+                "position.",
                 hint="Use `replace` or `lines`, with a value for each constant that needs one.",
             )
         variables = declarators(definition)
@@ -239,7 +239,11 @@ class EditableFile:
         plain = self.data[entry.item.start_byte : start].strip()
         if plain and self.language is not None and self.language.name in _COMMENTS_ARE_DOCS:
             start, plain = entry.item.start_byte, b""
-        note = self._kept(entry, "remove them by `replace` if they are about it") if plain else ""
+        note = (
+            self._kept(entry, "remove it with `replace` if it describes the removed item")
+            if plain
+            else ""
+        )
         if entry.item.kind is Kind.SECTION:
             self._check_part(entry)
         if self.language is not None and self.language.name == "json":
@@ -248,7 +252,7 @@ class EditableFile:
         if found is not None:
             if found.cut is None:
                 raise NotEditableError(
-                    f"{entry} is one of several that are taken by their position, so it cannot be "
+                    f"{entry} is one of several names that get their values by position, so it cannot be "
                     "removed alone.",
                     hint=_USE_TEXT,
                 )

@@ -54,9 +54,9 @@ _ENDS = {
 }
 _KIND_OF_END = {word: kind for kind, words in _ENDS.items() for word in words.split()}
 _SAID_OF_END = {
-    Kind.TRUNCATED: (Severity.MEDIUM, "The reply was cut at its limit of length"),
-    Kind.FILTERED: (Severity.HIGH, "A filter of content stopped the reply"),
-    Kind.PROVIDER_ERROR: (Severity.HIGH, "The provider broke the reply off"),
+    Kind.TRUNCATED: (Severity.MEDIUM, "The reply was cut at its length limit"),
+    Kind.FILTERED: (Severity.HIGH, "A content filter stopped the reply"),
+    Kind.PROVIDER_ERROR: (Severity.HIGH, "The provider ended the reply early"),
     Kind.REFUSAL: (Severity.MEDIUM, "The model refused"),
 }
 _LIMITS = word_set(
@@ -137,7 +137,7 @@ def _exceptions(span: Span) -> Iterator[Hit]:
         where = step("events", number)
         path = step(f"{where}.attributes", keys[0]) if keys else f"{where}.name"
         said = f": {inline(str(event.attributes[keys[0]]))}" if keys else ""
-        though = ", though the span ended well" if ended_well else ""
+        though = ", although the span succeeded" if ended_well else ""
         yield Hit(
             EVENTS,
             Kind.EXCEPTION,
@@ -195,7 +195,7 @@ def _nothing_retrieved(span: Span) -> Iterator[Hit]:
 def _reply_hits(reading: Reading) -> Iterator[Hit]:
     span = reading.span
     if reading.error_path is not None:
-        said = "The provider answered with an error in the place of a reply."
+        said = "The provider answered with an error instead of a reply."
         place = step(reading.error_path, "message")
         path = place if text_at(span, place) else reading.error_path
         yield Hit(REPLY, Kind.PROVIDER_ERROR, Severity.HIGH, 0.97, said, path)

@@ -153,7 +153,7 @@ def unanswered(history: tuple[Message, ...]) -> Iterator[tuple[Call, Hit]]:
                     Kind.UNANSWERED_CALL,
                     Severity.MEDIUM,
                     0.95,
-                    f"The call of {told_name} has no result, and the conversation goes on.",
+                    f"The call of {told_name} has no result, and the conversation continues.",
                     call.name_path,
                 ),
             )

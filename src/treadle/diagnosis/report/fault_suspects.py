@@ -205,7 +205,7 @@ def _never_ended(span_set: SpanSet) -> Iterator[Suspect]:
             if not (left or hung or (inner and span.kind in _CALLS)):
                 continue
             why = "No end was recorded"
-            why += ", though what called it has ended." if left else "."
+            why += ", although its caller has ended." if left else "."
             yield Suspect(
                 span=reference(span),
                 name=span.name,
@@ -248,7 +248,7 @@ def _without_consequences(suspects: Sequence[Suspect], span_set: SpanSet) -> lis
     kept = []
     for suspect in suspects:
         if suspect.span in followed and suspect.kind is not Cause.NEVER_ENDED:
-            why = (*suspect.why, "Something within it had failed before.")
+            why = (*suspect.why, "A span inside it failed first.")
             kept.append(replace(suspect, why=why, score=suspect.score * _CONSEQUENCE))
         else:
             around = sorted(also[suspect.span])

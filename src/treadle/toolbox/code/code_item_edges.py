@@ -72,9 +72,9 @@ class EdgeShown(BaseModel):
 class EdgesResult(Result):
     """The edges of an item by step, resolved ones first.
 
-    `total` counts all edges found, shown or not, `unresolved` those without a target. `possible`
-    lists positions of the name that may mean the item; `unresolved` counts these too. `note`
-    states what else was not searched.
+    `total` counts all edges, shown or not. `unresolved` counts the edges without a target and the
+    positions in `possible`, which lists where the name may mean the item. `note` states what else
+    was not searched.
     """
 
     type: str = "edges"

@@ -25,10 +25,10 @@ class FileMetadataArguments(Arguments):
 
 
 class FileMetadataResult(Result):
-    """What a file is; of one that does not exist, only the nearest paths that do.
+    """The metadata of a file. If it does not exist, `nearest` lists similar paths that do.
 
-    `modified` is UTC in ISO 8601; `content_hash` is BLAKE2b-256 of the bytes, hexadecimal;
-    `language` and `items` are the index's, and missing for a file that it leaves out.
+    `modified` is UTC in ISO 8601. `content_hash` is BLAKE2b-256 of the bytes, hexadecimal.
+    `language` and `items` come from the index, and are missing if it does not contain the file.
     """
 
     type: str = "file_metadata"

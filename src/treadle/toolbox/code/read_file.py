@@ -35,7 +35,7 @@ class ReadFileArguments(Arguments):
 class ReadFileResult(Result):
     """Lines of a file. `more` says what was left out and how to get it.
 
-    Of a file in another encoding than UTF-8 `snippet` is empty, and `text` has the lines.
+    If the file is not UTF-8, `snippet` is empty, and `text` has the lines.
     `content_hash` is BLAKE2b-256 of the whole file, hexadecimal; edits take it as `expected_hash`.
     """
 

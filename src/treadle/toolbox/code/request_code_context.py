@@ -57,10 +57,10 @@ class CodeSnippet(BaseModel):
 
 
 class CodeContextResult(Result):
-    """The best items first; `omitted` counts those found that did not fit.
+    """The best items first; `omitted` counts the found items that did not fit.
 
-    `note` says which budget would do where nothing fitted, which words of the query occur nowhere,
-    and which files could not be read.
+    `note` states which words of the query occur nowhere and which files could not be read. If
+    nothing fitted, it states a budget that suffices.
     """
 
     type: str = Field(default="code_context", exclude=True)

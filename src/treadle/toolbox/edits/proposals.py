@@ -59,7 +59,7 @@ class FileShown(BaseModel):
 
 
 class EditResult(Result):
-    """A proposal and where it is. `staged`: nothing is written until a person approves it."""
+    """A proposal and its state. `staged`: nothing is written until a person approves it."""
 
     type: str = "edit"
     proposal_id: str

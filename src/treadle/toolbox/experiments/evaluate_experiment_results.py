@@ -35,9 +35,9 @@ class EvaluateArguments(Arguments):
 
 
 class EvaluateResult(ExperimentResult):
-    """`original` and `new` hold output, model and mean figures. In `comparison`, `…_change_percent`
-    is null where the base is null or 0; `n` counts pairs, and each figure has its mean paired
-    difference (new minus original) with a 95 % bootstrap interval from 5 pairs on.
+    """`original` and `new` contain the output, the model and mean figures. In `comparison`, `n` is
+    the number of pairs. `…_change_percent` is null if the base is null or 0. Each figure has the
+    mean paired difference (new minus original), with a 95 % bootstrap interval from 5 pairs on.
     """  # noqa: D205
 
     type: str = "experiment_results"

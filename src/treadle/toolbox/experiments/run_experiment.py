@@ -38,8 +38,8 @@ class RunArguments(Arguments):
         Field(
             ge=1,
             le=MOST,
-            description="Number of runs. From 2 on, the original runs as often for "
-            "comparison; a verdict needs at least 5.",
+            description="Number of runs. With 2 or more, the original runs the same number "
+            "of times for comparison. A verdict needs at least 5.",
         ),
     ] = 1
     experimentId: ExperimentId = None

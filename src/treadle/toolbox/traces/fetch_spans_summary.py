@@ -205,10 +205,10 @@ class FetchSpansSummary(TraceTool[FetchSpansSummaryArguments, FetchSpansSummaryR
 
     name = "fetch_spans_summary"
     description = (
-        "Start an analysis here: totals over all recorded spans of threads, runs, labels or a "
-        "period (counts, cost, tokens, latency percentiles, models, tools), and the problems: "
-        "errors, faults in contents that no status shows, repeated failures, and the slowest and "
-        "most expensive spans."
+        "Sum up all recorded spans of threads, runs, labels or a period: counts, cost, tokens, "
+        "latency percentiles, models and tools. List their problems: errors, faults in contents "
+        "that no status shows, repeated failures, and the slowest and most expensive spans. Start "
+        "an analysis here."
     )
     arguments = FetchSpansSummaryArguments
     result = FetchSpansSummaryResult

@@ -266,7 +266,7 @@ def _assessment(span: Span, faults: Sequence[tuple[Finding, str | None]]) -> str
     told = f"{counted(len(faults), 'fault')}, the worst of {worst.severity.value} severity"
     told = f"{told} ({worst.kind.value})"
     if all(first is not None for _, first in faults):
-        told += ", all of which earlier spans showed first"
+        told += ", and earlier spans already showed all of them"
     but = "but there is" if span.status is SpanStatus.OK and len(faults) == 1 else "with"
     but = "but there are" if span.status is SpanStatus.OK and len(faults) > 1 else but
     return f"{ended}, {but} {told}."

@@ -123,8 +123,8 @@ class _Parser:
             if count > MOST_VALUES:
                 raise self._error(
                     start + 1,
-                    f"it asks for more than {MOST_VALUES} values.",
-                    "Ask for them in several queries.",
+                    f"it has more than {MOST_VALUES} values.",
+                    "Split it into several queries.",
                 )
             yield term
 
@@ -144,7 +144,7 @@ class _Parser:
         found = self._compared(name, written, operator, values, head.start() + 1)
         if negated and len(found) > 1:
             raise self._error(
-                start + 1, "a range cannot be turned round.", "Ask for what is below or above it."
+                start + 1, "a range cannot be negated.", "Compare with its ends, using < or >."
             )
         conditions = tuple(replace(each, negated=negated) for each in found)
         shown = ":" if operator == "=" else operator or ":"
@@ -167,7 +167,7 @@ class _Parser:
                 raise self._error(
                     self._place + 1,
                     f"a value is missing after {term!r}.",
-                    "Write one without a blank before it, such as `model:gpt*`;"
+                    "Write the value without a space before it, such as `model:gpt*`;"
                     " put text to search for in quotes.",
                 )
             values.append(self._value(_BARE))
@@ -226,7 +226,7 @@ class _Parser:
         if name.takes is Takes.TEXT:
             if len(values) > 1:
                 raise self._error(
-                    values[1].column, "text is searched for as a whole.", "Put it in quotes."
+                    values[1].column, "a search text has no list of values.", "Put it in quotes."
                 )
             return [Condition(name.field, Operator.CONTAINS, (values[0].text,))]
         return [self._equal(name, values)]

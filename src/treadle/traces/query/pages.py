@@ -82,7 +82,7 @@ def read_cursor(cursor: str, list_name: str) -> Position:
     numbers = isinstance(key, int) and (value is None or isinstance(value, int))
     if not numbers or not all(abs(number or 0) < 1 << 63 for number in (value, key)):
         raise UsageError(
-            "The cursor cannot be read.", hint="Give the one that the page before it named."
+            "The cursor cannot be read.", hint="Pass `next_cursor` of the previous page unchanged."
         )
     if mark != _mark(list_name):
         raise UsageError(

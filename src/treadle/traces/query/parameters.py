@@ -53,12 +53,14 @@ class SpanParameters(BaseModel):
     min_tokens: int | None = Parameter(None, ge=0, le=1 << 62, description="input and output")
     max_tokens: int | None = Parameter(None, ge=0, le=1 << 62, description="input and output")
     since: str | None = Parameter(None, description="ISO time, or how long ago, such as 2h")
-    until: str | None = Parameter(None, description="ISO time, or how long ago; not included")
+    until: str | None = Parameter(None, description="ISO time, or how long ago; exclusive")
     period: Period | None = None
-    text: str | None = Parameter(None, min_length=1, description="a text that they hold, literally")
+    text: str | None = Parameter(
+        None, min_length=1, description="spans that contain this literal text"
+    )
     has_error: bool | None = None
     own: Literal["include"] | None = Parameter(
-        None, description="`include`: calls of Treadle's own analyst and experiments too"
+        None, description="`include` adds calls of Treadle's own analyst and experiments"
     )
     query: str | None = Parameter(None, description="a query in the language of the search bar")
 

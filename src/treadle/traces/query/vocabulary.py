@@ -67,7 +67,7 @@ VOCABULARY = (
     Name("status", Field.STATUS, Takes.CHOICE, "how it ended", _words(SpanStatus)),
     Name("kind", Field.KIND, Takes.CHOICE, "what kind of step it is", _words(SpanKind)),
     Name("model", Field.MODEL, _PATTERN, "the model that was called"),
-    Name("provider", Field.PROVIDER, _PATTERN, "who serves the model"),
+    Name("provider", Field.PROVIDER, _PATTERN, "the provider of the model"),
     Name("label", Field.LABEL, _PATTERN, "a label that it has", aliases=("labels",)),
     Name(
         "repository",
@@ -77,24 +77,28 @@ VOCABULARY = (
         prefix=REPOSITORY_LABEL,
     ),
     Name("operation", Field.OPERATION, _PATTERN, "what was done, such as chat", aliases=("op",)),
-    Name("name", Field.NAME, _PATTERN, "the name of the span, for a tool that of the tool"),
+    Name(
+        "name", Field.NAME, _PATTERN, "the name of the span; for a tool call, the name of the tool"
+    ),
     Name("thread", Field.THREAD, _ID, "the thread that it belongs to"),
     Name("run", Field.RUN, _ID, "the run that it belongs to"),
     Name("trace", Field.TRACE, _ID, "the trace that it belongs to"),
     Name("span", Field.SPAN, _ID, "the span itself"),
-    Name("parent", Field.PARENT, _ID, "the span right above it"),
+    Name("parent", Field.PARENT, _ID, "its parent span"),
     Name("cost", Field.COST, Takes.COST, "US dollars"),
     Name("duration", Field.DURATION, Takes.DURATION, "how long it took"),
     Name("ttft", Field.TTFT, Takes.DURATION, "time to the first token", aliases=("first_token",)),
     Name("tokens", Field.TOKENS, _COUNT, "tokens of input and output together"),
     Name("input", Field.INPUT, _COUNT, "tokens of input"),
     Name("output", Field.OUTPUT, _COUNT, "tokens of output"),
-    Name("cached", Field.CACHED, _COUNT, "tokens of input that came out of a cache"),
+    Name("cached", Field.CACHED, _COUNT, "tokens of input that were read from a cache"),
     Name("start", Field.START, Takes.MOMENT, "when it began"),
     Name("since", Field.START, Takes.MOMENT, "began then or later", short=True),
     Name("until", Field.START, Takes.MOMENT, "began before that", short=True),
     Name("period", Field.START, Takes.CHOICE, "began in that time", _words(Period), short=True),
-    Name("has", Field.ERROR, Takes.CHOICE, "has:error is what failed", ("error",), short=True),
+    Name(
+        "has", Field.ERROR, Takes.CHOICE, "has:error matches failed spans", ("error",), short=True
+    ),
     Name(
         "own",
         Field.OWN,
@@ -102,7 +106,7 @@ VOCABULARY = (
         "own:include adds calls of Treadle's own analyst and experiments",
         ("include",),
     ),
-    Name("text", Field.TEXT, Takes.TEXT, "a text that its name, input or output holds"),
+    Name("text", Field.TEXT, Takes.TEXT, "a text that its name, input or output contains"),
 )
 """All names, those that are used most first."""
 

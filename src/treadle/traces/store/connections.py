@@ -50,11 +50,11 @@ class Readers:
             late = time.monotonic() > deadline
             reason = f"it took more than {self._seconds:g} s" if late else str(error)
             hint = (
-                "Try again; if it stays so, move the file aside to begin a new one. `treadle"
-                " doctor` prints its path."
+                "Try again. If the error remains, move the file away; Treadle then creates a new"
+                " one. `treadle doctor` prints its path."
             )
             if late:
-                hint = "Ask for less, for example with since:7d."
+                hint = "Request fewer spans, for example with since:7d."
             raise StoreError(f"The trace store cannot be read: {reason}.", hint=hint) from error
 
     def close(self) -> None:

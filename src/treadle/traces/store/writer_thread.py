@@ -32,10 +32,10 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _HINT = (
-    "Look whether its disk is full or another process holds the file; `treadle doctor` prints where"
-    " it is."
+    "Check whether its disk is full, or another process has the file open. `treadle doctor` prints"
+    " its path."
 )
-"""Where it is is not said here: whoever sends spans from elsewhere reads this."""
+"""The hint does not contain the path, since senders of spans on other machines read it."""
 _CACHE_KILOBYTES = 64_000  # the indexes that are written at random places stay in it
 _SWITCH_SECONDS = 0.0001
 _GROUP_LIMIT = 1_000
@@ -180,8 +180,8 @@ class Writer:
         if full and self._spans:  # one request alone is in memory already, whatever its size
             return StoreBusyError(
                 f"The trace store is too slow: {self._spans} spans wait.",
-                hint="Try again in a second; if it stays so, look whether its disk is full or"
-                " another process holds the file.",
+                hint="Try again in a second. If the error remains, check whether its disk is"
+                " full, or another process has the file open.",
             )
         return None
 

@@ -159,7 +159,7 @@ def test_what_is_searched_with_other_conditions_fits_all(store: SqliteTraceStore
 
 
 def test_a_search_without_text_is_refused(store: SqliteTraceStore) -> None:
-    with pytest.raises(UsageError, match="Nothing is searched for"):
+    with pytest.raises(UsageError, match="The query has no text to search for"):
         store.search(parse_query("status:ok -done", now_us=0))
 
 

@@ -83,7 +83,7 @@ def value_counts(
     if field not in COUNTED:
         raise UsageError(
             f"The values of {field.value} are not listed.",
-            hint=f"Those of these are: {', '.join(sorted(each.value for each in COUNTED))}.",
+            hint=f"These fields have listed values: {', '.join(sorted(each.value for each in COUNTED))}.",
         )
     add_holds(connection)
     query = resolved(connection, query)

@@ -85,11 +85,11 @@ def conditions(source: Source, query: Query) -> Sql:
 def check_page(limit: int, offset: int, most: int = MOST_ROWS) -> None:
     """Raise UsageError for a page that cannot be."""
     if not 0 < limit <= most:
-        raise UsageError(f"A page has 1 to {most} rows, not {limit}.", hint="Ask for fewer.")
+        raise UsageError(f"A page has 1 to {most} rows, not {limit}.", hint="Request fewer rows.")
     if not 0 <= offset <= MOST_OFFSET:
         raise UsageError(
             f"The offset is 0 to {MOST_OFFSET}, not {offset}.",
-            hint="Further on, follow `next_cursor`.",
+            hint="For later rows, pass `next_cursor` as the cursor.",
         )
 
 
@@ -216,7 +216,7 @@ def search_page(
     terms = [each for each in query.of(Field.TEXT) if not each.negated]
     if not terms:
         raise UsageError(
-            "Nothing is searched for.", hint="Give a word or a phrase in quotes to search for."
+            "The query has no text to search for.", hint="Add a word, or a phrase in quotes."
         )
     page = spans_page(connection, query, **part)
     wanted = re.compile("|".join(map(_regex, terms)), re.IGNORECASE)
