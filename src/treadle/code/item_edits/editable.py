@@ -170,8 +170,8 @@ class EditableFile:
         other = gets_other_value(definition, self.data, code)
         if other is not None:
             raise NotEditableError(
-                f"{entry} was not changed, since the value of `{other}` depends on its value or its "
-                "position.",
+                f"{entry} was not changed, since the value of `{other}` depends on its value or "
+                "its position.",
                 hint="Use `replace` or `lines`, with a value for each constant that needs one.",
             )
         variables = declarators(definition)
@@ -252,8 +252,8 @@ class EditableFile:
         if found is not None:
             if found.cut is None:
                 raise NotEditableError(
-                    f"{entry} is one of several names that get their values by position, so it cannot be "
-                    "removed alone.",
+                    f"{entry} is one of several names that get their values by position, so it "
+                    "cannot be removed alone.",
                     hint=_USE_TEXT,
                 )
             cut_start, cut_end, kept = found.cut

@@ -81,9 +81,10 @@ def value_counts(
     UsageError for a field whose values are not counted.
     """
     if field not in COUNTED:
+        listed = ", ".join(sorted(each.value for each in COUNTED))
         raise UsageError(
             f"The values of {field.value} are not listed.",
-            hint=f"These fields have listed values: {', '.join(sorted(each.value for each in COUNTED))}.",
+            hint=f"These fields have listed values: {listed}.",
         )
     add_holds(connection)
     query = resolved(connection, query)
