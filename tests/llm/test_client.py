@@ -78,7 +78,7 @@ async def test_what_is_sent(provider: FakeProvider) -> None:
 
 
 async def test_preferences_go_only_with_tools(provider: FakeProvider) -> None:
-    request = REQUEST.without_tools()
+    request = replace(REQUEST, tools=())
     await ask(provider, Answer("Hi"), request=request, preferences={"order": ["a"]})
     assert "provider" not in provider.requests[0].body
     assert "tools" not in provider.requests[0].body

@@ -101,7 +101,7 @@ async def test_the_context_tool_is_called_and_then_the_answer_streams(
 @needs_the_model
 async def test_a_cancelled_answer_leaves_the_model_usable(model: EmbeddedModel) -> None:
     observer = RecordingObserver()
-    request = REQUEST.without_tools()
+    request = replace(REQUEST, tools=())
     task = asyncio.ensure_future(model.complete(request, observer))
     await observer.until(lambda: observer.deltas)
     task.cancel()

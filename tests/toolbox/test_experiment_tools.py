@@ -22,7 +22,7 @@ from treadle.events.types import ErrorKind, ToolCallCompleted, ToolProgress
 from treadle.experiments.model import BatchState
 from treadle.spans.span import SpanEvent
 from treadle.tokens import estimate
-from treadle.toolbox.experiments import ANALYST_TOOLS, experiment_tools
+from treadle.toolbox.experiments import experiment_tools
 from treadle.tools.approvals.gate import Approvals
 from treadle.tools.contract import Registry
 from treadle.tools.executor import ToolExecutor
@@ -89,11 +89,6 @@ async def tools(
     clock = FakeClock()
     async with world(root, provider, **gateway) as w:
         yield Tools(w, root, rules, clock), clock
-
-
-def test_names_match_the_area() -> None:
-    nothing: Any = None
-    assert {tool.name for tool in experiment_tools(nothing, nothing)} == ANALYST_TOOLS
 
 
 async def test_runnable_call_is_cached_for_five_minutes(

@@ -22,9 +22,11 @@ from treadle.events.types import (
 from treadle.ids import new_id
 from treadle.tokens import estimate
 from treadle.toolbox.code import code_tools
-from treadle.toolbox.code.request_code_context import FLOOR_TOKENS
 from treadle.tools.contract import Registry
 from treadle.tools.executor import Caller, ToolExecutor
+
+FLOOR_TOKENS = 60
+"""The least size of an answer: that of an empty one with its note."""
 
 PARSER = '''def parse_header(line: str) -> tuple[str, str]:
     """Split one header line into its name and value."""

@@ -14,7 +14,7 @@ from treadle.events.changes import UiRequested
 from treadle.events.types import ErrorKind, ToolCallCompleted
 from treadle.spans.span import Span, SpanKind, SpanStatus
 from treadle.tokens import estimate
-from treadle.toolbox.ui import ANALYST_TOOLS, ui_tools
+from treadle.toolbox.ui import ui_tools
 from treadle.tools.contract import Registry
 from treadle.tools.executor import ToolExecutor
 from treadle.traces import SqliteTraceStore
@@ -101,10 +101,6 @@ async def tools(
     made = Tools(ui_store, traces, tmp_path)
     async with made.feed:
         yield made
-
-
-async def test_names_match_the_area(tools: Tools) -> None:
-    assert set(tools._registry.names()) == ANALYST_TOOLS
 
 
 async def test_last_used_page_opens_the_address(tools: Tools) -> None:

@@ -70,14 +70,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class TraceView:
-    """A trace as it is shown: the question, the operations, the result."""
+    """A trace as it is shown: the operations and the result."""
 
     trace_id: str
     run_id: str | None
     thread_id: str | None
     status: SpanStatus
     stop_reason: str | None
-    question: str | None
     answer: str | None
     error: str | None
     start_us: int
@@ -97,7 +96,6 @@ def view_trace(trace: Trace) -> TraceView:
         thread_id=next((span.thread_id for span in trace.spans if span.thread_id), None),
         status=trace.status,
         stop_reason=str(stop_reason) if stop_reason else None,
-        question=printable(root.input) if root and root.input is not None else None,
         answer=_answer(root) if root else None,
         error=printable(root.error) if root and root.error is not None else None,
         start_us=start_us,

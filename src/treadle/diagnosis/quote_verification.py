@@ -34,10 +34,9 @@ class SpanSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VerifiedAnswer:
-    """An answer without the unverified lines. `links` are the remaining ones, each once."""
+    """An answer without the unverified lines."""
 
     text: str
-    links: tuple[SpanReference, ...]
     dropped: tuple[str, ...]
     """The removed lines."""
 
@@ -55,7 +54,6 @@ def verify_answer(text: str, source: SpanSource) -> VerifiedAnswer:
     """`text` without the lines whose links or quotes are wrong."""
     spans = CachedSpans(source)
     kept, dropped = list[str](), list[str]()
-    links: dict[SpanReference, None] = {}
     for line in text.split("\n"):
         found = _links(line)
         linked = [span for span in map(spans.get, found) if span is not None]
@@ -63,8 +61,7 @@ def verify_answer(text: str, source: SpanSource) -> VerifiedAnswer:
             dropped.append(line)
         else:
             kept.append(line)
-            links |= dict.fromkeys(found)
-    return VerifiedAnswer("\n".join(kept), tuple(links), tuple(dropped))
+    return VerifiedAnswer("\n".join(kept), tuple(dropped))
 
 
 class CachedSpans:

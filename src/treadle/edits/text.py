@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 
+from treadle.charsets import is_utf8
 from treadle.edits.model import EditError, Hunk
 from treadle.events.types import ErrorKind
 
@@ -206,15 +207,6 @@ class Source:
         if len(numbers) > 10 or len(starts) > 50:
             return f"lines {', '.join(numbers[:10])} and more"
         return f"lines {', '.join(numbers[:-1])} and {numbers[-1]}"
-
-
-def is_utf8(data: bytes) -> bool:
-    """Whether all of `data` is UTF-8."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def with_plain_ends(data: bytes) -> bytes:

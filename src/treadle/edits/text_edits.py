@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import assert_never
 
-from treadle.charsets import Charset, EncodingError, ShiftStateError, Transcoded
+from treadle.charsets import Charset, EncodingError, ShiftStateError, Transcoded, is_utf8
 from treadle.edits.hunks import build_hunks
 from treadle.edits.indentation import as_item
 from treadle.edits.model import EditError, Hunk, splice
 from treadle.edits.patch_matches import match_hunks
 from treadle.edits.requests import LineRangeEdit, PatchEdit, PatchHunk, RangeEdit, ReplaceEdit
-from treadle.edits.text import REPLACEMENT, Source, encoded, is_utf8, line_end
+from treadle.edits.text import REPLACEMENT, Source, encoded, line_end
 from treadle.edits.text_matches import Replacement, replace_text
 from treadle.events.types import ErrorKind
 

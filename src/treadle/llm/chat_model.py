@@ -130,6 +130,29 @@ class ChatModel(Protocol):
         ...
 
 
+class ModelWrapper:
+    """A `ChatModel` with the properties of another one."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+
+    @property
+    def provider(self) -> str:
+        return self._model.provider
+
+    @property
+    def model(self) -> str:
+        return self._model.model
+
+    @property
+    def context_window(self) -> int:
+        return self._model.context_window
+
+    @property
+    def callable_tools(self) -> frozenset[str] | None:
+        return self._model.callable_tools
+
+
 @dataclass(slots=True)
 class Attempt:
     """Receives the reply of the attempt."""

@@ -1,6 +1,6 @@
 """Messages of a conversation in Treadle's form. `llm.wire` converts them to a provider's form."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from treadle.events.types import CallKey, Usage
 
@@ -95,10 +95,6 @@ class ChatRequest:
     turn: int = 0
     max_output_tokens: int | None = None
     stream: bool = True
-
-    def without_tools(self) -> "ChatRequest":
-        """The same request without tools."""
-        return replace(self, tools=())
 
 
 LENGTH_REASONS = frozenset(

@@ -20,6 +20,7 @@ from treadle.llm.chat_model import (
     ChatModel,
     ModelObserver,
     ModelReplacedError,
+    ModelWrapper,
     WatchedObserver,
 )
 from treadle.llm.client import DEFAULT_CONTEXT_WINDOW, HttpChatModel
@@ -203,7 +204,7 @@ def _first_chat_model(models: tuple[ModelInfo, ...], preferred: str | None) -> M
     return next((info for info in chat if info.id == preferred), chat[0])
 
 
-class FallbackModel:
+class FallbackModel(ModelWrapper):
     """A `ChatModel` with fallbacks, which are connected when they are needed.
 
     The model that answers stays for the life of this object, so a session does not alternate.
@@ -216,26 +217,10 @@ class FallbackModel:
         connect: Callable[[str], Awaitable[ChatModel]],
     ) -> None:
         """`connect` returns the model of a name and raises TreadleError if it is not available."""
-        self._model = first
+        super().__init__(first)
         self._names = deque(names)
         self._connect = connect
         self._used = [first]
-
-    @property
-    def provider(self) -> str:
-        return self._model.provider
-
-    @property
-    def model(self) -> str:
-        return self._model.model
-
-    @property
-    def context_window(self) -> int:
-        return self._model.context_window
-
-    @property
-    def callable_tools(self) -> frozenset[str] | None:
-        return self._model.callable_tools
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
         """See `ChatModel.complete`. Raises ModelReplacedError when a fallback takes over.

@@ -48,7 +48,6 @@ class UnescapedText:
     """An unescaped text, and the positions of its characters in the original text."""
 
     text: str
-    origin: str
     positions: list[int]
     """The positions in `text` at which unchanged parts begin."""
     origins: list[int]
@@ -91,7 +90,7 @@ def unescaped(text: str) -> UnescapedText:
         positions.append(length)
         origins.append(at)
     parts.append(text[at:])
-    return UnescapedText("".join(parts), text, positions, origins)
+    return UnescapedText("".join(parts), positions, origins)
 
 
 def _character(match: re.Match[str]) -> str:

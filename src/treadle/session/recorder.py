@@ -24,6 +24,7 @@ from treadle.llm.chat_model import (
     ChatModel,
     ModelObserver,
     ModelReplacedError,
+    ModelWrapper,
 )
 from treadle.llm.messages import ChatRequest, ModelReply
 from treadle.llm.provider_errors import ProviderError
@@ -109,29 +110,13 @@ class SessionRecording(Listener):
         await asyncio.to_thread(self._writer.write, line, fields)
 
 
-class RecordingModel:
+class RecordingModel(ModelWrapper):
     """A `ChatModel` that passes requests to another one and records requests and replies."""
 
     def __init__(self, model: ChatModel, writer: CassetteWriter) -> None:
-        self._model = model
+        super().__init__(model)
         self._writer = writer
         self._before: list[Json] = []
-
-    @property
-    def provider(self) -> str:
-        return self._model.provider
-
-    @property
-    def model(self) -> str:
-        return self._model.model
-
-    @property
-    def context_window(self) -> int:
-        return self._model.context_window
-
-    @property
-    def callable_tools(self) -> frozenset[str] | None:
-        return self._model.callable_tools
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
         """See `ChatModel.complete`. An interrupted request is recorded up to its end."""

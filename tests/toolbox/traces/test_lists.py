@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from tests.toolbox.traces.recordings import Recordings, model_call, opened, tool_call
 from treadle.spans.span import ANALYST_LABEL, EXPERIMENT_LABEL, SpanStatus
 from treadle.tokens import estimate
-from treadle.toolbox.traces import ANALYST_TOOLS, trace_tools
 
 SIZES = (0, 1, 100, 101, 250, 10_000)
 
@@ -52,12 +51,6 @@ def walked(recordings: Recordings, name: str, way: str, **arguments: Any) -> lis
             by_cursor = "next_cursor" in answer["pagination"]
             told = "pagination.next_cursor" if by_cursor else f"offset {len(rows)}."
             assert told in answer["more"]
-
-
-def test_tools_have_the_documented_names(recordings: Recordings) -> None:
-    names = [tool.name for tool in trace_tools(recordings.store)]
-    assert len(names) == len(set(names))
-    assert set(names) == ANALYST_TOOLS
 
 
 @pytest.mark.parametrize("size", SIZES)

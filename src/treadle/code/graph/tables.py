@@ -206,7 +206,3 @@ class Graph:
             )
             self._impls[name] = [Node(*row) for row in rows]
         return self._impls[name]
-
-    def children(self, item: Node) -> list[Node]:
-        """The items directly in an item."""
-        return [node for node in self.items(item.file_id) if node.parent_id == item.id]

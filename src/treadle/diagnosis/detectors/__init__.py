@@ -2,7 +2,7 @@
 
 from treadle.diagnosis.detectors.detection import combine, detect
 from treadle.diagnosis.detectors.examination import SpanExamination
-from treadle.diagnosis.detectors.examiner import ALL_LAYERS, examine
+from treadle.diagnosis.detectors.examiner import ALL_LAYERS
 from treadle.diagnosis.detectors.finding import Finding, Kind, Layer, Severity
 from treadle.diagnosis.detectors.user_rules import Rule
 
@@ -16,5 +16,4 @@ __all__ = [
     "SpanExamination",
     "combine",
     "detect",
-    "examine",
 ]

@@ -37,16 +37,6 @@ _MOST_REMEMBERED = 4_096
 _SERIES = {SpanKind.TOOL: Series.TOOLS, SpanKind.MODEL: Series.REPLIES}
 
 
-def examine(
-    span: Span,
-    user_rules: Sequence[user_rules.Rule] = (),
-    *,
-    layers: Collection[Layer] = ALL_LAYERS,
-) -> SpanExamination:
-    """The faults that the detectors of these layers find in `span` alone."""
-    return Examiner(user_rules, layers=layers).examine(span)
-
-
 class Examiner:
     """Examines spans. It caches the faults of results, since histories repeat them.
 

@@ -113,11 +113,6 @@ class Finding:
     also_in: Annotated[tuple[SpanReference, ...], JsonField(write=len, documented_as=int)] = ()
 
     @property
-    def span_ids(self) -> tuple[str, ...]:
-        """The span that shows the fault first, then the spans that repeat it."""
-        return (self.evidence.span.span_id, *(span.span_id for span in self.also_in))
-
-    @property
     def repeats(self) -> str:
         """For example "also in 3 later requests"; empty if no later request repeats it."""
         number = len(self.also_in)

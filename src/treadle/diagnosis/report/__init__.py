@@ -1,6 +1,6 @@
 """The report on a set of recorded spans: figures, likely causes and recommendations."""
 
-from treadle.diagnosis.report.markdown import render, render_within
+from treadle.diagnosis.report.markdown import render
 from treadle.diagnosis.report.model import (
     Cause,
     Figure,
@@ -26,5 +26,4 @@ __all__ = [
     "Unit",
     "analyse",
     "render",
-    "render_within",
 ]

@@ -5,7 +5,7 @@ begin a heading, a row or a link.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from treadle.diagnosis.evidence import Evidence
 from treadle.diagnosis.repeated_failures import RepeatedFailure
@@ -22,39 +22,25 @@ from treadle.traces.amounts import cost, duration
 from treadle.traces.fencing import inline
 
 _MEANT = re.compile(r"[|\[`*]")
-ISSUES = 10
-ROWS = 8
+_ISSUES = 10
+_ROWS = 8
+"""The most issues, and the most rows of a table, in a rendered report."""
 _QUOTED = 100
-_STEPS = ((ISSUES, ROWS), (6, 5), (4, 3), (3, 2), (2, 1), (1, 1), (1, 0))
-"""The numbers of issues and rows of a table to try, from many to few."""
 
 
-def render(report: Report, *, issues: int = ISSUES, rows: int = ROWS) -> str:
-    """The report as Markdown, with at most so many issues and rows of each table.
-
-    A report on no spans consists of the summary.
-    """
+def render(report: Report) -> str:
+    """The report as Markdown. A report on no spans consists of the summary."""
     if not report.total:
         return _section("Summary", [_cell(each) for each in report.summary])
     parts = [
         _section("Summary", [_cell(each) for each in report.summary]),
         _section("Numbers", _figures(report.figures)),
-        _section("Breakdown", _tables(report.tables, rows)),
-        _section("Repeated failures", _repeated(report.repeated, rows)),
-        _section("Issues", _issues(report, issues)),
+        _section("Breakdown", _tables(report.tables)),
+        _section("Repeated failures", _repeated(report.repeated)),
+        _section("Issues", _issues(report)),
         _section("Recommendations", [f"- {_cell(each)}" for each in report.recommendations]),
     ]
     return "\n".join(parts)
-
-
-def render_within(report: Report, fits: Callable[[str], bool]) -> str:
-    """The longest form of the report that `fits`; the shortest form if none fits."""
-    text = ""
-    for issues, rows in _STEPS:
-        text = render(report, issues=issues, rows=rows)
-        if fits(text):
-            break
-    return text
 
 
 def written(value: Value, unit: Unit) -> str:
@@ -92,7 +78,7 @@ def _figures(figures: Sequence[Figure]) -> Iterator[str]:
         yield row
 
 
-def _tables(tables: Sequence[Table], rows: int) -> Iterator[str]:
+def _tables(tables: Sequence[Table]) -> Iterator[str]:
     for number, table in enumerate(table for table in tables if table.rows):
         if number:
             yield ""
@@ -100,39 +86,39 @@ def _tables(tables: Sequence[Table], rows: int) -> Iterator[str]:
         yield ""
         yield f"| {' | '.join(table.columns)} |"
         yield f"|{'---|' * len(table.columns)}"
-        for row in table.rows[:rows]:
+        for row in table.rows[:_ROWS]:
             cells = [written(value, unit) for value, unit in zip(row, table.units, strict=True)]
             yield f"| {' | '.join(cells)} |"
-        more = len(table.rows[rows:]) + table.left_out
+        more = len(table.rows[_ROWS:]) + table.left_out
         if more:
             yield ""
             yield f"{more} more."
 
 
-def _repeated(repeated: Sequence[RepeatedFailure], rows: int) -> Iterator[str]:
+def _repeated(repeated: Sequence[RepeatedFailure]) -> Iterator[str]:
     if not repeated:
         return
     yield "| operation | failure | times | first | it says |"
     yield "|---|---|---|---|---|"
-    for each in repeated[: max(rows, 1)]:
+    for each in repeated[:_ROWS]:
         first = each.first.evidence
         name, quote = written(each.name, Unit.TEXT), written(first.quote, Unit.TEXT)
         link = _link(first.span.trace_id, first.span.span_id)
         yield f"| {name} | {each.first.kind.value} | {len(each.spans)} | {link} | {quote} |"
-    if len(repeated) > max(rows, 1):
+    if len(repeated) > _ROWS:
         yield ""
-        yield f"{len(repeated) - max(rows, 1)} more."
+        yield f"{len(repeated) - _ROWS} more."
 
 
-def _issues(report: Report, issues: int) -> Iterator[str]:
+def _issues(report: Report) -> Iterator[str]:
     if not report.issues:
         return
     yield "| # | severity | cause | span | why | evidence |"
     yield "|---|---|---|---|---|---|"
-    for rank, each in enumerate(report.issues[:issues], 1):
+    for rank, each in enumerate(report.issues[:_ISSUES], 1):
         head = f"{rank} | {each.severity.value} | {each.kind.value}"
         yield f"| {head} | {_span(each)} | {_why(each)} |"
-    more = len(report.issues[issues:]) + report.issues_left_out
+    more = len(report.issues[_ISSUES:]) + report.issues_left_out
     if more:
         yield ""
         yield f"{more} more with lower scores."

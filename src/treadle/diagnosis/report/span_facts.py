@@ -75,15 +75,12 @@ class SpanFacts:
     said: str = ""
     """The values of the arguments, as far as they are compared."""
     result: Result = NO_RESULT
-    input_size: int = 0
     output_size: int = 0
     opening: tuple[bytes, ...] = ()
     """The first is the digest of the instructions, if the request has some."""
     instructions: bytes | None = None
     requests: tuple[Request, ...] = ()
     conflicts: tuple[PromptConflict, ...] = ()
-    requested_model: str | None = None
-    answered_model: str | None = None
     waited_us: int = 0
     """The wait for a person."""
 
@@ -100,12 +97,11 @@ _CALLS = frozenset({SpanKind.TOOL, SpanKind.RETRIEVAL, SpanKind.EMBEDDING, SpanK
 def span_facts(span: Span) -> SpanFacts:
     """The facts of a span."""
     waited = span.attributes.get(WAITED)
-    sizes = len(span.input or ""), len(span.output or "")
     waited_us = waited if isinstance(waited, int) else 0
     if span.kind is SpanKind.MODEL:
-        return _of_model(span, sizes, waited_us)
+        return _of_model(span, waited_us)
     if span.kind not in _CALLS:
-        return SpanFacts(input_size=sizes[0], output_size=sizes[1], waited_us=waited_us)
+        return SpanFacts(output_size=len(span.output or ""), waited_us=waited_us)
     tool = tool_name(span) if span.kind is SpanKind.TOOL else span.name
     has_input = span.input is not None and bool(span.input.strip())
     return SpanFacts(
@@ -115,8 +111,7 @@ def span_facts(span: Span) -> SpanFacts:
         arguments=_names(span.input) if span.kind is SpanKind.TOOL else None,
         said=_values(span.input),
         result=result_of(span.output),
-        input_size=sizes[0],
-        output_size=sizes[1],
+        output_size=len(span.output or ""),
         waited_us=waited_us,
     )
 
@@ -148,21 +143,18 @@ def result_of(output: str | None) -> Result:
     )
 
 
-def _of_model(span: Span, sizes: tuple[int, int], waited_us: int) -> SpanFacts:
+def _of_model(span: Span, waited_us: int) -> SpanFacts:
     reading = read(span)
     instructing = [message for message in reading.history if message.role is Role.SYSTEM]
     texts = [text for message in instructing for text in message.texts]
     here = SpanReference(span.trace_id, span.span_id)
     calls = [call for message in reading.reply for call in message.calls]
     return SpanFacts(
-        input_size=sizes[0],
-        output_size=sizes[1],
+        output_size=len(span.output or ""),
         opening=tuple(map(_digest, reading.history[:OPENING_MESSAGES])),
         instructions=_digest(*instructing) if instructing else None,
         requests=tuple(map(_request, calls)),
         conflicts=tuple(found for text in texts for found in _conflicts_of(text, here)),
-        requested_model=_string(span.attributes.get("gen_ai.request.model")),
-        answered_model=_string(span.attributes.get("gen_ai.response.model")),
         waited_us=waited_us,
     )
 
@@ -203,7 +195,3 @@ def _values(arguments: str | None) -> str:
         value = arguments
     values = value.values() if isinstance(value, dict) else (value,)
     return " ".join(str(each) for each in values)[:_MOST_CHARACTERS]
-
-
-def _string(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None

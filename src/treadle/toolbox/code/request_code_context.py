@@ -24,9 +24,6 @@ from treadle.tools.contract import (
     ToolError,
 )
 
-FLOOR_TOKENS = 60
-"""The least size of an answer: that of an empty one with its note."""
-
 QUERY_CHARACTERS = 120
 """Characters of the query that the answer repeats; the search uses all of it."""
 

@@ -9,18 +9,7 @@ from treadle.toolbox.experiments.run_experiment import RunExperiment
 from treadle.tools.contract import AnyTool
 from treadle.ui.service import Ui
 
-__all__ = ["ANALYST_TOOLS", "experiment_tools"]
-
-ANALYST_TOOLS = frozenset(
-    {
-        "is_valid_for_optimize",
-        "get_experiment_data",
-        "evaluate_experiment_results",
-        "apply_experiment_data",
-        "run_experiment",
-    }
-)
-"""The names of the tools of this area. Assistants for code do not have them."""
+__all__ = ["experiment_tools"]
 
 
 def experiment_tools(experiments: Experiments, ui: Ui) -> list[AnyTool]:

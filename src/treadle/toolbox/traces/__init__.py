@@ -17,22 +17,7 @@ from treadle.toolbox.traces.search_spans import SearchSpans
 from treadle.toolbox.traces.trace_tool import TraceReader
 from treadle.tools.contract import Tool
 
-__all__ = ["ANALYST_TOOLS", "TraceReader", "trace_tools"]
-
-ANALYST_TOOLS = frozenset(
-    {
-        "fetch_runs",
-        "fetch_spans",
-        "get_run_details",
-        "fetch_groups",
-        "fetch_spans_summary",
-        "get_span_content",
-        "list_labels",
-        "search_spans",
-        "analyze_with_llm",
-    }
-)
-"""The names of the tools of this area, which an assistant for code does not need."""
+__all__ = ["TraceReader", "trace_tools"]
 
 
 def trace_tools(

@@ -10,17 +10,7 @@ from treadle.tools.contract import Tool
 from treadle.traces.store.span_reader import SpanReader
 from treadle.ui.service import Ui
 
-__all__ = ["ANALYST_TOOLS", "ui_tools"]
-
-ANALYST_TOOLS = frozenset(
-    {
-        "get_collapsed_spans",
-        "navigate_to",
-        "navigate_to_experiment",
-        "apply_label_filter",
-    }
-)
-"""The names of the tools of this area, which an assistant for code has no use for."""
+__all__ = ["ui_tools"]
 
 
 def ui_tools(ui: Ui, spans: SpanReader) -> list[Tool[Any, Any]]:

@@ -156,10 +156,6 @@ class Bridge:
             )
         self._tools[definition.name] = external_tool(definition, self._ask)
 
-    def tool(self, name: str) -> ExternalTool | None:
-        """The external tool of that name, or None."""
-        return self._tools.get(name)
-
     def tools(self) -> tuple[ExternalTool, ...]:
         """All external tools, in the order of their first definitions."""
         return tuple(self._tools.values())

@@ -122,16 +122,6 @@ class Sort:
     key: SortKey = SortKey.TIME
     ascending: bool = False
 
-    @classmethod
-    def parse(cls, text: str) -> "Sort":
-        """`newest`, `oldest`, or a key with `-` before it for the largest first.
-
-        Raises ValueError for anything else.
-        """
-        if text in {"newest", "oldest"}:
-            return cls(ascending=text == "oldest")
-        return cls(SortKey(text.removeprefix("-")), ascending=not text.startswith("-"))
-
     def __str__(self) -> str:
         return f"{'' if self.ascending else '-'}{self.key.value}"
 

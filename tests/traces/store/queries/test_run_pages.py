@@ -12,7 +12,7 @@ from tests.traces.store.queries.filled_store import Filled, filled, walked
 from tests.traces.store.queries.random_spans import random_query
 from treadle.spans.span import Trace, true_root
 from treadle.traces import RunSummary
-from treadle.traces.query import Condition, Field, Page, Query, Sort, parse_query
+from treadle.traces.query import Condition, Field, Page, Query, Sort, SortKey, parse_query
 from treadle.traces.store.queries import run_pages
 from treadle.traces.store.results import ThreadSummary
 
@@ -137,7 +137,7 @@ def test_runs_are_sorted_by_what_they_add_up_to(seed: int) -> None:
     with filled(Random(seed)) as there:
         for key in ("duration", "cost", "tokens"):
             for text in (key, f"-{key}"):
-                sort = Sort.parse(text)
+                sort = Sort(SortKey(key), ascending=text == key)
                 rows, _ = walked(partial(_runs, there, Query(), sort, 1))
                 values = [_value(row, key) for row in rows]
                 known = [value for value in values if value is not None]
