@@ -20,7 +20,7 @@ from treadle.traces.amounts import cost, duration
 from treadle.traces.fencing import inline
 from treadle.traces.own_spans import without_own
 from treadle.traces.query.conditions import Query
-from treadle.traces.query.writing import format_query
+from treadle.traces.query.language import format_query
 from treadle.traces.store.results import Summary
 
 MOST_ISSUES = 20

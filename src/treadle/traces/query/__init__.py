@@ -12,10 +12,9 @@ from treadle.traces.query.conditions import (
     SortKey,
     any_of,
 )
-from treadle.traces.query.language import QuerySyntaxError, parse_query
+from treadle.traces.query.language import QuerySyntaxError, format_query, parse_query
 from treadle.traces.query.moments import Period
 from treadle.traces.query.pages import Page, Part
-from treadle.traces.query.writing import format_query
 
 __all__ = [
     "NEWEST",

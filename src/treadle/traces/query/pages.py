@@ -9,7 +9,7 @@ from typing import Generic, TypedDict, TypeVar
 
 from treadle.errors import UsageError
 from treadle.traces.query.conditions import Field, Query, Sort
-from treadle.traces.query.writing import format_query
+from treadle.traces.query.language import format_query
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from treadle.spans.span import CostSource, SpanKind, SpanStatus, is_shown
 from treadle.spans.totals import Totals
 from treadle.traces.query.amounts import NANO
 from treadle.traces.query.conditions import Field, Rows
-from treadle.traces.query.writing import write_value
+from treadle.traces.query.language import write_value
 from treadle.traces.store.counters import COUNTER_NAMES
 from treadle.traces.store.selection import From, Selection
 
