@@ -20,7 +20,7 @@ from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
 from treadle.traces import SqliteTraceStore
 from treadle.traces.query import Field, Query, any_of
 from treadle.traces.store import examination_writer
-from treadle.traces.store.examination_tables import KEYED_BY_SPAN
+from treadle.traces.store.examinations import KEYED_BY_SPAN
 from treadle.traces.store.queries import examinations as reading
 
 FAILED = json.dumps({"ok": False, "error": "The service is down."})

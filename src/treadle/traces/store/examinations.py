@@ -1,4 +1,4 @@
-"""What a store keeps of the examination of a span, and the examiner that its caller injects."""
+"""The stored results of examinations, their tables, and the examiner that a caller injects."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,3 +51,29 @@ class Examinations:
     spans: int
     unexamined: int
     data: tuple[Examination, ...]
+
+
+EXAMINATION_TABLES: tuple[str, ...] = (
+    """CREATE TABLE examined (
+        span INTEGER PRIMARY KEY, -- spans.id
+        call BLOB, -- no longer written
+        found_nothing INTEGER NOT NULL, -- no longer written: always 0
+        told BLOB -- the result of the detectors (diagnosis.detectors)
+    )""",
+    "CREATE INDEX examined_faults ON examined (span) WHERE told IS NOT NULL",
+    "CREATE TABLE ruled (span INTEGER PRIMARY KEY, told BLOB NOT NULL) -- by the user's rules",
+    """CREATE TABLE examinations (
+        kept_in TEXT PRIMARY KEY, -- the table
+        digest BLOB, revision INTEGER NOT NULL
+    ) WITHOUT ROWID""",
+    "INSERT INTO examinations VALUES ('examined', NULL, 0), ('ruled', NULL, 0)",
+)
+"""The tables that the fifth version of the file adds.
+
+Each row follows from one version of one span and is deleted with it. A span without a result has no
+row. `examinations` states up to which revision all spans were examined, and the digest of their
+examiner. NULL means that nothing was examined.
+"""
+
+KEYED_BY_SPAN = ("examined", "ruled")
+"""Tables whose column `span` is the key of a span."""

@@ -12,11 +12,11 @@ from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
 from treadle.traces.store import (
     contents,
     counted_calls,
-    examination_tables,
     span_merge,
 )
 from treadle.traces.store.columns import COLUMNS
 from treadle.traces.store.counters import COUNTERS
+from treadle.traces.store.examinations import EXAMINATION_TABLES
 from treadle.traces.store.packed_text import unpacked
 from treadle.traces.store.schema import COUNTER_TYPE, INDEXES, TABLES
 from treadle.traces.store.span_merge import Keys, prepare
@@ -79,7 +79,7 @@ def _upgrade(connection: sqlite3.Connection, version: int) -> None:
     if version < _SUMMED:
         _make(connection, old=version > 0)
     elif version < _EXAMINED:
-        _execute_all(connection, examination_tables.TABLES)
+        _execute_all(connection, EXAMINATION_TABLES)
     _add_columns(connection)
     _add_counters(connection)
     _execute_all(connection, INDEXES)
@@ -93,7 +93,7 @@ def _make(connection: sqlite3.Connection, *, old: bool) -> None:
             connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
         for name in ("traces_by_time", "traces_by_thread", "tool_calls"):
             connection.execute(f"DROP INDEX IF EXISTS {name}")
-    _execute_all(connection, (*TABLES, *examination_tables.TABLES))
+    _execute_all(connection, (*TABLES, *EXAMINATION_TABLES))
     if old:
         _take_over(connection)
         for table in _OLD_TABLES:

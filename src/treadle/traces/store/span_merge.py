@@ -14,12 +14,12 @@ from treadle.traces.store import (
     blobs,
     contents,
     counted_calls,
-    examination_tables,
     statements,
 )
 from treadle.traces.store.blobs import Pieces
 from treadle.traces.store.columns import COLUMNS, SpanRow, span_row
 from treadle.traces.store.counters import added, counters
+from treadle.traces.store.examinations import KEYED_BY_SPAN
 from treadle.traces.store.packed_text import Text, labels_of, packed
 from treadle.traces.store.schema import KEY_BITS
 from treadle.traces.store.search_text import newest_text, search_text
@@ -206,7 +206,7 @@ def delete_rows(connection: sqlite3.Connection, keys: Iterable[int]) -> None:
         )
         for label in labels_of(labels)
     ]
-    examined = [(table, "span") for table in examination_tables.KEYED_BY_SPAN]
+    examined = [(table, "span") for table in KEYED_BY_SPAN]
     for table, key in (("texts", "rowid"), ("contents", "id"), ("spans", "id"), *examined):
         statements.run(connection, f"DELETE FROM {table} WHERE {key} IN ({{}})", ordered)  # noqa: S608
     statements.run(connection, "DELETE FROM blob_uses WHERE span IN ({})", ordered)
