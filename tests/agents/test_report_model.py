@@ -7,7 +7,7 @@ import pytest
 from tests.agents.harness import agent_harness
 from tests.toolbox.traces.flights import THREAD, flights
 from treadle.agents.page_context import PageContext
-from treadle.agents.report_model import NEEDS_MODEL
+from treadle.app.agents import NEEDS_MODEL
 from treadle.app.stores import open_trace_store
 from treadle.clock import SystemClock
 from treadle.diagnosis.report import analyse, render

@@ -11,8 +11,7 @@ import pytest
 
 from tests.fakes.provider import FakeProvider
 from tests.gateway.running import settings
-from treadle.app.experiments import open_experiments
-from treadle.app.gateway_calls import GatewayCaller
+from treadle.app.experiments import GatewayCaller, open_experiments
 from treadle.app.recorder import Recording
 from treadle.clock import Clock
 from treadle.events import EventBus

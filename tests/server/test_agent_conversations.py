@@ -7,7 +7,7 @@ from tests.fakes.provider import FakeProvider, Reply
 from tests.fakes.replies import Answer, Call
 from tests.server.serving import Served, serving
 from tests.server.test_traces_reading import made, seeded
-from treadle.agents.report_model import NEEDS_MODEL
+from treadle.app.agents import NEEDS_MODEL
 
 DATA = "/agents/data/ask"
 KEPT = "/agents/conversations"

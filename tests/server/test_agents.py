@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.provider import FakeProvider, Reply
 from tests.fakes.replies import Answer, Call, Pause, Script
 from tests.server.serving import serving
-from treadle.agents.report_model import NEEDS_MODEL
+from treadle.app.agents import NEEDS_MODEL
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Runs agents over one repository: finds their definitions, connects models, saves the answers."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Self
@@ -9,21 +9,50 @@ from uuid import UUID
 
 from treadle.agents.definitions import find_agents
 from treadle.agents.page_context import PageContext, resolve_ids
-from treadle.agents.report_model import ReportModel
 from treadle.agents.runner import AgentResources, AgentRunner
 from treadle.app.application import App
 from treadle.config.loader import is_trusted
 from treadle.diagnosis.detectors import Rule
 from treadle.diagnosis.report import analyse, render
 from treadle.errors import UsageError
+from treadle.events.types import Usage
 from treadle.llm import connect_with_fallbacks, is_embedded, saved_keys
-from treadle.llm.chat_model import ChatModel
-from treadle.llm.messages import UserMessage
+from treadle.llm.chat_model import ChatModel, ModelObserver
+from treadle.llm.messages import AssistantMessage, ChatRequest, ModelReply, UserMessage
 from treadle.session import Conversation, Kind, RequestSession, SessionOutcome
 from treadle.session.role import Role
 from treadle.spans.span import ANALYST_LABEL
 from treadle.tools.contract import Registry
 from treadle.traces.query import Query
+
+NEEDS_MODEL = (
+    "Free questions need a model, and none is available: this is the report on the selected "
+    'records. To ask questions, set `model = "PROVIDER/MODEL"` in the configuration, or set '
+    "OPENAI_API_KEY or OPENROUTER_API_KEY in the environment."
+)
+"""The first paragraph of an answer without a model."""
+
+
+class ReportModel:
+    """A `ChatModel` whose only reply is the text that `write_report` returns."""
+
+    provider = "treadle"
+    model = "rules"
+    context_window = 1_000_000_000
+    callable_tools: frozenset[str] | None = frozenset()
+
+    def __init__(self, write_report: Callable[[], Awaitable[str]]) -> None:
+        self._write_report = write_report
+
+    async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:  # noqa: ARG002
+        """The report; it costs nothing, and `observer` receives no attempt."""
+        text = f"{NEEDS_MODEL}\n\n{await self._write_report()}"
+        message = AssistantMessage(text, provider=self.provider, model=self.model)
+        return ModelReply(message, "stop", Usage(0, 0), cost=0.0)
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
 
 ORCHESTRATOR = "orchestrator"
 """The agent that answers if the caller names none."""
