@@ -1,18 +1,168 @@
 """Routes that list, show, rename and delete saved conversations with agents."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from treadle.server.agent_exchanges import AgentConversation, ListedConversation
+from treadle.agents.definitions import FINAL
+from treadle.events.types import CallKey, StopReason
+from treadle.json_values import JsonField, json_property
+from treadle.llm.messages import AssistantMessage, ToolMessage, UserMessage
 from treadle.server.openapi import JsonOf, json_responses
 from treadle.server.responses import OffsetPagination, json_response
 from treadle.server.state import CurrentServer, ServerState
-from treadle.session import Kind
+from treadle.session import Conversation, ConversationSummary, Entry, Kind
+from treadle.session.conversation import MessageState
+
+
+@dataclass(frozen=True, slots=True)
+class ListedConversation:
+    """A conversation in a list. `questions` is their number; times are Unix microseconds.
+
+    `stop_reason` is the end of the last question; null while the agent answers it.
+    """
+
+    id: UUID
+    agent: str | None
+    title: str
+    model: str
+    created_us: int
+    updated_us: int
+    questions: int
+    stop_reason: StopReason | None
+
+    @classmethod
+    def of(cls, row: ConversationSummary) -> "ListedConversation":
+        """The JSON of a conversation in a list."""
+        return cls(
+            id=row.id,
+            agent=row.agent,
+            title=row.title,
+            model=row.model,
+            created_us=row.created_us,
+            updated_us=row.updated_us,
+            questions=row.turns,
+            stop_reason=row.stop_reason,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCall:
+    """A tool call. `arguments` is the JSON text that the model wrote.
+
+    `ok` and `summary` are null while the call has no result.
+    """
+
+    key: Annotated[CallKey, JsonField(inline=True)]
+    name: str
+    arguments: str
+    ok: bool | None
+    summary: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A reply of the model and its tool calls. `state` is the state of the reply."""
+
+    text: str
+    state: MessageState
+    calls: list[AgentCall]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question, the steps in their order, and the displayed answer.
+
+    `request_id` is the id of its events, `trace_id` of its trace. `context` was sent with the
+    question. `stop_reason` is null while the agent answers.
+    """
+
+    request_id: UUID | None
+    question: str
+    context: str
+    at_us: int
+    stop_reason: StopReason | None
+    steps: list[Step]
+    answer: str
+
+    @json_property
+    def trace_id(self) -> str | None:
+        """The id of the trace."""
+        return self.request_id.hex if self.request_id else None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentConversation:
+    """A conversation with its exchanges, oldest first."""
+
+    listed: Annotated[ListedConversation, JsonField(inline=True)]
+    exchanges: list[Exchange]
+
+    @classmethod
+    def of(cls, row: ConversationSummary, conversation: Conversation) -> "AgentConversation":
+        """Add the exchanges to a conversation of a list."""
+        exchanges = [_exchange(entries) for entries in _by_question(conversation.entries)]
+        return cls(ListedConversation.of(row), exchanges)
+
+
+def _by_question(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
+    group: list[Entry] = []
+    for entry in entries:
+        if isinstance(entry.message, UserMessage) and group:
+            yield group
+            group = []
+        group.append(entry)
+    if group:
+        yield group
+
+
+def _exchange(entries: Sequence[Entry]) -> Exchange:
+    first = entries[0]
+    question = first.message if isinstance(first.message, UserMessage) else UserMessage("")
+    results = {
+        entry.message.key: entry.message
+        for entry in entries
+        if isinstance(entry.message, ToolMessage)
+    }
+    replies = [
+        (entry, entry.message) for entry in entries if isinstance(entry.message, AssistantMessage)
+    ]
+    return Exchange(
+        request_id=first.request_id,
+        question=question.text,
+        context=question.context,
+        at_us=first.at_us,
+        stop_reason=first.stop_reason,
+        steps=[_step(entry, reply, results) for entry, reply in replies],
+        answer=_answer([reply for _, reply in replies], results),
+    )
+
+
+def _step(entry: Entry, reply: AssistantMessage, results: dict[CallKey, ToolMessage]) -> Step:
+    calls = []
+    for call in reply.calls:
+        result = results.get(call.key)
+        ok, summary = (result.ok, result.summary) if result else (None, None)
+        calls.append(AgentCall(call.key, call.name, call.arguments, ok, summary))
+    return Step(text=reply.text or "", state=entry.state, calls=calls)
+
+
+def _answer(replies: Sequence[AssistantMessage], results: dict[CallKey, ToolMessage]) -> str:
+    """The result of `final`, else the text of the last reply."""
+    if not replies:
+        return ""
+    for call in replies[-1].calls:
+        result = results.get(call.key)
+        if call.name == FINAL and result is not None and result.ok:
+            return result.content
+    return replies[-1].text or ""
+
 
 router = APIRouter(prefix="/agents/conversations", tags=["agents"])
 

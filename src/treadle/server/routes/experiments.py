@@ -1,9 +1,10 @@
 """Routes that create, change, run, compare and score experiments."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Body, Depends, Query
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -28,10 +29,52 @@ from treadle.experiments.service import (
     MOST_REPEATS,
     Experiments,
 )
-from treadle.server.batches import RunningBatches
 from treadle.server.openapi import JsonOf
 from treadle.server.state import CurrentServer, ServerState
 from treadle.traces.query import parse_query
+
+_log = logging.getLogger(__name__)
+
+
+class RunningBatches:
+    """Runs batches until it is left, and then cancels those that still run."""
+
+    def __init__(self, experiments: Experiments) -> None:
+        self._experiments = experiments
+        self._tasks: set[asyncio.Task[Batch]] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def start(
+        self, batch_id: str, *, budget: Budget | None = None, retry_failed: bool = False
+    ) -> None:
+        """Start or resume a batch; returns once it runs. Raises UsageError if it cannot start."""
+        begun = asyncio.Event()
+        running = self._experiments.run_batch(
+            batch_id, lambda _progress: begun.set(), budget=budget, retry_failed=retry_failed
+        )
+        task = asyncio.create_task(running, name=f"batch {batch_id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        waiting = asyncio.create_task(begun.wait())
+        try:
+            await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+        if task.done():
+            task.result()  # raises the reason
+
+    def _ended(self, task: "asyncio.Task[Batch]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.warning("%s ended: %s", task.get_name(), error)
+
 
 router = APIRouter(prefix="/experiments", tags=["experiments"])
 
