@@ -29,9 +29,8 @@ from bench.tasks.messages import (
     without_names,
 )
 from bench.tasks.repositories import Part, Repository
-from treadle.code.files.origins import origin_of
 from treadle.code.model import FUNCTION_KINDS, Origin
-from treadle.code.parse.file import parse_file
+from treadle.code.parse.file import origin_of, parse_file
 from treadle.code.retrieval.hits import is_test
 
 ANCHORS = 4

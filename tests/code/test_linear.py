@@ -13,11 +13,11 @@ import pytest
 from treadle import toml
 from treadle.code.files.git import _entries
 from treadle.code.files.ignore import _RuleSet
-from treadle.code.files.origins import origin_of
 from treadle.code.history.commits import message_terms
 from treadle.code.languages import language_of
 from treadle.code.languages.limits import nested_too_deep
 from treadle.code.parse.content import read_content
+from treadle.code.parse.file import origin_of
 from treadle.code.parse.names import names, type_name
 from treadle.code.retrieval.candidates import mentioned_names
 from treadle.code.retrieval.lookup import nearest_paths

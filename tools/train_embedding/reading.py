@@ -16,10 +16,10 @@ from tools.train_embedding.licences import (
     permissive,
 )
 from tools.train_embedding.packages import SUFFIXES, Source
-from treadle.code.files.origins import origin_of
 from treadle.code.languages import language_of
 from treadle.code.model import Item, Origin
 from treadle.code.parse.content import read_content
+from treadle.code.parse.file import origin_of
 from treadle.code.retrieval.hits import is_test
 from treadle.code.terms import terms_in
 

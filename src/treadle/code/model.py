@@ -55,7 +55,7 @@ class Reading(StrEnum):
 
 
 class Origin(StrEnum):
-    """Who wrote a file (see `files.origins`); the column `files.origin` of the index."""
+    """Who wrote a file (see `parse.file`); the column `files.origin` of the index."""
 
     OWN = "own"
     GENERATED = "generated"

@@ -1,1 +1,1 @@
-"""The files of a tree: the walk, ignore rules, git's own files, and origins."""
+"""The files of a tree: the walk, ignore rules and git's own files."""
