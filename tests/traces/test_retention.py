@@ -6,8 +6,9 @@ import pytest
 
 from tests.spans.runs import span
 from treadle.errors import StoreError
-from treadle.traces import Deleted, SqliteTraceStore
+from treadle.traces import SqliteTraceStore
 from treadle.traces.retention import Retention, keep_pruned, prune
+from treadle.traces.store.results import Deleted
 
 DAY_US = 86_400_000_000
 

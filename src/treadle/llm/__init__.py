@@ -1,11 +1,6 @@
 """Access to providers. Only this package knows the wire format."""
 
-from treadle.llm.catalog import (
-    ModelTest,
-    ProviderModels,
-    check_model,
-    list_models,
-)
+from treadle.llm.catalog import ModelTest, ProviderModels, check_model, list_models
 from treadle.llm.model_selection import (
     connect,
     connect_with_fallbacks,
@@ -13,10 +8,9 @@ from treadle.llm.model_selection import (
     default_model_of,
     is_embedded,
 )
-from treadle.llm.provider_errors import FaultKind, ProviderError
+from treadle.llm.provider_errors import ProviderError
 
 __all__ = [
-    "FaultKind",
     "ModelTest",
     "ProviderError",
     "ProviderModels",

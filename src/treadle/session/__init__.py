@@ -2,12 +2,10 @@
 
 from treadle.session.conversation import Conversation, Entry
 from treadle.session.conversations import ConversationStore, ConversationSummary, Kind
-from treadle.session.history import ContextWindowError
 from treadle.session.session import AutomaticContext, RequestSession, SessionOutcome
 
 __all__ = [
     "AutomaticContext",
-    "ContextWindowError",
     "Conversation",
     "ConversationStore",
     "ConversationSummary",

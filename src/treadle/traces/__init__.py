@@ -1,21 +1,5 @@
 """Traces: how spans are stored, queried and shown."""
 
-from treadle.traces.store import (
-    Blob,
-    Changes,
-    Deleted,
-    RunSummary,
-    SpanChange,
-    SqliteTraceStore,
-)
-from treadle.traces.tool_stats import ToolStats
+from treadle.traces.store.sqlite_store import SqliteTraceStore
 
-__all__ = [
-    "Blob",
-    "Changes",
-    "Deleted",
-    "RunSummary",
-    "SpanChange",
-    "SqliteTraceStore",
-    "ToolStats",
-]
+__all__ = ["SqliteTraceStore"]

@@ -26,7 +26,8 @@ from treadle.spans.span import (
     SpanStatus,
 )
 from treadle.spans.span_writer import StoreBusyError
-from treadle.traces import Deleted, SqliteTraceStore
+from treadle.traces import SqliteTraceStore
+from treadle.traces.store.results import Deleted
 
 Engine = Callable[[], SqliteTraceStore]
 

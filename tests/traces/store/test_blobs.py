@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.traces.store.contract import full_span
-from treadle.traces import Blob, SqliteTraceStore
+from treadle.traces import SqliteTraceStore
 from treadle.traces.store import blobs
 from treadle.traces.store.attachments import SHORTEST, attachments
+from treadle.traces.store.results import Blob
 
 RANDOM = random.Random(5)
 PNG = b"\x89PNG\r\n\x1a\n" + RANDOM.randbytes(5_000)

@@ -11,8 +11,9 @@ from tests.spans.runs import span
 from tests.traces.store.dumps import dump
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanKind
-from treadle.traces import Deleted, SqliteTraceStore
+from treadle.traces import SqliteTraceStore
 from treadle.traces.store.deletion import Deleter
+from treadle.traces.store.results import Deleted
 
 IMAGE = base64.b64encode(random.Random(1).randbytes(4_000)).decode()
 

@@ -11,10 +11,9 @@ from tests.traces.store.queries import naive
 from tests.traces.store.queries.filled_store import Filled, filled, walked
 from tests.traces.store.queries.random_spans import random_query
 from treadle.spans.span import Trace, true_root
-from treadle.traces import RunSummary
 from treadle.traces.query import Condition, Field, Page, Query, Sort, SortKey, parse_query
 from treadle.traces.store.queries import run_pages
-from treadle.traces.store.results import ThreadSummary
+from treadle.traces.store.results import RunSummary, ThreadSummary
 
 SEEDS = st.integers(0, 1 << 32)
 _OWN = (Field.STATUS, Field.DURATION, Field.COST, Field.TOKENS, Field.INPUT, Field.OUTPUT)
