@@ -23,7 +23,7 @@ PRICES = {
     "command-r": (0.15, 0.60),
 }  # fmt: skip
 """US dollars for a million tokens in and out; cached tokens cost a tenth."""
-_LEAST_CACHED = 1_024
+_MIN_CACHED = 1_024
 _HARMLESS = 0.06
 """Share of the turns with an error that is corrected at once."""
 
@@ -272,7 +272,7 @@ class Maker:
         said = json.dumps(request, ensure_ascii=False)
         # The size of a request apart from its text: tool schemas, message markers.
         tokens = len(said) // 4 + 900
-        cached = previous // 128 * 128 if turn.cached and previous >= _LEAST_CACHED else 0
+        cached = previous // 128 * 128 if turn.cached and previous >= _MIN_CACHED else 0
         read, written = PRICES[turn.model]
         out = turn.reply_tokens + turn.reasoning
         cost = ((tokens - cached) * read + cached * read / 10 + out * written) / 1e6

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from bench.tasks.history import Commit
 from treadle.code.terms import STOP_WORDS
 
-LEAST_WORDS = 4
+MIN_WORDS = 4
 LONG_WORDS = 40
 """Informative words from which on a message counts as long as a written issue."""
 

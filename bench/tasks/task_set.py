@@ -21,8 +21,8 @@ from bench.tasks.gold import (
 )
 from bench.tasks.history import Commit, History, evenly
 from bench.tasks.messages import (
-    LEAST_WORDS,
     LONG_WORDS,
+    MIN_WORDS,
     informative_words,
     is_routine,
     query_of,
@@ -41,11 +41,11 @@ _LATEST = 0.96
 _WINDOW = 400
 """Commits of the mainline after an anchor that may become tasks."""
 FEWEST_SOURCES = 60
-_MOST_SOURCES = 4_000
+_MAX_SOURCES = 4_000
 """Larger trees mostly have copies of other projects."""
-_MOST_FILES = 8
-_MOST_ITEMS = 20
-_MOST_TOUCHED = 40
+_MAX_FILES = 8
+_MAX_ITEMS = 20
+_MAX_TOUCHED = 40
 """Changed files of any sort beyond which a commit is not a single task."""
 
 
@@ -128,7 +128,7 @@ def make_tasks(
     chosen = list(dict.fromkeys(evenly(mainline, anchors, _EARLIEST, _LATEST)))
     for place, anchor in enumerate(chosen):
         sources = sum(map(is_source, history.paths(anchor)))
-        if not fewest <= sources <= _MOST_SOURCES:
+        if not fewest <= sources <= _MAX_SOURCES:
             print(f"{repository.name}: {anchor[:12]} has {sources} sources", file=sys.stderr)
             continue
         root = tree_path(work, repository, anchor)
@@ -157,7 +157,7 @@ def _tasks_after(
 ) -> Iterator[Task]:
     for commit in history.between(anchor, end):
         query = "" if is_routine(commit) else query_of(commit)
-        if informative_words(query) >= LEAST_WORDS:
+        if informative_words(query) >= MIN_WORDS:
             task = task_of(repository, history, anchor, commit, query, tree)
             if task is not None:
                 yield task
@@ -171,7 +171,7 @@ def task_of(
     sources = [file for file in changes.changed if is_source(file.path)]
     code = [file for file in sources if not is_test_file(file.path)]
     touched = len(changes.changed) + len(changes.added)
-    if not 1 <= len(code) <= _MOST_FILES or touched > _MOST_TOUCHED:
+    if not 1 <= len(code) <= _MAX_FILES or touched > _MAX_TOUCHED:
         return None
     items: list[GoldItem] = []
     test_files: list[str] = []
@@ -199,11 +199,11 @@ def task_of(
                 )  # fmt: skip
     files = tuple(file.path for file in code if tree.source(file.path) is not None)
     own = [item for item in items if not item.is_test]
-    if not files or len(own) > _MOST_ITEMS or not any(item.is_function for item in own):
+    if not files or len(own) > _MAX_ITEMS or not any(item.is_function for item in own):
         return None
     names = [item.name for item in items]
     plain = without_names(query, names, [file.path for file in sources])
-    if informative_words(plain) < LEAST_WORDS:
+    if informative_words(plain) < MIN_WORDS:
         return None
     return Task(
         repository=repository.name, part=repository.part, language=repository.language,

@@ -22,7 +22,7 @@ _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _STRAIGHT
 _NOT_BELOW = frozenset({"", ".", ".."})
 MAX_DEPTH = 200
 """The deepest nesting of folders in a tree. A path costs its depth each time it is opened."""
-_MOST_OPEN = 32
+_MAX_OPEN = 32
 """Folders above a folder that stay open: a path may be thousands deep."""
 
 
@@ -102,13 +102,13 @@ class Folders:
         self._keep(same + 1)
         if not self._open:
             self._open.append(open_root(self._root))
-        for name in names[same:_MOST_OPEN]:
+        for name in names[same:_MAX_OPEN]:
             self._open.append(open_folder(self._open[-1], name))
             self._names.append(name)
-        if len(names) <= _MOST_OPEN:
+        if len(names) <= _MAX_OPEN:
             return self._open[-1]
         at = self._open[-1]
-        for name in names[_MOST_OPEN:]:
+        for name in names[_MAX_OPEN:]:
             self._deep, outer = open_folder(at, name), self._deep
             at = self._deep
             if outer >= 0:

@@ -47,7 +47,7 @@ def check_findable(file: ForeignFile) -> None:
     parsed = parse_file(file.root, file.path)
     data = file.read()
     language = language_of(file.path, data)
-    if parsed.skipped or (isinstance(language, Outline) and not language.with_rest):
+    if parsed.skipped or (isinstance(language, Outline) and not language.index_rest):
         return
     assert unfindable(data, read_content(file.path, data, language)) == [], str(file)
 

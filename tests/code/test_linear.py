@@ -26,7 +26,7 @@ from treadle.code.syntax.problems import problems
 from treadle.code.terms import query_terms, terms_in
 
 _LARGEST_RATIO = 9.0
-_LEAST_SECONDS = 0.004
+_MIN_SECONDS = 0.004
 """Below this a measurement says nothing; such work is fast enough anyway."""
 
 Work = Callable[[str], object]
@@ -115,17 +115,17 @@ def seconds(work: Work, text: str) -> float:
         started = time.process_time()
         work(text)
         best = min(best, time.process_time() - started)
-        if best < _LEAST_SECONDS:
+        if best < _MIN_SECONDS:
             break
     return best
 
 
 def check_linear(work: Work, make: Callable[[int], str], size: int) -> None:
     small = seconds(work, make(size))
-    if small < _LEAST_SECONDS / 4:
+    if small < _MIN_SECONDS / 4:
         size, small = 4 * size, seconds(work, make(4 * size))
     large = seconds(work, make(4 * size))
-    assert large < max(_LARGEST_RATIO * max(small, _LEAST_SECONDS), 0.05)
+    assert large < max(_LARGEST_RATIO * max(small, _MIN_SECONDS), 0.05)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.fakes.embedding import DIMENSION, write_embedding
 from treadle.code.dense import EmbeddingError
 from treadle.code.dense.static_embedding import LENGTH, StaticEmbedding
-from treadle.code.dense.vector_index import LEAST_ALIKE, SIEVED, VectorIndex, signs_of
+from treadle.code.dense.vector_index import MIN_SIMILARITY, SIEVED, VectorIndex, signs_of
 
 TERMS = ["load", "read", "write", "spindl", "naïv", "x9"]
 Items = list[dict[str, int]]
@@ -132,7 +132,7 @@ def test_of_few_items_the_nearest_are_exact(
     index = held(whole)
     likeness = numpy.round(whole.astype(numpy.float32) @ query / LENGTH, 6).tolist()
     order = sorted(range(count), key=lambda place: (-likeness[place], place))
-    expected = [5 + 3 * place for place in order if likeness[place] >= LEAST_ALIKE][:limit]
+    expected = [5 + 3 * place for place in order if likeness[place] >= MIN_SIMILARITY][:limit]
     assert index.nearest(query, limit) == expected
     known = index.similarities(query, [4, *index.items.tolist(), 10**12])
     assert list(known.values()) == pytest.approx(likeness, abs=2e-6)

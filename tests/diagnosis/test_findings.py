@@ -229,7 +229,7 @@ def test_number_of_unexamined_spans_is_reported(
     store: SqliteTraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("treadle.traces.store.sqlite_store._EXAMINED_FIRST", 2)
-    monkeypatch.setattr(reading, "MOST_EXAMINED", 3)
+    monkeypatch.setattr(reading, "MAX_EXAMINED_SPANS", 3)
     store.write([tool(f"s{number}", FAILED, start_us=number) for number in range(9)]).result()
     found = findings(store)
     assert (found.spans, found.unexamined, found.total) == (9, 4, 5)

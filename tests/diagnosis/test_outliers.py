@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.diagnosis.report.spans import MS, model, run, stored, tool
 from treadle.diagnosis.outliers import (
-    LEAST_DISTANCE,
-    LEAST_PEERS,
+    MIN_DISTANCE,
+    MIN_PEERS,
     baseline,
     expensive_calls,
     newest_spans,
@@ -37,7 +37,7 @@ def test_small_difference_among_equal_values_is_not_an_outlier() -> None:
 
 
 def test_small_group_has_no_outliers_unless_other_values_complete_it() -> None:
-    items = [("tool", number, 10.0) for number in range(LEAST_PEERS - 2)]
+    items = [("tool", number, 10.0) for number in range(MIN_PEERS - 2)]
     assert outliers([*items, ("tool", 99, 900.0)]) == ()
     others = [("tool", 10.0), ("other", 900.0)]
     assert [each.item for each in outliers([*items, ("tool", 99, 900.0)], others)] == [99]
@@ -52,7 +52,7 @@ def test_outliers_do_not_depend_on_the_unit(values: list[float], factor: float) 
         on_a_bound = {
             number
             for _, number, value in items
-            if abs(near.distance(value) - LEAST_DISTANCE) < 1e-6
+            if abs(near.distance(value) - MIN_DISTANCE) < 1e-6
             or abs(value / near.median - 2) < 1e-6
         }
         return {each.item for each in outliers(items)} - on_a_bound

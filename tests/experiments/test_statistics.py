@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle.experiments.statistics import (
-    LEAST_PAIRS,
+    MIN_PAIRS,
     difference,
     expanded_tail,
     interval,
@@ -65,7 +65,7 @@ def test_interval_has_its_stated_coverage() -> None:
 
 
 def test_few_pairs_have_no_interval_and_no_pairs_have_no_figures() -> None:
-    assert difference([(1, 2)] * (LEAST_PAIRS - 1)).low is None
+    assert difference([(1, 2)] * (MIN_PAIRS - 1)).low is None
     nothing = difference([(None, 2), (1, None)])
     assert (nothing.n, nothing.base, nothing.mean, nothing.percent) == (0, None, None, None)
 
@@ -80,7 +80,7 @@ def test_percent_change_is_none_for_a_base_of_zero(
     assert percent_change(base, new) == percent
 
 
-@given(st.lists(st.floats(-1e6, 1e6), min_size=LEAST_PAIRS, max_size=30))
+@given(st.lists(st.floats(-1e6, 1e6), min_size=MIN_PAIRS, max_size=30))
 def test_interval_is_within_the_extremes_and_deterministic(
     values: list[float],
 ) -> None:

@@ -70,7 +70,7 @@ def test_equal_state_is_not_a_change(store: UiStore) -> None:
 def test_oldest_collapsed_spans_are_dropped_first(
     store: UiStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_module, "MOST_COLLAPSED", 3)
+    monkeypatch.setattr(store_module, "MAX_COLLAPSED", 3)
     store.change(Change(collapse=("a", "b", "c")), now_us=1)
     shown = store.change(Change(collapse=("d", "a"), expand=("b",)), now_us=2)
     assert shown.collapsed_span_ids == ("a", "c", "d")

@@ -27,11 +27,11 @@ FORMAT = 2
 """The format of record files; another number rebuilds them all."""
 MOST = 12_000
 """Functions per package, so that a large generated client does not outweigh the others."""
-MOST_TESTS = 1_000
+MAX_TESTS = 1_000
 MAX_FILE_BYTES = 1_000_000
 HEAD_BYTES = 3_000
 """The bytes in which a file may name its own licence."""
-LEAST_LINES = 3
+MIN_LINES = 3
 """For a function without a doc comment."""
 MORE = 300
 """Characters of `more`."""
@@ -77,7 +77,7 @@ def read_package(source: Source, folder: Path) -> tuple[list[Record], int]:
     own = [place for place in files if not is_test(place)]
     found: list[Record] = []
     size = 0
-    for places, most, enough in ((own, MOST, 2 * MOST), (tests, MOST_TESTS, MOST_TESTS)):
+    for places, most, enough in ((own, MOST, 2 * MOST), (tests, MAX_TESTS, MAX_TESTS)):
         read: dict[str, list[Record]] = {}
         for place in sorted(places, key=hashed):
             if sum(map(len, read.values())) >= enough:
@@ -167,7 +167,7 @@ def read_functions(path: Path, place: str) -> Iterator[Record]:
     for item, terms in read_content(place, stripped.data, language).items:
         lines, doc = comments.get((item.name, item.signature_start), (0, ""))
         query, more = sentences(doc, item.name)
-        if item.kind not in FUNCTIONS or (lines < LEAST_LINES and not query) or not lines:
+        if item.kind not in FUNCTIONS or (lines < MIN_LINES and not query) or not lines:
             continue
         yield Record(
             language.name if language else "", place, item.name, query, more, terms,

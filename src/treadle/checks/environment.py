@@ -126,12 +126,12 @@ def _editable(variables: Mapping[str, str], root: Path) -> Iterator[Path]:
 def _text(path: Path) -> str:
     """The text of a file of a Python environment, which may be in the repository."""
     try:
-        return read_regular(str(path), _MOST_BYTES).decode("utf-8", "replace")
+        return read_regular(str(path), _MAX_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""
 
 
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 _QUOTED_PATH = re.compile(r"'(/[^'\\]+)'")
 
 

@@ -53,12 +53,12 @@ _NEAREST = 50
 """Items that only vectors find."""
 _TOKENS_OF_ITEM = 80
 """A context is chosen from one item for each of so many tokens; about half of them are shown."""
-_FEWEST_ITEMS, _MOST_ITEMS = 5, 200
+_FEWEST_ITEMS, _MAX_ITEMS = 5, 200
 
 
 def most_items(tokens: int) -> int:
     """The `top_k` for a context of a number of tokens."""
-    return max(_FEWEST_ITEMS, min(_MOST_ITEMS, tokens // _TOKENS_OF_ITEM))
+    return max(_FEWEST_ITEMS, min(_MAX_ITEMS, tokens // _TOKENS_OF_ITEM))
 
 
 class CodeIndex:
@@ -244,7 +244,7 @@ class CodeIndex:
 
         (version,) = connection.execute("PRAGMA data_version").fetchone()
         known = self._read_graph
-        if known is None or known[:2] != (connection, version) or known[2].full:
+        if known is None or known[:2] != (connection, version) or known[2].is_full:
             known = self._read_graph = (connection, version, Graph(connection))
         return known[2]
 

@@ -18,7 +18,7 @@ from treadle.paths import user_data_dir
 from treadle.repository_identity import consent_identity
 
 _FILE = "trusted.json"
-_MOST_BYTES = 4_000_000
+_MAX_BYTES = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def note(root: Path, trust: Trust | None) -> None:
 def _all() -> dict[str, Any]:
     path = user_data_dir() / _FILE
     try:
-        if path.stat().st_size > _MOST_BYTES:
+        if path.stat().st_size > _MAX_BYTES:
             return {}
         found = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):

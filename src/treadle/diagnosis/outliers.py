@@ -21,17 +21,17 @@ from treadle.traces.query.conditions import NEWEST, Condition, Field, Operator, 
 from treadle.traces.store.results import ListedSpan
 from treadle.traces.store.span_reader import SpanReader
 
-MOST_EARLIER = 1_000
+MAX_EARLIER_SPANS = 1_000
 """Earlier spans that are the baseline of newer ones."""
 _PAGE = 500
-LEAST_PEERS = 5
+MIN_PEERS = 5
 """Values that a group needs before any of them can be an outlier."""
-LEAST_DISTANCE = 3.5
+MIN_DISTANCE = 3.5
 """Deviations from the median at which a value becomes an outlier."""
-LEAST_RATIO = 2.0
+MIN_RATIO = 2.0
 """An outlier is at least this many times the median, so that small changes of steady durations are
 not outliers."""
-LEAST_DEVIATION = 0.2
+MIN_DEVIATION = 0.2
 """The least deviation of the logarithms. Peers that hardly differ are not a measure."""
 _CONSISTENT = 1.4826
 _REPLY_OVERHEAD = 100
@@ -56,9 +56,9 @@ class Baseline:
     def has_outlier(self, value: float) -> bool:
         """Whether `value` is far above the median."""
         return (
-            self.n >= LEAST_PEERS
-            and value / self.median >= LEAST_RATIO
-            and self.distance(value) >= LEAST_DISTANCE
+            self.n >= MIN_PEERS
+            and value / self.median >= MIN_RATIO
+            and self.distance(value) >= MIN_DISTANCE
         )
 
 
@@ -93,7 +93,7 @@ def baseline(values: Sequence[float]) -> Baseline | None:
         return None
     middle = median(logarithms)
     deviation = _CONSISTENT * median(abs(each - middle) for each in logarithms)
-    return Baseline(len(logarithms), math.exp(middle), max(deviation, LEAST_DEVIATION))
+    return Baseline(len(logarithms), math.exp(middle), max(deviation, MIN_DEVIATION))
 
 
 def outliers(
@@ -144,7 +144,7 @@ def slow_spans(
     values: dict[Hashable, list[float]] = defaultdict(list)
     for key, value in before:
         values[key].append(value)
-    known = {key: baseline(each) for key, each in values.items() if len(each) >= LEAST_PEERS}
+    known = {key: baseline(each) for key, each in values.items() if len(each) >= MIN_PEERS}
     return (
         *_outliers([each for each in items if each[0] in known], known),
         *outliers([each for each in items if each[0] not in known], before),
@@ -205,7 +205,7 @@ def newest_spans(reader: SpanReader, query: Query, most: int) -> tuple[ListedSpa
 
 
 def earlier_spans(
-    reader: SpanReader, spans: Sequence[ListedSpan], most: int = MOST_EARLIER
+    reader: SpanReader, spans: Sequence[ListedSpan], most: int = MAX_EARLIER_SPANS
 ) -> tuple[ListedSpan, ...]:
     """The newest `most` spans that began before the first of `spans`, in order of time."""
     if not spans:

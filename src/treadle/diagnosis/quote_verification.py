@@ -14,7 +14,7 @@ from treadle.diagnosis.detectors import Finding
 from treadle.diagnosis.evidence import Evidence, SpanReference, holds
 from treadle.spans.span import Span
 
-LEAST_QUOTED = 12
+MIN_QUOTED = 12
 """A shorter text in quotation marks does not count as a quote."""
 
 _LINK = re.compile(r"/traces/([^\s/?#)\]>\"'`]+)\?span=([^\s&#)\]>\"'`]+)")
@@ -96,7 +96,7 @@ def _quoted_in(line: str, spans: Sequence[Span]) -> bool:
     """Whether each quote of the line is in one of the spans. White space may differ."""
     without_links = _LINK.sub("", line)
     quotes = [next(filter(None, groups)) for groups in _QUOTE.findall(without_links)]
-    long = [plain for plain in map(_plain, quotes) if len(plain) >= LEAST_QUOTED]
+    long = [plain for plain in map(_plain, quotes) if len(plain) >= MIN_QUOTED]
     if not long:
         return True
     said = "\n".join(_said(span) for span in spans)

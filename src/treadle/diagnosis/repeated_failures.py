@@ -11,7 +11,7 @@ from treadle.diagnosis.evidence import SpanReference
 _CHANGING = re.compile(r"[0-9A-Fa-f]*[0-9][0-9A-Fa-fx]*")
 """Numbers, ids and addresses, which differ from one failure to the next."""
 _COMPARED_CHARACTERS = 120
-_LEAST_SPANS = 2
+_MIN_SPANS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,5 +50,5 @@ def repeated_failures(findings: Iterable[Finding]) -> tuple[RepeatedFailure, ...
     for (kind, tool, quote), found in equal.items():
         groups[kind, tool, _CHANGING.sub("#", quote[:_COMPARED_CHARACTERS])] += found
     repeated = [RepeatedFailure(key[1], tuple(group)) for key, group in groups.items()]
-    several = [each for each in repeated if len(each.spans) >= _LEAST_SPANS]
+    several = [each for each in repeated if len(each.spans) >= _MIN_SPANS]
     return tuple(sorted(several, key=lambda each: -len(each.spans)))

@@ -17,7 +17,7 @@ from treadle.edits.text import (
 )
 from treadle.edits.text_matches import Replacement
 
-_MOST_SEARCHED = 100_000_000
+_MAX_SEARCHED = 100_000_000
 """At most this many bytes are searched for unique positions: about a tenth of a second."""
 
 LONG_LINE = 2_000
@@ -41,7 +41,7 @@ def build_hunks(source: Source, pieces: Sequence[Replacement]) -> tuple[Hunk, ..
 
 def mark_unique_context(base: bytes, hunks: Sequence[Hunk]) -> tuple[Hunk, ...]:
     """The hunks of `base` with the context lines that make their positions unique."""
-    if len(hunks) * len(base) > _MOST_SEARCHED:
+    if len(hunks) * len(base) > _MAX_SEARCHED:
         return tuple(hunks)
     line_break = line_break_of(hunks)
     result = splice(base, hunks)

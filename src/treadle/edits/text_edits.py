@@ -335,7 +335,7 @@ _FILLERS = frozenset(
     {"above", "all", "are", "as", "before", "below", "here", "is", "of", "remain", "remains"}
     | {"stay", "stays", "the"}
 )
-_MOST_WORDS = 12
+_MAX_WORDS = 12
 _SHOWN = 60
 
 
@@ -360,7 +360,7 @@ def _is_placeholder(text: str) -> bool:
     words = set(_WORD.findall(text.lower()))
     if not words:
         return has_dots
-    if len(words) > _MOST_WORDS or not words & _KEPT:
+    if len(words) > _MAX_WORDS or not words & _KEPT:
         return False
     if has_dots:
         return text.lstrip(" \t#/*-(").startswith(_DOTS) or bool(words & _CODE)

@@ -15,9 +15,9 @@ from treadle.experiments.model import (
     Winner,
     agreed,
 )
-from treadle.experiments.statistics import LEAST_PAIRS, Difference, difference
+from treadle.experiments.statistics import MIN_PAIRS, Difference, difference
 
-LEAST_PERCENT = 2.0
+MIN_PERCENT = 2.0
 """A smaller change counts neither as better nor as worse, even if it is significant."""
 
 _FAILING = 0.5
@@ -329,11 +329,11 @@ def _verdict(
             ),
         )
     pairs = max(figures["duration_us"].n, figures["tokens"].n)
-    if pairs < LEAST_PAIRS:
+    if pairs < MIN_PAIRS:
         return (
             Verdict.NOT_ENOUGH_RUNS,
             (
-                f"n = {pairs}; at least {LEAST_PAIRS} pairs are needed to distinguish a "
+                f"n = {pairs}; at least {MIN_PAIRS} pairs are needed to distinguish a "
                 "difference from chance."
             ),
         )
@@ -369,7 +369,7 @@ def _verdict(
 
 def _significant_sign(found: Difference) -> int:
     """1 for a significant and large enough increase, -1 for such a decrease, else 0."""
-    if found.low is None or found.high is None or abs(found.percent or 0.0) < LEAST_PERCENT:
+    if found.low is None or found.high is None or abs(found.percent or 0.0) < MIN_PERCENT:
         return 0
     return 1 if found.low > 0 else -1 if found.high < 0 else 0
 

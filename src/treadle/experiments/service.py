@@ -46,9 +46,9 @@ from treadle.spans.span import Span
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import Query
 
-MOST_REPEATS = 100
-MOST_RUNS = 10_000
-MOST_ITEMS = 500
+MAX_REPEATS = 100
+MAX_RUNS = 10_000
+MAX_ITEMS = 500
 
 _NAME_CHARACTERS = 60
 
@@ -139,8 +139,8 @@ class Experiments:
 
     def from_query(self, query: Query, *, limit: int, name: str = "") -> Experiment:
         """Create an experiment with the newest `limit` calls of a query."""
-        if not 1 <= limit <= MOST_ITEMS:
-            raise UsageError(f"A data set has 1 to {MOST_ITEMS} calls.")
+        if not 1 <= limit <= MAX_ITEMS:
+            raise UsageError(f"A data set has 1 to {MAX_ITEMS} calls.")
         found = self._traces.spans(without_own(query), limit=limit)
         spans = [
             span
@@ -258,10 +258,10 @@ class Experiments:
             outcomes={},
             items=len(experiment.items),
         )
-        if not 1 <= repeats <= MOST_REPEATS or batch.total > MOST_RUNS:
+        if not 1 <= repeats <= MAX_REPEATS or batch.total > MAX_RUNS:
             raise UsageError(
                 f"The batch would have {batch.total:,} runs.",
-                hint=f"Repeat 1 to {MOST_REPEATS} times, with at most {MOST_RUNS:,} runs in total.",
+                hint=f"Repeat 1 to {MAX_REPEATS} times, with at most {MAX_RUNS:,} runs in total.",
             )
         for version in sorted({variant.version for variant in plan.variants}):
             found = problems_of(experiment, version)
@@ -371,8 +371,8 @@ class Experiments:
         """An unsaved experiment with these calls."""
         if not spans:
             raise UsageError("An experiment needs a recorded call.", hint="Name a span.")
-        if len(spans) > MOST_ITEMS:
-            raise UsageError(f"A data set has at most {MOST_ITEMS} calls.")
+        if len(spans) > MAX_ITEMS:
+            raise UsageError(f"A data set has at most {MAX_ITEMS} calls.")
         now_us = self._clock.now_us()
         items = tuple(_item(number, span) for number, span in enumerate(spans))
         return Experiment(

@@ -6,7 +6,7 @@ from statistics import NormalDist
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
-LEAST_PAIRS = 5
+MIN_PAIRS = 5
 """With fewer pairs there is no interval, because resampling them is meaningless."""
 
 _SEED = 20_260_101
@@ -19,7 +19,7 @@ class Difference:
 
     `base`, `new` and `mean` are means over the pairs. Without pairs, `base` and `new` are the means
     of each side, and `mean` and `percent` are None. `low` and `high` are the 95 % confidence
-    interval of the mean difference, None below `LEAST_PAIRS` pairs. `percent` is `mean` in percent
+    interval of the mean difference, None below `MIN_PAIRS` pairs. `percent` is `mean` in percent
     of `base`, None if `base` is unknown or 0.
     """
 
@@ -61,12 +61,12 @@ def percent_change(base: float | None, new: float | None) -> float | None:
 
 
 def interval(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """The bootstrap interval of the mean; None below `LEAST_PAIRS` values.
+    """The bootstrap interval of the mean; None below `MIN_PAIRS` values.
 
     It is the expanded percentile interval (Hesterberg 2015, "What Teachers Should Know About the
     Bootstrap", section 5.2). The plain percentile interval is too narrow for few values.
     """
-    if len(values) < LEAST_PAIRS:
+    if len(values) < MIN_PAIRS:
         return None, None
     import numpy
 

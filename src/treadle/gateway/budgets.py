@@ -20,7 +20,7 @@ from treadle.gateway.routing import matches
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.prices import cost
 from treadle.llm.profiles import EMBEDDED
-from treadle.llm.usage import MOST_TOKENS
+from treadle.llm.usage import MAX_TOKENS
 from treadle.spans.span import BUDGET_LABEL
 from treadle.tokens import estimate
 from treadle.traces import SqliteTraceStore
@@ -92,7 +92,7 @@ def _counts(request: CallRequest, names: Sequence[str]) -> list[int]:
     """The parameters with these names that are numbers above 0."""
     values = [request.body.values.get(name) for name in names]
     return [
-        int(min(each, MOST_TOKENS))
+        int(min(each, MAX_TOKENS))
         for each in values
         if isinstance(each, int | float) and not isinstance(each, bool) and each >= 1
     ]

@@ -112,9 +112,9 @@ def with_thoughts(
     return answered + thoughts if beside or thoughts > answered else answered
 
 
-MOST_TOKENS = 1_000_000_000
+MAX_TOKENS = 1_000_000_000
 """A limit above the tokens of any call. A larger number is not a count."""
-MOST_DOLLARS = 100_000
+MAX_DOLLARS = 100_000
 """A limit above the cost of any call."""
 
 
@@ -154,7 +154,7 @@ def read_cost(value: object) -> float | None:
     """A cost in US dollars; None for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value <= MOST_DOLLARS else None  # false for NaN
+    return float(value) if 0 <= value <= MAX_DOLLARS else None  # false for NaN
 
 
 def _beside(usage: Mapping[str, object], given: int, answered: int | None, cache: int) -> int:
@@ -175,6 +175,6 @@ def _first(source: Mapping[str, object], *names: str) -> int | None:
         value = source.get(name)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        if type(value) is int and 0 <= value <= MOST_TOKENS:
+        if type(value) is int and 0 <= value <= MAX_TOKENS:
             return value
     return None

@@ -246,7 +246,7 @@ def _refuse(name: str) -> None:
     raise ValueError(f"JSON has no {name}")
 
 
-_MOST_ATTEMPTS = 100
+_MAX_ATTEMPTS = 100
 """New ids that are tried for a call. A refusal may state a rule that few ids fit."""
 
 
@@ -262,7 +262,7 @@ def _with_valid_ids(history: Sequence[Message], strictness: Strictness) -> list[
     def valid(call: ToolCall) -> ToolCall:
         wire_id, attempt = call.call_id, 0
         while wire_id in used or not rule.accepts(wire_id):
-            if attempt == _MOST_ATTEMPTS:  # the rule allows fewer ids than there are calls
+            if attempt == _MAX_ATTEMPTS:  # the rule allows fewer ids than there are calls
                 wire_id = call.call_id
                 break
             seed = f"{call.key.turn}.{call.key.slot}.{attempt}.{call.call_id}"

@@ -20,8 +20,8 @@ from treadle.secrets.screen import detectors_for, first_suspect, holds_base64, s
 
 _REGISTERED_MINIMUM = 6
 _REGISTERED = "registered"
-_MOST_ROUNDS = 4
-_MOST_NESTED = 3
+_MAX_ROUNDS = 4
+_MAX_NESTED = 3
 """The most levels of base64 within base64 that are searched."""
 _ESCAPED_REACH = 4_400
 """The characters after a window up to which an escaped secret that begins in it may extend."""
@@ -150,7 +150,7 @@ def redact_counted(text: str) -> tuple[str, Mapping[str, int]]:
 
 def _redact_shapes(text: str, rules: Rules, counts: Counter[str], *, depth: int) -> str:
     """Redact secret shapes in `text`: in its plain, its unescaped and its base64-decoded form."""
-    for _ in range(_MOST_ROUNDS):  # a replacement may create a new match
+    for _ in range(_MAX_ROUNDS):  # a replacement may create a new match
         windows = suspected(text)
         if not windows:
             return text
@@ -158,7 +158,7 @@ def _redact_shapes(text: str, rules: Rules, counts: Counter[str], *, depth: int)
         # Escaped findings are first: in the plain text an escape would end a secret too early.
         found = [*_found_in_escapes(text, windows), *found]
         cleaned = _with_marks(text, found, rules, counts)
-        if depth < _MOST_NESTED and holds_base64(text, windows):
+        if depth < _MAX_NESTED and holds_base64(text, windows):
             cleaned = in_base64(
                 cleaned, lambda each: _redact_decoded(each, rules, counts, depth + 1)
             )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from treadle.secrets.assignments import ASSIGNMENT, KEYWORD_PATTERN
 from treadle.secrets.detector import Detector, Finding
 
-_MOST_ROWS = 20_000
+_MAX_ROWS = 20_000
 _CELL = r"[\"']?[A-Za-z_][\w .-]{0,40}[\"']?"
 _PIPED = r"[\w \"'./*`-]{0,40}"
 _END = r"(?:\r?\n|(?:\\{1,3}r)?\\{1,3}n)"
@@ -41,7 +41,7 @@ class _Table(Detector):
 
 def _rows(text: str, at: int, names: list[str], separators: tuple[str, str]) -> Iterator[Finding]:
     between, end_of_line = separators
-    for _ in range(_MOST_ROWS):
+    for _ in range(_MAX_ROWS):
         end = text.find(end_of_line, at)
         line = text[at : end if end >= 0 else len(text)]
         if not _RULE.fullmatch(line):

@@ -29,8 +29,8 @@ SUBPROTOCOL = "treadle"
 SUBPROTOCOL_PREFIX = "treadle.key."
 """The prefix of the subprotocol with the key. The server reads it and never returns it."""
 
-_LEAST_CHARACTERS = 16
-_MOST_BYTES = 4_096
+_MIN_CHARACTERS = 16
+_MAX_BYTES = 4_096
 
 
 class Credentials:
@@ -90,14 +90,14 @@ def load_token(env: Mapping[str, str]) -> str:
         close_to_others(path)
     except FileNotFoundError:
         _make(path)
-    text = read_regular(str(path), _MOST_BYTES, follow=False).decode("ascii", "replace").strip()
+    text = read_regular(str(path), _MAX_BYTES, follow=False).decode("ascii", "replace").strip()
     return _checked(text, str(path), "Delete the file; the next start creates a new one.")
 
 
 def _checked(token: str, where: str, hint: str) -> str:
-    if len(token) < _LEAST_CHARACTERS or not token.isascii() or not token.isprintable():
+    if len(token) < _MIN_CHARACTERS or not token.isascii() or not token.isprintable():
         raise ConfigError(
-            f"{where} does not contain a token: a token has at least {_LEAST_CHARACTERS} "
+            f"{where} does not contain a token: a token has at least {_MIN_CHARACTERS} "
             "printable ASCII characters.",
             hint=hint,
         )

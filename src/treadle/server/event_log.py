@@ -13,7 +13,7 @@ from treadle.events import Envelope, EventBus, Subscription, event_json
 from treadle.events.bus import Listener
 from treadle.events.types import SessionStarted
 
-MOST_CHARACTERS = 16_000_000
+MAX_CHARACTERS = 16_000_000
 """The maximum size of the saved JSON. The newest event is always saved."""
 
 
@@ -43,7 +43,7 @@ class EventLog(Listener):
     """
 
     def __init__(
-        self, bus: EventBus, *, begin: int = 0, most_characters: int = MOST_CHARACTERS
+        self, bus: EventBus, *, begin: int = 0, most_characters: int = MAX_CHARACTERS
     ) -> None:
         self._bus = bus
         self._begin = begin

@@ -75,17 +75,17 @@ def _previewed(value: Any, path: tuple[str | int, ...], cut: list[Cut]) -> Any:
 
 
 def _preview(text: str, path: tuple[str | int, ...], cut: list[Cut]) -> str:
-    pieces: blobs.Pieces = {}
-    parts = blobs.cut(text, pieces)
+    new_blobs: blobs.NewBlobs = {}
+    parts = blobs.split(text, new_blobs)
     if parts is None:
         return text
-    cut.append(Cut(path, len(text), tuple(_part(part, pieces) for part in parts)))
+    cut.append(Cut(path, len(text), tuple(_part(part, new_blobs) for part in parts)))
     return text[:_PREVIEW]
 
 
-def _part(part: blobs.Part, pieces: blobs.Pieces) -> TextPart | BlobPart:
+def _part(part: blobs.Part, new_blobs: blobs.NewBlobs) -> TextPart | BlobPart:
     if isinstance(part, str):
         return TextPart(part)
     key, as_base64 = part
-    piece = pieces[bytes.fromhex(key)]
+    piece = new_blobs[bytes.fromhex(key)]
     return BlobPart(key, piece.media_type, len(piece.data), as_base64)

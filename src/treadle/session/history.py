@@ -74,7 +74,7 @@ _RESERVE_LIMIT = 4_096
 
 _OLD_RESULT_TOKENS = 200
 """The tokens that are kept of an older tool result in the current run when space is short."""
-_LEAST_RESULT_TOKENS = 60
+_MIN_RESULT_TOKENS = 60
 
 _ROOM_SHARE = 0.9
 """The part of the free tokens that results may take.
@@ -188,7 +188,7 @@ def build_prompt(
 def result_limit(room: int, calls: int, most: int) -> int:
     """Tokens for each result of `calls` calls: at most `most`, and all within `room`."""
     each = room // max(1, calls) - _MESSAGE_TOKENS - _CALL_TOKENS
-    return max(_LEAST_RESULT_TOKENS, min(most, each))
+    return max(_MIN_RESULT_TOKENS, min(most, each))
 
 
 def smaller_window(prompt: Prompt, reported: Window | None) -> int:
@@ -354,13 +354,13 @@ class _Fitter:
         together = self._counts.of(self._newest_results()) - self._over()
         self._shorten_newest(together)
         while self._over() > 0 and together > 0:
-            together -= max(_LEAST_RESULT_TOKENS, together // 8)
+            together -= max(_MIN_RESULT_TOKENS, together // 8)
             self._shorten_newest(together)
 
     def _shorten_newest(self, together: int) -> None:
         """Shorten the results of the newest reply so that they take `together` tokens."""
         count = max(1, len(self._newest_results()))
-        each = max(_LEAST_RESULT_TOKENS, together // count - _MESSAGE_TOKENS - _CALL_TOKENS)
+        each = max(_MIN_RESULT_TOKENS, together // count - _MESSAGE_TOKENS - _CALL_TOKENS)
         reported = "newest tool results shortened"
         shortened = sum(self._shorten(unit, each) for unit in self._newest)
         if shortened and reported not in self.changes:

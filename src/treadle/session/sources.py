@@ -23,7 +23,7 @@ from treadle.paths import resolve_readable
 
 _LINES = re.compile(r"(\d{1,9})-(\d{1,9})")
 
-MOST_QUOTES = 100
+MAX_QUOTES = 100
 """The most quotes that are compared with the files for one text."""
 
 
@@ -54,7 +54,7 @@ class SourceCollector(Listener):
 
     async def add_pasted(self, root: Path, text: str) -> None:
         """Add the lines of the snippets in a person's message that the files below `root` have."""
-        if snippets := parse_snippets(text)[:MOST_QUOTES]:
+        if snippets := parse_snippets(text)[:MAX_QUOTES]:
             self._found += await asyncio.to_thread(_exact_lines, root, snippets)
 
     def sources(self) -> tuple[SourceRange, ...]:
@@ -129,7 +129,7 @@ class Quote:
 
 def check_quotes(root: Path, text: str) -> tuple[Quote, ...]:
     """The code quoted in `text`, in order, compared with the files. Reads files."""
-    return tuple(_checked(root, snippet) for snippet in claimed_snippets(text)[:MOST_QUOTES])
+    return tuple(_checked(root, snippet) for snippet in claimed_snippets(text)[:MAX_QUOTES])
 
 
 def _exact_lines(root: Path, snippets: Iterable[Snippet]) -> list[SourceRange]:

@@ -23,16 +23,16 @@ def _nothing(value: object) -> bool:
 def written(result: BaseModel) -> str:
     """A result as JSON, with its nulls.
 
-    Ids and labels are exact, since callers pass them back: what is hidden in one is an escape.
+    Ids and labels are exact, since callers pass them back. Hidden characters in them are escaped.
     """
     values = result.model_dump(mode="json", by_alias=True)
     return in_json(json.dumps(values, ensure_ascii=False, separators=(",", ":")))
 
 
 DEFAULT_TOKENS = 4_000
-"""Tokens of a tool message unless the call says otherwise."""
+"""The default token budget of a tool message."""
 BRIEF_TOKENS = 1_500
-"""The same for answers about what is recorded, several of which go into one conversation."""
+"""The default for results with recorded data. A conversation contains several of them."""
 
 
 MaxTokens = Annotated[
@@ -40,14 +40,14 @@ MaxTokens = Annotated[
     Field(ge=200, le=100_000, description="Maximum tokens of the answer."),
     TokenBudget(),
 ]
-"""The argument of a tool whose output is cut at a number of tokens."""
+"""The token budget as an argument of a tool."""
 
 
 def most_that_fit(count: int, tokens: Callable[[int], int], budget: int) -> int:
     """The largest number up to `count` for which `tokens(number)` is at most `budget`.
 
-    `tokens` should grow with the number; a few steps back are taken where it does not quite.
-    May be 0, also when `tokens(0)` is above the budget.
+    `tokens` should grow with the number. If it does not grow everywhere, a few smaller numbers are
+    tried. The result may be 0 even if `tokens(0)` exceeds the budget.
     """
     most = bisect_right(range(1, count + 1), budget, key=tokens)
     while most > 0 and tokens(most) > budget:

@@ -4,7 +4,7 @@ from treadle.events.types import Usage
 
 
 def duration(microseconds: int | None) -> str:
-    """Such as `12 ms`, `3.4 s` or `5 min 2 s`; a dash for unknown."""
+    """A duration such as `12 ms`, `3.4 s` or `5 min 2 s`; a dash if it is unknown."""
     if microseconds is None:
         return "-"
     if microseconds < 1_000:
@@ -18,7 +18,7 @@ def duration(microseconds: int | None) -> str:
 
 
 def tokens(usage: Usage) -> str:
-    """Such as `1,234 tokens in (1,000 cached), 56 out`; empty when nothing is known."""
+    """Counts such as `1,234 tokens in (1,000 cached), 56 out`; empty if they are unknown."""
     parts = []
     if usage.input is not None:
         cached = f" ({usage.cached:,} cached)" if usage.cached else ""

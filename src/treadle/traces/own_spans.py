@@ -1,4 +1,4 @@
-"""Calls of Treadle's own analyst and experiments: recorded, and left out of what is read.
+"""Calls of Treadle's own analyst and experiments. They are recorded, but queries leave them out.
 
 Asking about the record must not change the answer (decision 52), and runs of experiments are
 variants of a user's calls, not further ones. `own:include` in a query shows them too.
@@ -9,10 +9,10 @@ from treadle.traces.query import patterns
 from treadle.traces.query.conditions import Condition, Field, Operator, Query, any_of
 
 OF_OTHERS = Query((any_of(Field.LABEL, OWN_LABELS, negated=True),))
-"""Everything but those calls."""
+"""The condition that excludes these calls."""
 
 INCLUDED = Query((any_of(Field.OWN, ["include"]),))
-"""The switch: those calls too."""
+"""The switch that includes these calls."""
 
 _IDS = (Field.TRACE, Field.RUN, Field.THREAD, Field.SPAN, Field.PARENT)
 

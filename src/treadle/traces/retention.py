@@ -1,4 +1,4 @@
-"""How long spans are kept: old ones are deleted while a server runs."""
+"""Retention: deletes old spans while a server runs."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class Prunable(Protocol):
-    """A store that can delete what is old; see `SqliteTraceStore.prune`."""
+    """A store that can delete old traces; see `SqliteTraceStore.prune`."""
 
     def prune(
         self,
@@ -28,19 +28,19 @@ class Prunable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long and how much is kept; None is without end."""
+    """The limits of age and size of the stored spans; None for no limit."""
 
     seconds: int | None = None
     max_bytes: int | None = None
 
     @property
     def limited(self) -> bool:
-        """Whether anything is ever deleted."""
+        """Whether there is a limit."""
         return self.seconds is not None or self.max_bytes is not None
 
 
 def prune(store: Prunable, retention: Retention, *, now_us: int, dry_run: bool = False) -> Deleted:
-    """Delete what is older or more than `retention` allows. Raises StoreError."""
+    """Delete the spans that exceed the limits of `retention`. Raises StoreError."""
     before = None if retention.seconds is None else now_us - retention.seconds * 1_000_000
     return store.prune(before_us=before, max_bytes=retention.max_bytes, dry_run=dry_run)
 

@@ -80,10 +80,10 @@ def _set_latencies(
     Each is looked up in the index from the nearer end.
     """
 
-    def at(place: int, order: str) -> int:
-        found = connection.execute(_LATENCY.format(order=order), (*call, place)).fetchone()
+    def latency(offset: int, order: str) -> int:
+        found = connection.execute(_LATENCY.format(order=order), (*call, offset)).fetchone()
         return int(found[0])
 
-    stats.p50_us = at((count - 1) // 2, "ASC")
-    stats.p95_us = at(count - -(-count * 95 // 100), "DESC")
-    stats.max_us = at(0, "DESC")
+    stats.p50_us = latency((count - 1) // 2, "ASC")
+    stats.p95_us = latency(count - -(-count * 95 // 100), "DESC")
+    stats.max_us = latency(0, "DESC")

@@ -11,7 +11,7 @@ SCREENS = (
 )  # fmt: skip
 """The first part of the path of every screen; the start page is `/`."""
 
-MOST_CHARACTERS = 2_000
+MAX_CHARACTERS = 2_000
 
 
 def own_address(url: str) -> str:
@@ -39,4 +39,4 @@ def view_at(location: str) -> View:
 def _plain(url: str) -> bool:
     """Whether every browser reads it as a path of this server."""
     safe = url.isascii() and url.isprintable() and not set(url) & set(" \\<>\"'`")
-    return safe and len(url) <= MOST_CHARACTERS and url.startswith("/") and url[1:2] != "/"
+    return safe and len(url) <= MAX_CHARACTERS and url.startswith("/") and url[1:2] != "/"

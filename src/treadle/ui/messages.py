@@ -7,15 +7,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from treadle.ui.state import MOST_COLLAPSED, View
+from treadle.ui.state import MAX_COLLAPSED, View
 
-MOST_LABELS = 50
+MAX_LABELS = 50
 """The maximum number of labels in a filter."""
 
 Id = Annotated[str, Field(min_length=1, max_length=500)]
 """The id of a span, a page or an experiment: opaque text."""
 Label = Annotated[str, Field(min_length=1, max_length=200)]
-Labels = Annotated[tuple[Label, ...], Field(max_length=MOST_LABELS)]
+Labels = Annotated[tuple[Label, ...], Field(max_length=MAX_LABELS)]
 LabelAction = Literal["set", "add", "clear"]
 
 
@@ -100,7 +100,7 @@ class CollapsedSpans(_Message):
     """The collapsed spans of the page."""
 
     type: Literal["collapsed_spans_response"] = "collapsed_spans_response"
-    collapsed_span_ids: Annotated[tuple[Id, ...], Field(max_length=MOST_COLLAPSED)] = Field(
+    collapsed_span_ids: Annotated[tuple[Id, ...], Field(max_length=MAX_COLLAPSED)] = Field(
         alias="collapsedSpanIds"
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-MOST_COLLAPSED = 50_000
+MAX_COLLAPSED = 50_000
 """The maximum number of saved collapsed spans. The oldest are dropped first."""
 
 

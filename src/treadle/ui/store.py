@@ -13,7 +13,7 @@ from uuid import UUID
 from treadle.database import FAST, Database, Schema
 from treadle.errors import UsageError
 from treadle.secrets import redact
-from treadle.ui.state import MOST_COLLAPSED, Change, Page, SavedView, UiState, View
+from treadle.ui.state import MAX_COLLAPSED, Change, Page, SavedView, UiState, View
 
 CONNECTED_US = 15_000_000
 """A page counts as open if its server has renewed it within this time."""
@@ -282,7 +282,7 @@ def _write(connection: sqlite3.Connection, before: UiState, change: Change) -> N
     connection.execute(
         "DELETE FROM collapsed WHERE number <="
         " (SELECT number FROM collapsed ORDER BY number DESC LIMIT 1 OFFSET ?)",
-        (MOST_COLLAPSED,),
+        (MAX_COLLAPSED,),
     )
 
 

@@ -97,15 +97,15 @@ def test_a_growing_conversation_is_kept_about_once(store: SqliteTraceStore) -> N
 
 def test_the_same_message_is_the_same_blob_at_the_end_and_in_the_middle() -> None:
     large = {"role": "tool", "content": "x " * blobs.CHUNK}
-    pieces: blobs.Pieces = {}
-    blobs.cut(json.dumps([{"role": "user", "content": "q"}, large]), pieces)
-    assert len(pieces) == 1
-    blobs.cut(
+    new_blobs: blobs.NewBlobs = {}
+    blobs.split(json.dumps([{"role": "user", "content": "q"}, large]), new_blobs)
+    assert len(new_blobs) == 1
+    blobs.split(
         json.dumps([{"role": "user", "content": "q"}, large, {"role": "user", "content": "r"}]),
-        pieces,
+        new_blobs,
     )
 
-    assert len(pieces) == 1
+    assert len(new_blobs) == 1
 
 
 texts = st.lists(
@@ -133,13 +133,13 @@ texts = st.lists(
 
 @given(texts)
 def test_what_is_cut_is_joined_byte_for_byte(text: str) -> None:
-    pieces: blobs.Pieces = {}
-    parts = blobs.cut(text, pieces)
+    new_blobs: blobs.NewBlobs = {}
+    parts = blobs.split(text, new_blobs)
 
     if parts is None:
-        assert len(text) < blobs.LARGE or '{"role"' in text
+        assert len(text) < blobs.LARGE_VALUE or '{"role"' in text
     else:
-        kept = {key.hex(): piece.data for key, piece in pieces.items()}
+        kept = {key.hex(): piece.data for key, piece in new_blobs.items()}
         assert blobs.join(parts, kept) == text
 
 

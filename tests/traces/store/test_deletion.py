@@ -124,7 +124,7 @@ def test_old_traces_are_pruned_by_their_end(store: SqliteTraceStore) -> None:
     limit = a_trace(3)[0].start_us
 
     would = store.prune(before_us=limit, dry_run=True)
-    seen = store.would_prune(before_us=limit, max_bytes=None)
+    seen = store.preview_prune(before_us=limit, max_bytes=None)
     assert Deleted(seen.spans, seen.traces, seen.bytes) == would
     assert seen.runs <= seen.traces
     assert seen.oldest_us == a_trace(0)[0].start_us
@@ -149,7 +149,7 @@ def test_the_oldest_traces_are_pruned_until_the_rest_fits(store: SqliteTraceStor
 
     assert store.prune(max_bytes=pages * size) == Deleted(0, 0, 0)
     would = store.prune(max_bytes=pages * size // 2, dry_run=True)
-    seen = store.would_prune(before_us=a_trace(5)[0].start_us, max_bytes=pages * size // 2)
+    seen = store.preview_prune(before_us=a_trace(5)[0].start_us, max_bytes=pages * size // 2)
     assert Deleted(seen.spans, seen.traces, seen.bytes) == would
     deleted = store.prune(max_bytes=pages * size // 2)
 

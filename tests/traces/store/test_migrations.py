@@ -19,7 +19,7 @@ from treadle.traces import SqliteTraceStore
 from treadle.traces.store import span_merge
 from treadle.traces.store.migrations import VERSION
 from treadle.traces.store.schema import TABLES
-from treadle.traces.store.span_merge import Keys, prepare
+from treadle.traces.store.span_merge import SpanKeys, prepare
 
 ROOT = Path(__file__).parents[3]
 
@@ -78,7 +78,7 @@ def test_a_file_of_form_3_gets_its_missing_indexes(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for statement in TABLES:
             connection.execute(statement)
-        span_merge.merge(connection, prepare(SPANS), Keys())
+        span_merge.merge(connection, prepare(SPANS), SpanKeys())
         connection.execute("PRAGMA user_version = 3")
 
     store = SqliteTraceStore.open(path)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle.traces.store.schema import KEY_BITS
-from treadle.traces.store.span_merge import Keys
+from treadle.traces.store.span_merge import SpanKeys
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def keyed() -> sqlite3.Connection:
     return connection
 
 
-def allot(connection: sqlite3.Connection, keys: Keys, starts: list[int]) -> list[int]:
+def allot(connection: sqlite3.Connection, keys: SpanKeys, starts: list[int]) -> list[int]:
     allotted = keys.assign(connection, starts)
     connection.executemany("INSERT INTO spans VALUES (?)", [(key,) for key in allotted])
     return allotted
@@ -30,10 +30,10 @@ def allot(connection: sqlite3.Connection, keys: Keys, starts: list[int]) -> list
 
 def test_a_key_holds_the_microsecond_of_the_start(connection: sqlite3.Connection) -> None:
     starts = [5, 1_790_000_000_000_000, 5, -7, 0]
-    allotted = allot(connection, Keys(), starts)
+    allotted = allot(connection, SpanKeys(), starts)
 
     assert [key >> KEY_BITS for key in allotted] == starts
-    assert allot(connection, Keys(), [5]) == [(5 << KEY_BITS) + 2]
+    assert allot(connection, SpanKeys(), [5]) == [(5 << KEY_BITS) + 2]
 
 
 def test_a_hundred_thousand_spans_of_one_moment_cost_few_look_ups(
@@ -43,7 +43,7 @@ def test_a_hundred_thousand_spans_of_one_moment_cost_few_look_ups(
     connection.set_trace_callback(
         lambda statement: looked.append(statement) if "highest" in statement else None
     )
-    keys = Keys()
+    keys = SpanKeys()
     allotted = [key for _ in range(200) for key in allot(connection, keys, [0] * 500)]
 
     assert len(set(allotted)) == 100_000
@@ -53,7 +53,7 @@ def test_a_hundred_thousand_spans_of_one_moment_cost_few_look_ups(
 
 def test_one_who_comes_new_to_a_full_moment_finds_room(connection: sqlite3.Connection) -> None:
     for _ in range(10):
-        allot(connection, Keys(), [0, 1] * 1_500)
+        allot(connection, SpanKeys(), [0, 1] * 1_500)
 
     assert connection.execute("SELECT count(*) FROM spans").fetchone() == (30_000,)
 
@@ -69,10 +69,10 @@ def test_any_starts_get_keys_of_their_own_in_the_order_of_time(
     groups: list[list[int]], remembering: bool
 ) -> None:
     connection = keyed()
-    keys = Keys()
+    keys = SpanKeys()
     pairs: list[tuple[int, int]] = []
     for starts in groups:
-        keys = keys if remembering else Keys()
+        keys = keys if remembering else SpanKeys()
         pairs += zip(starts, allot(connection, keys, starts), strict=True)
     connection.close()
 

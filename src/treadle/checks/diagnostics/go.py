@@ -9,7 +9,7 @@ from treadle.checks.diagnostics.reader import Findings, Reader, object_in, text_
 _MOST = 1_000
 """Tests whose messages are held until it is known whether they fail."""
 
-_MOST_LINES = 20
+_MAX_LINES = 20
 
 _BUILD = re.compile(
     r"(?:vet: )?(?P<file>[^\s:][^:]*\.go):(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>.+)"
@@ -92,7 +92,7 @@ class GoReader(Reader):
     def _hold(self, package: str, test: str, reported: re.Match[str], *, is_error: bool) -> None:
         if len(self._tests) < _MOST or (package, test) in self._tests:
             held = self._tests.setdefault((package, test), _Test()).reported
-            if len(held) < _MOST_LINES:
+            if len(held) < _MAX_LINES:
                 held.append((reported, is_error))
 
     def _close(self, package: str, test: str, *, failed: bool) -> None:

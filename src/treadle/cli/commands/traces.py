@@ -325,7 +325,7 @@ def _show(options: argparse.Namespace) -> int:
     return 0
 
 
-_MOST_FINDINGS = 50
+_MAX_FINDINGS = 50
 _AT_ONCE = 5_000
 _QUOTED = 160
 
@@ -336,9 +336,9 @@ def _add_faults(actions: Actions) -> None:
     parser.add_argument(
         "--limit",
         type=positive,
-        default=_MOST_FINDINGS,
+        default=_MAX_FINDINGS,
         metavar="N",
-        help=f"the maximum number of findings, worst first (default: {_MOST_FINDINGS})",
+        help=f"the maximum number of findings, worst first (default: {_MAX_FINDINGS})",
     )
 
 

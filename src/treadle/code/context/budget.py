@@ -7,7 +7,7 @@ from treadle.tokens import estimate
 
 _BORDER = 1
 """Tokens of the separator between two entries."""
-_MOST_CHARACTERS = 12
+_MAX_CHARACTERS = 12
 """Most characters of a token of code; a longer text cannot fit and is not measured."""
 
 
@@ -33,7 +33,7 @@ class ContextBudget:
             else:
                 left -= tokens
         for entry in new:
-            if len(entry.snippet) > left * _MOST_CHARACTERS:
+            if len(entry.snippet) > left * _MAX_CHARACTERS:
                 return False
             size = estimate(self._text_of(entry)) + _BORDER
             self._sizes[entry.snippet] = size

@@ -109,10 +109,10 @@ A larger exponent fills a context with tiny items: functions held by 2,000 token
 (0.3) to .511 (0.7) on the same queries; scores alone gave .515.
 """
 
-_LEAST_BYTES = 200
+_MIN_BYTES = 200
 """The least size of an item; its entry has a size too."""
 
-_MOST_BYTES = 4_000
+_MAX_BYTES = 4_000
 """Longer items are shown in part anyway."""
 
 
@@ -214,7 +214,7 @@ def _by_gain(hits: list[Hit], named: set[int], question: Question) -> list[Hit]:
         last = hit.is_aside or (tests_last and hit.is_test)
         if hit.item_id in named:
             return last, False, 0.0
-        size = min(max(hit.end_byte - hit.start_byte, _LEAST_BYTES), _MOST_BYTES)
+        size = min(max(hit.end_byte - hit.start_byte, _MIN_BYTES), _MAX_BYTES)
         return last, True, -exp(steepness * hit.score) / size**_SIZE
 
     return sorted(hits, key=order)

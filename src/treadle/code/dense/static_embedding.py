@@ -21,17 +21,19 @@ if TYPE_CHECKING:
 FORMAT = 1
 LENGTH = 127
 """The length of an item vector, whose components are 8-bit integers."""
-_GRID = 1 << 20
-"""The largest weight. Weights are integers, so that sums are exact in any order: a file gives the
-same bytes wherever it is embedded."""
-_ROWS = 8_192
-"""Rows of the table that are read at once, which bounds the memory for one item."""
+_MAX_WEIGHT = 1 << 20
+"""The largest weight. Weights are integers, so that sums are exact in any order.
+
+Therefore a file has the same vectors on every machine.
+"""
+_ROWS_AT_ONCE = 8_192
+"""The number of rows of the table that are read at once. It limits the memory for one item."""
 
 
 def saturated(counts: "NDArray[numpy.float32]", unit: float) -> "NDArray[numpy.float32]":
-    """The weight of weighted counts: the tenth occurrence adds less than the second."""
-    worth: NDArray[numpy.float32] = numpy.log1p(counts / numpy.float32(unit))
-    return worth
+    """The logarithmic weights of term counts, so that each further occurrence adds less."""
+    weights: NDArray[numpy.float32] = numpy.log1p(counts / numpy.float32(unit))
+    return weights
 
 
 class StaticEmbedding:
@@ -46,22 +48,22 @@ class StaticEmbedding:
         Raises `EmbeddingError` if a file is missing, damaged or of another format.
         """
         try:
-            described = json.loads((folder / "model.json").read_bytes())
+            model = json.loads((folder / "model.json").read_bytes())
             terms = (folder / "terms.txt").read_text(encoding="utf-8").split()
             self._table = numpy.asarray(numpy.load(folder / "table.npy", mmap_mode="r"))
             weights = numpy.load(folder / "weights.npy")
-            self.name = str(described["name"])
-            self.dimension = int(described["dimension"])
-            self._unit = float(described["unit"])
-            known = described["format"] == FORMAT
+            self.name = str(model["name"])
+            self.dimension = int(model["dimension"])
+            self._unit = float(model["unit"])
+            is_known_format = model["format"] == FORMAT
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise EmbeddingError(f"The embedding in {folder} cannot be read: {error}") from error
         fits = weights.shape == (2, len(terms)) and self._table.shape == (
             len(terms),
             self.dimension,
         )
-        if not (known and fits and self._table.dtype == numpy.int8):
-            raise EmbeddingError(f"The embedding in {folder} is of another format.")
+        if not (is_known_format and fits and self._table.dtype == numpy.int8):
+            raise EmbeddingError(f"The embedding in {folder} has an unknown format.")
         self._in_query, self._in_item = weights
         self._row = dict(zip(terms, range(len(terms)), strict=True))
 
@@ -72,9 +74,10 @@ class StaticEmbedding:
         return cls(folder)
 
     def documents(self, items: Sequence[Mapping[str, int]]) -> "NDArray[numpy.int8]":
-        """The vectors of items by their weighted terms: items x dimension, each of about `LENGTH`.
+        """The vectors of items, given the weighted counts of their terms.
 
-        An item without a term of the table has zeros.
+        The result has a row for each item. The length of a row is about `LENGTH`, or 0 for an item
+        without a term of the table.
         """
         vectors = numpy.zeros((len(items), self.dimension), numpy.int8)
         total = sum(map(len, items))
@@ -110,15 +113,16 @@ class StaticEmbedding:
     ) -> "NDArray[numpy.float64]":
         """The weighted sum of rows, up to a factor.
 
-        BLAS would divide the small task among threads that wait for each other.
+        It uses `einsum`, since a BLAS product would start threads, which is slow for small tasks.
         """
         total = numpy.zeros(self.dimension)
-        most = float(numpy.abs(weights).max(initial=0.0))
-        if most > 0:
-            whole = numpy.rint(weights.astype(numpy.float64) * (_GRID / most))
-            for start in range(0, len(rows), _ROWS):
-                taken = self._table[rows[start : start + _ROWS]].astype(numpy.float64)
-                total += numpy.einsum("i,ij->j", whole[start : start + _ROWS], taken)
+        largest = float(numpy.abs(weights).max(initial=0.0))
+        if largest > 0:
+            integers = numpy.rint(weights.astype(numpy.float64) * (_MAX_WEIGHT / largest))
+            for start in range(0, len(rows), _ROWS_AT_ONCE):
+                end = start + _ROWS_AT_ONCE
+                block = self._table[rows[start:end]].astype(numpy.float64)
+                total += numpy.einsum("i,ij->j", integers[start:end], block)
         return total
 
 

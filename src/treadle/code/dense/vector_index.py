@@ -26,7 +26,7 @@ larger half of the query's dimensions twice found nearly all of those and took h
 """
 _COPIED = 16_384
 """Vectors that are copied in one step."""
-LEAST_ALIKE = 0.25
+MIN_SIMILARITY = 0.25
 """The least cosine at which an item is found by similarity alone; a query may find none.
 
 Of functions that tuning queries ask for 0 to 7 in a hundred are below it (Python, Go), of all
@@ -51,7 +51,7 @@ class FileVectors:
         if limit:
             likeness = numpy.einsum("ij,j->i", self.rows, query)
             order = numpy.argsort(-numpy.round(likeness, 6), kind="stable")[:limit]
-            positions = numpy.union1d(order[likeness[order] >= LEAST_ALIKE], positions)
+            positions = numpy.union1d(order[likeness[order] >= MIN_SIMILARITY], positions)
         likeness = numpy.round(numpy.einsum("ij,j->i", self.rows[positions], query), 6)
         return dict(zip(self.files[positions].tolist(), likeness.tolist(), strict=True))
 
@@ -82,7 +82,7 @@ class VectorIndex:
         positions = _sieved(self.signs, query, max(limit, SIEVED))
         likeness = self._likeness(positions, query)
         order = numpy.argsort(-likeness, kind="stable")[:limit]
-        best = positions[order[likeness[order] >= LEAST_ALIKE]]
+        best = positions[order[likeness[order] >= MIN_SIMILARITY]]
         return [int(item) for item in self.items[best]]
 
     def similarities(

@@ -24,10 +24,10 @@ _ITEM = (
 )
 
 _NAMELESS = TEXT_KINDS | {Kind.METHOD, Kind.IMPL}
-"""Kinds that do not define a name outside of their type, and parts of texts."""
+"""Kinds whose items other files cannot refer to by their name alone."""
 _MAX_MANIFESTS = 1_000
 _MAX_REMEMBERED = 500
-"""Most files whose references a kept graph remembers."""
+"""The number of files with cached references at which a graph is full."""
 
 
 class Node(NamedTuple):
@@ -65,15 +65,15 @@ def unique_definition(graph: "Graph", name: str, canonical_path: str) -> Node | 
     return found[0] if len({node.file_id for node in found}) == 1 else None
 
 
-def packed(found: FileReferences) -> tuple[bytes, set[int]] | None:
-    """The blob of a file and the keys of the names in it; None if it has no references."""
+def pack_references(found: FileReferences) -> tuple[bytes, set[int]] | None:
+    """The references of a file as a blob, and the keys of their names; None without references."""
     if not (found.references or found.imports or found.module):
         return None
     return pack(found), mentions(found)
 
 
-def forget(connection: sqlite3.Connection, file_id: int) -> None:
-    """Remove the references of a file."""
+def delete_references(connection: sqlite3.Connection, file_id: int) -> None:
+    """Delete the references of a file."""
     row = connection.execute(
         "DELETE FROM refs WHERE file_id = ? RETURNING data", (file_id,)
     ).fetchone()
@@ -85,7 +85,7 @@ def forget(connection: sqlite3.Connection, file_id: int) -> None:
 
 
 class Graph:
-    """Reads the tables within one transaction, and keeps what it has read."""
+    """Reads the tables within one transaction, and caches the rows."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -98,8 +98,8 @@ class Graph:
         self._impls: dict[str, list[Node]] = {}
 
     @property
-    def full(self) -> bool:
-        """Whether it has read so much that a new graph is better."""
+    def is_full(self) -> bool:
+        """Whether the cache is so large that the caller should create a new graph."""
         return len(self._references) >= _MAX_REMEMBERED
 
     def _rows(self, sql: str, *parameters: object) -> list[Any]:
@@ -149,7 +149,7 @@ class Graph:
         return self._manifests[name]
 
     def item(self, item_id: int) -> Node | None:
-        """The item of an id."""
+        """The item with an id; None if it does not exist."""
         rows = self._rows(f"SELECT {_ITEM} FROM items WHERE id = ?", item_id)  # noqa: S608
         return Node(*rows[0]) if rows else None
 

@@ -15,13 +15,13 @@ K1 = 1.2
 B = 0.75
 BY_MESSAGES = 20
 """Most files that only messages find."""
-_MOST_COUNTED = 2_500
+_MAX_COUNTED = 2_500
 """Changes of files that are counted for a query, those of the rarest terms first.
 
 Three times as many found nothing better; with 1,000 the MRR of messages fell from 0.310 to 0.285
 (tasks of 19 tuning repositories).
 """
-_MOST_LOOKED_UP = 100
+_MAX_LOOKED_UP = 100
 """Paths with the best messages that are looked up in the index; some were removed."""
 
 
@@ -90,7 +90,7 @@ class History:
         if not self._files:
             return {}
         scores = self._by_messages(connection, terms)
-        found = _best(scores, _MOST_LOOKED_UP)
+        found = _best(scores, _MAX_LOOKED_UP)
         requested = {*files, *best}
         keys = _keys_of(connection, requested)
         by_messages = _files_of(connection, found)
@@ -123,7 +123,7 @@ class History:
         counted = 0
         for changes, term, commits in changed:
             counted += changes
-            if counted > _MOST_COUNTED and scores:
+            if counted > _MAX_COUNTED and scores:
                 break
             counts = Counter(chain.from_iterable(commits))
             rarity = log(1 + (len(norms) - len(counts) + 0.5) / (len(counts) + 0.5))

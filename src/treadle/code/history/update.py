@@ -30,15 +30,14 @@ if TYPE_CHECKING:
 
 STEP = 500
 """Commits that one refresh adds, so that a first search does not wait for all of them."""
-_CHAIN = 50
-"""New commits that are searched for the newest stored one."""
+_MAX_NEW_COMMITS = 50
+"""If HEAD is at most this many commits after the stored history, only these commits are listed."""
 
 
 def update_history(root: Path, store: Store, *, most: int = STEP) -> bool:
-    """Store the history of HEAD, `most` commits further back; returns whether more is left.
+    """Extend the stored history by up to `most` older commits; returns whether commits are left.
 
-    If HEAD is already stored, it only reads a few small files. If git fails or is absent, the
-    stored history stays.
+    New commits of HEAD are added, too. If git fails or is absent, the stored history stays.
     """
     head = Head.of(root)
     with store.reading() as connection:
@@ -106,7 +105,7 @@ def _listed(
 ) -> tuple[list[bytes], list[str]]:
     """The ids of the window, newest first, and the full ids that may not be stored yet."""
     if stored and known is not None and known.reach == mark.reach:
-        chain = _chain_to(known.head, git.parents(_CHAIN))
+        chain = _chain_to(known.head, git.parents(_MAX_NEW_COMMITS))
         if chain is not None:
             return [*map(_short, chain), *stored][: mark.reach], chain
     listed = git.commits(mark.reach)
@@ -114,7 +113,7 @@ def _listed(
 
 
 def _chain_to(commit: str, lines: Iterable[Sequence[str]]) -> list[str] | None:
-    """The commits on top of `commit`; None unless they form a chain."""
+    """The commits after `commit`; None if a merge is among them or `commit` is not found."""
     found: list[str] = []
     for identifier, *parents in lines:
         if identifier == commit:

@@ -94,7 +94,7 @@ class Language:
     as code).
 
     `prefix(path, package)` returns the canonical path of the file. Definitions whose node type is
-    in `outer_only` count only outside of functions, unless a variable holds a function and
+    in `top_level_only` count only outside of functions, unless a variable holds a function and
     `local_functions` is set.
 
     The reference query captures the callee of a `@call`, a used `@type`, a `@base` type, and an
@@ -119,7 +119,7 @@ class Language:
     """The separator between a type and its methods if it differs; `::` is also used for
     constants."""
     naming: Callable[["Node", dict[str, "Node"]], Naming] = plain_name
-    outer_only: frozenset[str] = frozenset()
+    top_level_only: frozenset[str] = frozenset()
     local_functions: bool = False
     doc_in_body: bool = False
     reference_text: str = ""

@@ -61,7 +61,7 @@ QUERY = """
 (preproc_include) @skip
 """
 
-OUTER_ONLY = frozenset(
+TOP_LEVEL_ONLY = frozenset(
     {
         "declaration", "function_declarator", "pointer_declarator", "init_declarator",
         "preproc_def", "preproc_function_def",
@@ -75,6 +75,6 @@ C = Language(
     separator="::",
     prefix=no_package,
     naming=declared_name,
-    outer_only=OUTER_ONLY,
+    top_level_only=TOP_LEVEL_ONLY,
     query_text=QUERY,
 )

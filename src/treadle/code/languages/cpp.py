@@ -10,7 +10,7 @@ CPP = Language(
     separator="::",
     prefix=no_package,
     naming=c.declared_name,
-    outer_only=c.OUTER_ONLY,
+    top_level_only=c.TOP_LEVEL_ONLY,
     query_text=c.QUERY
     + """
 (class_specifier name: (_) @name body: (_)) @class

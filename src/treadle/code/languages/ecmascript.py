@@ -13,7 +13,7 @@ SEPARATOR = "."
 
 _IDENTIFIER = re.compile(r"[\w$#]+")
 
-OUTER_ONLY = frozenset({"variable_declarator", "assignment_expression"})
+TOP_LEVEL_ONLY = frozenset({"variable_declarator", "assignment_expression"})
 """Node types of local variables, which belong to the enclosing function unless they hold a
 function."""
 _MAX_OBJECTS = 8

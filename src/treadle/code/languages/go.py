@@ -1,11 +1,11 @@
-"""Go: `package.Type.Method`."""
+"""Support for Go. Canonical paths have the form `package.Type.Method`."""
 
 import re
 from typing import TYPE_CHECKING
 
 from treadle.code.languages.base import Language, Naming, packaged_grammar, text_of
 from treadle.code.model import Item
-from treadle.code.parse.names import MAX_WRITTEN
+from treadle.code.parse.names import MAX_EXPRESSION_BYTES
 from treadle.code.references import Imported
 
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ def _package(path: str, package: str) -> str:
 
 def _naming(node: "Node", captured: "dict[str, Node]") -> Naming:
     receiver = captured.get("receiver")
-    found = _RECEIVER.search(text_of(receiver)[-MAX_WRITTEN:]) if receiver else None
+    found = _RECEIVER.search(text_of(receiver)[-MAX_EXPRESSION_BYTES:]) if receiver else None
     return Naming(text_of(node), (found.group(1),) if found else ())
 
 
 def _receiver(item: Item) -> str:
-    """The type of a method: the part of its canonical path before the last."""
+    """The type of a method, from its canonical path."""
     parts = item.canonical_path.rsplit(".", 2)
     return parts[1] if item.kind.value == "method" and len(parts) == 3 else ""
 
@@ -87,7 +87,7 @@ GO = Language(
     receiver=_receiver,
     builtins=_BUILTINS,
     shares_names=True,
-    outer_only=frozenset({"const_spec", "var_spec", "identifier"}),
+    top_level_only=frozenset({"const_spec", "var_spec", "identifier"}),
     query_text="""
 (package_clause (package_identifier) @package)
 (function_declaration name: (identifier) @name) @function

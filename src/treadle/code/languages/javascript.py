@@ -10,7 +10,7 @@ JAVASCRIPT = Language(
     separator=ecmascript.SEPARATOR,
     prefix=ecmascript.module,
     naming=ecmascript.naming,
-    outer_only=ecmascript.OUTER_ONLY,
+    top_level_only=ecmascript.TOP_LEVEL_ONLY,
     local_functions=True,
     reference_text=ecmascript.REFERENCES
     + """

@@ -11,7 +11,7 @@ _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\],:]', re.DOTALL)
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _HEADING = re.compile(r"\s*#{1,6}[ \t]+(\S[^\n]{0,99})")
 _SOURCES = frozenset({b'"source"', b'"input"'})
-"""The keys of a cell's text; code cells of old notebooks have an input."""
+"""The keys of a cell that contain its text. Old notebooks use `input` for code cells."""
 _CELLS = b'"cells"'
 _MAX_DEPTH = 100
 
@@ -26,36 +26,36 @@ def _cells(source: bytes) -> Iterator[Part]:
 
 def _sources(source: bytes) -> Iterator[tuple[int, int]]:
     """The positions of the values of `cells[…].source`: strings, or lists of strings."""
-    around: list[bytes] = []  # the key of each open object or list; empty in a list
+    open_keys: list[bytes] = []  # the keys of the open objects and lists; empty for list elements
     key = string = b""
-    begun: tuple[int, int] | None = None
+    open_source: tuple[int, int] | None = None
     for token in _TOKEN.finditer(source):
-        sign = token.group()
-        requested = begun is None and _of_cell(around, key)
-        if sign == b":":
+        token_text = token.group()
+        is_source = open_source is None and _is_cell_source(open_keys, key)
+        if token_text == b":":
             key = string
             continue
-        if sign in b"{[":
-            if requested and sign == b"[":
-                begun = token.start(), len(around)
-            around.append(key)
-        elif sign in b"}]" and around:
-            around.pop()
-            if begun is not None and len(around) <= begun[1]:
-                yield begun[0], token.end()
-                begun = None
-        elif sign[:1] == b'"':
-            string = sign
-            if requested:
+        if token_text in b"{[":
+            if is_source and token_text == b"[":
+                open_source = token.start(), len(open_keys)
+            open_keys.append(key)
+        elif token_text in b"}]" and open_keys:
+            open_keys.pop()
+            if open_source is not None and len(open_keys) <= open_source[1]:
+                yield open_source[0], token.end()
+                open_source = None
+        elif token_text[:1] == b'"':
+            string = token_text
+            if is_source:
                 yield token.span()
-        if len(around) > _MAX_DEPTH:
+        if len(open_keys) > _MAX_DEPTH:
             return
         key = b""
 
 
-def _of_cell(around: list[bytes], key: bytes) -> bool:
-    """Whether `key` is the source of a cell: directly in an object of the list of cells."""
-    return key in _SOURCES and len(around) >= 2 and around[-2] == _CELLS
+def _is_cell_source(open_keys: list[bytes], key: bytes) -> bool:
+    """Whether `key`, inside the objects and lists of `open_keys`, is the source of a cell."""
+    return key in _SOURCES and len(open_keys) >= 2 and open_keys[-2] == _CELLS
 
 
 def text_of(raw: bytes) -> str:
@@ -71,4 +71,4 @@ def _decoded(raw: bytes) -> str:
         return text.strip('"')
 
 
-NOTEBOOK = Outline("notebook", (".ipynb",), Kind.SECTION, _cells, text=text_of, with_rest=False)
+NOTEBOOK = Outline("notebook", (".ipynb",), Kind.SECTION, _cells, text=text_of, index_rest=False)

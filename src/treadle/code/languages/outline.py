@@ -33,7 +33,7 @@ class Outline:
     """A kind of text. `parts` are in order; a deeper part is inside the one before it.
 
     `module` returns the name by which code imports the described package, or an empty text. `text`
-    returns the text of a part from its bytes. `with_rest`: the rest is indexed by lines.
+    returns the text of a part from its bytes. `index_rest`: the rest is indexed by lines.
     """
 
     name: str
@@ -42,4 +42,4 @@ class Outline:
     parts: Callable[[bytes], Iterator[Part]]
     module: Callable[[str, bytes], str] = lambda _path, _data: ""
     text: Callable[[bytes], str] = plain_text
-    with_rest: bool = True
+    index_rest: bool = True

@@ -64,7 +64,7 @@ TYPESCRIPT = Language(
     separator=ecmascript.SEPARATOR,
     prefix=ecmascript.module,
     naming=ecmascript.naming,
-    outer_only=ecmascript.OUTER_ONLY,
+    top_level_only=ecmascript.TOP_LEVEL_ONLY,
     local_functions=True,
     reference_text=_REFERENCES,
     imports=ecmascript.imports,
@@ -80,7 +80,7 @@ TSX = Language(
     separator=ecmascript.SEPARATOR,
     prefix=ecmascript.module,
     naming=ecmascript.naming,
-    outer_only=ecmascript.OUTER_ONLY,
+    top_level_only=ecmascript.TOP_LEVEL_ONLY,
     local_functions=True,
     reference_text=_REFERENCES
     + """

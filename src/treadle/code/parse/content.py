@@ -61,7 +61,7 @@ def _read_content(path: str, data: bytes, language: Language | Outline | None) -
         references, reading = FileReferences(), Reading.LINES
     elif isinstance(language, Outline):
         found, large = outlined(language, data, path, lines)
-        rest = _gaps(data, found, []) if language.with_rest else _Rest([], {})
+        rest = _gaps(data, found, []) if language.index_rest else _Rest([], {})
         items = [*found, *_rest_chunks(path, data, lines, rest)]
         trailing = rest.trailing
         children = _children(items)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from treadle.code.files.walk import MAX_FILE_BYTES, MAX_NOTEBOOK_BYTES, content_hash, read_file
-from treadle.code.graph.tables import packed
+from treadle.code.graph.tables import pack_references
 from treadle.code.languages import Language, Outline, language_of
 from treadle.code.languages.notebook import NOTEBOOK
 from treadle.code.model import Origin, Reading
@@ -137,7 +137,7 @@ def parse_read(
     content = _NOTHING if skipped or unchanged else read_content(path, data, language)
     return ParsedFile(
         path, *stat, digest, name, lines, skipped, content.items, unchanged, content.reading,
-        origin_of(path, data), packed(content.references), terms=content.terms,
+        origin_of(path, data), pack_references(content.references), terms=content.terms,
     )  # fmt: skip
 
 

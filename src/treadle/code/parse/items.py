@@ -257,7 +257,7 @@ class _Builder:
         above = self.items[parent] if parent is not None else None
         inside_function = any(self.items[position].kind in FUNCTION_KINDS for position in around)
         is_local = self._language.local_functions and definition.kind in FUNCTION_KINDS
-        if inside_function and node.type in self._language.outer_only and not is_local:
+        if inside_function and node.type in self._language.top_level_only and not is_local:
             return
         if len(self._open) >= _MAX_NESTING:
             return

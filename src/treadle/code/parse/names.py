@@ -5,7 +5,7 @@ from functools import lru_cache
 
 MAX_NAME = 120
 """Most characters of a name; a longer one is an expression."""
-MAX_WRITTEN = 4 * MAX_NAME
+MAX_EXPRESSION_BYTES = 4 * MAX_NAME
 """Most bytes of an expression that is searched for a name."""
 
 _PATH = re.compile(r"[\w$@]+(?:\.[\w$]+)*")
@@ -28,7 +28,7 @@ def type_name(written: str) -> str:
 
     References, pointers, quotes, "or nothing" and arguments of generics are removed.
     """
-    written = written.strip()[:MAX_WRITTEN]
+    written = written.strip()[:MAX_EXPRESSION_BYTES]
     text = _NOTHING.sub("", _NOT_A_TYPE.sub("", written.lstrip(":").strip())).strip()
     inside = _TRANSPARENT.fullmatch(text)
     if inside:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Item, Kind
-from treadle.code.parse.names import MAX_NAME, MAX_WRITTEN, last_name, names, type_name
+from treadle.code.parse.names import MAX_EXPRESSION_BYTES, MAX_NAME, last_name, names, type_name
 from treadle.code.references import (
     CALLS,
     FILE_SCOPE,
@@ -314,11 +314,11 @@ class Collector:
 
     def _names(self, start: int, end: int, kind: ReferenceKind) -> tuple[str, str]:
         """The written name and the name to resolve; of a long chain its end."""
-        if end - start <= MAX_WRITTEN:
+        if end - start <= MAX_EXPRESSION_BYTES:
             return names(self._source[start:end], kind is ReferenceKind.CALL)
         if kind is not ReferenceKind.CALL:
-            return names(self._source[start : start + MAX_WRITTEN], False)
-        return last_name(self._source[end - MAX_WRITTEN : end].decode("utf-8", "replace"))
+            return names(self._source[start : start + MAX_EXPRESSION_BYTES], False)
+        return last_name(self._source[end - MAX_EXPRESSION_BYTES : end].decode("utf-8", "replace"))
 
     def _outermost(self) -> Iterator[tuple[int, int, ReferenceKind]]:
         """The uses by position, without parts of qualified types and without duplicates.

@@ -132,12 +132,12 @@ def _item_at(rows: Sequence[Any], frame: "Frame") -> int | None:
     return int(min(around, key=lambda row: row[4] - row[3])[0]) if around else None
 
 
-_MOST_NAMES = 12
+_MAX_NAMES = 12
 
 _MAX_DEFINING_FILES = 4
 """A name that more files define is ignored."""
 
-_MOST_LOOKED_UP = 2_000
+_MAX_LOOKED_UP = 2_000
 """Files with an item of one name that are examined; most of them may be tests."""
 
 _SHAPED = r"\w*[a-z0-9][A-Z]\w*|\w*[^\W_]_[^\W_]\w*"
@@ -159,7 +159,7 @@ def mentioned_names(text: str) -> list[str]:
     A capital letter at the start of the text does not count.
     """
     found = (match[match.lastgroup or 0] for match in _NAME.finditer(text))
-    return list(dict.fromkeys(found))[:_MOST_NAMES]
+    return list(dict.fromkeys(found))[:_MAX_NAMES]
 
 
 def files_that_define(connection: sqlite3.Connection, text: str) -> dict[int, float]:
@@ -178,7 +178,7 @@ def _defining(connection: sqlite3.Connection, name: str) -> set[int]:
     rows = connection.execute(
         "SELECT DISTINCT f.id, f.path, f.origin, i.kind FROM items AS i"
         " JOIN files AS f ON f.id = i.file_id WHERE i.name = ? LIMIT ?",
-        (name, _MOST_LOOKED_UP),
+        (name, _MAX_LOOKED_UP),
     )
     files: set[int] = set()
     for file_id, path, origin, kind in rows:

@@ -190,7 +190,7 @@ def nearest_items(
     likely = nlargest(50, ((_dice(pattern, _trigrams(row[0].lower())), row[0]) for row in names))
     scored: list[tuple[float, str, int, FoundItem]] = []
     for likeness, near in likely:
-        if likeness < _LEAST_LIKE:
+        if likeness < _MIN_SIMILARITY:
             continue
         for row in connection.execute(
             f"SELECT {_COLUMNS} FROM items AS i JOIN files AS f ON f.id = i.file_id"  # noqa: S608
@@ -206,4 +206,4 @@ def nearest_items(
     return [entry[3] for entry in scored[:limit]]
 
 
-_LEAST_LIKE = 0.35
+_MIN_SIMILARITY = 0.35

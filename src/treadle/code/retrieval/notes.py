@@ -8,13 +8,13 @@ from treadle.code.model import Reading
 from treadle.code.terms import STOP_WORDS, WEAK_WORDS, terms_of_word, words_in
 from treadle.visible import in_line
 
-_MOST_WORDS = 5
-_MOST_FILES = 3
-_LEAST_LETTERS = 3
+_MAX_WORDS = 5
+_MAX_FILES = 3
+_MIN_LETTERS = 3
 
 
 def notes(connection: sqlite3.Connection, query: str, files: Iterable[str]) -> tuple[str, ...]:
-    """Sentences for the reader of the hits, which are in `files`."""
+    """Sentences that explain what a search may have missed. `files` are the files of its hits."""
     found: list[str] = []
     absent = _absent(connection, query)
     if absent:
@@ -32,7 +32,7 @@ def _absent(connection: sqlite3.Connection, query: str) -> list[str]:
     words = {
         word: terms_of_word(word)
         for word in dict.fromkeys(words_in(query))
-        if len(word) >= _LEAST_LETTERS and word.lower() not in STOP_WORDS | WEAK_WORDS
+        if len(word) >= _MIN_LETTERS and word.lower() not in STOP_WORDS | WEAK_WORDS
     }
     requested = {terms[-1] for terms in words.values() if terms}
     rows = connection.execute(
@@ -42,7 +42,7 @@ def _absent(connection: sqlite3.Connection, query: str) -> list[str]:
         ),  # terms contain no character that JSON escapes
     )
     known = {row[0] for row in rows}
-    return [word for word, terms in words.items() if terms and terms[-1] not in known][:_MOST_WORDS]
+    return [word for word, terms in words.items() if terms and terms[-1] not in known][:_MAX_WORDS]
 
 
 def _failed(connection: sqlite3.Connection) -> list[str]:
@@ -52,7 +52,7 @@ def _failed(connection: sqlite3.Connection) -> list[str]:
     rows = connection.execute(
         "SELECT path, skipped FROM files WHERE hash IN (SELECT hash FROM failures)"
         " ORDER BY path LIMIT ?",
-        (_MOST_FILES,),
+        (_MAX_FILES,),
     ).fetchall()
     return [f"{_shown(path)} is not in the index: it {reason}." for path, reason in rows]
 
@@ -70,12 +70,12 @@ def _skipped(connection: sqlite3.Connection) -> str:
 
 def _with_errors(connection: sqlite3.Connection, files: Iterable[str]) -> list[str]:
     """The files with hits that contain syntax errors."""
-    listed = [os.fsencode(path) for path in dict.fromkeys(files)]
-    placeholders = ", ".join("?" * len(listed))
+    paths = [os.fsencode(path) for path in dict.fromkeys(files)]
+    placeholders = ", ".join("?" * len(paths))
     rows = connection.execute(
         f"SELECT path FROM files WHERE path IN ({placeholders}) AND reading = ?"  # noqa: S608
         " ORDER BY path LIMIT ?",
-        (*listed, Reading.ERRORS.value, _MOST_FILES),
+        (*paths, Reading.ERRORS.value, _MAX_FILES),
     ).fetchall()
     return [
         f"{_shown(path)} was parsed with errors: some of its items may be missing."

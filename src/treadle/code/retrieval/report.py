@@ -210,7 +210,7 @@ def without_comments(text: str) -> str:
     return "".join([*kept, text[at:]])
 
 
-_MOST_FRAMES = 60
+_MAX_FRAMES = 60
 
 _LONGEST = 200
 """Most characters of a path; longer runs are data."""
@@ -246,7 +246,7 @@ class Frame(NamedTuple):
 def frames_in(text: str) -> tuple[Frame, ...]:
     """The positions that a text names; the deepest call of a stack trace comes first."""
     causes = reversed(_CAUSE.split(without_form(text)))
-    frames = list(islice(chain.from_iterable(map(_frames, causes)), _MOST_FRAMES))
+    frames = list(islice(chain.from_iterable(map(_frames, causes)), _MAX_FRAMES))
     python = [frame for frame in reversed(frames) if frame.is_python]
     return (*python, *(frame for frame in frames if not frame.is_python))
 

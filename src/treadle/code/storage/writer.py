@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from treadle.code.dense.vector_tables import SCHEMA as VECTORS_SCHEMA
 from treadle.code.dense.vector_tables import drop_vectors, put_vectors
 from treadle.code.graph.tables import SCHEMA as GRAPH_SCHEMA
-from treadle.code.graph.tables import forget
+from treadle.code.graph.tables import delete_references
 from treadle.code.history.tables import SCHEMA as HISTORY_SCHEMA
 from treadle.code.history.tables import key_of
 from treadle.code.storage.postings import (
@@ -146,7 +146,7 @@ class IndexWriter:
         (packed,) = self._connection.execute(
             "DELETE FROM file_terms WHERE file_id = ? RETURNING terms", (file_id,)
         ).fetchone()
-        forget(self._connection, file_id)
+        delete_references(self._connection, file_id)
         drop_vectors(self._connection, file_id)
         first = file_id << POSITION_BITS
         self._connection.execute(

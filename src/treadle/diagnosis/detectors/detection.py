@@ -17,9 +17,9 @@ from treadle.diagnosis.detectors.user_rules import Rule
 from treadle.diagnosis.evidence import SpanReference
 from treadle.spans.span import Span
 
-MOST_COMPARED = 50
+MAX_COMPARED = 50
 """A message in a history is compared with this many latest failed calls of its tool."""
-LEAST_COMPARED = 4
+MIN_COMPARED = 4
 """Characters that an error needs to be recognised in a later message."""
 
 
@@ -127,8 +127,8 @@ class _Combination:
         """The failed call without a result whose error this message repeats."""
         if text.quote is None or not self._failed:
             return None
-        for words, first in self._failed.get(text.tool, ())[-MOST_COMPARED:]:
-            if id(first) not in known and len(words) >= LEAST_COMPARED and words in text.quote:
+        for words, first in self._failed.get(text.tool, ())[-MAX_COMPARED:]:
+            if id(first) not in known and len(words) >= MIN_COMPARED and words in text.quote:
                 return first
         return None
 

@@ -21,7 +21,7 @@ from treadle.diagnosis.detectors.examination import (
 )
 from treadle.diagnosis.detectors.finding import QUOTE_CHARACTERS, Hit, Layer
 from treadle.diagnosis.detectors.tool_calls import unanswered
-from treadle.diagnosis.detectors.tool_output import output_traits, spoken_texts
+from treadle.diagnosis.detectors.tool_output import output_texts, output_traits
 from treadle.diagnosis.evidence import SpanReference
 from treadle.diagnosis.field_paths import text_at
 from treadle.diagnosis.span_messages import Reading, Role, Text, read, tool_name
@@ -29,10 +29,10 @@ from treadle.spans.span import Span, SpanKind
 
 ALL_LAYERS = frozenset(Layer)
 QUOTED_CHARACTERS = 1_000
-"""Characters of a quote by which a repeated failure is recognised."""
-_WORDS_CHARACTERS = QUOTED_CHARACTERS // 2
-"""Characters of an error. It is shorter, so that a message may put text before it."""
-_MOST_REMEMBERED = 4_096
+"""The length of the quotes that are compared to recognise repeated failures."""
+_ERROR_CHARACTERS = QUOTED_CHARACTERS // 2
+"""The length of an error in comparisons. A longer quote may contain the error after other text."""
+_MAX_REMEMBERED = 4_096
 
 _SERIES = {SpanKind.TOOL: Series.TOOLS, SpanKind.MODEL: Series.REPLIES}
 
@@ -83,11 +83,11 @@ class Examiner:
                         yield _faulty_result(result_hits, text, Series.TOOLS, span)
         if self._signals and not any(hit.severity.weight > 1 for hit in result_hits):
             for hit in span_signals.failures(span):
-                words = None
+                error = None
                 if span.kind is SpanKind.TOOL and not result_hits:
-                    words = (text_at(span, hit.path) or "")[:_WORDS_CHARACTERS]
-                named = tool_name(span) if span.kind is SpanKind.TOOL else ""
-                yield _FaultyText((_fault(hit, span, named),), quote=words)
+                    error = (text_at(span, hit.path) or "")[:_ERROR_CHARACTERS]
+                tool = tool_name(span) if span.kind is SpanKind.TOOL else ""
+                yield _FaultyText((_fault(hit, span, tool),), quote=error)
 
     def _history(self, reading: Reading) -> Iterator["_FaultyText"]:
         span = reading.span
@@ -107,7 +107,7 @@ class Examiner:
         call = f"{sizes}{text.tool}{text.arguments}{text.text}"
         key = blake2b(call.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         if key not in self._results:
-            if len(self._results) >= _MOST_REMEMBERED:
+            if len(self._results) >= _MAX_REMEMBERED:
                 self._results.clear()
             self._results[key] = tuple(self._hits(text))
         return self._results[key]
@@ -117,12 +117,12 @@ class Examiner:
         result_hits = result_signals.hits(text.text, "", traits) if self._signals else []
         yield from result_hits
         if self._patterns and not result_hits:
-            for path, words in spoken_texts(text.text, ""):
+            for path, words in output_texts(text.text, ""):
                 yield from line_reports.hits(words, path, traits)
 
 
 class _FaultyText(NamedTuple):
-    """One text with its faults. `TextFaults` is the part that combining needs."""
+    """One text with its faults. `TextFaults` has the fields that combining spans needs."""
 
     faults: tuple[Fault, ...]
     series: Series = Series.NONE
@@ -137,7 +137,7 @@ class _FaultyText(NamedTuple):
 
 
 def _faulty_call(hit: Hit, reading: Reading) -> _FaultyText:
-    """A fault of a call, which a reply contains first and the tool's span repeats."""
+    """A fault of a call. The call is in the model's reply, and again in the tool's span."""
     text = next((each for each in reading.texts if each.path == hit.path), None)
     if text is None or text.role is not Role.ARGUMENTS:
         return _FaultyText((_fault(hit, reading.span),))

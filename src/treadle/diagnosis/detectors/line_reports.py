@@ -29,9 +29,9 @@ PATTERNS = Detector("anchored-patterns", 1, Layer.PATTERNS)
 
 LINE_CHARACTERS = 600
 """Characters of a line that are read."""
-MOST_LINES = 10
+MAX_LINES = 10
 """Reporting lines of one text that are counted."""
-MOST_JUDGED = 200
+MAX_SCORED_LINES = 200
 """Lines with a reporting shape that are read from the beginning. Then only the end is read."""
 TAIL_BYTES = 8_192
 _SHORT_CHARACTERS, _SHORT_LINES = 400, 4
@@ -95,7 +95,7 @@ def hits(text: str, path: str, traits: OutputTraits) -> list[Hit]:
         hit = _report(line, path, whole)
         if hit is not None:
             number += 1
-            if number > MOST_LINES:
+            if number > MAX_LINES:
                 break
             before = found.get(hit.kind)
             found[hit.kind] = hit if before is None else _joined(before, hit)
@@ -120,7 +120,7 @@ def _lines_that_report(text: str) -> Iterator[Line]:
 
 def _places(data: bytes) -> Iterator[tuple[int, int]]:
     position = 0
-    for begin, end in islice(reporting_lines(data), MOST_JUDGED):
+    for begin, end in islice(reporting_lines(data), MAX_SCORED_LINES):
         position = end + 1
         yield begin, end
     tail = data.find(b"\n", max(position, len(data) - TAIL_BYTES) - 1) + 1

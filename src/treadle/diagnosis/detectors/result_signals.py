@@ -86,7 +86,7 @@ _ENVELOPE = frozenset(
     )
 )
 """Keys of an answer that only reports a failure."""
-_MOST_ELEMENTS = 100
+_MAX_ELEMENTS = 100
 _ENVELOPE_CHARACTERS = 600
 
 
@@ -169,7 +169,7 @@ def _failed_element(value: Sequence[object], path: str, traits: OutputTraits) ->
         found = _failure(inner, place, traits, depth=1)
         if found is not None:
             return found
-    for number, element in enumerate(value[:_MOST_ELEMENTS]):
+    for number, element in enumerate(value[:_MAX_ELEMENTS]):
         if isinstance(element, Mapping) and _flagged(element):
             return _flag(element, step(path, number))
     return _diagnostic(value, path) or _mismatches(value, path)
@@ -335,7 +335,7 @@ def _diagnostic(value: object, path: str) -> Hit | None:
     """The first error in a list of diagnostics."""
     if not isinstance(value, list):
         return None
-    for number, each in enumerate(value[:_MOST_ELEMENTS]):
+    for number, each in enumerate(value[:_MAX_ELEMENTS]):
         if isinstance(each, Mapping) and isinstance(each.get("message"), str):
             at = step(step(path, number), "message")
             if each.get("severity") in ("error", "fatal", "critical"):

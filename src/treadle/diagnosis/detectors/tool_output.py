@@ -205,10 +205,10 @@ _SPOKEN = ("stdout", "stderr", "output", "message", "msg", "text", "result", "co
 _GOOD_FLAGS = ("ok", "success", "succeeded", "successful")
 _DEEPEST = 2
 _FEW = 3
-_MOST_ELEMENTS = 100
+_MAX_ELEMENTS = 100
 
 
-def spoken_texts(text: str, path: str) -> Iterator[tuple[str, str]]:
+def output_texts(text: str, path: str) -> Iterator[tuple[str, str]]:
     """The path and text of each readable text: the whole result, or texts in a JSON result."""
     if text.lstrip()[:1] not in ("{", "["):
         yield path, text
@@ -223,7 +223,7 @@ def spoken_texts(text: str, path: str) -> Iterator[tuple[str, str]]:
 
 def _words(value: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
     if isinstance(value, list):
-        for number, part in enumerate(value[:_MOST_ELEMENTS]):
+        for number, part in enumerate(value[:_MAX_ELEMENTS]):
             # Only content blocks of a list are messages. Other elements are data.
             if isinstance(part, Mapping) and part.get("type") == "text":
                 words = part.get("text")

@@ -15,7 +15,7 @@ from treadle.traces.fencing import inline
 if TYPE_CHECKING:
     from treadle.config.traces import DetectorRule
 
-MOST_COUNTED = 1_000
+MAX_COUNTED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,6 @@ def _first(pattern: Any, text: str) -> tuple[int, int, int] | None:
     for match in pattern.finditer(text.encode("utf-8", "replace").decode()):
         first = first or match.span()
         count += 1
-        if count == MOST_COUNTED:
+        if count == MAX_COUNTED:
             break
     return (*first, count) if first else None

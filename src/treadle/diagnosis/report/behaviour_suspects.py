@@ -89,9 +89,9 @@ def _reason_of(calls: list[Call]) -> RepeatReason:
 
 _LOOP, _RETRIES, _POLLING = 74.0, 73.0, 18.0
 _PROMPT, _MODEL, _FALLBACK = 52.0, 46.0, 18.0
-_MOST_FACTOR = 1.25
+_MAX_FACTOR = 1.25
 _WITHIN_A_LOOP = 0.6
-_LEAST_LIKES = 4
+_MIN_SIMILAR = 4
 _FEW = 0.25
 _DATED = re.compile(r"[-@:](?:\d{4}-?\d{2}-?\d{2}|\d{3,4}|latest|preview)$")
 
@@ -127,8 +127,8 @@ def _loops(span_set: SpanSet) -> Iterator[Suspect]:
             score, severity = _POLLING, Severity.LOW
         else:
             score = _LOOP if loop.reason is RepeatReason.LOOP else _RETRIES
-            severity = Severity.HIGH if loop.count > 2 * _LEAST_LIKES else Severity.MEDIUM
-        score *= min(_MOST_FACTOR, 0.85 + 0.05 * loop.count)
+            severity = Severity.HIGH if loop.count > 2 * _MIN_SIMILAR else Severity.MEDIUM
+        score *= min(_MAX_FACTOR, 0.85 + 0.05 * loop.count)
         if any(reference(above) in repeated for above in span_set.above(first)):
             score *= _WITHIN_A_LOOP
         took = duration(loop.needless_us)
@@ -193,12 +193,12 @@ def _other_models(span_set: SpanSet) -> Iterator[Suspect]:
         if span.kind is SpanKind.MODEL and span.model:
             alike[_role(span, span_set)].append(span)
     for spans in alike.values():
-        if len(spans) < _LEAST_LIKES:
+        if len(spans) < _MIN_SIMILAR:
             continue
         counts = Counter(_base(span.model) for span in spans)
         typical, number = min(counts.items(), key=lambda each: (-each[1], each[0]))
         for model in sorted(counts.keys() - {typical}):
-            if counts[model] > _FEW * len(spans) or number < _LEAST_LIKES - 1:
+            if counts[model] > _FEW * len(spans) or number < _MIN_SIMILAR - 1:
                 continue
             mine = [
                 span

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from treadle.diagnosis.detectors import Severity
 from treadle.diagnosis.outliers import (
-    LEAST_PEERS,
+    MIN_PEERS,
     Outlier,
     expensive_calls,
     slow_spans,
@@ -24,15 +24,15 @@ from treadle.traces.store.results import ListedSpan
 _SLOW, _DOMINATES, _DEAR, _CACHE, _LARGE = 30.0, 20.0, 34.0, 34.0, 36.0
 _BY_SHARE = 46.0
 """Score of a suspect that takes 100 % of the time or cost."""
-_LEAST_SHARE = 0.08
+_MIN_SHARE = 0.08
 _EXTREME = 10.0
 """An outlier of this many times the median is a suspect however small its share is."""
-_LEAST_TIMES_DEAR = 3.0
+_MIN_COST_FACTOR = 3.0
 _WORTH_NAMING = 0.25
 """The least share for medium severity."""
 _DOMINATING, _AHEAD = 0.5, 4.0
-_WELL_CACHED, _MISSED, _LEAST_CACHED = 0.5, 0.1, 1_024
-_JUMP, _LEAST_JUMP = 1.0, 2_000
+_WELL_CACHED, _MISSED, _MIN_CACHED = 0.5, 0.1, 1_024
+_JUMP, _MIN_JUMP = 1.0, 2_000
 _CHARACTERS_A_TOKEN = 4
 _EXPLAINED = 0.4
 _LEAVES = {SpanKind.TOOL, SpanKind.RETRIEVAL, SpanKind.EMBEDDING, SpanKind.MODEL}
@@ -63,7 +63,7 @@ def _slow(span_set: SpanSet) -> Iterator[Suspect]:
         worst = max(found, key=lambda each: excesses[reference(each.item)])
         wall = max(1, span_set.wall_us[worst.item.trace_id])
         share = min(1.0, sum(excesses.values()) / wall)
-        if share < _LEAST_SHARE and worst.times < _EXTREME:
+        if share < _MIN_SHARE and worst.times < _EXTREME:
             continue
         span = worst.item
         own = duration(span_set.own_us[reference(span)])
@@ -111,7 +111,7 @@ def _dominating(span_set: SpanSet) -> Iterator[Suspect]:
         worst, wall = steps[0].span, max(1, span_set.wall_us[trace])
         share = steps[0].own_us / wall
         second = steps[1].own_us if len(steps) > 1 else 0
-        known = alike[time_peers(worst)] >= LEAST_PEERS or reference(worst) in slow
+        known = alike[time_peers(worst)] >= MIN_PEERS or reference(worst) in slow
         if known or share < _DOMINATING or steps[0].own_us < _AHEAD * second:
             continue
         yield Suspect(
@@ -135,7 +135,7 @@ def _dear(span_set: SpanSet) -> Iterator[Suspect]:
     for each in expensive_calls(span_set.spans, span_set.earlier):
         span = each.item
         share = each.excess / total if total else 0
-        if each.times < _LEAST_TIMES_DEAR or (share < _LEAST_SHARE and each.times < _EXTREME):
+        if each.times < _MIN_COST_FACTOR or (share < _MIN_SHARE and each.times < _EXTREME):
             continue
         tokens = span.tokens
         yield Suspect(
@@ -193,7 +193,7 @@ def _cache_misses(span_set: SpanSet) -> Iterator[Suspect]:
             had < _WELL_CACHED
             or has >= _MISSED
             or now.cached > before.cached // 2
-            or before.cached < _LEAST_CACHED
+            or before.cached < _MIN_CACHED
             or shorter
         ):
             continue
@@ -247,7 +247,7 @@ def _large_results(span_set: SpanSet) -> Iterator[Suspect]:
     for turn in _turns(span_set):
         before, now = turn.before.tokens.input or 0, turn.span.tokens.input or 0
         jump = now - before
-        if jump < max(_LEAST_JUMP, _JUMP * before):
+        if jump < max(_MIN_JUMP, _JUMP * before):
             continue
         between = [
             each

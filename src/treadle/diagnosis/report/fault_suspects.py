@@ -35,7 +35,7 @@ _LATER = 0.9
 _USUAL_EMPTY = 0.3
 _STOPPED = 0.25
 _OFTEN = 0.34
-_LEAST_CALLS = 4
+_MIN_CALLS = 4
 _AKIN = 0.8
 _LONG_US = 60_000_000
 """A call without an end is a suspect if its trace continued for this long."""
@@ -149,7 +149,7 @@ def _often_empty(span: ListedSpan, span_set: SpanSet) -> str | None:
         and at.name == span.name
         for finding in span_set.findings
     )
-    if len(like) >= _LEAST_CALLS and empty >= _OFTEN * len(like):
+    if len(like) >= _MIN_CALLS and empty >= _OFTEN * len(like):
         return f"{empty} of {len(like)} calls of {inline(span.name)} find nothing."
     return None
 

@@ -14,8 +14,8 @@ from treadle.traces.query.conditions import Query
 from treadle.traces.store.results import ListedSpan, Percentiles, RunSummary, Summary
 from treadle.traces.store.span_reader import SpanReader
 
-MOST_RUNS = 5_000
-"""The newest runs that are counted."""
+MAX_RUNS = 5_000
+"""The efficiency is computed from at most this many runs, the newest ones."""
 _PAGE = 1_000
 
 
@@ -35,7 +35,7 @@ class Efficiency:
 
 
 def efficiency(reader: SpanReader, query: Query, figures: Summary) -> Efficiency:
-    """The efficiency of the runs of a query with these figures."""
+    """The efficiency of the runs that match `query`. `figures` is the summary of their spans."""
     runs = _runs(reader, query)
     successful = sum(run.status is SpanStatus.OK for run in runs)
     costs = [run.sums.totals.cost for run in runs if run.sums.totals.cost is not None]
@@ -52,46 +52,50 @@ def efficiency(reader: SpanReader, query: Query, figures: Summary) -> Efficiency
 def _runs(reader: SpanReader, query: Query) -> list[RunSummary]:
     found: list[RunSummary] = []
     cursor: str | None = None
-    while len(found) < MOST_RUNS:
+    while len(found) < MAX_RUNS:
         page = reader.runs(query, limit=_PAGE, cursor=cursor)
         found += page.data
         cursor = page.pagination.next_cursor
         if cursor is None:
             break
-    return found[:MOST_RUNS]
+    return found[:MAX_RUNS]
 
 
-MOST_ROWS = 20
+MAX_ROWS = 20
 
 
 def figures_of(
     reader: SpanReader, query: Query, now: Summary, before: Summary | None
 ) -> tuple[Figure, ...]:
-    """The figures, each with that of the preceding period if there is one."""
-    worth = efficiency(reader, query, now)
-    successful = worth.successful
-    figures = list(_known(now))
+    """The figures of a report. `before` is the summary of the preceding period."""
+    runs = efficiency(reader, query, now)
+    figures = list(_summary_figures(now))
     if before is not None and before.sums.totals.spans:
         figures = [
             Figure(each.name, each.value, each.unit, each.n, old.value)
-            for each, old in zip(figures, _known(before), strict=True)
+            for each, old in zip(figures, _summary_figures(before), strict=True)
         ]
     return (
         *figures,
-        Figure("runs", worth.runs, Unit.COUNT),
-        Figure("successful runs", successful, Unit.COUNT),
-        Figure("cost of a successful run", worth.cost_per_successful_run, Unit.DOLLARS, successful),
-        Figure("read from caches", worth.cache_hit_rate, Unit.SHARE),
+        Figure("runs", runs.runs, Unit.COUNT),
+        Figure("successful runs", runs.successful, Unit.COUNT),
+        Figure(
+            "cost of a successful run",
+            runs.cost_per_successful_run,
+            Unit.DOLLARS,
+            runs.successful,
+        ),
+        Figure("read from caches", runs.cache_hit_rate, Unit.SHARE),
     )
 
 
-def _known(summary: Summary) -> Iterator[Figure]:
-    yield from _counted(summary)
-    yield from _taken("", summary.latency)
-    yield from _taken("first token ", summary.time_to_first_token)
+def _summary_figures(summary: Summary) -> Iterator[Figure]:
+    yield from _count_figures(summary)
+    yield from _latency_figures("", summary.latency)
+    yield from _latency_figures("first token ", summary.time_to_first_token)
 
 
-def _counted(summary: Summary) -> Iterator[Figure]:
+def _count_figures(summary: Summary) -> Iterator[Figure]:
     totals = summary.sums.totals
     yield Figure("spans", totals.spans, Unit.COUNT)
     yield Figure("model calls", totals.model_calls, Unit.COUNT)
@@ -103,7 +107,7 @@ def _counted(summary: Summary) -> Iterator[Figure]:
     yield Figure("cost", totals.cost, Unit.DOLLARS)
 
 
-def _taken(name: str, latency: Percentiles) -> Iterator[Figure]:
+def _latency_figures(name: str, latency: Percentiles) -> Iterator[Figure]:
     for percent, value in (
         ("p50", latency.p50_us),
         ("p95", latency.p95_us),
@@ -113,8 +117,8 @@ def _taken(name: str, latency: Percentiles) -> Iterator[Figure]:
 
 
 def tables_of(summary: Summary, span_set: SpanSet, focus: Focus) -> tuple[Table, ...]:
-    """The tables. Those that fit the focus come first."""
-    time = (_waited(span_set), _own(span_set), _slow_table(span_set))
+    """The tables. The tables of the focus come first."""
+    time = (_critical_path_table(span_set), _own_time_table(span_set), _slow_table(span_set))
     money = (_models(summary),)
     calls = (_tools(summary), _repeats(span_set))
     match focus:
@@ -136,12 +140,12 @@ def _table(
         title,
         tuple(name for name, _ in columns),
         tuple(unit for _, unit in columns),
-        tuple(rows[:MOST_ROWS]),
-        max(0, len(rows) - MOST_ROWS),
+        tuple(rows[:MAX_ROWS]),
+        max(0, len(rows) - MAX_ROWS),
     )
 
 
-def _waited(span_set: SpanSet) -> Table:
+def _critical_path_table(span_set: SpanSet) -> Table:
     """The critical path of the longest trace."""
     walls = span_set.wall_us
     longest = max(walls, key=lambda trace: (walls[trace], trace), default=None)
@@ -158,7 +162,7 @@ def _waited(span_set: SpanSet) -> Table:
     )
 
 
-def _own(span_set: SpanSet) -> Table:
+def _own_time_table(span_set: SpanSet) -> Table:
     """Own time by name."""
     sums: dict[str, list[int]] = defaultdict(list)
     for key, own in span_set.own_us.items():

@@ -21,7 +21,7 @@ from treadle.spans.page_links import span_link
 from treadle.traces.amounts import cost, duration
 from treadle.traces.fencing import inline
 
-_MEANT = re.compile(r"[|\[`*]")
+_SPECIAL = re.compile(r"[|\[`*]")
 _ISSUES = 10
 _ROWS = 8
 """The most issues, and the most rows of a table, in a rendered report."""
@@ -44,7 +44,7 @@ def render(report: Report) -> str:
 
 
 def written(value: Value, unit: Unit) -> str:
-    """A value as text; a dash for an unknown one."""
+    """A value as text; a dash for None."""
     if value is None:
         return "-"
     if isinstance(value, str):
@@ -144,7 +144,7 @@ def _link(trace_id: str, span_id: str) -> str:
 
 def _cell(text: str) -> str:
     """`text` with escapes, so that it neither ends its cell nor is Markdown."""
-    return _MEANT.sub(r"\\\g<0>", text.replace("\n", " "))
+    return _SPECIAL.sub(r"\\\g<0>", text.replace("\n", " "))
 
 
 def _number(n: int | None) -> str:

@@ -14,7 +14,7 @@ from treadle.traces.fencing import inline
 from treadle.traces.store.results import ListedSpan
 
 _NAMES, _FORM, _EMPTY_VALUES, _EMPTY = 82.0, 64.0, 58.0, 40.0
-_LEAST_LIKES = 4
+_MIN_SIMILAR = 4
 _FEW = 0.1
 """The largest share of a tool's calls that is an exception."""
 
@@ -36,7 +36,7 @@ def odd_suspects(span_set: SpanSet) -> list[Suspect]:
 
 def _odd_results(tool: str, spans: Sequence[ListedSpan], span_set: SpanSet) -> Iterator[Suspect]:
     """Results of another form, or with empty values that others fill."""
-    if len(spans) <= _LEAST_LIKES:
+    if len(spans) <= _MIN_SIMILAR:
         return
     results = {reference(span): span_set.fact(span).result for span in spans}
     forms = Counter(result.form for result in results.values())
@@ -74,7 +74,7 @@ def _common(names: Mapping[str, int], calls: int) -> set[str]:
 
 def _empty_lists(spans: Sequence[ListedSpan], span_set: SpanSet) -> Iterator[Suspect]:
     """Results whose lists are all empty, of a tool with few calls."""
-    if len(spans) > _LEAST_LIKES:
+    if len(spans) > _MIN_SIMILAR:
         return
     for span in spans:
         empty = span_set.fact(span).result.only_list_empty
@@ -102,7 +102,7 @@ def _odd_arguments(tool: str, spans: Sequence[ListedSpan], span_set: SpanSet) ->
         for span in spans
         if (names := span_set.fact(span).arguments) is not None
     }
-    if len(named) <= _LEAST_LIKES:
+    if len(named) <= _MIN_SIMILAR:
         return
     counts = Counter(name for names in named.values() for name in names)
     few = max(1, int(_FEW * len(named)))

@@ -78,8 +78,8 @@ _EMPTY_WORDS = word_set(
     they their its been being was were does did only also ever under circumstances avoid
     before after first then user users customer customers"""
 )
-_LEAST_SHARED = 2
-_LEAST_SHARE = 0.6
+_MIN_SHARED = 2
+_MIN_SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def _conflicts_of(sentences: list[Sentence]) -> Iterator[Contradiction]:
     for never, forbidden in forbidding:
         for always, demanded in demanding:
             shared, least = forbidden & demanded, min(len(forbidden), len(demanded))
-            if len(shared) >= _LEAST_SHARED and len(shared) >= _LEAST_SHARE * least:
+            if len(shared) >= _MIN_SHARED and len(shared) >= _MIN_SHARE * least:
                 one, other = sorted((never, always), key=lambda each: each.start)
                 yield Contradiction("what is to be done", one, other)
 

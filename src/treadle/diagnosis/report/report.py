@@ -10,7 +10,7 @@ from treadle.diagnosis.repeated_failures import RepeatedFailure, repeated_failur
 from treadle.diagnosis.report.figures import figures_of, tables_of
 from treadle.diagnosis.report.model import Cause, Focus, Report, Suspect
 from treadle.diagnosis.report.span_set import (
-    MOST_READ,
+    MAX_READ_SPANS,
     AnalysisReader,
     SpanSet,
     read_span_set,
@@ -23,7 +23,7 @@ from treadle.traces.query.conditions import Query
 from treadle.traces.query.language import format_query
 from treadle.traces.store.results import Summary
 
-MOST_ISSUES = 20
+MAX_ISSUES = 20
 
 
 def analyse(
@@ -33,8 +33,8 @@ def analyse(
     rules: Sequence[Rule] = (),
     focus: Focus = Focus.EVERYTHING,
     now_us: int,
-    most_read: int = MOST_READ,
-    most_issues: int = MOST_ISSUES,
+    most_read: int = MAX_READ_SPANS,
+    most_issues: int = MAX_ISSUES,
 ) -> Report:
     """The report on the spans that match `query`. It blocks, so call it in a thread.
 
@@ -107,7 +107,7 @@ def _change(reader: AnalysisReader, query: Query, now_us: int) -> Change | None:
     )
 
 
-MOST_ADVICE = 5
+MAX_ADVICE = 5
 
 _ADVICE: Mapping[Cause, str] = {
     Cause.FAILED_CALL: "Find the reason of the failure, and report it to the caller by a status",
@@ -178,7 +178,7 @@ def recommendations(issues: Sequence[Suspect]) -> tuple[str, ...]:
         said = _ADVICE[each.kind]
         if each.severity is not Severity.LOW and said not in advice:
             advice[said] = f"{said}: {inline(each.name)} ({each.link})."
-    return tuple(advice.values())[:MOST_ADVICE]
+    return tuple(advice.values())[:MAX_ADVICE]
 
 
 def _count(number: int, noun: str) -> str:

@@ -15,8 +15,8 @@ from treadle.spans.span import WAITED, Span, SpanKind
 
 OPENING_MESSAGES = 4
 """Messages at the beginning of a request that are compared with the preceding request."""
-_MOST_NAMES = 40
-_MOST_CHARACTERS = 200
+_MAX_NAMES = 40
+_MAX_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def result_of(output: str | None) -> Result:
         return Result(Form.TEXT)
     if not isinstance(value, dict):
         return Result(Form.LIST)
-    names = sorted(value)[:_MOST_NAMES]
+    names = sorted(value)[:_MAX_NAMES]
     lists = [
         name
         for name, each in value.items()
@@ -185,7 +185,7 @@ def _names(arguments: str | None) -> frozenset[str] | None:
         value = parsed(arguments or "{}")
     except ValueError:
         return None
-    return frozenset(sorted(value)[:_MOST_NAMES]) if isinstance(value, dict) else None
+    return frozenset(sorted(value)[:_MAX_NAMES]) if isinstance(value, dict) else None
 
 
 def _values(arguments: str | None) -> str:
@@ -194,4 +194,4 @@ def _values(arguments: str | None) -> str:
     except ValueError:
         value = arguments
     values = value.values() if isinstance(value, dict) else (value,)
-    return " ".join(str(each) for each in values)[:_MOST_CHARACTERS]
+    return " ".join(str(each) for each in values)[:_MAX_CHARACTERS]

@@ -19,11 +19,11 @@ from treadle.traces.store.examinations import SpanExaminer
 from treadle.traces.store.results import ListedSpan
 from treadle.traces.store.span_reader import SpanReader
 
-MOST_READ = 10_000
+MAX_READ_SPANS = 10_000
 """The newest spans whose contents are read, by default."""
 EARLIER_READ = 200
 """Earlier tool and model calls that are read whole."""
-MOST_FINDINGS = 5_000
+MAX_FINDINGS = 5_000
 """The most severe findings that are scored."""
 _ROUNDS, _EXAMINED_AT_ONCE = 20, 1_000
 """The number of rounds in which new spans are examined first, and the spans of a round."""
@@ -144,7 +144,7 @@ class SpanSet:
 
 
 def read_span_set(
-    reader: AnalysisReader, query: Query, *, rules: Sequence[Rule], most: int = MOST_READ
+    reader: AnalysisReader, query: Query, *, rules: Sequence[Rule], most: int = MAX_READ_SPANS
 ) -> SpanSet:
     """The newest `most` spans of a query, with the facts about their contents."""
     spans = newest_spans(reader, query, most)
@@ -181,5 +181,5 @@ def _findings(
         if not reader.examine(examiners(rules), most=_EXAMINED_AT_ONCE):
             break
     read = query & Query((Condition(Field.START, Operator.AT_LEAST, (spans[0].start_us,)),))
-    found = findings(reader, read, rules=rules, limit=MOST_FINDINGS)
+    found = findings(reader, read, rules=rules, limit=MAX_FINDINGS)
     return found.data, found.unexamined

@@ -25,8 +25,8 @@ from treadle.experiments.judge import CRITERIA
 from treadle.experiments.model import Batch, Budget
 from treadle.experiments.requests import Problem
 from treadle.experiments.service import (
-    MOST_ITEMS,
-    MOST_REPEATS,
+    MAX_ITEMS,
+    MAX_REPEATS,
     Experiments,
 )
 from treadle.server.openapi import JsonOf
@@ -112,9 +112,9 @@ class _Body(BaseModel):
 class NewExperiment(_Body):
     """The recorded calls: spans (each `SPAN` or `TRACE/SPAN`), or the newest ones of a query."""
 
-    spans: list[str] = Field(default_factory=list, max_length=MOST_ITEMS)
+    spans: list[str] = Field(default_factory=list, max_length=MAX_ITEMS)
     query: str | None = Field(None, description="a query in the language of the search bar")
-    limit: int = Field(20, ge=1, le=MOST_ITEMS)
+    limit: int = Field(20, ge=1, le=MAX_ITEMS)
     name: str = Field("", max_length=200)
 
     @model_validator(mode="after")
@@ -145,7 +145,7 @@ class Limits(_Body):
 class NewBatch(_Body):
     """The runs. Variants are `original`, `current` or `v2`, optionally with `@PROVIDER/MODEL`."""
 
-    repeats: int = Field(5, ge=1, le=MOST_REPEATS)
+    repeats: int = Field(5, ge=1, le=MAX_REPEATS)
     variants: list[str] = Field(default_factory=list, max_length=50)
     models: list[str] = Field(default_factory=list, max_length=20)
     budget: Limits = Field(default_factory=Limits)

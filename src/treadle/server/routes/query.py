@@ -15,12 +15,12 @@ from treadle.traces.query import QuerySyntaxError, Rows
 from treadle.traces.query.language import Term, parse_terms
 from treadle.traces.query.vocabulary import NAMES, VOCABULARY, Takes
 from treadle.traces.store.queries.facets import COUNTED
-from treadle.traces.store.queries.run_pages import of_the_whole
+from treadle.traces.store.queries.run_pages import row_level_lists
 from treadle.traces.store.results import Facets, FieldValues, ValueCount
 
 router = APIRouter(tags=["query"])
 
-MOST_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000
 """Limits of a query that a person types."""
 
 
@@ -117,7 +117,7 @@ async def fields() -> QueryFields:
                 operators=each.operators,
                 choices=each.choices,
                 listed=bool(each.choices) or each.field in COUNTED,
-                of_the_whole=of_the_whole(each.field),
+                of_the_whole=row_level_lists(each.field),
             )
             for each in VOCABULARY
         ]
@@ -125,7 +125,7 @@ async def fields() -> QueryFields:
 
 
 @router.get("/query/parse")
-async def parse(query: Annotated[str, Query(max_length=MOST_CHARACTERS)] = "") -> ParsedQuery:
+async def parse(query: Annotated[str, Query(max_length=MAX_CHARACTERS)] = "") -> ParsedQuery:
     """Parse a query. An incomplete query is valid input: the answer has a `problem`."""
     terms: list[QueryTerm] = []
     try:

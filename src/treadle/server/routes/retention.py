@@ -84,7 +84,7 @@ def _looked(
     before = None if age is None else time.time_ns() // 1_000 - age
     most = _read("max_size", max_size, size_bytes, "2GB")
     held = server.traces.held()
-    gone = server.traces.would_prune(before_us=before, max_bytes=most)
+    gone = server.traces.preview_prune(before_us=before, max_bytes=most)
     return HeldTraces.model_validate(held), HeldTraces.model_validate(gone)
 
 

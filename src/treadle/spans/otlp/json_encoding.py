@@ -39,7 +39,7 @@ from treadle.spans.span_batch import SpanBatch
 
 _LEVELS = ("resourceSpans", "scopeSpans", "instrumentationLibrarySpans", "spans")
 """The nested lists from an export to its spans."""
-_MOST_LEVELS = 8
+_MAX_LEVELS = 8
 _SHARED = frozenset({"resource", "scope", "instrumentationLibrary", "schemaUrl"})
 _DROPPED_FIELDS = dict(
     zip(
@@ -123,7 +123,7 @@ class _Reader:
         """Read a list, an object of any level, or a span."""
         if sent is None:
             return
-        if depth > _MOST_LEVELS:
+        if depth > _MAX_LEVELS:
             self._collector.note_lost(f"{where} is nested deeper than an export can be")
         elif isinstance(sent, list):
             for each in sent:

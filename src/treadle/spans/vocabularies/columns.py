@@ -1,4 +1,4 @@
-"""The columns that vocabularies derive from the attributes of a span, and what a vocabulary is."""
+"""The columns that vocabularies derive from span attributes, and the type of a vocabulary."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from treadle.spans.vocabularies.values import as_count
 
 @dataclass(slots=True)
 class SpanColumns:
-    """The columns of one span so far. Each vocabulary sets those that are still None."""
+    """The columns of one span. Each vocabulary sets the columns that are still None."""
 
     raw: RawSpan
     kind: SpanKind | None = None
@@ -47,7 +47,7 @@ class SpanColumns:
     def set_tokens(
         self,
         *,
-        input: JsonValue = None,  # noqa: A002  (a kind of token, as everywhere)
+        input: JsonValue = None,  # noqa: A002
         output: JsonValue = None,
         cached: JsonValue = None,
         cache_write: JsonValue = None,

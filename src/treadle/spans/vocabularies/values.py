@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from treadle.llm.usage import MOST_TOKENS, read_cost
+from treadle.llm.usage import MAX_TOKENS, read_cost
 from treadle.spans.span import Attributes, JsonValue
 
 _LONGEST_SECONDS = 1_000_000_000
@@ -40,7 +40,7 @@ def as_count(value: JsonValue) -> int | None:
         value = int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if type(value) is int and 0 <= value <= MOST_TOKENS:
+    if type(value) is int and 0 <= value <= MAX_TOKENS:
         return value
     return None
 

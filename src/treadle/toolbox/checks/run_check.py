@@ -26,7 +26,7 @@ from treadle.tools.contract import (
 )
 
 PASSED_LINES = 10
-"""Lines of output that are shown of a check that passed."""
+"""The number of output lines in the result of a check that passed."""
 
 HEAD_LINES = 20
 """Lines of the beginning to show for a failed check without diagnostics."""
@@ -37,11 +37,11 @@ _NONE_FOUND = (
 )
 
 _ENDING_SECONDS = 60.0
-"""Seconds in addition to the longest check: for the copy, and until its processes have ended."""
+"""Seconds in addition to the longest check: for the copy, and for ending its processes."""
 
 
 class RunCheckArguments(Arguments):
-    """Which check, and of what."""
+    """The check, and the files to check."""
 
     check: str | None = Field(
         default=None, description="Name of the check. Default: list the available checks."
@@ -74,7 +74,7 @@ class AvailableCheck(BaseModel):
 
 
 class CheckDiagnostic(BaseModel):
-    """What is wrong, and where. `code` is a rule, an error number, or the id of a test."""
+    """A fault and its location. `code` is a rule, an error number, or the id of a test."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -112,7 +112,7 @@ class RunCheckResult(Result):
 
 
 class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
-    """Runs checks, each after a question for its exact command. A failed check is a result."""
+    """Runs checks. A person approves the exact command first. A failed check is not an error."""
 
     name = "run_check"
     description = (
@@ -237,7 +237,7 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
         return program
 
     def _fitted(self, ran: CheckRun, budget: int) -> RunCheckResult:
-        """The result as far as it fits: the end of the output gets a third or the rest."""
+        """The result cut to the budget. The end of the output gets at least a third of it."""
         found = len(ran.reading.diagnostics)
         end = len(ran.output.tail)
         if ran.status is CheckStatus.PASSED:
@@ -278,7 +278,7 @@ def _result(ran: CheckRun, diagnostics: int, lines: int) -> RunCheckResult:
 
 
 def _more(diagnostics: int, lines: int, status: CheckStatus) -> str | None:
-    """What is not shown, and how to see it."""
+    """The omitted parts, and how to get them."""
     left_out = [counted(diagnostics, "diagnostic")] if diagnostics else []
     if lines and status is not CheckStatus.PASSED:
         left_out.append(f"{counted(lines, 'line')} of output")

@@ -1,4 +1,4 @@
-"""code_item_edges: what an item uses, and what uses it."""
+"""code_item_edges: lists the items that an item uses, and the items that use it."""
 
 import asyncio
 from typing import Literal
@@ -10,7 +10,7 @@ from treadle.events.types import ErrorKind, ToolView
 from treadle.tokens import estimate
 from treadle.toolbox.answers import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.items import InFile, ItemName, ItemShown, OfKind, none_of_that_name, shown
-from treadle.toolbox.code.workspace import Workspace, sendable
+from treadle.toolbox.code.workspace import Workspace, shown_path
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
 
@@ -19,7 +19,7 @@ _PLACES = 12
 
 
 class EdgesArguments(Arguments):
-    """From which item, and which way."""
+    """The item, and the direction of the edges."""
 
     name: ItemName
     file: InFile = None
@@ -52,9 +52,9 @@ class End(BaseModel):
 class EdgeShown(BaseModel):
     """One edge.
 
-    `source` and `target` are left out where they are the item asked for. An edge without any
-    target has `unresolved`, which says why; `text` is then all that is known of it. `at` is the
-    file and line of the text.
+    `source` or `target` is left out if it is the requested item. If the target is unknown,
+    `unresolved` states the reason, and `text` is the name in the code. `at` is the file and line of
+    the text.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -143,7 +143,7 @@ class CodeItemEdges(Tool[EdgesArguments, EdgesResult]):
         exact = [item for item in found.items if item.canonical_path == arguments.name]
         if len(paths) > 1 and len({item.file for item in exact}) != 1:
             choices = ", ".join(
-                f"{sendable(path)} ({sendable(file)})" for path, file in sorted(paths)
+                f"{shown_path(path)} ({shown_path(file)})" for path, file in sorted(paths)
             )
             raise ToolError(
                 ErrorKind.VALIDATION,
@@ -157,7 +157,7 @@ class CodeItemEdges(Tool[EdgesArguments, EdgesResult]):
 
 
 def _is_possible(edge: Edge) -> bool:
-    """Whether it is an unresolved use of the name, which may mean the item."""
+    """Whether an edge is an unresolved use of the name, which may mean the item."""
     return edge.target is None and edge.direction is Direction.IN
 
 
@@ -166,7 +166,7 @@ def _possible(edges: list[Edge]) -> str | None:
     if not edges:
         return None
     places = [
-        f"{sendable(edge.file)}:{edge.line} ({edge.text}: {edge.unresolved})"
+        f"{shown_path(edge.file)}:{edge.line} ({edge.text}: {edge.unresolved})"
         for edge in edges[:_PLACES]
     ]
     more = f" and {len(edges) - _PLACES} more; grep finds them" if len(edges) > _PLACES else ""
@@ -199,15 +199,15 @@ def _shown(edge: Edge, item: FoundItem) -> EdgeShown:
         source=_end(edge.source) if edge.source.id != item.id else None,
         target=_end(target) if target is not None and target.id != item.id else None,
         text=edge.text or None,
-        at=f"{sendable(edge.file)}:{edge.line}",
+        at=f"{shown_path(edge.file)}:{edge.line}",
         unresolved=edge.unresolved,
     )
 
 
 def _end(item: FoundItem) -> End:
     return End(
-        canonical_path=sendable(item.canonical_path),
+        canonical_path=shown_path(item.canonical_path),
         kind=item.kind,
-        file=sendable(item.file),
+        file=shown_path(item.file),
         lines=f"{item.start_line}-{item.end_line}",
     )

@@ -1,4 +1,4 @@
-"""code_item_lookup: where an item is, by its name or canonical path."""
+"""code_item_lookup: finds the definitions of an item by its name or canonical path."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _MOST = 200
 
 
 class LookupArguments(Arguments):
-    """Which item."""
+    """The name of the item."""
 
     name: ItemName
     file: InFile = None

@@ -1,4 +1,4 @@
-"""get_file_metadata: what a file is, without its content."""
+"""get_file_metadata: reports the properties of a file without its content."""
 
 import asyncio
 import os
@@ -10,14 +10,14 @@ from pydantic import Field
 from treadle.events.types import ToolView
 from treadle.paths import resolve_readable
 from treadle.toolbox.code.text import READABLE, LineEnds, survey
-from treadle.toolbox.code.workspace import Workspace, sendable
+from treadle.toolbox.code.workspace import Workspace, shown_path
 from treadle.toolbox.wording import counted
 from treadle.tools.approvals.question import Subject
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext
 
 
 class FileMetadataArguments(Arguments):
-    """Which file."""
+    """The path of the file."""
 
     path: str = Field(
         min_length=1, description="File, relative to the repository root or absolute inside it."
@@ -78,15 +78,15 @@ class GetFileMetadata(Tool[FileMetadataArguments, FileMetadataResult]):
         path = resolve_readable(self._workspace.root, name, private)
         if not os.path.lexists(path):
             return FileMetadataResult(
-                file=sendable(name), exists=False, nearest=self._workspace.nearest(name)
+                file=shown_path(name), exists=False, nearest=self._workspace.nearest(name)
             )
         path = self._workspace.file(name, private)
         opened = self._workspace.opened(path)
         modified = datetime.fromtimestamp(os.fstat(opened.fileno()).st_mtime, UTC)
         seen = survey(opened)
         self._workspace.index.refresh()
-        inside = path.relative_to(self._workspace.root).as_posix()
-        summary = self._workspace.index.files_summary(inside)
+        relative = path.relative_to(self._workspace.root).as_posix()
+        summary = self._workspace.index.files_summary(relative)
         charset = self._workspace.charset(path) if seen.encoding in READABLE else None
         return FileMetadataResult(
             file=self._workspace.relative(path),

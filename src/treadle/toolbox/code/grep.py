@@ -17,23 +17,23 @@ from treadle.inside import Folders, read_inside
 from treadle.tokens import estimate
 from treadle.toolbox.answers import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.line_matcher import Hit, Matcher, first_lines
-from treadle.toolbox.code.workspace import Workspace, sendable
+from treadle.toolbox.code.workspace import Workspace, shown_path
 from treadle.toolbox.wording import counted
 from treadle.tools.approvals.question import Subject
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
 
 TIME_LIMIT = 20.0
-"""Seconds after which the search returns its results so far; below the usual timeout of a call."""
+"""Seconds after which the search returns its results so far: less than the timeout of a call."""
 
 TOKENS_PER_HIT = 4
-"""The fewest tokens of a matching line in an answer; more lines than fit are not kept."""
+"""The fewest tokens of a matching line in a result. It limits the number of cached lines."""
 
 GLOB_CHOICES = 1_000
 """Most patterns that the braces of one glob expand to."""
 
 
 class GrepArguments(Arguments):
-    """What to look for, and where."""
+    """The pattern, and the files to search."""
 
     pattern: str = Field(
         min_length=1,
@@ -63,7 +63,7 @@ class GrepFile(BaseModel):
 
 
 class GrepResult(Result):
-    """What was found. The totals count everything, shown or not."""
+    """The matching lines. The totals count all matches, shown or not."""
 
     type: str = "grep"
     files: list[GrepFile]
@@ -86,7 +86,7 @@ class _Found:
 
 
 class Grep(Tool[GrepArguments, GrepResult]):
-    """Searches the files inside the root that no ignore rule leaves out."""
+    """Searches the files inside the root that are not ignored."""
 
     name = "grep"
     description = (
@@ -108,7 +108,7 @@ class Grep(Tool[GrepArguments, GrepResult]):
         try:
             return await asyncio.to_thread(self._grep, arguments, context, given_up)
         finally:
-            given_up.set()  # a cancelled call leaves its thread running: end it
+            given_up.set()  # the thread of a cancelled call continues until this is set
 
     def view(self, arguments: GrepArguments, result: GrepResult) -> ToolView:
         matches = counted(result.total_matches, "match", "matches")
@@ -136,7 +136,7 @@ class Grep(Tool[GrepArguments, GrepResult]):
         return self._fitted(arguments, found, self._note(place, found))
 
     def _files(self, place: Path, glob: str | None, context: ToolContext) -> Iterator[str]:
-        """The paths to search, relative to the root; a named file is always searched."""
+        """The paths to search, relative to the root. A file that the call names is included."""
         if not place.is_dir():
             named = self._workspace.file(str(place), context.private)
             yield named.relative_to(self._workspace.root).as_posix()
@@ -147,8 +147,8 @@ class Grep(Tool[GrepArguments, GrepResult]):
         for entry in walk(self._workspace.root):
             if not entry.path.startswith(prefix) or not context.open_to(entry.path):
                 continue
-            shown = sendable(entry.path)
-            if wanted is None or wanted(shown) or wanted(shown.removeprefix(sendable(prefix))):
+            shown = shown_path(entry.path)
+            if wanted is None or wanted(shown) or wanted(shown.removeprefix(shown_path(prefix))):
                 yield entry.path
 
     def _search(
@@ -173,7 +173,7 @@ class Grep(Tool[GrepArguments, GrepResult]):
                             found.total += 1
                             if len(found.hits) < keep:
                                 found.hits.append((path, hit))
-                except OSError:  # deleted since the walk, a link by now, or not readable
+                except OSError:  # deleted or replaced by a link since the walk, or not readable
                     continue
                 found.files += found.total > before
                 found.searched += 1
@@ -195,7 +195,7 @@ class Grep(Tool[GrepArguments, GrepResult]):
         return None
 
     def _fitted(self, arguments: GrepArguments, found: _Found, note: str | None) -> GrepResult:
-        """The answer with as many of the hits as fit."""
+        """The result with as many hits as fit."""
 
         def built(count: int) -> GrepResult:
             more = None
@@ -223,7 +223,7 @@ class Grep(Tool[GrepArguments, GrepResult]):
         for path, hit in hits:
             by_file.setdefault(path, {})[hit.line] = hit.text
         return [
-            GrepFile(file=sendable(path), lines=self._lines(path, matching, around))
+            GrepFile(file=shown_path(path), lines=self._lines(path, matching, around))
             for path, matching in by_file.items()
         ]
 

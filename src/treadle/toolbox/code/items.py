@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.code.model import FoundItem, Kind
 from treadle.events.types import ErrorKind
-from treadle.toolbox.code.workspace import sendable
+from treadle.toolbox.code.workspace import shown_path
 from treadle.tools.contract import ToolError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ OfKind = Annotated[Kind | None, Field(description="Only items of this kind.")]
 
 
 class ItemShown(BaseModel):
-    """Where an item is. `lines` is first-last, from 1; the bytes are half open."""
+    """The location of an item. `lines` is first-last, from 1. `end_byte` is exclusive."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -43,12 +43,12 @@ class ItemShown(BaseModel):
 
 
 def shown(item: FoundItem) -> ItemShown:
-    """An item of the index in the form of an answer."""
+    """An item of the index as tools show it."""
     return ItemShown(
         name=item.name,
-        canonical_path=sendable(item.canonical_path),
+        canonical_path=shown_path(item.canonical_path),
         kind=item.kind,
-        file=sendable(item.file),
+        file=shown_path(item.file),
         lines=f"{item.start_line}-{item.end_line}",
         start_byte=item.start_byte,
         end_byte=item.end_byte,
@@ -58,7 +58,7 @@ def shown(item: FoundItem) -> ItemShown:
 def none_of_that_name(name: str, found: "Lookup") -> ToolError:
     """The error for an unknown name, with the nearest items."""
     nearest = ", ".join(
-        f"{sendable(item.canonical_path)} ({sendable(item.file)}:{item.start_line})"
+        f"{shown_path(item.canonical_path)} ({shown_path(item.file)}:{item.start_line})"
         for item in found.nearest
     )
     return ToolError(

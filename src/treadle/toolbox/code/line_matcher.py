@@ -18,7 +18,7 @@ LONGEST_LINE = 1 << 20
 """Minimum bytes of a line that is searched in blocks."""
 
 LARGEST_PROGRAM = 20_000
-"""Most instructions of a compiled pattern; typical patterns have below a hundred."""
+"""Most instructions of a compiled pattern. Typical patterns have less than a hundred."""
 
 STEP = 30_000_000
 """Most bytes times instructions in one call of the engine, which cannot be interrupted: below a
@@ -45,7 +45,7 @@ class Matcher:
 
         options = re2.Options()
         options.log_errors = False
-        options.never_nl = True  # a match never goes beyond its line
+        options.never_nl = True  # a match never spans lines
         options.case_sensitive = not ignore_case
         text = re2.escape(pattern) if literal else pattern
         try:
@@ -75,9 +75,9 @@ class Matcher:
     ) -> Iterator[Hit]:
         """The matching lines of a file, in order; none for a file that is not text.
 
-        A file whose content has keys is skipped unless its path was `consented` to. The file is
-        read in blocks; each line gives at most one hit. It stops when `stopped()` returns true,
-        which is called for every block. Raises OSError.
+        A file that contains secrets is skipped unless its path is in `consented`. The file is read
+        in blocks. Each line gives at most one hit. The search stops when `stopped()`, which is
+        called for each block, returns true. Raises OSError.
         """
         number, reported = 1, 0
         for text in _texts(file, self._longest_line, consented=consented):

@@ -1,4 +1,4 @@
-"""list_dir: what is in a folder."""
+"""list_dir: lists the entries of a folder."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from treadle.events.types import ToolView
 from treadle.inside import Folders
 from treadle.tokens import estimate
 from treadle.toolbox.answers import DEFAULT_TOKENS, MaxTokens, most_that_fit
-from treadle.toolbox.code.workspace import Workspace, sendable
+from treadle.toolbox.code.workspace import Workspace, shown_path
 from treadle.toolbox.wording import counted
 from treadle.tools.approvals.question import Subject
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext
@@ -21,7 +21,7 @@ EntryKind = Literal["file", "folder", "link", "other"]
 
 
 class ListDirArguments(Arguments):
-    """Which folder."""
+    """The path of the folder."""
 
     path: str = Field(
         default=".", description="Folder, relative to the repository root or absolute inside it."
@@ -32,7 +32,7 @@ class ListDirArguments(Arguments):
 
 
 class DirEntry(BaseModel):
-    """One entry. `size` is in bytes, for files; `target` is where a link points."""
+    """One entry. `size` is the size of a file in bytes. `target` is the target of a link."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -43,7 +43,7 @@ class DirEntry(BaseModel):
 
 
 class ListDirResult(Result):
-    """Entries of a folder by name. `total` counts all that could be listed, shown or not.
+    """Entries of a folder by name. `total` counts all readable entries, shown or not.
 
     `ignored` counts the entries that ignore files exclude.
     """
@@ -116,11 +116,11 @@ class ListDir(Tool[ListDirArguments, ListDirResult]):
 
 
 def _described(entry: os.DirEntry[str], folder: str, folders: Folders) -> DirEntry:
-    name = sendable(entry.name)
+    name = shown_path(entry.name)
     try:
         if entry.is_symlink():
             target = folders.target(f"{folder}/{entry.name}" if folder else entry.name)
-            return DirEntry(name=name, kind="link", target=sendable(target))
+            return DirEntry(name=name, kind="link", target=shown_path(target))
         if entry.is_dir(follow_symlinks=False):
             return DirEntry(name=name, kind="folder")
         if entry.is_file(follow_symlinks=False):

@@ -1,4 +1,4 @@
-"""read_file: lines of a file, byte for byte."""
+"""read_file: returns lines of a file, byte for byte."""
 
 import asyncio
 from pathlib import Path
@@ -16,11 +16,11 @@ from treadle.tools.approvals.question import Subject
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
 
 BYTES_PER_TOKEN = 8
-"""Most bytes per token that are read; code has about 4."""
+"""The most bytes that are read for each token of the budget. Code has about 4."""
 
 
 class ReadFileArguments(Arguments):
-    """Which lines of which file."""
+    """The file, and the range of lines."""
 
     path: str = Field(
         min_length=1, description="File, relative to the repository root or absolute inside it."
@@ -33,7 +33,7 @@ class ReadFileArguments(Arguments):
 
 
 class ReadFileResult(Result):
-    """Lines of a file. `more` says what was left out and how to get it.
+    """Lines of a file. `more` states which lines are omitted and how to get them.
 
     If the file is not UTF-8, `snippet` is empty, and `text` has the lines.
     `content_hash` is BLAKE2b-256 of the whole file, hexadecimal; edits take it as `expected_hash`.
@@ -172,7 +172,7 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
         charset: Charset,
         more: str | None,
     ) -> ReadFileResult:
-        """The answer for a file in another encoding, whose snippet would have other bytes."""
+        """The result for a file in another encoding: decoded text instead of the exact bytes."""
         last = first + data.count(b"\n") - (data.endswith(b"\n") or not data)
         return ReadFileResult(
             file=self._workspace.relative(path),
@@ -190,7 +190,7 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
 
 
 def _line_ends(passage: Passage) -> list[int]:
-    """The end of each complete line in the data of `passage`."""
+    """The end position of each complete line in the data of `passage`."""
     ends: list[int] = []
     position = 0
     while newline := passage.data.find(b"\n", position) + 1:

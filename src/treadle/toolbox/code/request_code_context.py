@@ -1,4 +1,4 @@
-"""request_code_context: exact code for a question, the whole answer within a token budget."""
+"""request_code_context: returns the code that is relevant for a question, within a token budget."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from treadle.code.model import ContextEntry, ContextResult, IndexStatus
 from treadle.events.types import ErrorKind, RetrievalFinished, SourceRange, ToolView
 from treadle.secrets import redact
 from treadle.tokens import estimate
-from treadle.toolbox.code.workspace import Workspace, sendable
+from treadle.toolbox.code.workspace import Workspace, shown_path
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import (
     Arguments,
@@ -25,11 +25,11 @@ from treadle.tools.contract import (
 )
 
 QUERY_CHARACTERS = 120
-"""Characters of the query that the answer repeats; the search uses all of it."""
+"""The result repeats at most this many characters of the query. The search uses all of it."""
 
 
 class CodeContextArguments(Arguments):
-    """How much, and about what."""
+    """The question and the token budget."""
 
     token_budget: Annotated[int, TokenBudget()] = Field(
         ge=1, description="Maximum tokens of the answer; 2000 to 8000 is typical."
@@ -42,7 +42,7 @@ class CodeContextArguments(Arguments):
 
 
 class CodeSnippet(BaseModel):
-    """One item: `lines` is "12-40", `snippet` its bytes in the code snippet format."""
+    """One item. `lines` is such as "12-40". `snippet` has its bytes in the code snippet format."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -71,7 +71,7 @@ class CodeContextResult(Result):
 
 
 class RequestCodeContext(Tool[CodeContextArguments, CodeContextResult]):
-    """Retrieval over the index of the repository."""
+    """Searches the index of the repository."""
 
     name = "request_code_context"
     description = (
@@ -147,7 +147,7 @@ class RequestCodeContext(Tool[CodeContextArguments, CodeContextResult]):
 
 
 def only_open(found: ContextResult, open_to: Callable[[str], bool]) -> ContextResult:
-    """`found` without the entries of files that approval rules close."""
+    """`found` without the entries of files that approval rules deny."""
     entries = tuple(entry for entry in found.entries if open_to(entry.file))
     closed = len(found.entries) - len(entries)
     return found._replace(entries=entries, omitted=found.omitted + closed) if closed else found
@@ -162,16 +162,16 @@ class _Answer:
     top_k: int
     budget: int
     smallest: int | None = None
-    """Tokens of the smallest answer with one entry that did not fit."""
+    """The size of the smallest answer with one entry that did not fit, in tokens."""
     room: ContextBudget | None = None
-    """For the entries, next to the rest of the message."""
+    """The budget of the entries, without the rest of the message."""
     shown: str = field(init=False)
-    """The part of the query that the answer repeats, without keys, since conversations keep it."""
+    """The part of the query that the result repeats, without secrets."""
 
     def __post_init__(self) -> None:
         query = redact(self.query)
         long = len(query) > QUERY_CHARACTERS
-        self.shown = sendable(f"{query[:QUERY_CHARACTERS]}…" if long else query)
+        self.shown = shown_path(f"{query[:QUERY_CHARACTERS]}…" if long else query)
 
     def fits(self, entries: Sequence[ContextEntry], omitted: int) -> bool:
         """Whether the whole message with these entries is within the budget."""

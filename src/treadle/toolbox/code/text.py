@@ -1,4 +1,4 @@
-"""Text files of any size: their encoding, their line ends, and the positions of lines."""
+"""Text files of any size: their encoding, line endings, and positions of lines."""
 
 import codecs
 import hashlib
@@ -9,16 +9,16 @@ from enum import StrEnum
 from typing import BinaryIO
 
 BLOCK = 1 << 18
-"""Bytes that are read at once."""
+"""The number of bytes that are read at once."""
 
 SNIFFED = 8_000
-"""Bytes at the start of a file that show whether it is binary (as git does)."""
+"""A NUL in this many bytes at the start of a file shows that it is binary, as in git."""
 
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 
 
 class Encoding(StrEnum):
-    """The encoding of a file, as far as its bytes show it."""
+    """The encoding of a file, according to its bytes."""
 
     UTF_8 = "utf-8"
     UTF_8_BOM = "utf-8 with byte order mark"
@@ -34,7 +34,7 @@ READABLE = frozenset({Encoding.UTF_8, Encoding.UTF_8_BOM, Encoding.OTHER})
 
 
 class LineEnds(StrEnum):
-    """How the lines of a file end."""
+    """The line endings of a file."""
 
     LF = "lf"
     CRLF = "crlf"
@@ -43,10 +43,13 @@ class LineEnds(StrEnum):
 
 
 def sniff(head: bytes) -> Encoding:
-    """The encoding by the first bytes of a file; `UTF_8` may turn out to be `OTHER` later."""
+    """The encoding according to the first bytes of a file. Later bytes may show `OTHER`."""
     for mark, encoding in (
         (codecs.BOM_UTF8, Encoding.UTF_8_BOM),
-        (codecs.BOM_UTF32_LE, Encoding.UTF_32),  # before UTF-16, whose mark it begins with
+        (
+            codecs.BOM_UTF32_LE,
+            Encoding.UTF_32,
+        ),  # before UTF-16, since its mark begins with the mark of UTF-16
         (codecs.BOM_UTF32_BE, Encoding.UTF_32),
         (codecs.BOM_UTF16_LE, Encoding.UTF_16),
         (codecs.BOM_UTF16_BE, Encoding.UTF_16),
@@ -129,7 +132,7 @@ class Passage:
     """Some lines of a file: `data` begins at byte `start`, and may have been cut.
 
     `end` is the end of the requested lines; `start` is None if the file has fewer lines.
-    `content_hash` is that of the whole file, as in `Survey`.
+    `content_hash` is the hash of the whole file, as in `Survey`.
     """
 
     start: int | None
@@ -142,10 +145,10 @@ class Passage:
 
 
 def read_passage(opened: BinaryIO, first: int, last: int | None, limit: int) -> Passage:
-    """Lines `first` to `last` (from 1, included; None: to the end), at most `limit` bytes of them.
+    """Lines `first` to `last` (from 1, inclusive; None: to the end), cut to `limit` bytes.
 
-    The file is read once in blocks, so that memory does not depend on its size, and closed. A byte
-    order mark is left out. Raises OSError.
+    The file is read once in blocks, and then closed. A byte order mark is left out. Raises
+    OSError.
     """
     digest = hashlib.blake2b(digest_size=32)
     newlines = size = 0

@@ -16,29 +16,29 @@ from treadle.tools.contract import ToolError
 if TYPE_CHECKING:  # the index imports libraries that are slow to load
     from treadle.code import CodeIndex
 
-MOST_BYTES = 512 << 20
-"""Larger files are not read: a sparse file of any size costs a repository nothing."""
+MAX_BYTES = 512 << 20
+"""Larger files are not read, since a repository may contain a huge sparse file."""
 NEAREST = 5
 """Paths that an error suggests for an unknown name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A resolved root and the index of what is below it. All methods block: call them in threads.
+    """A resolved root and the index of its files. All methods block: call them in threads.
 
-    All methods raise PathRefusedError for a path that leads out, and for one that holds secrets
-    unless it is among those of the call's `private`.
+    All methods raise PathRefusedError for a path outside of the root. They also raise it for a
+    private file, unless `private` has its path: the call has consent to read these files.
     """
 
     root: Path
     index: "CodeIndex"
 
     def relative(self, path: Path) -> str:
-        """`path` relative to the root, as it is shown: POSIX, "." for the root itself.
+        """`path` relative to the root for messages: with slashes, and "." for the root.
 
         Bytes of a name that are not UTF-8 are shown as question marks.
         """
-        return sendable(path.relative_to(self.root).as_posix())
+        return shown_path(path.relative_to(self.root).as_posix())
 
     def existing(self, name: str, private: Collection[Path] = ()) -> Path:
         """The file or folder with a name. Raises ToolError of kind `not_found`."""
@@ -83,16 +83,16 @@ class Workspace:
         except OSError as error:
             raise ToolError(
                 ErrorKind.UNAVAILABLE,
-                f"{sendable(relative)!r} cannot be read: {error.strerror}.",
+                f"{shown_path(relative)!r} cannot be read: {error.strerror}.",
                 field="path",
                 hint="Check with list_dir that the file still exists, then call again.",
             ) from error
         size = os.fstat(opened.fileno()).st_size
-        if size > MOST_BYTES:
+        if size > MAX_BYTES:
             opened.close()
             raise ToolError(
                 ErrorKind.LIMIT,
-                f"{sendable(relative)!r} has {size:,} bytes; the limit is {MOST_BYTES:,}.",
+                f"{shown_path(relative)!r} has {size:,} bytes; the limit is {MAX_BYTES:,}.",
                 field="path",
                 hint="Use grep, which has a time limit instead of a size limit.",
             )
@@ -130,9 +130,9 @@ class Workspace:
     def nearest(self, name: str) -> list[str]:
         """The indexed paths that are most similar to `name`, best first."""
         self.index.refresh()
-        return [sendable(path) for path in self.index.nearest_paths(name, NEAREST)]
+        return [shown_path(path) for path in self.index.nearest_paths(name, NEAREST)]
 
 
-def sendable(text: str) -> str:
-    """`text` with lone surrogates, which no message can carry, as question marks."""
+def shown_path(text: str) -> str:
+    """`text` with question marks for lone surrogates, which messages cannot contain."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""apply_code_edit: change items, passages or ranges of files, all or nothing."""
+"""apply_code_edit: changes items, passages or ranges of files. It makes all edits or none."""
 
 from typing import Self
 
@@ -20,7 +20,7 @@ EXPECTED_HASH = Field(
 
 
 class Replacement(EditPart):
-    """A passage and what it becomes."""
+    """A passage of the file, and its new text."""
 
     old: str = Field(
         min_length=1,
@@ -31,7 +31,7 @@ class Replacement(EditPart):
 
 
 class ByteRange(EditPart):
-    """Bytes of the file, half open, and what they become."""
+    """A range of bytes of the file (the end is exclusive), and its new text."""
 
     start: int = Field(ge=0)
     end: int = Field(ge=0)
@@ -39,7 +39,7 @@ class ByteRange(EditPart):
 
 
 class LineRange(EditPart):
-    """Lines of the file, from 1 and both included; `last` = `first` - 1 inserts before `first`."""
+    """Lines of the file, from 1, `last` inclusive. `last` = `first` - 1 inserts before `first`."""
 
     first: int = Field(ge=1)
     last: int = Field(ge=0)
@@ -47,7 +47,7 @@ class LineRange(EditPart):
 
 
 class CodeEdit(EditPart):
-    """One edit: of a file, by exactly one of `item`, `replace`, `range` and `lines`."""
+    """One edit of a file, with exactly one of `item`, `replace`, `range` and `lines`."""
 
     file: str = Field(min_length=1, description="Its path, relative to the root.")
     expected_hash: str | None = EXPECTED_HASH
@@ -68,7 +68,7 @@ class CodeEdit(EditPart):
 
 
 class ApplyCodeEditArguments(Arguments):
-    """The edits, which are made all or not at all."""
+    """The edits. Either all are applied or none."""
 
     edits: list[CodeEdit] = Field(
         min_length=1, max_length=500, description="The edits, in any order."

@@ -1,4 +1,4 @@
-"""apply_patch: change files by a diff."""
+"""apply_patch: changes files with a patch."""
 
 from pydantic import Field
 
@@ -12,16 +12,16 @@ from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect
 
 
 class ApplyPatchArguments(Arguments):
-    """The patch."""
+    """The patch to apply."""
 
     diff: str = Field(
         min_length=1,
-        description="The patch.",
+        description="The patch, in one of the two formats.",
     )
 
 
 class ApplyPatch(Tool[ApplyPatchArguments, EditResult]):
-    """Changes, adds, removes and renames files by a patch."""
+    """Changes, adds, removes and renames files according to a patch."""
 
     name = "apply_patch"
     description = (
@@ -68,7 +68,7 @@ def _subjects(requests: tuple[EditRequest, ...]) -> tuple[Subject, ...]:
 
 
 def _paths(requests: tuple[EditRequest, ...]) -> list[str]:
-    """Every path that is read or written, each once."""
+    """The paths that the requests read or write, without duplicates."""
     paths = [request.path for request in requests]
     paths += [request.target for request in requests if isinstance(request, RenameFile)]
     return list(dict.fromkeys(paths))

@@ -22,12 +22,12 @@ class FileArguments(Arguments):
     path: str = Field(min_length=1, description="Its path, relative to the root.")
 
     def paths(self) -> tuple[str, ...]:
-        """Every path that is written."""
+        """The paths that the call writes."""
         return (self.path,)
 
 
 class CreateFileArguments(FileArguments):
-    """A new file and what is in it."""
+    """A new file and its content."""
 
     content: str = Field(description="The whole content, including the final line end.")
     on_exists: Literal["refuse", "overwrite"] = Field(

@@ -13,7 +13,7 @@ from treadle.edits.requests import RangeEdit
 from treadle.edits.service import Edits
 from treadle.events.types import ErrorKind
 from treadle.toolbox.code.items import ItemName, none_of_that_name
-from treadle.toolbox.code.workspace import sendable
+from treadle.toolbox.code.workspace import shown_path
 
 if TYPE_CHECKING:  # they import libraries that are slow to load
     from treadle.code import CodeIndex
@@ -35,7 +35,7 @@ class EditPart(BaseModel):
 
 
 class ItemCode(EditPart):
-    """A whole item and what it becomes."""
+    """A complete item, and its new code."""
 
     canonical_path: ItemName
     kind: Kind | None = Field(
@@ -50,19 +50,19 @@ class ItemCode(EditPart):
 
 @dataclass(frozen=True, slots=True)
 class ItemRanges:
-    """Finds items in the current files; blocks.
+    """Finds items in the current files. Its methods block.
 
-    A file is parsed in a separate process, since a hostile one can crash its parser.
+    A file is parsed in a separate process, since a hostile file can crash its parser.
     """
 
     edits: Edits
     index: "CodeIndex"
 
     def edit(self, number: int, file: str, item: ItemCode, expected_hash: str | None) -> RangeEdit:
-        """The edit of the item's bytes, for the content in which they were found.
+        """The edit of the item's bytes, with the hash of the content in which they were found.
 
-        Raises EditError when the file has no such item or several, or when the item cannot be
-        edited without changing others; ToolError names the nearest.
+        Raises EditError if the file does not contain exactly one such item, or if the item cannot
+        be edited without changing others. A ToolError names the most similar items.
         """
         from treadle.toolbox.edits.item_ranges import Exact, Missing, Refused, Several
 
@@ -132,7 +132,7 @@ class ItemRanges:
                 f"{path} has no item {name!r}.",
                 path=path,
                 number=number,
-                hint=f"An item with different capitals exists: {sendable(answer.other)}.",
+                hint=f"An item with different capitals exists: {shown_path(answer.other)}.",
             )
         self.index.refresh()
         found = self.index.lookup(name, kind=kind, limit=1)
@@ -144,13 +144,13 @@ class ItemRanges:
             f"{path} has no item {name!r}.",
             path=path,
             number=number,
-            hint=f"{sendable(elsewhere[0].file)} has one.",
+            hint=f"{shown_path(elsewhere[0].file)} has one.",
         )
 
 
 def _several(number: int, path: str, name: str, items: "Sequence[Candidate]") -> EditError:
     listed = ", ".join(
-        f"{sendable(each.canonical_path)} ({each.kind}, lines {each.start_line}-{each.end_line})"
+        f"{shown_path(each.canonical_path)} ({each.kind}, lines {each.start_line}-{each.end_line})"
         for each in items[:_LISTED]
     )
     more = ", …" if len(items) > _LISTED else ""
@@ -180,7 +180,7 @@ class Exact(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """Why the item cannot be edited without changing others."""
+    """The reason why the item cannot be edited without changing others."""
 
     message: str
     hint: str | None
@@ -202,7 +202,7 @@ class Several(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """No item has the name. `is_file`: a file has it. `other`: an item in another case."""
+    """No item has the name. `is_file`: a file has it. `other`: an item with it in another case."""
 
     is_file: bool
     other: str | None
@@ -212,7 +212,7 @@ Answer = Exact | Refused | Several | Missing
 
 
 def item_answer(path: str, data: bytes, name: str, kind: Kind | None, code: str) -> Answer:
-    """The edit that changes the item `name` of the file with the content `data` into `code`."""
+    """The edit that replaces the item `name` in the content `data` of a file with `code`."""
     source = EditableFile(path, data)
     try:
         chosen = source.meant(name, kind)
@@ -233,9 +233,9 @@ def _candidate(entry: EditableItem) -> Candidate:
 
 
 def exact_edit(source: EditableFile, entry: EditableItem, code: str) -> RangeEdit:
-    """The first way to write the item `code` that changes no other item.
+    """The first edit to the new `code` that does not change another item.
 
-    Raises NotEditableError if there is none.
+    Raises NotEditableError if every edit would change another item.
     """
     changed = ""
     for each in source.edits(entry, code):

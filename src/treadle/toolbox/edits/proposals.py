@@ -3,41 +3,34 @@
 import asyncio
 import os
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from treadle.config.model import EditSettings
-from treadle.edits.diffs import unified
-from treadle.edits.model import EditError, Proposal, ProposalState
-from treadle.edits.requests import EditRequest
-from treadle.edits.service import Edits
-from treadle.events.changes import EditApplied, EditDenied, EditFailed, EditStaged, ProposalEvent
-from treadle.events.types import Effect, ErrorKind
-from treadle.private_files import why_private
-from treadle.protected_files import why_protected
-from treadle.tools.approvals.question import Decision, Policy, Question, Subject
-from treadle.tools.contract import ToolContext, ToolError
-
-if TYPE_CHECKING:  # it imports libraries that are slow to load
-    from treadle.code import CodeIndex
-from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from treadle.edits.diffs import counts
-from treadle.edits.model import FileChange
-from treadle.events.types import ToolView
+from treadle.config.model import EditSettings
+from treadle.edits.diffs import counts, unified
+from treadle.edits.model import EditError, FileChange, Proposal, ProposalState
+from treadle.edits.requests import EditRequest
+from treadle.edits.service import Edits
+from treadle.events.changes import EditApplied, EditDenied, EditFailed, EditStaged, ProposalEvent
+from treadle.events.types import Effect, ErrorKind, ToolView
+from treadle.private_files import why_private
+from treadle.protected_files import why_protected
 from treadle.tokens import estimate
-from treadle.tools.contract import Result
+from treadle.tools.approvals.question import Decision, Policy, Question, Subject
+from treadle.tools.contract import Result, ToolContext, ToolError
+
+if TYPE_CHECKING:  # it imports libraries that are slow to load
+    from treadle.code import CodeIndex
 
 PREVIEW_TOKENS = 2_000
-"""Tokens of the diffs in one result; the person sees complete diffs."""
+"""The token budget of the diffs in one result. The person sees complete diffs."""
 _NAMED = 3
-_NOBODY = (
-    "No person can approve here: nothing is written until one does (`treadle edits approve {}`)."
+_NOBODY_APPROVES = (
+    "Nobody can approve here. Nothing is written until a person runs `treadle edits approve {}`."
 )
 _DENIED = "The person denied the hunks counted as `denied`; they are not applied."
 _OUT_OF_DATE = (
@@ -45,8 +38,11 @@ _OUT_OF_DATE = (
 )
 
 
-class FileShown(BaseModel):
-    """What happens to one file; `hash` is that of its content afterwards, `denied` counts hunks."""
+class EditedFile(BaseModel):
+    """The change of one file.
+
+    `hash` is the hash of the file after the change. `denied` is the number of denied hunks.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -64,7 +60,7 @@ class EditResult(Result):
     type: str = "edit"
     proposal_id: str
     state: Literal["staged", "applied"]
-    files: list[FileShown]
+    files: list[EditedFile]
     warnings: list[str]
     said: str | None = None
 
@@ -76,7 +72,7 @@ def edit_result(
     applied = proposal.state is ProposalState.APPLIED
     notices = [*proposal.notes, *proposal.warnings, *warnings]
     if not applied:
-        notices.append(_NOBODY.format(proposal.id))
+        notices.append(_NOBODY_APPROVES.format(proposal.id))
     elif proposal.denied:
         notices.append(_DENIED)
     if applied:
@@ -99,7 +95,7 @@ def view(result: EditResult) -> ToolView:
     return ToolView(f"{result.state}: {names}{more} (+{added} -{removed})")
 
 
-def _files(proposal: Proposal) -> list[FileShown]:
+def _files(proposal: Proposal) -> list[EditedFile]:
     """Each file with as much of its diff as fits into `PREVIEW_TOKENS`."""
     kept = {change.path: change for change in proposal.selected()}
     left = PREVIEW_TOKENS
@@ -113,9 +109,9 @@ def _files(proposal: Proposal) -> list[FileShown]:
     return shown
 
 
-def _shown(change: FileChange, preview: str, denied: int) -> FileShown:
+def _shown(change: FileChange, preview: str, denied: int) -> EditedFile:
     added, removed = counts(change)
-    return FileShown(
+    return EditedFile(
         path=change.path if change.target is None else f"{change.path} -> {change.target}",
         added=added,
         removed=removed,
@@ -126,7 +122,7 @@ def _shown(change: FileChange, preview: str, denied: int) -> FileShown:
 
 
 def _cut(preview: str, tokens: int) -> str:
-    """The first whole lines of a diff with at most `tokens` tokens, and how many are left out."""
+    """As many lines of a diff as fit into `tokens`, and a note about the lines that do not fit."""
     if estimate(preview) <= tokens:
         return preview
     lines = preview.splitlines(keepends=True)
@@ -139,13 +135,13 @@ def _cut(preview: str, tokens: int) -> str:
     return f"{''.join(lines[:kept])}… {len(lines) - kept} more lines\n"
 
 
-_ANEW = "Read the file again, and base the edit on its current text."
+_READ_AGAIN = "Read the file again, and base the edit on its current text."
 _EDITED_FIRST = "The person changed the edit before approving it: `preview` shows the applied text."
 
 
 @dataclass(frozen=True, slots=True)
 class Proposer:
-    """Takes the requests of a call through its proposal."""
+    """Stages the edits of a tool call, asks a person to approve them, and applies them."""
 
     edits: Edits
     index: "CodeIndex"
@@ -159,11 +155,13 @@ class Proposer:
         *,
         field: str | None = None,
     ) -> EditResult:
-        """Stage the requests of `requests` (called in a thread), and apply them after approval.
+        """Stage the requests that `requests` returns, and apply them after approval.
 
-        Errors are about the argument `field`; without it, about the failing one of `edits`. Raises
-        ToolError: of kind `denied` with the person's words, of kind `conflict` when a file changed
-        meanwhile, and of other kinds when the edits cannot be planned or written.
+        `requests` runs in a thread. An error names the argument `field`. If that is None, it names
+        the failing edit in `edits`.
+
+        Raises ToolError. Its kind is `denied` if a person denied the edit, and `conflict` if a file
+        changed meanwhile. Other kinds mean that the edits cannot be planned or written.
         """
         proposal = await asyncio.to_thread(self._staged, requests, context, field)
         event = partial(
@@ -186,7 +184,7 @@ class Proposer:
         except EditError as error:
             await context.publish(event(EditFailed, reason=error.message))
             if error.kind is ErrorKind.CONFLICT:
-                error.hint = _ANEW  # only a person can restage it
+                error.hint = _READ_AGAIN  # only a person can restage it
             raise tool_error(error, field) from error
         files = tuple(change.path for change in applied.selected())
         await context.publish(event(EditApplied, files=files))
@@ -229,7 +227,7 @@ class Proposer:
 
     def _approved_before(self, paths: Collection[str]) -> bool:
         """Whether the settings allow changes of all `paths` without approval."""
-        if not self.settings.auto_approve or any(map(_needs_a_person, paths)):
+        if not self.settings.auto_approve or any(map(_needs_approval, paths)):
             return False
         from pathspec import GitIgnoreSpec
 
@@ -237,7 +235,7 @@ class Proposer:
         return all(map(matches, paths))
 
     def _denied(self, staged: Proposal, decision: Decision) -> bool:
-        """Deny it; False when another process applied it while the person was asked here."""
+        """Deny the proposal; False if another process has applied it meanwhile."""
         try:
             self.edits.deny(staged.id, words=decision.words)
         except EditError:
@@ -258,7 +256,7 @@ class Proposer:
         return approved, edited
 
 
-def _needs_a_person(path: str) -> str | None:
+def _needs_approval(path: str) -> str | None:
     return why_private(path) or why_protected(path)
 
 
@@ -267,7 +265,7 @@ def _event(kind: type[ProposalEvent], **fields: Any) -> ProposalEvent:
 
 
 def tool_error(error: EditError, field: str | None) -> ToolError:
-    """The error of an edit as the model receives it; `field` as in `propose`."""
+    """The error of an edit in the form for the model. For `field` see `propose`."""
     if field is None and error.number is not None:
         field = f"edits.{error.number}"
     return ToolError(
@@ -282,7 +280,7 @@ def tool_error(error: EditError, field: str | None) -> ToolError:
 
 
 def inside(root: Path, path: str) -> str:
-    """The name of a path in a write set: the same for every spelling without links."""
+    """The normalized path of a file that a call writes. Links are not resolved."""
     return os.path.normpath(os.path.join(root, path))  # noqa: PTH118  (Path keeps "a/..")
 
 

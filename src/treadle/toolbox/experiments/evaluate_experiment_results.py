@@ -46,7 +46,7 @@ class EvaluateResult(ExperimentResult):
     new: dict[str, Any] | None
     comparison: dict[str, Any] | None
     variants: list[dict[str, Any]] | None = if_any()
-    """The verdict of each variant if several were run. `new` is the last of them."""
+    """The verdict of each variant if several were run. `new` is the last variant."""
     experimentId: str
     batchId: str | None
     next_step: str = Field(serialization_alias="_next_step")

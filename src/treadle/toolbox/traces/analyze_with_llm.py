@@ -1,4 +1,4 @@
-"""analyze_with_llm: the faults that a model sees in spans and can quote."""
+"""analyze_with_llm: asks a model for faults in spans, with quotes as evidence."""
 
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextlib import suppress
@@ -28,7 +28,7 @@ from treadle.toolbox.traces.trace_tool import (
     as_list,
 )
 from treadle.toolbox.traces.verdicts import (
-    MOST_OUTPUT_TOKENS,
+    MAX_OUTPUT_TOKENS,
     REQUEST_VERSION,
     QuotedClaim,
     VerdictCache,
@@ -43,18 +43,18 @@ from treadle.traces.fencing import quotable
 from treadle.traces.query import Field as About
 from treadle.traces.query import Query, any_of
 
-MOST_SPANS = 20
-"""Spans of one request."""
-_MOST_CHARACTERS = 48_000
+MAX_SPANS = 20
+"""The most spans of one request."""
+_MAX_CHARACTERS = 48_000
 """Characters of recorded text in one request, about 12,000 tokens."""
 _CHARACTERS_A_TOKEN = 2
-"""Characters of any language that a token of a model's window takes at least."""
+"""A token has at least this many characters in any language."""
 
 Connect = Callable[[], Awaitable[ChatModel]]
 
 
 class AnalyzeWithLlmArguments(Arguments):
-    """Which spans, and what to look for."""
+    """The spans, and the kind of fault to look for."""
 
     spanIds: Annotated[
         tuple[str, ...],
@@ -92,7 +92,7 @@ class FoundIssue(Issue):
 
 
 class Duplicate(AnswerPart):
-    """A span with the content of another one."""
+    """A span with the same content as another span."""
 
     span_id: str
     same_as: str
@@ -196,11 +196,11 @@ class AnalyzeWithLlm(TraceTool[AnalyzeWithLlmArguments, AnalyzeWithLlmResult]):
         listed = tuple(sorted(listed, key=lambda each: (order[each.span_id], -each.key)))
         read = [
             (each, span)
-            for each in listed[: 2 * MOST_SPANS]
+            for each in listed[: 2 * MAX_SPANS]
             if (span := self._reader.span(each.trace_id, each.span_id)) is not None
         ]
         different, duplicates = without_duplicates([span for _, span in read])
-        chosen = different[:MOST_SPANS]
+        chosen = different[:MAX_SPANS]
         names = {SpanReference(span.trace_id, span.span_id) for span in chosen}
         return _Sample(
             spans=tuple(chosen),
@@ -242,9 +242,9 @@ class AnalyzeWithLlm(TraceTool[AnalyzeWithLlmArguments, AnalyzeWithLlmResult]):
         verdicts = self._cache.get(asked, context.clock.monotonic())
         if verdicts is not None:
             return _Opinion(verdicts, named, _note(verdicts), cached=True)
-        room = (model.context_window - MOST_OUTPUT_TOKENS) // 2 * _CHARACTERS_A_TOKEN
+        room = (model.context_window - MAX_OUTPUT_TOKENS) // 2 * _CHARACTERS_A_TOKEN
         request = verdict_request(
-            sample.spans, sample.findings, focus, characters=min(_MOST_CHARACTERS, room)
+            sample.spans, sample.findings, focus, characters=min(_MAX_CHARACTERS, room)
         )
         observer = ReplyObserver(
             context,

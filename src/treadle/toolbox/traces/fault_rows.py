@@ -42,9 +42,10 @@ class Issue(AnswerPart):
 
 
 class RepeatedFailureRow(AnswerPart):
-    """The same failure of the same tool in `count` spans; `repeated_in` later spans only repeat it.
+    """The same failure of the same tool in `count` spans. `repeated_in` later spans only repeat it.
 
-    Numbers and ids in its text make no difference. `span_ids` are the first of the spans.
+    Failures are the same if their texts differ only in numbers and ids. `span_ids` are the first
+    spans.
     """
 
     name: str
@@ -93,7 +94,7 @@ def by_span(
 
 
 def repeated_row(repeated: RepeatedFailure, name: str = "") -> RepeatedFailureRow:
-    """The row of a repeated failure. `name` is that of its spans if it has no tool."""
+    """The row of a repeated failure. `name` is the name of its spans if it has no tool."""
     first, spans = repeated.first, repeated.spans
     return RepeatedFailureRow(
         name=named(repeated.name or name),
@@ -111,11 +112,11 @@ def _worst_first(finding: Finding) -> int:
     return -finding.severity.weight
 
 
-MOST_FAULTS = 2_000
-"""The worst faults that are listed, so that memory and time are limited."""
-_MOST_LISTED = 20
-"""The most faulty spans and repeated failures in an answer of any size."""
-_LOOKED_UP = 2 * _MOST_LISTED
+MAX_FAULTS = 2_000
+"""The most faults that are listed, the worst ones. It limits memory and time."""
+_MAX_LISTED = 20
+"""The maximum number of faulty spans and repeated failures in an answer."""
+_LOOKED_UP = 2 * _MAX_LISTED
 _ISSUES_OF_SPAN = 3
 
 
@@ -145,8 +146,8 @@ def fault_rows(reader: TraceReader, found: Findings) -> FaultRows:
     groups = repeated_failures(found.data)
     repeats = {span for group in groups for span in group.spans[1:]}
     every = by_span(found.data, repeats)
-    groups = groups[:_MOST_LISTED]
-    faulty = dict(islice(_hidden(reader, every), _MOST_LISTED))
+    groups = groups[:_MAX_LISTED]
+    faulty = dict(islice(_hidden(reader, every), _MAX_LISTED))
     shown = [group.first for group in groups]
     shown += [each for of_span in faulty.values() for each in of_span[1][:_ISSUES_OF_SPAN]]
     kept, dropped = verify_findings(dict.fromkeys(shown), reader)

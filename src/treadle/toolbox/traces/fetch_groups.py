@@ -30,9 +30,9 @@ from treadle.traces.store.results import Group
 
 
 class FetchGroupsArguments(Arguments):
-    """What to group by, and which spans."""
+    """The grouping, and the filters that select spans."""
 
-    groupBy: Annotated[GroupBy, Field(description="What the spans of a group have in common.")]
+    groupBy: Annotated[GroupBy, Field(description="The property that the spans of a group share.")]
     threadIds: ThreadIds = ()
     modelName: ModelName = None
     labels: Labels = ()
@@ -95,11 +95,11 @@ class FetchGroups(TraceTool[FetchGroupsArguments, FetchGroupsResult]):
                 limit=limit,
                 offset=arguments.offset,
             ),
-            lambda groups, _characters, place: FetchGroupsResult(
+            lambda groups, _characters, pagination: FetchGroupsResult(
                 group_by=arguments.groupBy,
                 data=list(map(group_row, groups)),
-                pagination=place,
-                more=rest(place, "group"),
+                pagination=pagination,
+                more=rest(pagination, "group"),
             ),
             limit=arguments.limit,
             offset=arguments.offset,

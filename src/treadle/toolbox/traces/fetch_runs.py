@@ -29,7 +29,7 @@ from treadle.tools.contract import Arguments
 
 
 class FetchRunsArguments(Arguments):
-    """Which runs, and which part of the list."""
+    """The filters that select runs, and the page of the list."""
 
     threadIds: ThreadIds = ()
     runIds: RunIds = ()

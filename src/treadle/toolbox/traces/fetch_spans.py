@@ -33,7 +33,7 @@ NOTE = "Texts are truncated recorded data. get_span_content reads a span and fin
 
 
 class FetchSpansArguments(Arguments):
-    """Which spans, and which part of the list."""
+    """The filters that select spans, and the page of the list."""
 
     spanIds: SpanIds = ()
     threadIds: ThreadIds = ()

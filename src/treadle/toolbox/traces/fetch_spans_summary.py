@@ -14,7 +14,7 @@ from treadle.spans.page_links import span_link
 from treadle.spans.span import SpanStatus
 from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, if_any
 from treadle.toolbox.traces.fault_rows import (
-    MOST_FAULTS,
+    MAX_FAULTS,
     FaultRows,
     FaultySpan,
     RepeatedFailureRow,
@@ -61,12 +61,12 @@ from treadle.traces.query import Field as About
 from treadle.traces.query import Query, any_of
 from treadle.traces.store.results import Summary
 
-LEAST_TOKENS = 800
+MIN_TOKENS = 800
 """The figures alone take about 600 tokens."""
 
 
 class FetchSpansSummaryArguments(Arguments):
-    """Which spans: of threads, of runs, with labels, or of a time."""
+    """The filters that select spans: threads, runs, labels, or a period."""
 
     threadIds: ThreadIds = ()
     runIds: RunIds = ()
@@ -75,7 +75,7 @@ class FetchSpansSummaryArguments(Arguments):
     since: Since = None
     until: Until = None
     own: Own = None
-    maxTokens: Annotated[MaxTokens, Field(ge=LEAST_TOKENS)] = BRIEF_TOKENS
+    maxTokens: Annotated[MaxTokens, Field(ge=MIN_TOKENS)] = BRIEF_TOKENS
 
     @model_validator(mode="after")
     def _about_something(self) -> Self:
@@ -165,7 +165,7 @@ class _Material:
         }
 
     def answer(self, counts: Mapping[str, int]) -> FetchSpansSummaryResult:
-        """The answer with so many entries of each list."""
+        """The answer with `counts` entries of each list."""
         summary = self.summary
         cut = left_out(self.lengths(), counts)
         return FetchSpansSummaryResult(
@@ -179,7 +179,7 @@ class _Material:
             tool_usage=list(map(tool_row, summary.tools[: counts["tool_usage"]])),
             faults=Faults(
                 found=self.found.total,
-                worst=MOST_FAULTS if self.found.total > MOST_FAULTS else None,
+                worst=MAX_FAULTS if self.found.total > MAX_FAULTS else None,
                 spans=self.faults.spans,
                 unexamined=self.found.unexamined,
                 unverified=self.faults.unverified or None,
@@ -219,7 +219,7 @@ class FetchSpansSummary(TraceTool[FetchSpansSummaryArguments, FetchSpansSummaryR
 
     def answer(self, arguments: FetchSpansSummaryArguments, now_us: int) -> FetchSpansSummaryResult:
         query = query_of(arguments, now_us)
-        found = findings(self._reader, query, rules=self._rules, limit=MOST_FAULTS)
+        found = findings(self._reader, query, rules=self._rules, limit=MAX_FAULTS)
         summary = self._reader.summary(query)
         material = _Material(
             summary=summary,

@@ -1,4 +1,4 @@
-"""get_run_details: one run and all its spans."""
+"""get_run_details: returns one run and its spans."""
 
 from typing import Annotated
 
@@ -14,11 +14,11 @@ from treadle.tools.contract import Arguments, ToolError
 from treadle.traces.query import Field as About
 from treadle.traces.query import Query, Sort, any_of
 
-_MOST_SPANS = 1_000
+_MAX_SPANS = 1_000
 
 
 class GetRunDetailsArguments(Arguments):
-    """Which run, and which part of its spans."""
+    """The run, and the page of its spans."""
 
     runId: Annotated[str, Field(description="The id of the run.")]
     offset: Offset = 0
@@ -27,7 +27,7 @@ class GetRunDetailsArguments(Arguments):
 
 
 class GetRunDetailsResult(TraceResult):
-    """A run, and its spans by their start, the first one first."""
+    """A run, and its spans sorted by start."""
 
     type: str = "run"
     run: RunRow
@@ -72,7 +72,7 @@ class GetRunDetails(TraceTool[GetRunDetailsArguments, GetRunDetailsResult]):
                 pagination=place,
                 more=rest(place, "span"),
             ),
-            limit=_MOST_SPANS,
+            limit=_MAX_SPANS,
             offset=arguments.offset,
             most_tokens=arguments.maxTokens,
         )

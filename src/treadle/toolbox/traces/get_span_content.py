@@ -1,4 +1,4 @@
-"""get_span_content: the content of single spans, and its faults."""
+"""get_span_content: returns the content of single spans, and the faults in it."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -37,22 +37,22 @@ from treadle.traces.query import Field as About
 from treadle.traces.query import Query, any_of
 from treadle.traces.store.results import ListedSpan
 
-MOST_SPANS = 5
+MAX_SPANS = 5
 _ISSUES = (50, 10, 5, 3, 1, 0)
 """Numbers of issues of a span to try, until all spans fit."""
 _CHARACTERS_A_TOKEN = 12
-"""No text of any language has more characters for each token."""
+"""Text of any language has at most this many characters for each token."""
 
 ContentField = Literal["input", "output", "error"]
 CONTENT_FIELDS: tuple[ContentField, ...] = ("input", "output", "error")
 
 
 class GetSpanContentArguments(Arguments):
-    """Which spans, and whether with their texts."""
+    """The spans, and the parts of their content."""
 
     spanIds: Annotated[
         tuple[str, ...],
-        Field(min_length=1, max_length=MOST_SPANS, description="The spans, at most 5."),
+        Field(min_length=1, max_length=MAX_SPANS, description="The spans, at most 5."),
         BeforeValidator(as_list),
     ]
     raw: Annotated[bool, Field(description="Whether to include the recorded texts.")] = False
@@ -76,7 +76,7 @@ class ContentStats(AnswerPart):
 
 
 class ContentPiece(AnswerPart):
-    """Characters `start` to `end` of a recorded text of so many, fenced as data."""
+    """Characters `start` to `end` of a recorded text, fenced as data."""
 
     field: ContentField
     start: int
@@ -86,7 +86,7 @@ class ContentPiece(AnswerPart):
 
 
 class SpanContent(AnswerPart):
-    """A span and its faults; `issues_left_out` counts those that did not fit."""
+    """A span and its faults. `issues_left_out` counts the faults that did not fit."""
 
     span_id: str
     trace_id: str
@@ -121,11 +121,11 @@ class GetSpanContentResult(TraceResult):
 
 @dataclass(frozen=True, slots=True)
 class _Examined:
-    """A span with its own faults, and for each the first span with it."""
+    """A span with its own faults, and the first span with each fault."""
 
     span: Span
     calls: bool
-    """Whether its reply calls tools."""
+    """Whether the reply in the span calls tools."""
     faults: tuple[tuple[Finding, str | None], ...]
 
 
@@ -150,11 +150,11 @@ class GetSpanContent(TraceTool[GetSpanContentArguments, GetSpanContentResult]):
         listed = list(self._listed(wanted))
         read_now = [
             self._examined(span, each)
-            for each in listed[:MOST_SPANS]
+            for each in listed[:MAX_SPANS]
             if (span := self._reader.span(each.trace_id, each.span_id)) is not None
         ]
         missing = [span_id for span_id in wanted if all(each.span_id != span_id for each in listed)]
-        others = len(listed) - MOST_SPANS
+        others = len(listed) - MAX_SPANS
 
         def built(spans: int, issues: int, characters: int) -> GetSpanContentResult:
             data = [_content(each, issues, arguments, characters) for each in read_now[:spans]]
@@ -299,7 +299,7 @@ def _texts(span: Span) -> Iterator[str]:
 
 
 def _rest(data: Sequence[SpanContent], others: int, unfit: int) -> str | None:
-    """How to get the omitted text."""
+    """A sentence about how to get the omitted text."""
     told = []
     if unfit:
         what = counted(unfit, "span")

@@ -1,4 +1,4 @@
-"""list_labels: the labels, and the number of spans of each."""
+"""list_labels: lists the labels, with the number of spans of each."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from treadle.traces.query import GroupBy, Query, any_of
 
 
 class ListLabelsArguments(Arguments):
-    """Where, and how many."""
+    """The filters that select spans, and the page of the list."""
 
     threadId: Annotated[str | None, Field(description="Only labels of this thread.")] = None
     own: Own = None

@@ -1,4 +1,4 @@
-"""Answers of lists that fit a number of tokens, and how to get the rest."""
+"""Fits lists into the token budget of an answer, and states how to get the rest."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -9,7 +9,7 @@ from treadle.toolbox.traces.trace_tool import AnswerPart, TraceResult
 from treadle.traces.query import Page
 
 PREVIEWS = (160, 80, 40, 0)
-"""Numbers of characters of recorded texts in a row to try, until all rows fit."""
+"""The lengths of recorded texts in a row that `fitted` tries until all rows fit."""
 _SOME_CURSOR = "0" * 64
 """A cursor of the greatest length, for the estimate."""
 
@@ -39,9 +39,9 @@ def fitted(
     offset: int,
     most_tokens: int,
 ) -> R:
-    """The answer that `build` creates from rows, a number of characters, and the part.
+    """The answer that `build` creates from rows, the length of their texts, and the page.
 
-    `read` returns at most so many rows from the requested position.
+    `read` returns at most the given number of rows from the requested position.
     """
     page = read(limit)
 
@@ -72,7 +72,7 @@ def fitted(
 
 
 def rest(place: Pagination, noun: str) -> str | None:
-    """How to get the other rows; None if there are none."""
+    """A sentence about how to get the other rows; None if there are no others."""
     following = place.offset + place.returned
     left = None if place.total is None else place.total - following
     if place.next_cursor is None and not left:

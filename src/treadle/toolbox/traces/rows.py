@@ -1,17 +1,17 @@
-"""Spans and runs as rows of a list: what is unknown is left out, texts are beginnings."""
+"""Spans and runs as rows of a list, without unknown values and with the beginnings of texts."""
 
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.traces.trace_tool import AnswerPart, milliseconds, moment, named, short
 from treadle.traces.store.results import ListedSpan, RunSummary, Sums
 
-_MOST_LABELS = 8
-"""Maximum number to show for one span."""
+_MAX_LABELS = 8
+"""The maximum number of labels of a row."""
 
 
 class SpanRow(AnswerPart):
     """A span without its whole content.
 
-    A run or thread that is not named has the id of the trace.
+    If the span does not name a run or thread, its id is the id of the trace.
     """
 
     span_id: str
@@ -64,7 +64,7 @@ class RunRow(AnswerPart):
 
 
 class SumsRow(AnswerPart):
-    """What the spans of a group add up to; `busy_ms` is the sum of their durations."""
+    """The totals of the spans of a group. `busy_ms` is the sum of their durations."""
 
     spans: int
     model_calls: int
@@ -80,7 +80,7 @@ class SumsRow(AnswerPart):
 
 
 def span_row(span: ListedSpan, characters: int, *, within_run: bool = False) -> SpanRow:
-    """A row with at most so many characters of each text; `within_run` does not repeat its ids."""
+    """A row with at most `characters` of each text. `within_run` leaves out the ids of the run."""
     return SpanRow(
         span_id=span.span_id,
         trace_id=span.trace_id,
@@ -100,14 +100,14 @@ def span_row(span: ListedSpan, characters: int, *, within_run: bool = False) -> 
         output_tokens=span.tokens.output,
         cached_tokens=span.tokens.cached,
         cost=span.cost,
-        labels=span.labels[:_MOST_LABELS],
+        labels=span.labels[:_MAX_LABELS],
         input=short(span.input_preview, characters),
         output=short(span.output_preview, characters),
     )
 
 
 def run_row(run: RunSummary, characters: int) -> RunRow:
-    """A row with at most so many characters of each text."""
+    """A row with at most `characters` of each text."""
     totals = run.sums.totals
     return RunRow(
         run_id=run.run_id,

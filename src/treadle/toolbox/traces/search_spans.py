@@ -1,4 +1,4 @@
-"""search_spans: the spans that contain a text or match a query, and where the text is."""
+"""search_spans: finds the spans that contain a text or match a query, with excerpts."""
 
 from typing import Annotated, Unpack
 
@@ -35,7 +35,7 @@ _SHORTEST_EXCERPT = 60
 
 
 class SearchSpansArguments(Arguments):
-    """What is searched for, where, and which part of the list."""
+    """The text or query, the filters that select spans, and the page of the list."""
 
     query: Annotated[
         str,
@@ -130,7 +130,7 @@ def _found_span(hit: Hit, characters: int) -> FoundSpan:
 
 
 def _excerpt(hit: Hit, characters: int) -> str:
-    """About so many characters of the excerpt, around the match."""
+    """About `characters` of the excerpt, around the match."""
     text = hit.excerpt
     first, last = hit.ranges[0] if hit.ranges else (0, 0)
     around = max(0, characters - (last - first))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from treadle.diagnosis.outliers import (
-    LEAST_DEVIATION,
+    MIN_DEVIATION,
     Baseline,
     Outlier,
     SelfTimes,
@@ -124,7 +124,7 @@ class Change(AnswerPart):
 
 
 def changes(now: Summary, before: Summary) -> dict[str, Change]:
-    """The main figures against those of the preceding period."""
+    """The main figures, compared with the figures of the preceding period."""
     was = _main_figures(before)
     return {
         name: Change(before=was[name], change_percent=percent(value, was[name]))
@@ -167,7 +167,7 @@ def latency(percentiles: Percentiles) -> Latency:
 
 
 def figures(summary: Summary, counts: Mapping[str, int]) -> Figures:
-    """The figures, with so many operations and labels."""
+    """The figures, with `counts` operations and labels."""
     totals = summary.sums.totals
     return Figures(
         total_spans=totals.spans,
@@ -248,11 +248,11 @@ def failed_span(span: ListedSpan, link: str) -> FailedSpan:
 
 
 _NEWEST, _EARLIER = 200, 100
-"""The newest spans that are compared, and spans before them if there are fewer."""
+"""The newest spans are compared. If there are fewer than `_NEWEST`, up to `_EARLIER` are added."""
 _DEVIATIONS_OF_P95 = 1.645
 """The distance of the 95th percentile from the median in a normal distribution."""
 _MOST = 5
-_MOST_CHILDREN = 100
+_MAX_CHILDREN = 100
 _OWN_TIME = {SpanKind.TOOL, SpanKind.MODEL, SpanKind.RETRIEVAL, SpanKind.EMBEDDING}
 """Kinds of spans with few children, so that their own time is known without the whole trace."""
 
@@ -260,7 +260,7 @@ _OWN_TIME = {SpanKind.TOOL, SpanKind.MODEL, SpanKind.RETRIEVAL, SpanKind.EMBEDDI
 class OutlyingSpan(AnswerPart):
     """A span whose own duration or cost is `times` the median of `n` similar spans.
 
-    The newest spans were compared, and the slowest and the most expensive of all.
+    The newest spans were compared, and the slowest and most expensive spans of all.
     """
 
     span_id: str
@@ -304,7 +304,7 @@ def _has_outlier(latency: Percentiles) -> bool:
     if not latency.p50_us or not latency.p95_us or not latency.max_us:
         return False
     deviation = math.log(latency.p95_us / latency.p50_us) / _DEVIATIONS_OF_P95
-    screen = Baseline(latency.n, latency.p50_us, max(deviation, LEAST_DEVIATION))
+    screen = Baseline(latency.n, latency.p50_us, max(deviation, MIN_DEVIATION))
     return screen.has_outlier(latency.max_us)
 
 
@@ -320,7 +320,7 @@ def _children(reader: TraceReader, spans: Iterable[ListedSpan]) -> Sequence[List
     parents = sorted({span.span_id for span in spans})
     if not parents:
         return ()
-    return reader.spans(Query((any_of(About.PARENT, parents),)), limit=_MOST_CHILDREN).data
+    return reader.spans(Query((any_of(About.PARENT, parents),)), limit=_MAX_CHILDREN).data
 
 
 def _slow_rows(

@@ -84,7 +84,7 @@ def moment(at_us: int | None) -> str | None:
 
 
 def as_list(value: object) -> object:
-    """One name as a list. A comma does not separate: ids and labels may contain it."""
+    """A list with one name for a text. It is not split at commas, which ids and labels contain."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -120,10 +120,10 @@ Cursor = Annotated[
 ]
 Own = Annotated[
     Literal["include"] | None,
-    Field(description="`include`: also calls by the analyst and by experiments."),
+    Field(description="`include` adds calls by the analyst and by experiments."),
 ]
 
-_OF_ARGUMENTS = {
+_ARGUMENT_FIELDS = {
     "threadIds": About.THREAD,
     "runIds": About.RUN,
     "spanIds": About.SPAN,
@@ -135,18 +135,19 @@ _OF_ARGUMENTS = {
 
 
 def query_of(arguments: Arguments, now_us: int, also: Query = EVERYTHING) -> Query:
-    """The query of the shared arguments and `also`, by default without Treadle's own calls.
+    """The query of the shared arguments, combined with `also`.
 
-    Raises UsageError for an invalid time.
+    It leaves out Treadle's own calls unless the arguments include them. Raises UsageError for an
+    invalid time.
     """
     given = {name: getattr(arguments, name) for name in type(arguments).model_fields}
     conditions = [
         any_of(field, map(str, given[name]))
-        for name, field in _OF_ARGUMENTS.items()
+        for name, field in _ARGUMENT_FIELDS.items()
         if given.get(name)
     ]
     if given.get("modelName"):
-        conditions.append(_named(About.MODEL, given["modelName"]))
+        conditions.append(_name_condition(About.MODEL, given["modelName"]))
     if given.get("own"):
         conditions.append(any_of(About.OWN, [given["own"]]))
     conditions += times(given.get("period"), given.get("since"), given.get("until"), now_us=now_us)
@@ -156,12 +157,12 @@ def query_of(arguments: Arguments, now_us: int, also: Query = EVERYTHING) -> Que
 def times(
     period: Period | None, since: str | None, until: str | None, *, now_us: int
 ) -> Iterable[Condition]:
-    """The conditions on the start. Raises UsageError for an invalid time."""
+    """The conditions on the start of a span. Raises UsageError for an invalid time."""
     if period is not None:
-        first, behind = period_bounds(period, now_us)
-        yield Condition(About.START, Operator.AT_LEAST, (first,))
-        if behind is not None:
-            yield Condition(About.START, Operator.LESS, (behind,))
+        start, end = period_bounds(period, now_us)
+        yield Condition(About.START, Operator.AT_LEAST, (start,))
+        if end is not None:
+            yield Condition(About.START, Operator.LESS, (end,))
     for name, operator, text in (
         ("since", Operator.AT_LEAST, since),
         ("until", Operator.LESS, until),
@@ -170,11 +171,11 @@ def times(
             try:
                 yield Condition(About.START, operator, (read_moment(text, now_us),))
             except ValueError as error:
-                what, hint = error.args
-                raise UsageError(f"`{name}`: {what}", hint=hint) from error
+                message, hint = error.args
+                raise UsageError(f"`{name}`: {message}", hint=hint) from error
 
 
-def _named(field: About, text: str) -> Condition:
+def _name_condition(field: About, text: str) -> Condition:
     if "*" in text:
         return Condition(field, Operator.LIKE, (text.replace("\\", "\\\\"),))
     return any_of(field, [text])

@@ -22,11 +22,11 @@ from treadle.traces.fencing import fenced, inline
 
 REQUEST_VERSION = 1
 """The version of the request. Cached verdicts of another version are not used."""
-MOST_VERDICTS = 20
-MOST_OUTPUT_TOKENS = 2_000
+MAX_VERDICTS = 20
+MAX_OUTPUT_TOKENS = 2_000
 SHORTEST_QUOTE = 4
-"""Characters. A shorter quote occurs in any text and proves nothing."""
-_LEAST_SHOWN = 400
+"""The least length of a quote. A shorter quote occurs in any text and proves nothing."""
+_MIN_SHOWN = 400
 
 _LOOK_FOR = {
     Focus.EVERYTHING: "whatever went wrong or was wasteful",
@@ -48,7 +48,7 @@ _TASK = (
 
 
 class Claim(BaseModel):
-    """What the model says of one span."""
+    """A fault of one span that the model reports."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -59,9 +59,9 @@ class Claim(BaseModel):
 
 
 class Reply(BaseModel):
-    """The whole answer."""
+    """The complete answer of the model."""
 
-    verdicts: list[Claim] = Field(max_length=MOST_VERDICTS)
+    verdicts: list[Claim] = Field(max_length=MAX_VERDICTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +101,15 @@ def without_duplicates(spans: Sequence[Span]) -> tuple[list[Span], dict[SpanRefe
 def verdict_request(
     spans: Sequence[Span], findings: Sequence[Finding], focus: Focus, *, characters: int
 ) -> ChatRequest:
-    """The request about these spans, with about so many characters of recorded text."""
+    """The request about these spans, with about `characters` of recorded text."""
     task = _TASK.format(
-        focus=_LOOK_FOR[focus], schema=json.dumps(schema_of(Reply)), most=MOST_VERDICTS
+        focus=_LOOK_FOR[focus], schema=json.dumps(schema_of(Reply)), most=MAX_VERDICTS
     )
-    share = max(_LEAST_SHOWN, characters // (2 * len(spans)))
+    share = max(_MIN_SHOWN, characters // (2 * len(spans)))
     told = "\n".join(piece for span in spans for piece in _told(span, findings, share))
     return ChatRequest(
         (SystemMessage(task), UserMessage(told)),
-        max_output_tokens=MOST_OUTPUT_TOKENS,
+        max_output_tokens=MAX_OUTPUT_TOKENS,
         stream=False,
     )
 
@@ -170,7 +170,7 @@ def _claims(answer: str) -> tuple[list[Claim] | None, int]:
     if not isinstance(listed, list):
         return None, 0
     claims: list[Claim] = []
-    for each in listed[:MOST_VERDICTS]:
+    for each in listed[:MAX_VERDICTS]:
         try:
             claims.append(Claim.model_validate(each))
         except ValidationError:
@@ -179,7 +179,7 @@ def _claims(answer: str) -> tuple[list[Claim] | None, int]:
 
 
 def _evidence(span: Span, quote: str) -> Evidence | None:
-    """The position of a quote: in the texts as people read them, else in the recorded form."""
+    """The position of a quote in the plain texts of a span, else in the recorded form."""
     if len(quote.strip()) < SHORTEST_QUOTE:
         return None
     texts = [(text.path, text.text) for text in reversed(read(span).texts)]
@@ -193,7 +193,7 @@ def _evidence(span: Span, quote: str) -> Evidence | None:
 
 
 KEPT_SECONDS = 3_600.0
-MOST_KEPT = 256
+MAX_KEPT = 256
 
 
 class VerdictCache:
@@ -217,5 +217,5 @@ class VerdictCache:
         with self._lock:
             self._kept[asked] = (now, verdicts)
             self._kept.move_to_end(asked)
-            while len(self._kept) > MOST_KEPT:
+            while len(self._kept) > MAX_KEPT:
                 self._kept.popitem(last=False)

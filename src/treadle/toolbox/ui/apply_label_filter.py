@@ -8,7 +8,7 @@ from treadle.events.types import ErrorKind, ToolView
 from treadle.toolbox.ui.page_replies import outcome_text, refusal
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolEffect, ToolError
 from treadle.ui.addresses import view_at
-from treadle.ui.messages import MOST_LABELS, ApplyLabelFilter, LabelAction, Labels
+from treadle.ui.messages import MAX_LABELS, ApplyLabelFilter, LabelAction, Labels
 from treadle.ui.service import Ui
 from treadle.ui.state import Change, View
 
@@ -17,7 +17,7 @@ _MAX_LISTED = 5
 
 
 class FilterArguments(Arguments):
-    """The labels, and what is to become of them."""
+    """The labels, and how to change the filter with them."""
 
     labels: Labels = Field(default=(), description="Labels, as returned by list_labels.")
     action: LabelAction = Field(
@@ -40,7 +40,7 @@ class FilterArguments(Arguments):
 class FilterResult(Result):
     """The labels of the filter: the view shows the rows that have one of them.
 
-    Without `success` the page refused and the filter is unchanged. `page` is the page that
+    If `success` is false, the page refused and the filter is unchanged. `page` is the page that
     received the request.
     """
 
@@ -73,11 +73,11 @@ class ApplyLabelFilterTool(Tool[FilterArguments, FilterResult]):
         view = arguments.view or view_at(state.location)
         before = state.label_filters.get(view, ())
         labels = _changed_filter(before, arguments)
-        if len(labels) > MOST_LABELS:
+        if len(labels) > MAX_LABELS:
             raise ToolError(
                 ErrorKind.LIMIT,
                 (
-                    f"A filter has at most {MOST_LABELS} labels, and this filter would have "
+                    f"A filter has at most {MAX_LABELS} labels, and this filter would have "
                     f"{len(labels)}."
                 ),
                 field="labels",

@@ -12,7 +12,7 @@ from treadle.ui.service import Ui
 
 
 class CollapsedArguments(Arguments):
-    """The part of the list."""
+    """The page of the list to return."""
 
     offset: int = Field(default=0, ge=0, description="Ids to skip.")
     maxTokens: MaxTokens = BRIEF_TOKENS
@@ -37,8 +37,8 @@ class GetCollapsedSpansTool(Tool[CollapsedArguments, CollapsedResult]):
 
     name = "get_collapsed_spans"
     description = (
-        "Get the ids of the spans that the person has collapsed in the trace view. With no page "
-        "open: the last known state."
+        "Get the ids of the spans that the person has collapsed in the trace view. If no page is "
+        "open, the result is the last known state."
     )
     arguments = CollapsedArguments
     result = CollapsedResult

@@ -5,7 +5,7 @@ from pydantic import Field
 from treadle.events.types import ToolView
 from treadle.toolbox.ui.page_replies import NavigationResult, navigate
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect
-from treadle.ui.addresses import MOST_CHARACTERS, own_address
+from treadle.ui.addresses import MAX_CHARACTERS, own_address
 from treadle.ui.messages import NavigateTo
 from treadle.ui.service import Ui
 
@@ -15,14 +15,14 @@ class NavigateArguments(Arguments):
 
     url: str = Field(
         min_length=1,
-        max_length=MOST_CHARACTERS,
+        max_length=MAX_CHARACTERS,
         description="A path of the page, such as /traces/ID?span=ID, /threads/ID, /runs/ID or "
         "/experiments/ID; never an address of another site.",
     )
 
 
 class NavigateToTool(Tool[NavigateArguments, NavigationResult]):
-    """Opens an address of Treadle on the page that the person used last."""
+    """Opens an address of Treadle on the page that the person used most recently."""
 
     name = "navigate_to"
     description = (

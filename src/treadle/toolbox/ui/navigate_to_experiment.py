@@ -26,7 +26,7 @@ class ExperimentArguments(Arguments):
 
 
 class NavigateToExperimentTool(Tool[ExperimentArguments, NavigationResult]):
-    """Opens the form of a new experiment on the page that the person used last."""
+    """Opens the form of a new experiment on the page that the person used most recently."""
 
     name = "navigate_to_experiment"
     description = (
@@ -51,7 +51,7 @@ class NavigateToExperimentTool(Tool[ExperimentArguments, NavigationResult]):
         return ToolView(result.message)
 
     def _model_call(self, span_id: str) -> ListedSpan:
-        """The span of the model call. Raises ToolError for an unknown span and any other span."""
+        """The span of a model call. Raises ToolError if it is unknown or not a model call."""
         try:
             found = listed_call(self._spans, span_id)
         except (NotFoundError, UsageError) as error:

@@ -1,4 +1,4 @@
-"""What the tools that control the page share: navigation, and the outcome of a request."""
+"""Shared by the tools that control the page: navigation, and the outcome of a request."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ _NO_ANSWER = "The page received the request and did not answer in time"
 
 
 class NavigationResult(Result):
-    """Whether the address is valid, and whether the page `page` shows it now.
+    """The outcome of a navigation: `success` for a valid address, `navigated` if `page` shows it.
 
     `success` without `navigated` means that the next page that opens shows the address.
     """
@@ -47,19 +47,19 @@ async def navigate(
 
 
 def done(reply: Reply) -> bool:
-    """Whether a page reports that it did what the request says."""
+    """Whether a page reports that it fulfilled the request."""
     return isinstance(reply.answer, Done) and reply.answer.success
 
 
 def refusal(reply: Reply) -> str | None:
-    """Why a page refused the request; None if it did not refuse."""
+    """The reason why a page refused the request; None if it did not refuse."""
     if not isinstance(reply.answer, Done) or reply.answer.success:
         return None
     return reply.answer.error or "The page refused the request without a reason."
 
 
 def outcome_text(reply: Reply, shown: str, otherwise: str) -> str:
-    """The sentence `shown` if a page did it, else the reason and `otherwise`."""
+    """The sentence `shown` if a page fulfilled the request, else the reason and `otherwise`."""
     if done(reply):
         return f"{shown}."
     return f"{_NO_PAGE if reply.page is None else _NO_ANSWER}: {otherwise}."

@@ -10,7 +10,7 @@ from treadle.events.encoding import plain
 from treadle.events.types import CallKey, Effect, ErrorKind, ToolFailure
 from treadle.tools.external.bridge import AnswerStatus, CallOffer, Connection, Withdrawal
 
-MOST_CHARACTERS = 16_000_000
+MAX_CHARACTERS = 16_000_000
 """Characters of one message. A longer message is refused before it is parsed."""
 
 
@@ -74,9 +74,9 @@ async def receive(connection: Connection, text: str | bytes) -> AnswerStatus | N
 
     The message is a JSON object of one of the types above. Raises UsageError for any other.
     """
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_CHARACTERS:
         raise UsageError(
-            "The message is too long.", hint=f"Send at most {MOST_CHARACTERS:,} characters."
+            "The message is too long.", hint=f"Send at most {MAX_CHARACTERS:,} characters."
         )
     try:
         message = _INCOMING.validate_json(text)

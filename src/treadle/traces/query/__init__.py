@@ -1,4 +1,4 @@
-"""What can be asked of recorded spans: conditions, their language, order and pages."""
+"""Queries of recorded spans: conditions, their language, sort orders and pages."""
 
 from treadle.traces.query.conditions import (
     NEWEST,

@@ -20,9 +20,9 @@ _DURATIONS = frozenset({Field.DURATION, Field.TTFT})
 
 
 def read_amount(field: Field, text: str, now_us: int) -> int:
-    """The integer that is compared for this field.
+    """The integer that conditions on this field compare.
 
-    Raises ValueError with what is wrong and what would be right.
+    Raises ValueError with a message and a hint.
     """
     if field is Field.START:
         return read_moment(text, now_us)
@@ -35,7 +35,7 @@ def read_amount(field: Field, text: str, now_us: int) -> int:
 
 
 def write_amount(field: Field, amount: int) -> str:
-    """What `read_amount` reads as that."""
+    """The text that `read_amount` reads as `amount`."""
     if field is Field.START:
         return write_moment(amount)
     if field is Field.COST:

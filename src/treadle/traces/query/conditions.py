@@ -1,4 +1,4 @@
-"""What is asked of the recorded spans: one typed form for the page, the command line and tools."""
+"""Queries of recorded spans as typed values, for the page, the command line and the tools."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Field(StrEnum):
-    """What a condition is about. The values are the names in the query language."""
+    """The field that a condition compares. The values are the names in the query language."""
 
     TRACE = "trace"
     SPAN = "span"
@@ -23,22 +23,22 @@ class Field(StrEnum):
     COST = "cost"
     """Billionths of a US dollar."""
     DURATION = "duration"
-    """Microseconds; what has no duration never matches."""
+    """Microseconds. A span without a duration never matches."""
     TTFT = "ttft"
     """Microseconds to the first token."""
     TOKENS = "tokens"
-    """Input and output together."""
+    """The sum of input and output."""
     INPUT = "input"
     OUTPUT = "output"
     CACHED = "cached"
     START = "start"
-    """When a span began, in Unix microseconds."""
+    """The start of a span, in Unix microseconds."""
     TEXT = "text"
-    """The name, the input and the output, as people read them."""
+    """The text of the name, the input and the output."""
     ERROR = "error"
     """Whether a span failed."""
     OWN = "own"
-    """A switch, which every span fits: calls of Treadle's own analyst and experiments count too."""
+    """A switch that every span meets. It adds the calls of Treadle's analyst and experiments."""
 
 
 NUMERIC = frozenset(
@@ -68,17 +68,17 @@ class Operator(StrEnum):
     LESS = "<"
     AT_MOST = "<="
     CONTAINS = "contains"
-    """Text: holds the words or the phrase, letter by letter, whatever the case."""
+    """For text: contains the words or the phrase exactly, except for the case."""
     BEGINS = "begins"
-    """Text: holds a word that begins so."""
+    """For text: contains a word that begins with the value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One thing that must hold, or with `negated` must not.
+    """A condition that a span must meet, or must not meet if `negated`.
 
-    `values` are strings, or integers for the fields of `NUMERIC`; one of them has to fit. `ERROR`
-    takes none.
+    `values` are strings, or integers for the fields of `NUMERIC`. One of them must match. The field
+    `ERROR` takes no values.
     """
 
     field: Field
@@ -89,7 +89,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """All conditions must hold; without any, everything is asked for."""
+    """A query matches the spans that meet all its conditions; without conditions, all spans."""
 
     conditions: tuple[Condition, ...] = ()
 
@@ -102,12 +102,12 @@ class Query:
 
 
 def any_of(field: Field, values: Iterable[str], *, negated: bool = False) -> Condition:
-    """`field` is one of `values`, which are taken as they are."""
+    """The condition that `field` equals one of `values`. They are not patterns."""
     return Condition(field, Operator.IS, tuple(values), negated)
 
 
 class SortKey(StrEnum):
-    """What a list is sorted by."""
+    """The value by which a list is sorted."""
 
     TIME = "time"
     DURATION = "duration"
@@ -117,7 +117,7 @@ class SortKey(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """The order of a list: by default the newest first. What is unknown comes last."""
+    """The order of a list, by default newest first. Rows with an unknown value come last."""
 
     key: SortKey = SortKey.TIME
     ascending: bool = False
@@ -131,7 +131,7 @@ NEWEST = Sort()
 
 
 class GroupBy(StrEnum):
-    """What spans are summed by."""
+    """The property by which spans are grouped."""
 
     TIME = "time"
     MODEL = "model"
@@ -142,7 +142,7 @@ class GroupBy(StrEnum):
 
 
 class Rows(StrEnum):
-    """What a list has a row for."""
+    """The objects that a list shows, one in each row."""
 
     SPANS = "spans"
     RUNS = "runs"

@@ -1,8 +1,8 @@
 """The query language for people: `status:error model:gpt* cost>0.01 label:search "not found"`.
 
-A query is a row of terms, all of which must hold. A term is a field with its values, or text that
-is searched for. `-` before it turns it round, and so does `not` before a field or quotes: in
-`file not found` it is a word. `docs/trace-queries.md` shows the language by example.
+A query is a list of terms, and a span must match all of them. A term is a field with its values, or
+text that the span must contain. `-` before a term negates it. `not` before a field or quotes also
+negates it; in `file not found` it is a word. `docs/trace-queries.md` shows the language by example.
 """
 
 import difflib
@@ -31,12 +31,12 @@ _COMPARISONS = {"": Operator.IS, "=": Operator.IS} | {
 }
 
 
-MOST_VALUES = 300
-"""Of a query: SQLite takes expressions that are at most 1,000 deep."""
+MAX_VALUES = 300
+"""The most values of a query. SQLite takes expressions that are at most 1,000 deep."""
 
 
 class QuerySyntaxError(UsageError):
-    """A query that cannot be read: `what` is wrong at `column`, which counts characters from 1."""
+    """A query that cannot be parsed. `what` states the error at `column`, which counts from 1."""
 
     def __init__(self, text: str, column: int, what: str, hint: str) -> None:
         super().__init__(f"The query cannot be read at column {column}: {what}", hint=hint)
@@ -47,9 +47,9 @@ class QuerySyntaxError(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value as it was written: a pattern, in which what was quoted stands for itself.
+    """A value as a pattern. Quoted characters match only themselves.
 
-    It goes from `start` to before `end`, in characters from 0.
+    Its position in the query is `start` to `end` (exclusive), in characters from 0.
     """
 
     pattern: str
@@ -58,25 +58,26 @@ class Value:
 
     @property
     def column(self) -> int:
-        """Where it begins, counted from 1."""
+        """The column at which it begins, counted from 1."""
         return self.start + 1
 
     @property
     def special(self) -> bool:
-        """Whether a part of it stands for anything."""
+        """Whether it contains a wildcard."""
         return any(special for special, _ in patterns.tokens(self.pattern))
 
     @property
     def text(self) -> str:
-        """What it says, without quotation marks."""
+        """The text without quotation marks."""
         return "".join(character for _, character in patterns.tokens(self.pattern))
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term as it was written, from `start` to before `end`, in characters from 0.
+    """A term at `start` to `end` (exclusive) of the query, in characters from 0.
 
-    `name` is that of the vocabulary, `text` for a text alone; `operator` is `:` for `=` too.
+    `name` is a name of the vocabulary, or `text` for a term without a name. `operator` is `:` also
+    for `=`.
     """
 
     start: int
@@ -89,18 +90,18 @@ class Term:
 
 
 def parse_query(text: str, *, now_us: int) -> Query:
-    """The conditions that `text` asks for; `now_us` is what relative times count from.
+    """The conditions of the query `text`. Relative times are relative to `now_us`.
 
-    Raises QuerySyntaxError, which names the column and what would be right.
+    Raises QuerySyntaxError, which names the column and how to correct the query.
     """
     terms = parse_terms(text, now_us=now_us)
     return Query(tuple(each for term in terms for each in term.conditions))
 
 
 def parse_terms(text: str, *, now_us: int) -> Iterator[Term]:
-    """The terms of a query one after the other, so that those before an error are had too.
+    """The terms of a query. The terms before an error are yielded before it is raised.
 
-    Raises what `parse_query` raises.
+    Raises QuerySyntaxError.
     """
     return _Parser(text, now_us).terms()
 
@@ -120,10 +121,10 @@ class _Parser:
             start = self._place
             term = self._term()
             count += len(term.values)
-            if count > MOST_VALUES:
+            if count > MAX_VALUES:
                 raise self._error(
                     start + 1,
-                    f"it has more than {MOST_VALUES} values.",
+                    f"it has more than {MAX_VALUES} values.",
                     "Split it into several queries.",
                 )
             yield term
@@ -151,7 +152,7 @@ class _Parser:
         return Term(start, self._place, name.name, shown, tuple(values), negated, conditions)
 
     def _negation(self) -> bool:
-        """Step over what turns the next term round."""
+        """Skip `-` or `not`, and return whether the next term is negated."""
         negated = False
         if found := _NOT.match(self._text, self._place):
             negated, self._place = True, found.end()
@@ -176,7 +177,7 @@ class _Parser:
             self._place += 1
 
     def _value(self, bare: re.Pattern[str]) -> Value:
-        """Bare and quoted parts that follow each other without a space."""
+        """A value of bare and quoted parts without spaces between them."""
         start = self._place
         pieces = []
         while True:
@@ -321,14 +322,14 @@ def _meant(text: str, known: Sequence[str]) -> str:
 
 
 def _told(error: ValueError) -> tuple[str, str]:
-    """What is wrong and what would be right, of an error of `amounts` or `moments`."""
+    """The message and the hint of an error of `amounts` or `moments`."""
     what, hint = error.args
     return what, hint
 
 
 _PLAIN = re.compile(r"[^\s\",*?\\]+")
 _COMPARISON = ("<", ">", "=")
-"""A value that begins so would be read as the end of the operator before it."""
+"""The parser would read these beginnings of a value as a part of the operator before it."""
 
 
 def format_query(query: Query) -> str:
@@ -356,7 +357,7 @@ def _positive(condition: Condition) -> str:
 
 
 def write_value(text: str) -> str:
-    """A value as it has to be written so that it stands for itself: in quotes where need be."""
+    """A value as the query language writes it: in quotes if necessary."""
     plain = _PLAIN.fullmatch(text) and not text.startswith(_COMPARISON)
     return text if plain else _quoted(text)
 

@@ -1,4 +1,4 @@
-"""Moments and periods: ISO dates and times, or how long ago. All without an offset is UTC."""
+"""Moments and periods: ISO dates and times, or ages. Times without an offset are in UTC."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -38,7 +38,7 @@ _DAYS = {period.value: period for period in (Period.TODAY, Period.YESTERDAY)}
 
 
 def period_bounds(period: Period, now_us: int) -> tuple[int, int | None]:
-    """Its beginning and its end (None: open), in Unix microseconds. A month is 30 days."""
+    """The start and the end (None: open) of a period, in Unix microseconds. A month is 30 days."""
     now = _EPOCH + now_us * _MICROSECOND
     if period in _LENGTHS:
         return _microseconds(now - _LENGTHS[period]), None
@@ -49,18 +49,18 @@ def period_bounds(period: Period, now_us: int) -> tuple[int, int | None]:
 
 
 def read_period(text: str, now_us: int) -> tuple[int, int | None]:
-    """The bounds of the period of that name; a ValueError says what would be right."""
+    """The bounds of the period with a name. Raises ValueError with the valid names."""
     if text.lower() not in list(Period):
         raise ValueError(f"{text!r} is not a period.", f"It is one of {', '.join(Period)}.")
     return period_bounds(Period(text.lower()), now_us)
 
 
 def read_moment(text: str, now_us: int) -> int:
-    """Unix microseconds of an ISO date or time, of so long ago as `2h` or `7d`, or of a day.
+    """The Unix microseconds of an ISO date or time, of an age such as `2h` or `7d`, or of a day.
 
-    `today` and `yesterday` are the beginnings of these days in UTC; `now` is now.
+    `today` and `yesterday` are the beginnings of these days in UTC. `now` is `now_us`.
 
-    Raises ValueError with what is wrong and what would be right.
+    Raises ValueError with a message and a hint.
     """
     text = text.strip()
     if text == "now":
@@ -79,7 +79,7 @@ def read_moment(text: str, now_us: int) -> int:
 
 
 def write_moment(at_us: int) -> str:
-    """The moment in ISO form, to the microsecond. Beyond the years 1 to 9999, the nearest end."""
+    """The moment in ISO form, to the microsecond. It is limited to the years 1 to 9999."""
     try:
         moment = _EPOCH + at_us * _MICROSECOND
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Pages of lists, and the cursors by which the next one is asked for."""
+"""Pages of lists, and the cursors that request the next page."""
 
 import base64
 import binascii
@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Pagination:
-    """Which part of a list it is. `total` is None where counting would take long.
+    """The position of a page in its list. `total` is None if counting would take long.
 
-    `next_cursor` requests the next part; None at the end. It stays valid while spans arrive: the
-    next part neither repeats rows nor leaves any out.
+    `next_cursor` requests the next page, and is None at the end. It stays valid while spans arrive:
+    the next page does not repeat or skip rows.
     """
 
     offset: int
@@ -30,17 +30,17 @@ class Pagination:
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """A part of a list."""
+    """A page of a list."""
 
     data: tuple[T, ...]
     pagination: Pagination
 
 
 class Part(TypedDict, total=False):
-    """Which part of a list is asked for, in which order.
+    """The page and the order of a list that a caller requests.
 
-    At most `limit` rows (50), from `offset` (0) or from where the page that gave `cursor` ended;
-    by default the newest first.
+    The page has at most `limit` rows (default: 50). It begins at `offset` (default: 0), or after
+    the page that returned `cursor`. The default order is newest first.
     """
 
     sort: Sort
@@ -58,9 +58,9 @@ class Position:
 
 
 def list_name(rows: str, query: Query, sort: Sort) -> str:
-    """What a list is called in its cursors.
+    """The name of a list in its cursors.
 
-    Moments are left out: those of `since:2h` are others with every request for a page.
+    It does not include moments, since `since:2h` is another moment in each request for a page.
     """
     lasting = Query(tuple(each for each in query.conditions if each.field is not Field.START))
     return f"{rows} {sort} {format_query(lasting)}"
@@ -73,7 +73,7 @@ def write_cursor(position: Position, list_name: str) -> str:
 
 
 def read_cursor(cursor: str, list_name: str) -> Position:
-    """The position. Raises UsageError for a cursor of another list, or none at all."""
+    """The position of a cursor. Raises UsageError if it is invalid or of another list."""
     try:
         content = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         mark, value, key = json.loads(content)

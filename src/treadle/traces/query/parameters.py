@@ -1,4 +1,4 @@
-"""The parameters by which programs filter spans: of HTTP requests and of tools alike."""
+"""The parameters with which HTTP requests and tools filter spans."""
 
 from typing import Annotated, Literal
 
@@ -14,7 +14,7 @@ from treadle.traces.query.moments import Period, period_bounds, read_moment
 
 
 def _listed(value: object) -> object:
-    """A list unchanged; a string split at its commas, since addresses have lists in that form."""
+    """A list unchanged. A string is split at its commas, since URLs contain lists in that form."""
     given = value if isinstance(value, list | tuple) else [value]
     pieces: list[object] = []
     for each in given:
@@ -25,11 +25,11 @@ def _listed(value: object) -> object:
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-"""Several names; in an address, with commas between or repeated."""
+"""Several names. In a URL they are separated by commas, or the parameter is repeated."""
 
 
 class SpanParameters(BaseModel):
-    """Which spans are meant. All that is given must hold; of a list, one."""
+    """Filters of spans. A span must match all filters, and one of the values of each list."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -65,7 +65,7 @@ class SpanParameters(BaseModel):
     query: str | None = Parameter(None, description="a query in the language of the search bar")
 
     def to_query(self, now_us: int) -> Query:
-        """The same as conditions. Raises UsageError for a time or a query that cannot be read."""
+        """The filters as a query. Raises UsageError for an invalid time or query."""
         query = Query((*self._names(), *self._amounts(), *self._times(now_us)))
         if self.text is not None:
             query &= Query((Condition(Field.TEXT, Operator.CONTAINS, (self.text,)),))

@@ -1,4 +1,4 @@
-r"""Patterns of the query language: `*` is any text, `?` one character, `\` makes one literal."""
+r"""Patterns of the query language: `*` matches any text, `?` one character, and `\` escapes."""
 
 import re
 
@@ -19,7 +19,7 @@ def glob(pattern: str) -> str:
 
 
 def tokens(pattern: str) -> list[tuple[bool, str]]:
-    """Its characters in order, and for each whether it stands for something else."""
+    """The characters of a pattern in order, and whether each is a wildcard."""
     found: list[tuple[bool, str]] = []
     escaped = False
     for character in pattern:

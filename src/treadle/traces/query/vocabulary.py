@@ -1,4 +1,4 @@
-"""The names of the query language: which there are, what each takes, and what it means.
+"""The names of the query language, with their values and their meaning.
 
 The parser reads queries with it, and the completion of a search bar lists it.
 """
@@ -17,7 +17,7 @@ class Takes(StrEnum):
     CHOICE = "choice"
     """One of a few fixed words."""
     PATTERN = "pattern"
-    """A name, in which `*` and `?` stand for anything unless they are quoted."""
+    """A name, in which `*` and `?` are wildcards unless they are quoted."""
     ID = "id"
     """A whole id."""
     TEXT = "text"
@@ -28,15 +28,15 @@ class Takes(StrEnum):
     COUNT = "count"
     """A whole number, such as `1000` or `1.5k`."""
     MOMENT = "moment"
-    """A date, a time, or how long ago, such as `2h`."""
+    """A date, a time, or an age such as `2h`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name that may precede a colon. `choices` are all values, if those are fixed.
+    """A name that may precede a colon. `choices` are its values if they are fixed.
 
-    `short` ones are brief forms for conditions that have another name too, and take one value.
-    What is asked for begins with `prefix`, which is not written.
+    A `short` name is a brief form of another name, and takes one value. The compared value begins
+    with `prefix`, which users do not write.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Name:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """The operators between it and its value."""
+        """The operators that may follow the name."""
         if self.field in NUMERIC and not self.short:
             ordered = (Operator.MORE, Operator.AT_LEAST, Operator.LESS, Operator.AT_MOST)
             return (":", *(each.value for each in ordered))
@@ -108,7 +108,7 @@ VOCABULARY = (
     ),
     Name("text", Field.TEXT, Takes.TEXT, "a text that its name, input or output contains"),
 )
-"""All names, those that are used most first."""
+"""All names, the most used ones first."""
 
 NAMES = {name: each for each in VOCABULARY for name in (each.name, *each.aliases)}
-"""The same by name and by alias."""
+"""All names by name and by alias."""

@@ -1,4 +1,4 @@
-"""Base64 in text: images, sound and files that are written into messages."""
+"""Finds base64 in text: images, sound and files in messages."""
 
 import base64
 import binascii
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 SHORTEST = 1024
-"""Characters of base64 from which on a value is taken out of its text."""
+"""The least number of characters of base64 that is stored as an attachment."""
 
 _BLOCK = SHORTEST // 2
 _RUN = re.compile(rf"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{{{SHORTEST},}}={{0,2}}")
@@ -30,7 +30,7 @@ _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A run of base64: its position in the text, and its bytes. Encoding them gives the run."""
+    """A run of base64: its position in the text, and its decoded bytes."""
 
     start: int
     end: int
@@ -39,7 +39,7 @@ class Attachment:
 
 
 def may_hold_base64(text: str) -> bool:
-    """Whether there may be a long run of it: quick, and never wrong about a no.
+    """Whether there may be a long run of base64. The check is quick, and False is always right.
 
     Every run holds a whole block of half its length, and hardly anything else has neither a space
     nor a quotation mark for so long.
@@ -51,7 +51,7 @@ def may_hold_base64(text: str) -> bool:
 
 
 def attachments(text: str) -> Iterator[Attachment]:
-    """The long runs of base64 in `text` that can be written again exactly, in order."""
+    """The long runs of base64 in `text`, in order, that encoding reproduces exactly."""
     if not may_hold_base64(text):
         return
     for match in _RUN.finditer(text):
@@ -66,7 +66,7 @@ def attachments(text: str) -> Iterator[Attachment]:
 
 
 def is_random(run: str) -> bool:
-    """Whether letters of both cases and digits are mixed in it, as no word or ruler does."""
+    """Whether a run mixes digits and letters of both cases, unlike words and separator lines."""
     sample = run[:_SAMPLE]
     return (
         any(map(str.isdigit, sample))
@@ -76,7 +76,7 @@ def is_random(run: str) -> bool:
 
 
 def _decoded(run: str) -> tuple[bytes, int] | None:
-    """The bytes, and how much of the run they are: what does not decode stays text."""
+    """The decoded bytes, and the number of decoded characters. The rest stays text."""
     if not is_random(run):
         return None
     whole = len(run) // 4 * 4

@@ -1,8 +1,9 @@
-"""Large values and attachments, kept once under the hash of their bytes however often they come.
+"""Deduplicates large values and attachments: each is stored once, under the hash of its bytes.
 
-An image is sent again with every later request, and so is the whole conversation before it. So
-attachments are cut out of their text, and a long list of messages is cut into chunks at the same
-places each time: counted from its beginning, which stays while messages are added at the end.
+Every request of a conversation repeats the messages and images of the earlier requests. Therefore
+attachments are stored apart from the text around them, and a long list of messages is split into
+chunks. The chunks are counted from the beginning of the list. Messages are added at the end, so the
+earlier chunks stay the same.
 """
 
 import base64
@@ -18,62 +19,67 @@ from treadle.traces.store.attachments import attachments
 from treadle.traces.store.results import Blob
 
 CHUNK = 8_192
-"""Characters of messages from which on they become a blob of their own."""
-LARGE = 32_768
-"""Characters from which on any other value becomes one."""
+"""The least number of characters of a chunk of messages."""
+LARGE_VALUE = 32_768
+"""The least number of characters of any other value that becomes a blob."""
 
-_MESSAGE = '{"role"'
-_BETWEEN = ", \n\t]"
-_COMPRESSION = 1
+_MESSAGE_START = '{"role"'
+_SEPARATORS = ", \n\t]"
+_COMPRESSION_LEVEL = 1
 _TEXT = "text/plain; charset=utf-8"
 
-_WHICH_ARE_KEPT = "SELECT hash FROM blobs WHERE hash IN ({})"
+_STORED_HASHES = "SELECT hash FROM blobs WHERE hash IN ({})"
 
 Part = str | tuple[str, bool]
 """Unchanged text, or the hash (hexadecimal) of a blob and whether to write it as base64."""
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """The bytes of a blob before they are stored."""
+class NewBlob:
+    """A blob before it is stored."""
 
     media_type: str | None
     data: bytes
 
 
-Pieces = dict[bytes, Piece]
-"""Blobs by their hash."""
+NewBlobs = dict[bytes, NewBlob]
+"""New blobs by their hash."""
 
 
-def cut(text: str, pieces: Pieces) -> list[Part] | None:
-    """`text` as parts, with what is large put into `pieces`; None when it stays whole."""
+def split(text: str, new_blobs: NewBlobs) -> list[Part] | None:
+    """The parts of `text`, with large parts in `new_blobs`; None if no part is large."""
     parts: list[Part] = []
     position = 0
     for found in attachments(text):
-        parts += _cut_text(text[position : found.start], pieces)
-        parts.append((_put(pieces, found.media_type, found.data), True))
+        parts += _split_text(text[position : found.start], new_blobs)
+        parts.append((_add_blob(new_blobs, found.media_type, found.data), True))
         position = found.end
-    parts += _cut_text(text[position:], pieces)
+    parts += _split_text(text[position:], new_blobs)
     return None if all(isinstance(part, str) for part in parts) else parts
 
 
 def join(parts: Iterable[Part], blobs: Mapping[str, bytes]) -> str:
-    """The text that was cut into `parts`."""
+    """The text that was split into `parts`."""
     return "".join(
-        part if isinstance(part, str) else _written(blobs[part[0]], as_base64=part[1])
+        part if isinstance(part, str) else _part_text(blobs[part[0]], as_base64=part[1])
         for part in parts
     )
 
 
-def store(connection: sqlite3.Connection, pieces: Pieces) -> None:
-    """Keep those that are not kept yet."""
-    there = {key for (key,) in statements.select(connection, _WHICH_ARE_KEPT, pieces)}
+def store(connection: sqlite3.Connection, new_blobs: NewBlobs) -> None:
+    """Store the blobs that are not stored yet."""
+    stored = {key for (key,) in statements.select(connection, _STORED_HASHES, new_blobs)}
     statements.insert(
         connection,
         "INSERT INTO blobs (hash, media_type, size, data)",
         [
-            (key, pieces[key].media_type, len(pieces[key].data), _compressed(pieces[key].data))
-            for key in sorted(pieces.keys() - there)
+            (
+                key,
+                new_blobs[key].media_type,
+                len(new_blobs[key].data),
+                _compressed(new_blobs[key].data),
+            )
+            for key in sorted(new_blobs.keys() - stored)
         ],
     )
 
@@ -101,29 +107,29 @@ def read(connection: sqlite3.Connection, hash_hex: str) -> Blob | None:
 
 
 def _expanded(size: int, data: bytes) -> bytes:
-    """The bytes of a blob of `size` from what is stored of it."""
+    """Decompress the stored `data` of a blob. It is not compressed if it has `size` bytes."""
     return isal_zlib.decompress(data) if len(data) < size else data
 
 
 def _compressed(data: bytes) -> bytes:
-    compressed = isal_zlib.compress(data, _COMPRESSION)
+    compressed = isal_zlib.compress(data, _COMPRESSION_LEVEL)
     return compressed if len(compressed) < len(data) else data
 
 
-def _put(pieces: Pieces, media_type: str | None, data: bytes) -> str:
+def _add_blob(new_blobs: NewBlobs, media_type: str | None, data: bytes) -> str:
     key = blake2b(data, digest_size=32)
-    pieces[key.digest()] = Piece(media_type, data)
+    new_blobs[key.digest()] = NewBlob(media_type, data)
     return key.hexdigest()
 
 
-def _cut_text(text: str, pieces: Pieces) -> list[Part]:
+def _split_text(text: str, new_blobs: NewBlobs) -> list[Part]:
     parts: list[Part] = []
     position = 0
     for start, end in _chunks(text):
         if position < start:
             parts.append(text[position:start])
         data = text[start:end].encode("utf-8", "surrogatepass")
-        parts.append((_put(pieces, _TEXT, data), False))
+        parts.append((_add_blob(new_blobs, _TEXT, data), False))
         position = end
     if position < len(text):
         parts.append(text[position:])
@@ -131,22 +137,22 @@ def _cut_text(text: str, pieces: Pieces) -> list[Part]:
 
 
 def _chunks(text: str) -> Iterator[tuple[int, int]]:
-    """Where the blobs in `text` begin and end, without the separators of messages."""
+    """The positions of the chunks of `text`, without the separators between messages."""
     if len(text) < CHUNK:
         return
-    start = text.find(_MESSAGE)
+    start = text.find(_MESSAGE_START)
     if start < 0:
-        if len(text) >= LARGE:
+        if len(text) >= LARGE_VALUE:
             yield 0, len(text)
         return
     while start >= 0:
-        position = text.find(_MESSAGE, start + CHUNK)
+        position = text.find(_MESSAGE_START, start + CHUNK)
         following = position if position >= 0 else len(text)
-        end = start + len(text[start:following].rstrip(_BETWEEN))
+        end = start + len(text[start:following].rstrip(_SEPARATORS))
         if end - start >= CHUNK:
             yield start, end
         start = position
 
 
-def _written(data: bytes, *, as_base64: bool) -> str:
+def _part_text(data: bytes, *, as_base64: bool) -> str:
     return base64.b64encode(data).decode() if as_base64 else data.decode("utf-8", "surrogatepass")

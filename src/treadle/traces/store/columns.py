@@ -85,7 +85,7 @@ class SpanRow(NamedTuple):
     """A row of the table `spans`."""
 
     id: Annotated[int, Column("INTEGER PRIMARY KEY", "unset")]
-    """The key, which orders spans by their start; see `keys`."""
+    """The key, which orders spans by their start; see `SpanKeys`."""
     trace: Annotated[int, Column("INTEGER NOT NULL", "unset")]
     """`traces.id`."""
     span_id: Annotated[Text, Column("TEXT NOT NULL", convert=pack_text)]
@@ -105,7 +105,7 @@ class SpanRow(NamedTuple):
     start_us: Annotated[int, Column("INTEGER NOT NULL")]
     end_us: Annotated[int | None, Column("INTEGER")]
     duration_us: Annotated[int | None, Column("INTEGER")]
-    """NULL while the span is unfinished, and where its clock went back."""
+    """NULL if the span is unfinished or ended before it started."""
     work_us: Annotated[int | None, Column("INTEGER", "span", _work_us)]
     """The duration without the time that the span waited for a person."""
     ttft_us: Annotated[int | None, Column("INTEGER", "span.time_to_first_token_us")]
@@ -120,7 +120,7 @@ class SpanRow(NamedTuple):
     counted: Annotated[int, Column("INTEGER NOT NULL", "span.kind", _is_model)]
     """1 if the sums include its tokens, its cost and its call."""
     labels: Annotated[str | None, Column("TEXT", convert=_labels)]
-    """A JSON list; NULL for none."""
+    """A JSON list; NULL without labels."""
     input_preview: Annotated[str | None, Column("TEXT", "input_preview")]
     output_preview: Annotated[str | None, Column("TEXT", "output_preview")]
 

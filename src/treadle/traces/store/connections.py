@@ -1,4 +1,4 @@
-"""Connections to the file of spans: how they are set, pooled, given up; and its log kept small."""
+"""Connections to the database of spans: their settings, a pool of readers, and the log size."""
 
 import sqlite3
 import threading
@@ -11,10 +11,10 @@ from treadle.database import Database
 from treadle.errors import StoreError
 
 INCREMENTAL = 2
-"""`auto_vacuum` of a file that can give free pages back."""
+"""The value of `auto_vacuum` for a file that can return free pages to the file system."""
 
 _LOOK_EVERY = 10_000
-_MOST_IDLE = 4
+_MAX_IDLE_CONNECTIONS = 4
 _CHECKPOINT_BYTES = 4_000_000
 _LARGE_LOG = 64_000_000
 _WAIT_MS = 200
@@ -35,7 +35,7 @@ class Readers:
     def reader(self) -> Iterator[sqlite3.Connection]:
         """A connection that sees one state of the file.
 
-        What is not done in time is broken off; any failure becomes a StoreError.
+        A query is cancelled at the deadline. Any failure becomes a StoreError.
         """
         deadline = time.monotonic() + self._seconds
         try:
@@ -58,7 +58,7 @@ class Readers:
             raise StoreError(f"The trace store cannot be read: {reason}.", hint=hint) from error
 
     def close(self) -> None:
-        """Close the connections; those in use, when they are given back."""
+        """Close the connections. A connection in use is closed when its thread returns it."""
         with self._lock:
             idle, self._idle, self._closed = self._idle, [], True
         for connection in idle:
@@ -77,14 +77,14 @@ class Readers:
         with suppress(sqlite3.Error):
             connection.rollback()
             with self._lock:
-                if not self._closed and len(self._idle) < _MOST_IDLE:
+                if not self._closed and len(self._idle) < _MAX_IDLE_CONNECTIONS:
                     self._idle.append(connection)
                     return
         connection.close()
 
 
 class LogKeeper:
-    """Moves what was committed from the write-ahead log into the file, after the callers know.
+    """Moves committed pages from the write-ahead log into the file, after callers are notified.
 
     SQLite cannot truncate the log while a reader uses an old state. When the log is large, the
     writer waits for the current readers, which have deadlines, and truncates it.
@@ -95,25 +95,27 @@ class LogKeeper:
         self._written = 0
 
     def keep_small(self, connection: sqlite3.Connection, size: int) -> None:
-        """Note that about `size` bytes were committed, and do what is due."""
+        """Record that about `size` bytes were committed. Checkpoint or truncate if it is due."""
         self._written += size
         if self._written < _CHECKPOINT_BYTES:
             return
         self.empty(connection)
 
     def empty(self, connection: sqlite3.Connection) -> None:
-        """Move what can be moved."""
+        """Move the pages that no reader needs."""
         self._written = 0
-        with suppress(OSError, sqlite3.Error):  # then the log grows, and the next time may do
+        with suppress(
+            OSError, sqlite3.Error
+        ):  # then the log grows, and the next attempt may succeed
             large = self._log.stat().st_size / _LARGE_LOG
-            if large > 1:  # the larger, the longer: in the end as long as any reader may take
+            if large > 1:  # the wait grows with the log, up to the deadline of a reader
                 empty_log(connection, min(int(_WAIT_MS * large**2), _LONGEST_WAIT_MS))
             else:
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 
 def empty_log(connection: sqlite3.Connection, wait_ms: int) -> bool:
-    """Cut the log to nothing. False when a reader still needed it after that time."""
+    """Truncate the log. Returns False if a reader still needs it after `wait_ms`."""
     before = connection.execute("PRAGMA busy_timeout").fetchone()[0]
     connection.execute(f"PRAGMA busy_timeout = {wait_ms}")
     try:

@@ -3,7 +3,7 @@
 The bytes are compressed: a line of JSON, `[fields, moved, sizes]`, then the input and the output as
 they are, with those sizes in characters. Fields at their defaults are left out. A value that is
 stored elsewhere (in blobs, or in another field of the span) is listed in `moved` with its path, and
-is null in the fields. So nothing in a span can be mistaken for a reference.
+is null in the fields. Therefore no value of a span can be mistaken for a reference.
 """
 
 import json
@@ -22,7 +22,7 @@ from treadle.traces.store.packed_text import packed
 
 _COMPRESSION = 1
 _REPEATED = 200
-"""Characters from which on a text that the span holds twice is written once."""
+"""A text of at least this many characters that a span contains twice is stored once."""
 
 _TEXTS = ("input", "output")
 
@@ -30,8 +30,8 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 _Path = list[str | int]
 _Moved = list[tuple[_Path, list[blobs.Part] | str]]
-"""The values that are stored elsewhere: in blobs (parts), or in the field with that name."""
-_Values = dict[str, Any]  # a JSON object of the shape that `_values` gives
+"""The values that are stored elsewhere: in blobs (parts), or in the named field."""
+_Values = dict[str, Any]  # a JSON object, as `_values` returns it
 
 _ONE = """
     SELECT data FROM traces
@@ -44,30 +44,30 @@ _OF_TRACE = """
 _BY_KEY = "SELECT id, data FROM contents WHERE id IN ({})"
 
 
-def encode(span: Span) -> tuple[bytes, blobs.Pieces]:
+def encode(span: Span) -> tuple[bytes, blobs.NewBlobs]:
     """The bytes of `span`, and the blobs that they refer to."""
     moved: _Moved = []
     values = _without_repeated(span, _values(span), moved)
-    pieces: blobs.Pieces = {}
+    new_blobs: blobs.NewBlobs = {}
     texts = [span.input or "", span.output or ""]
     head = _encode([values, moved, list(map(len, texts))])
     if _may_be_cut(head) or any(map(_may_be_cut, texts)):
-        texts = [_cut(field, texts[at], moved, pieces) for at, field in enumerate(_TEXTS)]
-        values = _without_large(values, [], moved, pieces)
-        if pieces:
+        texts = [_cut(field, texts[at], moved, new_blobs) for at, field in enumerate(_TEXTS)]
+        values = _without_large(values, [], moved, new_blobs)
+        if new_blobs:
             head = _encode([values, moved, list(map(len, texts))])
     whole = "".join((head, "\n", *texts))
-    return isal_zlib.compress(whole.encode("utf-8", "surrogatepass"), _COMPRESSION), pieces
+    return isal_zlib.compress(whole.encode("utf-8", "surrogatepass"), _COMPRESSION), new_blobs
 
 
 def span(connection: sqlite3.Connection, trace_id: str, span_id: str) -> Span | None:
-    """The stored span with these ids; None when there is none."""
+    """The stored span with these ids; None if it does not exist."""
     found = connection.execute(_ONE, (packed(trace_id), packed(span_id))).fetchone()
     return _decoded(connection, [found[0]])[0] if found else None
 
 
 def spans(connection: sqlite3.Connection, trace_id: str) -> list[Span]:
-    """The spans of a trace, whole, by start time and then by id."""
+    """The complete spans of a trace, sorted by start time and id."""
     rows = connection.execute(_OF_TRACE, (packed(trace_id),)).fetchall()
     found = _decoded(connection, [data for (data,) in rows])
     return sorted(found, key=lambda span: (span.start_us, span.span_id))
@@ -108,9 +108,9 @@ def _may_be_cut(text: str) -> bool:
     return len(text) >= blobs.CHUNK or (len(text) >= SHORTEST and may_hold_base64(text))
 
 
-def _cut(field: str, text: str, moved: _Moved, pieces: blobs.Pieces) -> str:
-    """What is left of the input or output as it is: all or nothing."""
-    parts = blobs.cut(text, pieces)
+def _cut(field: str, text: str, moved: _Moved, new_blobs: blobs.NewBlobs) -> str:
+    """The text to store in the contents: the whole input or output, or nothing."""
+    parts = blobs.split(text, new_blobs)
     if parts is None:
         return text
     moved.append(([field], parts))
@@ -118,7 +118,7 @@ def _cut(field: str, text: str, moved: _Moved, pieces: blobs.Pieces) -> str:
 
 
 def _without_repeated(span: Span, values: _Values, moved: _Moved) -> _Values:
-    """Without the attributes that are the input or the output once more, which many are."""
+    """`values` without the attributes that repeat the input or the output, as many do."""
     attributes = values.get("attributes")
     for field, content in ((field, getattr(span, field)) for field in _TEXTS):
         if content is None or attributes is None or len(content) < _REPEATED:
@@ -129,21 +129,22 @@ def _without_repeated(span: Span, values: _Values, moved: _Moved) -> _Values:
     return {**values, "attributes": attributes} if moved else values
 
 
-def _without_large(value: Any, path: _Path, moved: _Moved, pieces: blobs.Pieces) -> Any:
-    """`value` with null for every text that was cut into parts."""
+def _without_large(value: Any, path: _Path, moved: _Moved, new_blobs: blobs.NewBlobs) -> Any:
+    """`value` with null for each text that has parts in blobs."""
     if isinstance(value, str):
-        parts = blobs.cut(value, pieces) if len(value) >= SHORTEST else None
+        parts = blobs.split(value, new_blobs) if len(value) >= SHORTEST else None
         if parts is None:
             return value
         moved.append((path, parts))
         return None
     if isinstance(value, Mapping):
         return {
-            key: _without_large(item, [*path, key], moved, pieces) for key, item in value.items()
+            key: _without_large(item, [*path, key], moved, new_blobs) for key, item in value.items()
         }
     if isinstance(value, Sequence):
         return [
-            _without_large(item, [*path, index], moved, pieces) for index, item in enumerate(value)
+            _without_large(item, [*path, index], moved, new_blobs)
+            for index, item in enumerate(value)
         ]
     return value
 
@@ -165,7 +166,7 @@ def _put(values: Any, path: _Path, text: str) -> None:
 
 
 def _values(span: Span) -> _Values:
-    """The fields that are not at their defaults, as JSON values."""
+    """The fields with values other than their defaults, as JSON values."""
     values: _Values = {name: value for name in _PLAIN if (value := getattr(span, name)) is not None}
     values |= {name: None for name in _TEXTS if getattr(span, name) is not None}
     tokens = span.tokens
@@ -186,7 +187,7 @@ def _values(span: Span) -> _Values:
 _NO_TOKENS = Usage()
 _NESTED = {*_TEXTS, "tokens", "labels", "attributes", "resource", "events", "links"}
 _PLAIN = tuple(field.name for field in fields(Span) if field.name not in _NESTED)
-"""The fields that are JSON values as they are, or None by default."""
+"""The fields whose values are JSON values, and whose default is None."""
 
 
 def _span(values: _Values) -> Span:

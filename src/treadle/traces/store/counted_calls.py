@@ -1,7 +1,7 @@
-"""Keeps `spans.counted` right: which model calls count, after some spans have changed.
+"""Keeps `spans.counted` correct when spans change: it states which model calls count.
 
-The rule is `traces.counted_calls`. What a changed span can affect is above and below it, through
-model calls and through spans that pass calls on, so only those are read.
+The rule is `traces.counted_calls`. A changed span can affect its ancestors and descendants, up to
+the next model calls. Only these are read.
 """
 
 import sqlite3
@@ -19,7 +19,7 @@ SpanId = tuple[int, Text]
 """A trace (`traces.id`) and a span id."""
 
 KINDS = "kind IN ('model', 'other', 'agent')"
-"""The kinds that may be on the way from one call to another; the condition of an index."""
+"""The kinds of spans that may be between two calls; the condition of an index."""
 
 _PASSES = f"""(s.{KINDS} AND (s.kind = 'model'
     OR s.kind = 'other' AND s.operation NOT IN {SEPARATE}
@@ -34,7 +34,7 @@ _RELATED = f"""
         SELECT 1 FROM spans own JOIN spans s ON s.span_id = own.parent_id AND s.trace = own.trace
         WHERE own.span_id = column2 AND own.trace = column1 AND {_PASSES}
     )"""  # noqa: S608  (constants)
-"""Those of some spans that are next to another step: most calls are alone, and count."""
+"""Selects the spans that are next to another step. Most calls are not, and count."""
 _ABOVE = f"""
     WITH RECURSIVE above (trace, span_id, parent_id, kind) AS (
         SELECT s.trace, s.span_id, s.parent_id, s.kind
@@ -63,7 +63,7 @@ _BELOW = f"""
 
 
 class _Found(NamedTuple):
-    """A span as the second statement gives it."""
+    """A row of the second statement."""
 
     trace: int
     span_id: Text
@@ -74,12 +74,12 @@ class _Found(NamedTuple):
 
 
 def is_step(row: SpanRow) -> bool:
-    """Whether the span is a call, or may be on the way from one to another."""
+    """Whether the span is a call, or may be between two calls."""
     return row.kind == SpanKind.MODEL or forwards_call(row.kind, str(row.operation))
 
 
 def left_by(before: SpanRow, row: SpanRow) -> set[SpanId]:
-    """The spans that a span was next to, and perhaps is no longer."""
+    """The spans that were next to a span before its change, and may not be after it."""
     if not is_step(before) or (before.parent_id == row.parent_id and is_step(row)):
         return set()
     spans = {(row.trace, row.span_id)}
@@ -91,9 +91,9 @@ def left_by(before: SpanRow, row: SpanRow) -> set[SpanId]:
 def miscounted(
     connection: sqlite3.Connection, changed: Iterable[SpanId], left: Iterable[SpanId]
 ) -> list[SpanId]:
-    """The model calls that count and should not, or the other way round.
+    """The model calls whose `counted` is wrong.
 
-    Only those around `changed` and `left` are looked at.
+    Only the calls near `changed` and `left` are checked.
     """
     spans = {*left, *statements.select(connection, _RELATED, changed)}
     if not spans:
@@ -126,7 +126,7 @@ def miscounted(
 
 
 def _outermost_calls(connection: sqlite3.Connection, spans: set[SpanId]) -> set[SpanId]:
-    """The outermost model call around each span, as far as there is one."""
+    """The outermost model call around each span that is within one."""
     parents: dict[SpanId, SpanId | None] = {}
     calls: set[SpanId] = set()
     for trace, span_id, parent_id, kind in statements.select(connection, _ABOVE, spans):
@@ -149,5 +149,5 @@ def _outermost_calls(connection: sqlite3.Connection, spans: set[SpanId]) -> set[
 
 
 def _id(text: Text) -> str:
-    """One kind of key for texts and for bytes."""
+    """A key of one type for texts and bytes."""
     return text if isinstance(text, str) else f"\0{text.hex()}"

@@ -17,9 +17,9 @@ Counters = list[int]
 """Additive integers in the order of `COUNTERS`."""
 
 LONGEST_US = 10**12
-"""The most that one span adds to a sum of durations, 11 days: a start of 0 must not overflow it."""
-MOST_TOKENS = 10**12
-MOST_NANO = 10**14
+"""A span adds at most 11 days to a sum of durations, so that a start of 0 does not overflow."""
+MAX_TOKENS = 10**12
+MAX_NANO_DOLLARS = 10**14
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,11 @@ class Counter:
     when: RowCondition
     column: str | None = None
     most: int = 0
-    """The limit of what one span adds from the column, in both directions."""
+    """The largest value that one span adds from the column, positive or negative."""
 
     @property
     def sql(self) -> str:
-        """What a row `s` of `spans` contributes."""
+        """The SQL of the value that a row `s` of `spans` contributes."""
         if self.column is None:
             return self.when.sql
         value = f"max(-{self.most}, min({self.most}, coalesce(s.{self.column}, 0)))"
@@ -91,10 +91,10 @@ COUNTERS = (
     Counter("errors", _FAILED),
     Counter("unfinished", _equals("status", SpanStatus.UNFINISHED)),
     *(
-        Counter(f"{kind}_tokens", _MODEL_CALL, f"{kind}_tokens", MOST_TOKENS)
+        Counter(f"{kind}_tokens", _MODEL_CALL, f"{kind}_tokens", MAX_TOKENS)
         for kind in ("input", "output", "cached", "cache_write", "reasoning")
     ),
-    Counter("cost_nano", _MODEL_CALL, "cost_nano", MOST_NANO),
+    Counter("cost_nano", _MODEL_CALL, "cost_nano", MAX_NANO_DOLLARS),
     Counter("metered", _MODEL_CALL & _TOKENS_KNOWN),
     Counter("unmetered", _REPLIED & ~_TOKENS_KNOWN),
     Counter("priced", _MODEL_CALL & _known("cost_nano")),
@@ -112,7 +112,7 @@ interrupted without them. `busy_us` is the sum of the durations of the `timed` s
 COUNTER_NAMES = tuple(counter.name for counter in COUNTERS)
 COUNTER_COLUMNS = ", ".join(COUNTER_NAMES)
 CONTRIBUTIONS = ", ".join(f"{counter.sql} AS {counter.name}" for counter in COUNTERS)
-"""What each row `s` of `spans` contributes, as columns with the names of the counters."""
+"""The contributions of a row `s` of `spans`, as columns with the names of the counters."""
 TOTALS = ", ".join(f"sum({name}) AS {name}" for name in COUNTER_NAMES)
 
 
@@ -133,7 +133,7 @@ _ADDERS = tuple(map(_adder, COUNTERS))
 
 
 def counters(row: SpanRow) -> Counters:
-    """What the span adds to every sum that includes it."""
+    """The values that the span adds to each sum that includes it."""
     return [int(add(row)) for add in _ADDERS]
 
 
@@ -143,5 +143,5 @@ def nothing() -> Counters:
 
 
 def added(one: Sequence[int], other: Iterable[int], sign: int = 1) -> Counters:
-    """Their sum; with `sign` -1 their difference."""
+    """The sum of two rows of counters; their difference if `sign` is -1."""
     return [left + sign * right for left, right in zip(one, other, strict=True)]

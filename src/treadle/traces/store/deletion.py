@@ -2,8 +2,10 @@
 
 Deletion runs in steps, and the writer commits spans between them. SQLite overwrites deleted rows
 (`secure_delete`), but the words stay in the search index until its segments are merged. Then free
-pages are returned, and the log is truncated. A page that was once split may keep a copy of a row
-that moved to its neighbour, so a file that is not large is rewritten as a whole.
+pages are returned, and the log is truncated.
+
+When SQLite splits a page, the old page may keep a copy of a row that moves to the new one. To
+remove such copies, a file of up to `_MAX_REWRITTEN_BYTES` is rewritten.
 """
 
 import sqlite3
@@ -23,17 +25,17 @@ from treadle.traces.store.writer_thread import Writer
 BEGINNING = (-(2**63), 0)
 """Before the first trace."""
 _END = 2**63 - 1
-_AT_ONCE = 200
+_TRACES_AT_ONCE = 200
 
 _OLDEST = """
     SELECT trace_id, run_id, spans, start_us, last_us, id FROM traces
     WHERE (start_us, id) > (?, ?) AND start_us < ? AND last_us < ? ORDER BY start_us, id LIMIT ?"""
-_HELD = """
+_TOTALS = """
     SELECT count(*), count(DISTINCT run_id), min(start_us), max(last_us) FROM traces"""
 
 
 class OldTrace(NamedTuple):
-    """A trace as it is looked at for deletion."""
+    """A trace that may be deleted."""
 
     trace_id: str | bytes
     run_id: str | bytes | None
@@ -43,24 +45,24 @@ class OldTrace(NamedTuple):
     id: int
 
     @property
-    def place(self) -> tuple[int, int]:
+    def position(self) -> tuple[int, int]:
         """The position of the trace in the order of age."""
         return self.start_us, self.id
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What the store holds: spans, and bytes in pages that are in use."""
+    """The size of the store: the number of spans, and the bytes of the pages in use."""
 
     spans: int
     bytes: int
 
-    def of(self, spans: int) -> int:
-        """About how many bytes so many spans take."""
+    def estimated_bytes(self, spans: int) -> int:
+        """The approximate number of bytes of this number of spans."""
         return self.bytes * spans // self.spans if self.spans else 0
 
-    def needless(self, max_bytes: int | None) -> int:
-        """About how many spans have to go so that no more than so many bytes are left."""
+    def excess_spans(self, max_bytes: int | None) -> int:
+        """The approximate number of spans to delete until the store has at most `max_bytes`."""
         if max_bytes is None or self.bytes <= max_bytes:
             return 0
         return -(-(self.bytes - max_bytes) * self.spans // self.bytes)
@@ -81,8 +83,8 @@ def size_of(connection: sqlite3.Connection) -> Size:
 def oldest(
     connection: sqlite3.Connection, *, after: tuple[int, int], before_us: int
 ) -> list[OldTrace]:
-    """The first traces behind that place of those that ended before that moment, some of them."""
-    found = connection.execute(_OLDEST, (*after, before_us, before_us, _AT_ONCE))
+    """A batch of the oldest traces after a position that ended before `before_us`."""
+    found = connection.execute(_OLDEST, (*after, before_us, before_us, _TRACES_AT_ONCE))
     return [OldTrace(*row) for row in found]
 
 
@@ -92,84 +94,87 @@ def to_prune(
     before_us: int | None,
     max_bytes: int | None,
 ) -> Iterator[list[OldTrace]]:
-    """The traces that have to go, some at a time: the old ones, then the oldest until all fits.
+    """Batches of the traces to delete.
 
-    `find` gives those that ended before a moment, the first ones first.
+    First the traces that ended before `before_us`, then the oldest ones until the rest has at most
+    `max_bytes`. `find` returns batches of the traces that ended before a moment, oldest first.
     """
-    gone = 0
-    old: set[str | bytes] = set()
+    spans = 0
+    expired: set[str | bytes] = set()
     if before_us is not None:
-        for some in find(before_us):
-            gone += sum(trace.spans for trace in some)
-            old |= {trace.trace_id for trace in some}
-            yield some
-    too_many = size.needless(max_bytes)
-    if gone >= too_many:
+        for batch in find(before_us):
+            spans += sum(trace.spans for trace in batch)
+            expired |= {trace.trace_id for trace in batch}
+            yield batch
+    excess = size.excess_spans(max_bytes)
+    if spans >= excess:
         return
-    for some in find(_END):
-        needed = []
-        for trace in some:
-            if trace.trace_id not in old and gone < too_many:
-                needed.append(trace)
-                gone += trace.spans
-        yield needed
-        if gone >= too_many:
+    for batch in find(_END):
+        selected = []
+        for trace in batch:
+            if trace.trace_id not in expired and spans < excess:
+                selected.append(trace)
+                spans += trace.spans
+        yield selected
+        if spans >= excess:
             return
 
 
 def held(connection: sqlite3.Connection) -> Held:
-    """All that the store holds."""
+    """The totals of all traces in the store."""
     size = size_of(connection)
-    traces, runs, first, last = connection.execute(_HELD).fetchone()
+    traces, runs, first, last = connection.execute(_TOTALS).fetchone()
     return Held(size.spans, traces, runs, size.bytes, first, last)
 
 
-def would_prune(
+def preview_prune(
     connection: sqlite3.Connection, *, before_us: int | None, max_bytes: int | None
 ) -> Held:
-    """What would be deleted, with nothing changed."""
+    """The totals of the traces that pruning with these limits would delete. Deletes nothing."""
     size = size_of(connection)
     runs: set[str | bytes | None] = set()
     spans = traces = 0
     first = last = None
-    for some in to_prune(partial(_all_oldest, connection), size, before_us, max_bytes):
-        for trace in some:
+    for batch in to_prune(partial(_all_oldest, connection), size, before_us, max_bytes):
+        for trace in batch:
             traces, spans = traces + 1, spans + trace.spans
             runs.add(trace.run_id)
             first = trace.start_us if first is None else min(first, trace.start_us)
             last = trace.last_us if last is None else max(last, trace.last_us)
-    return Held(spans, traces, len(runs), size.of(spans), first, last)
+    return Held(spans, traces, len(runs), size.estimated_bytes(spans), first, last)
 
 
 def _all_oldest(connection: sqlite3.Connection, before_us: int) -> Iterator[list[OldTrace]]:
     after = BEGINNING
     while rows := oldest(connection, after=after, before_us=before_us):
         yield rows
-        after = rows[-1].place
+        after = rows[-1].position
 
 
 T = TypeVar("T")
 
 _SPANS_AT_ONCE = 500
-_TRACES_AT_ONCE = 200
 _PAGES_AT_ONCE = 500
-_WORTH_MERGING = 20
-"""The search index is rewritten if a prune deletes at least a twentieth of the spans."""
-_REWRITTEN = 100_000_000
-"""Bytes up to which the whole file is rewritten, which takes about a second."""
+_CLEANED_FRACTION = 20
+"""Pruning cleans the file if it deletes at least a twentieth of the spans."""
+_MAX_REWRITTEN_BYTES = 100_000_000
+"""The size up to which the whole file is rewritten, which takes about a second."""
 _LOG_ATTEMPTS = 50
 _LOG_WAIT_MS = 200
 
 _ROWS = f"""
     SELECT {", ".join(COLUMNS)} FROM spans WHERE trace = ? LIMIT ?"""  # noqa: S608
 _REMAINS = "remains"
-"""In `given`: 1 while bytes of what was deleted may be left, also after a crash."""
+"""A row of the table `given`. It is 1 while the file may contain bytes of deleted traces.
+
+The value survives a crash, so that the next deletion cleans the file.
+"""
 
 _Ids = Sequence[str | bytes]
 
 
 class Deleter:
-    """Deletes by jobs of the writer, so that it waits its turn like everything else."""
+    """Deletes traces in jobs of the writer, which runs them between the other writes."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -177,16 +182,16 @@ class Deleter:
     def delete(
         self, *, threads: Sequence[str], runs: Sequence[str], traces: Sequence[str]
     ) -> Deleted:
-        """Delete all spans of these."""
+        """Delete all spans of these threads, runs and traces."""
         size = self._do(size_of)
         deleted = [0, 0]
         for column, ids in (("thread_id", threads), ("run_id", runs), ("trace_id", traces)):
-            for one in dict.fromkeys(map(packed, ids)):
-                while found := self._do(_traces_of(column, one)):
+            for identifier in dict.fromkeys(map(packed, ids)):
+                while found := self._do(_traces_of(column, identifier)):
                     self._delete(found, deleted)
         if self._do(_has_remains):
             self._clean()
-        return Deleted(deleted[0], deleted[1], size.of(deleted[0]))
+        return Deleted(deleted[0], deleted[1], size.estimated_bytes(deleted[0]))
 
     def prune(self, *, before_us: int | None, max_bytes: int | None, dry_run: bool) -> Deleted:
         """Delete the traces that ended before a moment, then the oldest until the rest fits."""
@@ -198,16 +203,16 @@ class Deleter:
                 deleted[1] += len(found)
             else:
                 self._delete([trace.trace_id for trace in found], deleted)
-        if deleted[0] * _WORTH_MERGING >= size.spans > 0 and not dry_run:
+        if deleted[0] * _CLEANED_FRACTION >= size.spans > 0 and not dry_run:
             self._clean()
-        return Deleted(deleted[0], deleted[1], size.of(deleted[0]))
+        return Deleted(deleted[0], deleted[1], size.estimated_bytes(deleted[0]))
 
     def _oldest(self, before_us: int) -> Iterator[list[OldTrace]]:
-        """The traces that ended before that moment, the first ones first."""
+        """Batches of the traces that ended before `before_us`, oldest first."""
         after = BEGINNING
         while rows := self._do(partial(oldest, after=after, before_us=before_us)):
             yield rows
-            after = rows[-1].place
+            after = rows[-1].position
 
     def _delete(self, trace_ids: _Ids, deleted: list[int]) -> None:
         left = list(trace_ids)
@@ -217,16 +222,17 @@ class Deleter:
         deleted[1] += len(trace_ids)
 
     def _clean(self) -> None:
-        """Make the words vanish from the search index, then free pages and the log."""
-        rounds = self._do(_pages) // _PAGES_AT_ONCE * 2 + 16  # the index is less than half of them
+        """Remove deleted words from the search index, return free pages, and truncate the log."""
+        # The search index takes less than half of the pages, so these rounds are enough.
+        rounds = self._do(_pages) // _PAGES_AT_ONCE * 2 + 16
         while rounds and self._do(_merge):
             rounds -= 1
-        if self._do(size_of).bytes <= _REWRITTEN:
+        if self._do(size_of).bytes <= _MAX_REWRITTEN_BYTES:
             self._do(_rewrite)
         while self._do(_release):
             pass
         for _ in range(_LOG_ATTEMPTS):
-            if self._do(_cut_log):
+            if self._do(_truncate_log):
                 break
         self._do(lambda connection: _note_remains(connection, 0))
 
@@ -249,7 +255,10 @@ def _traces_of(
 def _delete_some(
     trace_ids: _Ids,
 ) -> Callable[[sqlite3.Connection], tuple[int, list[str | bytes]]]:
-    """Deletes spans of these traces, up to a number: how many they were, and which are left."""
+    """A job that deletes up to `_SPANS_AT_ONCE` spans of these traces.
+
+    It returns the number of deleted spans, and the traces that still have spans.
+    """
 
     def delete(connection: sqlite3.Connection) -> tuple[int, list[str | bytes]]:
         with transaction(connection):
@@ -302,12 +311,12 @@ def _rewrite(connection: sqlite3.Connection) -> None:
 
 
 def _release(connection: sqlite3.Connection) -> bool:
-    """Give some free pages back, where the file can do that; whether there are more."""
+    """Return some free pages to the file system, if the file allows it; whether more are left."""
     if connection.execute("PRAGMA auto_vacuum").fetchone() != (connections.INCREMENTAL,):
         return False
     connection.execute(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})").fetchall()
     return bool(connection.execute("PRAGMA freelist_count").fetchone()[0])
 
 
-def _cut_log(connection: sqlite3.Connection) -> bool:
+def _truncate_log(connection: sqlite3.Connection) -> bool:
     return connections.empty_log(connection, _LOG_WAIT_MS)

@@ -28,7 +28,7 @@ _AT_ONCE = 200
 _BYTES_AT_ONCE = 16_000_000
 _DELETED_AT_ONCE = 2_000
 _JOB_BYTES = 200_000
-"""About how much is written at a time."""
+"""The approximate number of bytes that one transaction writes."""
 
 _NEXT = """
     SELECT spans.id, revision, length(data) + coalesce((
@@ -41,7 +41,7 @@ Reader = Callable[[], AbstractContextManager[sqlite3.Connection]]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The revision up to which an examiner has examined all spans; no digest: none yet."""
+    """The revision up to which an examiner has examined all spans. No digest: it has not begun."""
 
     digest: bytes | None
     revision: int
@@ -49,7 +49,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """The next spans, by key, with their revisions; `last` is the highest of those."""
+    """The next spans, by key, with their revisions. `last` is the highest revision."""
 
     spans: Mapping[int, Span]
     revisions: Mapping[int, int]
@@ -77,7 +77,7 @@ def progress(
 
 
 class ExaminationWriter:
-    """Examines new spans. One thread of a process at a time; the others wait for it."""
+    """Examines new spans, in one thread of a process at a time. Other threads wait."""
 
     def __init__(self, path: Path, reader: Reader, writer: "Writer") -> None:
         self._reader = reader
@@ -86,7 +86,7 @@ class ExaminationWriter:
         self._turn = threading.Lock()
 
     def catch_up(self, examiners: Sequence[SpanExaminer], *, most: int | None = None) -> int:
-        """Examine up to `most` new spans. Returns how many were examined; 0: none is left.
+        """Examine up to `most` new spans. Returns the number of examined spans; 0 if none is left.
 
         Raises StoreError when the file cannot be read or changed.
         """
@@ -136,7 +136,7 @@ class ExaminationWriter:
 
 
 def _next(connection: sqlite3.Connection, after: int, most: int) -> _Batch:
-    """The spans after that revision. The first one is included however large it is."""
+    """The spans after a revision, up to a size. The first span is included in any case."""
     revisions: dict[int, int] = {}
     total, last = 0, after
     for key, revision, size in connection.execute(_NEXT, (after, min(most, _AT_ONCE))):
@@ -166,7 +166,7 @@ def _store(
         for each, examined in zip(examiners, results, strict=True):
             table = each.table
             if now[table].digest is None or now[table].revision < before[table].revision:
-                continue  # another process started over meanwhile
+                continue  # another process has restarted the examination meanwhile
             _replace(connection, table, examined, unchanged)
             connection.execute(
                 "UPDATE examinations SET revision = max(revision, ?) WHERE kept_in = ?",

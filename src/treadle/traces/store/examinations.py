@@ -43,8 +43,9 @@ class Examination:
 class Examinations:
     """The results of the spans that match a query, in no particular order.
 
-    `snapshot` is as that of a `Summary`. `spans` match. Of these, `unexamined` are new and were too
-    many to examine for this call; the next call continues with them.
+    `snapshot` has the meaning of `Summary.snapshot`. `spans` is the number of matching spans. One
+    call examines a limited number of new spans. `unexamined` is the number of the others, with
+    which the next call continues.
     """
 
     snapshot: int

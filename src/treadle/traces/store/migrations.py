@@ -1,4 +1,4 @@
-"""Brings a file of spans to the present form, whatever Treadle made it, in one transaction."""
+"""Upgrades a database of spans from any earlier version, in one transaction."""
 
 import json
 import sqlite3
@@ -19,15 +19,15 @@ from treadle.traces.store.counters import COUNTERS
 from treadle.traces.store.examinations import EXAMINATION_TABLES
 from treadle.traces.store.packed_text import unpacked
 from treadle.traces.store.schema import COUNTER_TYPE, INDEXES, TABLES
-from treadle.traces.store.span_merge import Keys, prepare
+from treadle.traces.store.span_merge import SpanKeys, prepare
 from treadle.traces.store.statements import PREPARED
 from treadle.traces.store.sums import HOUR_US, SumChanges, trace_states
 
 VERSION = 7
-"""The current form, in `user_version`. Raise it for a new column, counter, table or index.
+"""The current version of the schema. Increase it for a new column, counter, table or index.
 
-Forms 1 and 2 had one table of spans without sums. Forms 3 and 4 had no findings, forms up to 5
-fewer indexes. Forms up to 6 counted model calls within model calls by another rule.
+Versions 1 and 2 had one table of spans without sums. Versions 3 and 4 had no findings, and versions
+up to 5 had fewer indexes. Versions up to 6 counted nested model calls by another rule.
 """
 
 _SUMMED, _EXAMINED, _RECOUNTED = 3, 5, 7
@@ -106,14 +106,14 @@ def _execute_all(connection: sqlite3.Connection, statements: Iterable[str]) -> N
 
 
 def _take_over(connection: sqlite3.Connection) -> None:
-    keys = Keys()
+    keys = SpanKeys()
     spans = _old_spans(connection.execute(_OLD_SPANS))
     while some := list(islice(spans, _AT_ONCE)):
         span_merge.merge(connection, prepare(some), keys)
 
 
 def _count_again(connection: sqlite3.Connection) -> None:
-    """Correct which model calls count: those that may be within another one, or around one."""
+    """Update `counted` of the model calls that may be nested."""
     for (trace_id,) in connection.execute(_NESTED).fetchall():
         states = trace_states(connection, [trace_id])
         traces = {state.id: state for state in states.values()}
@@ -201,7 +201,7 @@ SCHEMA = Schema(
         "secure_delete = ON",  # deleted bytes are overwritten
         "wal_autocheckpoint = 0",  # `LogKeeper` moves the log into the file
     ),
-    # In pages of 4 KB, which seldom have room for the texts of two spans, files were 20 % larger.
+    # With pages of 4 KB files were 20 % larger, since the texts of two spans seldom fit.
     file_pragmas=("page_size = 8192", "auto_vacuum = INCREMENTAL"),
     upgrade_seconds=600.0,
     cached_statements=PREPARED,

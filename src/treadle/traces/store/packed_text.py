@@ -21,7 +21,7 @@ def packed(text: str | None) -> Text | None:
 
 
 def unpacked(value: Text) -> str:
-    """The text of such a value."""
+    """The text of a value that `packed` returned."""
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 

@@ -175,7 +175,7 @@ THREAD_SUMMARY = Selection(ThreadSummary, "g", given=("models", "labels"))
 class Group:
     """The sums of one group.
 
-    `value` is its model, thread, …; of time, the bucket's beginning in Unix microseconds.
+    `value` is its model, thread, … or, in groups by time, the start in Unix microseconds.
     """
 
     value: str | int
@@ -184,7 +184,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class LabelCount:
-    """A label, and how many spans have it."""
+    """A label, and the number of spans with it."""
 
     name: str
     count: int
@@ -200,9 +200,9 @@ class LabelCounts:
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
-    """A value, how many spans, runs or threads have it, and how queries write it, perhaps quoted.
+    """A value, the number of spans, runs or threads with it, and its form in queries.
 
-    `count` is None where they were not counted.
+    `count` is None if they were not counted.
     """
 
     value: str
@@ -210,7 +210,7 @@ class ValueCount:
 
     @json_property
     def written(self) -> str:
-        """The value as queries write it."""
+        """The value in the query language, quoted if necessary."""
         return write_value(self.value)
 
 
@@ -225,7 +225,7 @@ class FieldValues:
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """The facets of a list. `complete` is false if so many rows fit that only the newest count."""
+    """The facets of a list. `complete` is false if only the newest matching rows were counted."""
 
     rows: Rows
     data: tuple[FieldValues, ...]
@@ -233,14 +233,14 @@ class Facets:
 
 
 FoundIn = Literal["name", "input", "output"]
-"""The texts of a span that are searched."""
+"""The texts of a span that text search reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A span that was found, with an excerpt of its `field`.
 
-    `ranges` are the matches within `excerpt`, from and to (not included), in characters.
+    `ranges` are the matches in `excerpt`: start and end (exclusive), in characters.
     """
 
     span: Annotated[ListedSpan, JsonField(inline=True)]
@@ -255,7 +255,7 @@ KnownIntegers = Annotated[list[int | None], JsonField(as_is=True)]
 
 @dataclass(slots=True)
 class Columns:
-    """The spans of a trace column by column, parents before children, children by their start.
+    """The spans of a trace as columns: parents before children, and children by their start.
 
     `parents` are positions in these lists, -1 for none. `names`, `kinds`, `operations`, `models`
     and `statuses` are positions in `Skeleton.texts`, -1 for none. `starts` are microseconds since
@@ -289,7 +289,7 @@ class Skeleton:
     `root` is the position of the span that names the trace: its true root, or the earliest span
     until that arrives. `start_us` is the first start, `last_us` the last known moment.
 
-    `revision` is the newest of its spans: what was written later is not in it.
+    `revision` is the newest revision of its spans. Later changes are not in it.
     """
 
     trace_id: str
@@ -334,7 +334,7 @@ class ToolUsage:
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """The spans of one model, '' for spans without one. `latency` is that of its counted calls."""
+    """The spans of one model, '' for spans without a model. `latency` is of its counted calls."""
 
     name: Annotated[str, JsonField("model")]
     sums: Annotated[Sums, JsonField(inline=True)]
@@ -343,7 +343,7 @@ class ModelUsage:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """A set of spans in numbers, by the names of the tool `fetch_spans_summary`."""
+    """Figures of a set of spans, with the names of the tool `fetch_spans_summary`."""
 
     total_spans: int
     by_operation: Mapping[str, int]
@@ -366,9 +366,9 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """A set of spans in all, with the worst of them.
+    """The figures of a set of spans, and the worst spans.
 
-    `snapshot` is the newest revision, except for those of the analyst's own spans. `wall_us` is the
+    `snapshot` is the newest revision of a span, without the analyst's own spans. `wall_us` is the
     time from the first start to the last end.
     """
 
@@ -390,7 +390,7 @@ class Summary:
 
     @json_property
     def summary(self) -> Figures:
-        """The figures of all spans together."""
+        """The summary in the form of `Figures`."""
         totals = self.sums.totals
         return Figures(
             total_spans=totals.spans,
@@ -427,7 +427,7 @@ class SpanChange:
 class Changes:
     """The spans that were written after a revision, oldest first, each once in its current state.
 
-    Pass `newest` to the next call. `more` states that there are further changes already.
+    Pass `newest` to the next call. `more` states that there are further changes.
     """
 
     newest: int
@@ -437,7 +437,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """The deleted spans and traces, or those to delete. `bytes` is about their stored size."""
+    """The numbers of deleted spans and traces. `bytes` is approximately their stored size."""
 
     spans: int
     traces: int
@@ -446,9 +446,9 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The contents of a store or of a part of it. `bytes` is about their size in the file.
+    """The totals of a store or of a part of it. `bytes` is approximately their size in the file.
 
-    `runs` counts the runs with a trace in that part. The times are those of the traces.
+    `runs` counts the runs with a trace in that part. The times are the times of the traces.
     """
 
     spans: int

@@ -44,7 +44,7 @@ TABLES: tuple[str, ...] = (
     ) WHERE coalesce(input_tokens, output_tokens) IS NOT NULL""",
     """CREATE INDEX tool_calls ON spans (kind, name, work_us, start_us, status, error_type)
         WHERE kind = 'tool'""",
-    # The whole span, for whoever opens one: compressed JSON. Large values are in `blobs`.
+    # The complete span as compressed JSON. Large values are in `blobs`.
     "CREATE TABLE contents (id INTEGER PRIMARY KEY, data BLOB NOT NULL)",
     """CREATE TABLE blobs (
         hash BLOB PRIMARY KEY, -- BLAKE2b-256 of the bytes
@@ -55,7 +55,7 @@ TABLES: tuple[str, ...] = (
         span INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (span, hash)
     ) WITHOUT ROWID""",
     "CREATE INDEX uses_of_blob ON blob_uses (hash)",
-    # What text search reads, as people read it; rowid is spans.id. It keeps the text, so that a
+    # The plain text that text search reads; rowid is spans.id. It keeps the text, so that a
     # match can be verified letter by letter.
     """CREATE VIRTUAL TABLE texts USING fts5(
         name, input, output, tokenize = "unicode61 remove_diacritics 2"
@@ -100,7 +100,7 @@ TABLES: tuple[str, ...] = (
         {_SUMS}
     )""",
     "CREATE INDEX threads_by_time ON threads (last_us, id)",
-    # What the spans of a trace have or name: how many of them.
+    # The number of spans of a trace with each value of a facet.
     """CREATE TABLE trace_facets (
         facet TEXT NOT NULL, -- model, label, operation, run or thread
         value TEXT NOT NULL, trace INTEGER NOT NULL, count INTEGER NOT NULL,
@@ -118,9 +118,9 @@ TABLES: tuple[str, ...] = (
         {_SUMS},
         PRIMARY KEY (dimension, value, hour_us)
     ) WITHOUT ROWID""",
-    # How many secrets of each kind were taken out before storing.
+    # The number of secrets of each kind that were redacted before storing.
     "CREATE TABLE redactions (kind TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID",
-    # The highest numbers ever given, so that none is given again after a deletion.
+    # The highest numbers that were ever assigned, so that deleted numbers are not assigned again.
     "CREATE TABLE given (what TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID",
     "INSERT INTO given VALUES ('revision', 0), ('trace', 0)",
 )
@@ -128,8 +128,8 @@ TABLES: tuple[str, ...] = (
 INDEXES: tuple[str, ...] = (
     "DROP INDEX IF EXISTS model_calls_of_parent",
     CALLS_BY_PARENT,
-    # All of a span but what is long, in the order of time, where each new one goes to the end: what
-    # sums up many spans reads a tenth of what it would of the rows.
+    # The short columns of a span in the order of time, where new spans are added at the end. Sums
+    # over many spans read a tenth of the bytes of the rows.
     """CREATE INDEX IF NOT EXISTS spans_in_short ON spans (
         start_us, trace, kind, operation, name, status, model, provider, end_us, duration_us,
         work_us, ttft_us, input_tokens, output_tokens, cached_tokens, cache_write_tokens,
@@ -142,4 +142,4 @@ INDEXES: tuple[str, ...] = (
     "CREATE INDEX IF NOT EXISTS runs_by_size ON runs (spans DESC, run_id)",
     "CREATE INDEX IF NOT EXISTS threads_by_size ON threads (spans DESC, thread_id)",
 )
-"""What the sixth and seventh form add to `TABLES`: it changes no row."""
+"""The indexes that versions 6 and 7 of the schema add. They do not change rows."""

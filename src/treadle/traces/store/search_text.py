@@ -1,4 +1,4 @@
-"""What text search reads: content as people read it, not as it was encoded."""
+"""The text that text search reads: the plain text of a content, without its encoding."""
 
 import json
 import re
@@ -9,15 +9,15 @@ from treadle.spans.span import JsonValue
 from treadle.traces.store.attachments import is_random, may_hold_base64
 
 LIMIT = 1_000_000
-"""Characters of one side of a span that are searched."""
+"""The most characters of an input or output that are searched."""
 
 _PARSED = 4_000_000
 _DEEPEST = 60
 _NESTED = 4
-"""How often JSON within JSON is opened, such as the arguments of a call in a message."""
+"""The most levels of JSON in JSON strings, such as the arguments of a call in a message."""
 
 _ESCAPE = re.compile(r"(?<!\\)\\u([0-9a-fA-F]{4})")
-# Each begins where a run begins, so that a long run is looked at once and not from every letter.
+# Each pattern matches only at the start of a run, so that a long run is scanned once.
 _RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{512,}={0,2}")
 _WRAPPED = re.compile(
     r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{57,}={0,2}\s+){8,}(?:[A-Za-z0-9+/]+={0,2})?"
@@ -29,11 +29,11 @@ _LEFT_OUT = " … "
 _STRUCTURE = frozenset(
     {"role", "type", "id", "index", "call_id", "tool_call_id", "finish_reason", "object"}
 )
-"""Keys of messages and their parts whose values nobody reads."""
+"""Keys of messages and their parts whose values are not searched."""
 _PART = frozenset({"type", "function", "arguments"})
-"""Keys of which a part of a message has one."""
+"""A part of a message has one of these keys."""
 _REPLY = frozenset({"text", "tool_calls", "reasoning"})
-"""Keys of a model's reply as sessions of Treadle record it."""
+"""Keys of a model's reply in the format of Treadle's sessions."""
 _MEDIA = frozenset({"media_type", "mime_type", "mimeType", "mediaType", "format"})
 _MEDIA_TYPES = frozenset({"image", "audio", "video", "file", "blob", "base64", "media"})
 _ALWAYS_BINARY = frozenset({"b64_json", "base64"})
@@ -41,10 +41,10 @@ _BINARY = frozenset({"data", "content", "file_data", "blob"})
 
 
 def search_text(content: str | None) -> str:
-    """The text of `content`, which is text or JSON: without syntax, base64 and escapes.
+    """The text of `content`, which is text or JSON, without syntax, base64 and escapes.
 
-    Of messages the words, the names of tools, their arguments and results; of other JSON the keys
-    and values. At most `LIMIT` characters, all of them valid.
+    Messages give their words and the names, arguments and results of tools. Other JSON gives its
+    keys and values. The text has at most `LIMIT` characters, and is valid Unicode.
     """
     if not content:
         return ""
@@ -57,10 +57,10 @@ def search_text(content: str | None) -> str:
 
 
 def newest_text(content: str | None, text: str) -> str:
-    """What `content`, whose search text is `text`, says first of what is new in it.
+    """The beginning of the new text in `content`, whose search text is `text`.
 
-    A request repeats its instructions and all that was said before: of messages it is the text
-    from the last one of a user on. Of everything else it is `text`.
+    A request repeats its instructions and earlier messages. Therefore the new text of messages
+    begins at the last message of a user. For any other content, it is `text`.
     """
     messages = _parse(content) if content and content.lstrip()[:1] == "[" else None
     if not isinstance(messages, list):
@@ -74,7 +74,7 @@ def newest_text(content: str | None, text: str) -> str:
 
 
 def _parse(content: str) -> JsonValue | None:
-    """The list or object that `content` writes; None for everything else."""
+    """The list or object in the JSON text `content`; None for any other text."""
     if len(content) > _PARSED or content.lstrip()[:1] not in ("[", "{"):
         return None
     try:
@@ -94,7 +94,7 @@ def _within_limit(parts: Iterator[str]) -> Iterator[str]:
 
 
 def _leaves(value: JsonValue, message: bool, depth: int, nested: int) -> Iterator[str]:
-    """The texts within `value`, in order. `message`: it is a part of one."""
+    """The texts in `value`, in order. `message` states that it is a part of a message."""
     if isinstance(value, str):
         yield from _text_leaves(value, depth, nested)
     elif isinstance(value, list):
@@ -139,7 +139,7 @@ def _entries(value: dict[str, JsonValue], message: bool, depth: int, nested: int
 
 
 def _binary_keys(value: dict[str, JsonValue]) -> Collection[str]:
-    """The keys whose values are bytes written as text, as the rest of the object says."""
+    """The keys whose values are bytes as text, according to the other keys of the object."""
     kind = value.get("type")
     if _MEDIA.isdisjoint(value) and not (isinstance(kind, str) and kind in _MEDIA_TYPES):
         return _ALWAYS_BINARY
@@ -161,7 +161,7 @@ def _plain(text: str) -> str:
 
 
 def _may_be_wrapped(text: str) -> bool:
-    """Whether as many long lines without a blank follow each other as `_WRAPPED` wants."""
+    """Whether `_WRAPPED` may match: enough long lines without a space follow each other."""
     run = 0
     for line in text.split("\n"):
         if len(line) >= 57 and " " not in line.strip():
@@ -180,7 +180,7 @@ def _unescaped(text: str) -> str:
 
 
 def _valid(text: str) -> str:
-    """Pairs of surrogates become the character that they mean, single ones the mark for it."""
+    """`text` as valid Unicode: joins surrogate pairs, and replaces lone surrogates."""
     text = text.replace("\0", " ")
     try:
         text.encode()

@@ -12,7 +12,7 @@ T = TypeVar("T")
 class From:
     """Marks a field that is read from SQL expressions, as in `Annotated[int, From("s.id")]`.
 
-    `convert` receives one argument for each expression; without it the value is used as it is.
+    `convert` receives one argument for each expression. Without it the value is unchanged.
     """
 
     def __init__(self, *sql: str, convert: Callable[..., Any] | None = None) -> None:
@@ -47,7 +47,7 @@ class Selection(Generic[T]):
         self._pick = itemgetter(*(min(column, len(sql) - 1) for column in columns))
 
     def read(self, row: Sequence[Any], **given: Any) -> T:
-        """The tuple of a row that holds the columns of `sql`."""
+        """The tuple of a row with the columns of `sql`."""
         values = list(map(plain, row)) if bytes in map(type, row) else row
         found = list(self._pick(values))
         for position, convert in self._converted:

@@ -16,7 +16,7 @@ from treadle.traces.store import (
     counted_calls,
     statements,
 )
-from treadle.traces.store.blobs import Pieces
+from treadle.traces.store.blobs import NewBlobs
 from treadle.traces.store.columns import COLUMNS, SpanRow, span_row
 from treadle.traces.store.counters import added, counters
 from treadle.traces.store.examinations import KEYED_BY_SPAN
@@ -26,8 +26,8 @@ from treadle.traces.store.search_text import newest_text, search_text
 from treadle.traces.store.sums import SumChanges, TraceState, trace_states
 
 _EARLIEST = -(1 << 51)
-_LATEST = (1 << 52) - (1 << 24)  # room to spill: 34 thousand million spans
-_REMEMBERED = 10_000
+_LATEST = (1 << 52) - (1 << 24)  # leaves keys for 34 billion spans with later starts
+_MAX_SPILLED = 10_000
 
 _HIGHEST = """
     SELECT value, highest FROM (
@@ -37,40 +37,42 @@ _HIGHEST = """
     ) WHERE highest IS NOT NULL"""
 
 
-class Keys:
-    """Assigns keys to new spans: the microsecond of the start, and a position within it.
+class SpanKeys:
+    """Assigns keys to new spans. A key is the microsecond of the start and a position within it.
 
-    It remembers full microseconds only to save look-ups.
+    A microsecond is full when all its positions are taken. Then the spans get keys of the next
+    microsecond that is not full. Full microseconds are cached to save look-ups.
     """
 
     def __init__(self) -> None:
         self._spilled: dict[int, int] = {}
-        """For each full microsecond, the later one that last had a free key."""
+        """For each full microsecond, the later microsecond whose keys its spans get."""
 
     def assign(self, connection: sqlite3.Connection, starts: Sequence[int]) -> list[int]:
         """A free key for each start (microseconds), within the transaction that will use it.
 
-        Keys of starts from 1834 to 2112 are in order. Other starts get a key at the nearer end.
+        The keys of starts from 1834 to 2112 are in the order of the starts. Earlier and later
+        starts get a key at the nearer end of that range.
         """
-        if len(self._spilled) > _REMEMBERED:
+        if len(self._spilled) > _MAX_SPILLED:
             self._spilled.clear()
         moments = [min(max(start, _EARLIEST), _LATEST) for start in starts]
         free = _free(connection, {self._spilled.get(moment, moment) for moment in moments})
         keys = []
         for moment in moments:
-            place = self._spilled.get(moment, moment)
-            while free[place] == (place + 1) << KEY_BITS:
-                place += 1
-                if place not in free:
-                    free.update(_free(connection, {place}))
-                self._spilled[moment] = place
-            keys.append(free[place])
-            free[place] += 1
+            target = self._spilled.get(moment, moment)
+            while free[target] == (target + 1) << KEY_BITS:
+                target += 1
+                if target not in free:
+                    free.update(_free(connection, {target}))
+                self._spilled[moment] = target
+            keys.append(free[target])
+            free[target] += 1
         return keys
 
 
 def _free(connection: sqlite3.Connection, moments: set[int]) -> dict[int, int]:
-    """The first free key of each microsecond, or the key after it if it is full."""
+    """The first free key of each microsecond. For a full one, the first key of the next."""
     found = connection.execute(_HIGHEST, (json.dumps(list(moments)), KEY_BITS))
     return {moment: moment << KEY_BITS for moment in moments} | {
         moment: highest + 1 for moment, highest in found
@@ -88,7 +90,7 @@ class PreparedSpan:
     trace_id: Text
     row: SpanRow
     data: bytes
-    pieces: Pieces
+    new_blobs: NewBlobs
     texts: tuple[str, str, str]
     """The search texts of name, input and output."""
     labels: tuple[Text, ...]
@@ -116,13 +118,13 @@ def most_complete(prepared: Iterable[PreparedSpan]) -> list[PreparedSpan]:
 
 def _prepared(span: Span) -> PreparedSpan:
     texts = (search_text(span.name), search_text(span.input), search_text(span.output))
-    data, pieces = contents.encode(span)
+    data, new_blobs = contents.encode(span)
     return PreparedSpan(
         span=span,
         trace_id=packed(span.trace_id) or "",
         row=span_row(span, newest_text(span.input, texts[1]), texts[2]),
         data=data,
-        pieces=pieces,
+        new_blobs=new_blobs,
         texts=texts,
         labels=tuple(packed(label) or "" for label in sorted(set(span.labels))),
     )
@@ -139,14 +141,17 @@ _STORED_ROWS = f"""
 class _Change:
     """A version to store, and the row of the stored version that it replaces."""
 
-    one: PreparedSpan
+    span: PreparedSpan
     state: TraceState
     before: SpanRow | None
     row: SpanRow
 
 
-def merge(connection: sqlite3.Connection, prepared: Sequence[PreparedSpan], keys: Keys) -> None:
-    """Store each version that is more complete than the stored one. At most one for each span."""
+def merge(connection: sqlite3.Connection, prepared: Sequence[PreparedSpan], keys: SpanKeys) -> None:
+    """Store each version that is more complete than the stored one.
+
+    `prepared` has at most one version of each span.
+    """
     if not prepared:
         return
     states = trace_states(connection, (one.trace_id for one in prepared))
@@ -160,7 +165,7 @@ def merge(connection: sqlite3.Connection, prepared: Sequence[PreparedSpan], keys
             sums.add(change.before, labels_of(change.before.labels), change.state, -1)
             change.state.remove(change.before, change.row)
     for change in changes:
-        sums.add(change.row, change.one.labels, change.state)
+        sums.add(change.row, change.span.labels, change.state)
         change.state.add(change.row)
     delete_rows(connection, [change.before.id for change in changes if change.before])
     _insert(connection, changes)
@@ -272,7 +277,9 @@ def _more_complete(
     return {row.id for row, one in different if more_complete(stored[row.id], one.span) is one.span}
 
 
-def _assign_keys(connection: sqlite3.Connection, changes: Sequence[_Change], keys: Keys) -> None:
+def _assign_keys(
+    connection: sqlite3.Connection, changes: Sequence[_Change], keys: SpanKeys
+) -> None:
     """Assign keys, traces and revisions. A version with the same start keeps its key."""
     moving = [
         change
@@ -303,31 +310,31 @@ def _insert(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None:
     statements.insert(
         connection,
         "INSERT INTO contents (id, data)",
-        [(change.row.id, change.one.data) for change in ordered],
+        [(change.row.id, change.span.data) for change in ordered],
     )
-    pieces: blobs.Pieces = {}
+    new_blobs: blobs.NewBlobs = {}
     for change in ordered:
-        pieces |= change.one.pieces
-    blobs.store(connection, pieces)
+        new_blobs |= change.span.new_blobs
+    blobs.store(connection, new_blobs)
     statements.insert(
         connection,
         "INSERT INTO blob_uses (span, hash)",
-        [(change.row.id, key) for change in ordered for key in sorted(change.one.pieces)],
+        [(change.row.id, key) for change in ordered for key in sorted(change.span.new_blobs)],
     )
     statements.insert(
         connection,
         "INSERT INTO span_labels (label, span)",
-        [(label, change.row.id) for change in ordered for label in change.one.labels],
+        [(label, change.row.id) for change in ordered for label in change.span.labels],
     )
     statements.insert(
         connection,
         "INSERT INTO texts (rowid, name, input, output)",
-        [(change.row.id, *change.one.texts) for change in ordered],
+        [(change.row.id, *change.span.texts) for change in ordered],
     )
 
 
 def _recount(connection: sqlite3.Connection, changes: Sequence[_Change], sums: SumChanges) -> None:
-    """Correct which model calls count, after the changed spans are stored."""
+    """Update `counted` of the model calls that the changes affect. The changes must be stored."""
     rows = [change.row for change in changes if counted_calls.is_step(change.row)]
     left: set[counted_calls.SpanId] = set()
     for change in changes:
@@ -344,15 +351,18 @@ def recount(
     traces: Mapping[int, TraceState],
     sums: SumChanges,
 ) -> None:
-    """Correct which model calls around these spans count, and the sums with them."""
+    """Update `counted` of the model calls near these spans, and the sums that depend on it.
+
+    `changed` are spans with new contents. `left` are the spans that they were related to before.
+    """
     found = counted_calls.miscounted(connection, changed, left)
-    wrong = [SpanRow(*values) for values in statements.select(connection, _STORED_ROWS, found)]
-    for row in wrong:
-        right = row._replace(counted=1 - row.counted)
-        share = added(counters(right), counters(row), -1)
-        sums.count(row, labels_of(row.labels), traces[row.trace], share, 1)
+    outdated = [SpanRow(*values) for values in statements.select(connection, _STORED_ROWS, found)]
+    for row in outdated:
+        corrected = row._replace(counted=1 - row.counted)
+        difference = added(counters(corrected), counters(row), -1)
+        sums.count(row, labels_of(row.labels), traces[row.trace], difference, 1)
     statements.run(
         connection,
         "UPDATE spans SET counted = 1 - counted WHERE id IN ({})",
-        [row.id for row in wrong],
+        [row.id for row in outdated],
     )

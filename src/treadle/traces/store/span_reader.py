@@ -28,9 +28,9 @@ NO_TRACES = "There are no traces."
 
 
 class SpanReader(Protocol):
-    """What answers questions about spans. Everything raises StoreError when it takes too long.
+    """Answers queries about spans. Each method raises StoreError if it takes too long.
 
-    `Part` says which part of a list is asked for. A cursor of another question is a UsageError.
+    `Part` selects a page of a list. A cursor of another query raises UsageError.
     """
 
     def spans(
@@ -62,7 +62,7 @@ class SpanReader(Protocol):
         query: Query,
         **part: Unpack[Part],
     ) -> Page[Hit]:
-        """The spans whose text holds what the query looks for, and where."""
+        """The spans whose text matches the query, with excerpts."""
         ...
 
     def groups(
@@ -84,7 +84,7 @@ class SpanReader(Protocol):
     def values(
         self, field: Field, query: Query = EVERYTHING, *, text: str = "", limit: int = 20
     ) -> FieldValues:
-        """The values of a field that hold `text`, and how many spans that fit have each.
+        """The values of a field that contain `text`, with the number of matching spans of each.
 
         Raises UsageError for a field whose values are not counted.
         """
@@ -103,13 +103,13 @@ class SpanReader(Protocol):
     def examinations(
         self, query: Query = EVERYTHING, *, examiners: Sequence[SpanExaminer]
     ) -> Examinations:
-        """What the examiners found in the spans that match."""
+        """The results of the examiners for the matching spans."""
         ...
 
     def run(self, run_id: str) -> Trace:
-        """All spans of a run, whole, of all its traces; `trace_id` is that of its root.
+        """The complete spans of all traces of a run. `trace_id` is the trace of its root.
 
-        Raises NotFoundError when there is none.
+        Raises NotFoundError if the run does not exist.
         """
         ...
 

@@ -55,7 +55,7 @@ from treadle.traces.store.writer_thread import Writer
 from treadle.traces.tool_stats import END_OF_TIME, ToolStats, tool_stats
 
 _EXAMINED_FIRST = 2_000
-"""New spans that are examined before an answer, so that it does not take long."""
+"""The most new spans that a query examines, so that it does not take long."""
 
 _RECENT = "SELECT trace_id FROM traces ORDER BY start_us DESC, id DESC LIMIT ?"
 _BEGINNING = """
@@ -68,7 +68,7 @@ _CHANGES = """
 
 
 class SqliteTraceStore(SpanReader):
-    """Spans in a SQLite file, readable as soon as they are written. It may be used by any thread.
+    """Stores spans in a SQLite file. Written spans are readable at once. Any thread may use it.
 
     Of two versions of a span the store keeps the more complete one (`span.more_complete`). Every
     answer is the same as if only those had been written. Reading raises StoreError if it fails or
@@ -96,35 +96,35 @@ class SqliteTraceStore(SpanReader):
     def write(
         self, spans: Sequence[Span], *, redacted: Mapping[str, int] = NOTHING_REDACTED
     ) -> Future[None]:
-        """Hand over spans. The future is done when they are safely on disk.
+        """Queue spans for writing. The future is done when they are on disk.
 
-        Its exception is a StoreError when they could not be kept: the disk failed or the store is
-        closed; a StoreBusyError when too much waits.
+        Its exception is a StoreError if the spans could not be stored, and a StoreBusyError if the
+        queue is full.
         """
         return self._writer.write(spans, redacted)
 
     def close(self) -> None:
-        """Write what waits, then end the writer. May be called twice."""
+        """Write the waiting spans, then end the writer. May be called twice."""
         self._writer.close()
         self._readers.close()
 
     def reader(self) -> AbstractContextManager[sqlite3.Connection]:
         """A connection that sees one state of the file, for functions of `store.reading`.
 
-        What is not done after `read_seconds` is broken off. Any failure becomes a StoreError.
+        A query is cancelled after `read_seconds`. Any failure becomes a StoreError.
         """
         return self._readers.reader()
 
     def span(self, trace_id: str, span_id: str) -> Span | None:
-        """The whole span, exactly as it was written; None when there is none."""
+        """The complete span, exactly as it was written; None if it does not exist."""
         with self.reader() as connection:
             return contents.span(connection, trace_id, span_id)
 
     def trace(self, reference: str) -> Trace:
-        """The trace with that id, with an id that begins so, or the one that started last (`last`).
+        """The trace with an id or a prefix of an id. `last` is the trace that started last.
 
-        A UUID may be written with dashes. Raises NotFoundError when there is none, UsageError when
-        several begin so, StoreError when reading fails or takes too long.
+        A UUID may contain dashes. Raises NotFoundError if no trace matches, UsageError if several
+        match, and StoreError if reading fails or takes too long.
         """
         with self.reader() as connection:
             trace_id = _resolve(connection, reference)
@@ -205,12 +205,12 @@ class SqliteTraceStore(SpanReader):
             return skeletons.skeleton(connection, trace_id)
 
     def tool_stats(self, *, since_us: int = 0, until_us: int = END_OF_TIME) -> list[ToolStats]:
-        """How the calls of each tool went that began in that time, its end not included."""
+        """The statistics of the calls of each tool from `since_us` to before `until_us`."""
         with self.reader() as connection:
             return tool_stats(connection, since_us, until_us)
 
     def examine(self, examiners: Sequence[SpanExaminer], *, most: int | None = None) -> int:
-        """Examine new spans, at most so many. Returns how many were examined; 0: none is left.
+        """Examine up to `most` new spans. Returns the number of examined spans; 0 if none is left.
 
         Spans that were examined by examiners with other digests are examined again.
         """
@@ -219,13 +219,13 @@ class SqliteTraceStore(SpanReader):
     def examinations(
         self, query: Query = EVERYTHING, *, examiners: Sequence[SpanExaminer]
     ) -> Examinations:
-        """What the examiners found in the spans that match."""
+        """The results of the examiners for the matching spans."""
         self.examine(examiners, most=_EXAMINED_FIRST)
         with self.reader() as connection:
             return examinations.examinations(connection, query, examiners)
 
     def changes(self, after: int | None, *, limit: int = 1000) -> Changes:
-        """What was written after that revision, by any process; with None only the newest one."""
+        """The changes after a revision by any process. With None, only the newest revision."""
         with self.reader() as connection:
             newest = span_merge.newest_revision(connection)
             if after is None:
@@ -239,9 +239,9 @@ class SqliteTraceStore(SpanReader):
         return Changes(spans[-1].revision if more else newest, spans, more)
 
     def on_commit(self, listener: Callable[[int], None]) -> None:
-        """Call `listener` with the newest revision whenever this store wrote something.
+        """Call `listener` with the newest revision after each commit of this store.
 
-        It is called by the writer, so it must not block.
+        The writer calls it, so it must not block.
         """
         self._writer.listen(listener)
 
@@ -252,9 +252,10 @@ class SqliteTraceStore(SpanReader):
         runs: Sequence[str] = (),
         traces: Sequence[str] = (),
     ) -> Deleted:
-        """Delete all spans of these permanently. Other threads can write and read meanwhile.
+        """Delete all spans of these threads, runs and traces permanently.
 
-        Afterwards neither the file nor its log contains their bytes. Unknown ids are ignored.
+        Afterwards neither the file nor its log contains their bytes. Unknown ids are ignored. Other
+        threads can read and write meanwhile.
         """
         return self._deleter.delete(threads=threads, runs=runs, traces=traces)
 
@@ -267,28 +268,28 @@ class SqliteTraceStore(SpanReader):
     ) -> Deleted:
         """Delete the traces that ended before a moment, then the oldest until the rest fits.
 
-        `before_us` is in Unix microseconds; `max_bytes` is about the size of the file without its
-        free pages. `dry_run` only says what would go.
+        `before_us` is in Unix microseconds. `max_bytes` limits the approximate size of the file
+        without its free pages. With `dry_run` nothing is deleted.
         """
         return self._deleter.prune(before_us=before_us, max_bytes=max_bytes, dry_run=dry_run)
 
     def held(self) -> Held:
-        """What the store holds, and of which time."""
+        """The totals of the store, and the period of its traces."""
         with self.reader() as connection:
             return deletion.held(connection)
 
-    def would_prune(self, *, before_us: int | None, max_bytes: int | None) -> Held:
-        """What `prune` would delete. Only reads, so what is written meanwhile does not wait."""
+    def preview_prune(self, *, before_us: int | None, max_bytes: int | None) -> Held:
+        """The totals that `prune` would delete. It only reads, so writers do not wait for it."""
         with self.reader() as connection:
-            return deletion.would_prune(connection, before_us=before_us, max_bytes=max_bytes)
+            return deletion.preview_prune(connection, before_us=before_us, max_bytes=max_bytes)
 
     def blob(self, hash_hex: str) -> Blob | None:
-        """The blob whose BLAKE2b-256 is that; None when there is none."""
+        """The blob with a BLAKE2b-256 hash; None if it does not exist."""
         with self.reader() as connection:
             return blobs.read(connection, hash_hex)
 
     def redactions(self) -> Mapping[str, int]:
-        """How many secrets of each kind were taken out of what was written."""
+        """The number of secrets of each kind that were redacted from written spans."""
         with self.reader() as connection:
             return dict(connection.execute("SELECT kind, count FROM redactions ORDER BY kind"))
 

@@ -1,7 +1,7 @@
-"""Few large SQL statements instead of many small ones.
+"""Runs few large SQL statements instead of many small ones.
 
-Each step of SQLite gives up the interpreter's lock, and gets it back only when another thread that
-runs Python lets it go, up to 5 ms later. So rows are written a hundred at a time.
+Each step of SQLite releases the interpreter lock. Another thread that runs Python may then hold the
+lock for up to 5 ms. Therefore a statement writes a hundred rows.
 """
 
 import sqlite3
@@ -12,7 +12,7 @@ from typing import Any
 Value = str | bytes | int | float | None
 
 PREPARED = 512
-"""How many prepared statements a connection should keep, so that none below is prepared twice."""
+"""The number of prepared statements that a connection should cache for these functions."""
 
 _SIZES = (128, 32, 8, 2, 1)
 
@@ -28,16 +28,16 @@ def insert(
 def select(
     connection: sqlite3.Connection, statement: str, values: Iterable[Any]
 ) -> Iterator[tuple[Any, ...]]:
-    """All rows of `statement`, in which `{}` stands for a part of the values.
+    """All rows of `statement`, with placeholders for a part of the values instead of `{}`.
 
-    It is `… IN ({})` for single values, `(VALUES {})` for tuples.
+    Use `… IN ({})` for single values, and `(VALUES {})` for tuples.
     """
     for some in _parts(tuple(values)):
         yield from connection.execute(statement.format(_places(some)), _flat(some))
 
 
 def run(connection: sqlite3.Connection, statement: str, values: Iterable[Any]) -> None:
-    """The same for a statement that gives no rows."""
+    """Run a statement as `select` does, but without rows as a result."""
     for some in _parts(tuple(values)):
         connection.execute(statement.format(_places(some)), _flat(some))
 

@@ -1,4 +1,4 @@
-"""The sums of traces, runs, threads and hours, changed by what each span adds or takes away.
+"""Updates the sums of traces, runs, threads and hours when spans are added or removed.
 
 A span contributes to its trace, a trace to its run, and a run to its thread. When a trace or a run
 moves to another parent, its stored sums are subtracted from the old parent and added to the new
@@ -96,7 +96,7 @@ class TraceState:
         return self.sums[0] == 0
 
     def remove(self, row: SpanRow, by: SpanRow | None = None) -> None:
-        """Remove the span with that row; `by` replaces it."""
+        """Remove the span with this row; `by` replaces it."""
         same = by is not None and (row.own_run, row.own_thread) == (by.own_run, by.own_thread)
         self.unnamed |= not same and (row.own_run is not None or row.own_thread is not None)
         if row.start_us == self.start_us:
@@ -106,7 +106,7 @@ class TraceState:
         self.uprooted |= row.id == self.root
 
     def add(self, row: SpanRow) -> None:
-        """Add the span with that row."""
+        """Add the span with this row."""
         self.own_run = _smaller(self.own_run, row.own_run)
         self.own_thread = _smaller(self.own_thread, row.own_thread)
         last = last_us(row)
@@ -257,7 +257,7 @@ class SumChanges:
         self._facets: dict[tuple[str, Text, int], int] = defaultdict(int)
 
     def add(self, row: SpanRow, labels: Sequence[Text], state: TraceState, sign: int = 1) -> None:
-        """Add the span with that row; with `sign` -1 subtract it."""
+        """Add the span with this row, or subtract it if `sign` is -1."""
         self.count(row, labels, state, counters(row), sign)
         trace = row.trace
         self._facets["operation", row.operation, trace] += sign
@@ -348,7 +348,7 @@ def _store_runs(connection: sqlite3.Connection, states: Sequence[TraceState]) ->
 def _store_threads(
     connection: sqlite3.Connection, shares: dict[Text, Counters], before: dict[Text, Text]
 ) -> None:
-    """Pass the changes of the runs on to their threads, and all sums of the runs that moved."""
+    """Add the changes of the runs to their threads. A moved run moves all its sums."""
     after = dict(statements.select(connection, _RUN_THREADS, shares))
     moved = {run for run in shares if before.get(run) != after.get(run)}
     sums = {run: list(rest) for run, *rest in statements.select(connection, _RUN_SUMS, moved)}

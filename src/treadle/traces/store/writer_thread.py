@@ -1,8 +1,8 @@
 """The thread that writes spans: it commits waiting spans in groups, and then notifies callers.
 
-Callers prepare their spans, so the thread does hardly more than SQLite's work, during which other
-threads run. The queue and each group are limited in count and size. A request is committed in
-parts: while one is written, the caller prepares the next. It is done after the last part.
+Callers prepare their spans. The thread mostly runs SQLite, which lets other threads run. The queue
+and each group are limited in count and size. A request is committed in parts: while the writer
+commits one part, the caller prepares the next. It is done after the last part.
 """
 
 import logging
@@ -20,12 +20,12 @@ from treadle.errors import StoreError
 from treadle.spans.span import JsonValue, Span
 from treadle.spans.span_writer import StoreBusyError
 from treadle.traces.store import connections, span_merge
-from treadle.traces.store.span_merge import Keys, PreparedSpan, most_complete, prepare
+from treadle.traces.store.span_merge import PreparedSpan, SpanKeys, most_complete, prepare
 
 PENDING_LIMIT = 20_000
-"""Spans that may wait; further requests are refused, so that memory stays bounded."""
+"""The most spans that may wait. Further requests are refused to limit memory."""
 PENDING_BYTES = 128_000_000
-"""How large they may be together."""
+"""The most bytes of the waiting spans."""
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ _HINT = (
     " its path."
 )
 """The hint does not contain the path, since senders of spans on other machines read it."""
-_CACHE_KILOBYTES = 64_000  # the indexes that are written at random places stay in it
+_CACHE_KILOBYTES = 64_000  # it keeps the pages of indexes that are written at random positions
 _SWITCH_SECONDS = 0.0001
 _GROUP_LIMIT = 1_000
 _SHARE = 250
@@ -46,7 +46,7 @@ _SPAN_BYTES = 1_000
 
 @dataclass(slots=True)
 class _Ticket:
-    """What the caller waits for: all parts of one request."""
+    """One request. Its caller waits until all parts are committed."""
 
     done: Future[None]
     parts: int
@@ -57,7 +57,7 @@ class _Ticket:
 class _Part:
     prepared: Sequence[PreparedSpan]
     spans: int
-    """How many there were, of which several may be versions of one."""
+    """The number of received spans, including several versions of one span."""
     size: int
     ticket: _Ticket
     redacted: Mapping[str, int] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Job(Generic[T]):
-    """Something else to do with the writer's connection, between two commits."""
+    """Other work with the writer's connection, between two commits."""
 
     work: Callable[[sqlite3.Connection], T]
     done: Future[T]
@@ -79,15 +79,15 @@ class _Job(Generic[T]):
 
 
 _Group = list[_Part]
-"""What is committed together."""
+"""The parts of one commit."""
 
 
 class Writer:
-    """Writes to a file, in a thread that starts with the first request."""
+    """Writes to the database in a thread that starts with the first request."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._keys = Keys()
+        self._keys = SpanKeys()
         self._parts: deque[_Part] = deque()
         self._jobs: deque[_Job[Any]] = deque()
         self._job_next = False
@@ -105,9 +105,9 @@ class Writer:
         self._listeners.append(listener)
 
     def write(self, spans: Sequence[Span], redacted: Mapping[str, int]) -> Future[None]:
-        """As the store's `write`; the spans are made ready here, which takes a while."""
+        """See `SqliteTraceStore.write`. The calling thread prepares the spans."""
         done: Future[None] = Future()
-        done.set_running_or_notify_cancel()  # nobody can take back what is handed over
+        done.set_running_or_notify_cancel()  # a request in the queue cannot be cancelled
         try:
             shares = _shares(spans)
         except RecursionError:
@@ -151,9 +151,9 @@ class Writer:
         self._settle([part], failure)
 
     def do(self, work: Callable[[sqlite3.Connection], T]) -> Future[T]:
-        """Have `work` done with the writer's connection between two commits; it must not be long.
+        """Run `work` with the writer's connection between two commits. It must be short.
 
-        The future's exception is a StoreError when the file could not be changed.
+        The future's exception is a StoreError if the file could not be changed.
         """
         done: Future[T] = Future()
         done.set_running_or_notify_cancel()
@@ -166,7 +166,7 @@ class Writer:
         return done
 
     def close(self) -> None:
-        """Write what waits, then end the thread. May be called twice."""
+        """Write the waiting spans, then end the thread. May be called twice."""
         with self._waiting:
             thread, self._thread, self._closed = self._thread, None, True
             self._waiting.notify_all()
@@ -177,7 +177,9 @@ class Writer:
         if self._closed:
             return StoreError("The trace store is closed.")
         full = self._spans + count > PENDING_LIMIT or self._bytes + size > PENDING_BYTES
-        if full and self._spans:  # one request alone is in memory already, whatever its size
+        if (
+            full and self._spans
+        ):  # a single request is already in memory, so it is accepted at any size
             return StoreBusyError(
                 f"The trace store is too slow: {self._spans} spans wait.",
                 hint="Try again in a second. If the error remains, check whether its disk is"
@@ -187,7 +189,7 @@ class Writer:
 
     def _start(self) -> None:
         if self._thread is None:
-            # Each statement and each compression gives up the interpreter's lock. While another
+            # Each statement and each compression releases the interpreter lock. While another
             # thread is busy with Python, the writer would wait 5 ms each time.
             sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
             self._thread = threading.Thread(
@@ -230,7 +232,7 @@ class Writer:
         return connection
 
     def _next(self) -> _Group | _Job[Any] | None:
-        """Spans that wait, up to a limit, or a job, in turn; None when the store is closed."""
+        """The next waiting spans, up to a limit, or the next job; None after `close`."""
         with self._waiting:
             while not self._parts and not self._jobs and not self._closed:
                 self._waiting.wait()
@@ -250,7 +252,7 @@ class Writer:
             return group or None
 
     def _commit(self, connection: sqlite3.Connection, group: _Group) -> None:
-        """One transaction for the group; one for each part when one of them spoils it."""
+        """Commit the group in one transaction; if that fails, in one transaction for each part."""
         try:
             prepared = most_complete(arrival for part in group for arrival in part.prepared)
             with transaction(connection):
@@ -283,7 +285,7 @@ class Writer:
         """Complete the requests whose last part this is."""
         for part in group:
             ticket = part.ticket
-            with self._waiting:  # who brings spans settles those that cannot be made ready
+            with self._waiting:  # the caller settles a part that could not be prepared
                 if error is not None and ticket.failure is None:
                     ticket.failure = StoreError(
                         f"Spans could not be written to the trace store: {error}.", hint=_HINT
@@ -298,7 +300,7 @@ class Writer:
 
 
 def _shares(spans: Sequence[Span]) -> list[tuple[Sequence[Span], int]]:
-    """The request in shares that may be committed together, with their sizes; one at least."""
+    """Split a request into batches that fit into one commit, with their sizes; at least one."""
     shares: list[tuple[Sequence[Span], int]] = []
     some: list[Span] = []
     size = 0
@@ -314,7 +316,7 @@ def _shares(spans: Sequence[Span]) -> list[tuple[Sequence[Span], int]]:
 
 
 def _size(span: Span) -> int:
-    """About how many bytes the span takes while it waits."""
+    """The approximate size of a waiting span in memory."""
     events = sum(_size_of(event.attributes) for event in span.events)
     return _SPAN_BYTES + sum(
         map(_size_of, (span.input, span.output, span.attributes, span.resource)), start=events

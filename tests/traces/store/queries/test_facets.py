@@ -119,7 +119,7 @@ def test_a_list_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         assert of(there.store.facets(limit=1), Field.KIND).more
         with pytest.raises(UsageError, match="cost"):
             there.store.values(Field.COST)
-        monkeypatch.setattr(facets, "MOST_READ", 3)
+        monkeypatch.setattr(facets, "MAX_READ_SPANS", 3)
         some = Query((any_of(Field.NAME, ["none"], negated=True),))
         found = there.store.facets(query=some)
         assert not found.complete

@@ -44,8 +44,8 @@ def test_pages_are_the_same_where_there_is_much_of_everything(seed: int) -> None
 @given(SEEDS)
 def test_pages_are_the_same_where_there_are_too_many_names_for_a_pattern(seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(conditions, "_MOST_NAMES", 1)
-        patch.setattr(conditions, "_MOST_ALIKE", 1)
+        patch.setattr(conditions, "_MAX_NAMES", 1)
+        patch.setattr(conditions, "_MAX_SIMILAR", 1)
         check_pages(Random(seed))
 
 

@@ -1,1 +1,1 @@
-"""Reading from the SQLite store: pages, groups, sums, skeletons, as functions of a connection."""
+"""Queries of the SQLite store, as functions of a connection: pages, groups, sums, skeletons."""

@@ -27,12 +27,12 @@ _ESCAPE = re.compile(r"\\\w\Z")
 
 @dataclass(frozen=True, slots=True)
 class TextTerm:
-    """How one text condition is answered."""
+    """How the store tests one text condition."""
 
     match: str | None
-    """For MATCH, or None when the index cannot help: the term holds no word that it knows."""
+    """The argument of MATCH; None if the term contains no word of the index."""
     literal: str | None
-    """What must be in the text, case folded; None when a match is enough."""
+    """The case-folded text that a span must contain; None if MATCH is enough."""
 
 
 def text_term(condition: Condition) -> TextTerm:
@@ -45,13 +45,13 @@ def text_term(condition: Condition) -> TextTerm:
     match = None
     if words and not any(map(_unspaced, text)):
         phrase = " ".join(words)
-        # The last word is only the beginning of one where the text goes on without a break.
+        # The last word may be the beginning of a longer word.
         match = f'"{phrase}"' + (" *" if begins and _in_word(known[-1]) else "")
     return TextTerm(match, None if single and match else text.casefold())
 
 
-def add_holds(connection: sqlite3.Connection) -> None:
-    """Give the connection `holds(text, literal)`: whether the folded text has the literal."""
+def register_holds(connection: sqlite3.Connection) -> None:
+    """Add the SQL function `holds(text, literal)`: whether the case-folded text contains it."""
     connection.create_function("holds", 2, _holds, deterministic=True)
 
 
@@ -62,13 +62,13 @@ def _holds(text: str | bytes | None, literal: str) -> bool:
 
 
 def _in_word(character: str) -> bool:
-    """Whether FTS5's `unicode61` takes the character as part of a word."""
+    """Whether the tokenizer `unicode61` of FTS5 treats the character as part of a word."""
     category = unicodedata.category(character)
     return category[0] in "LN" or category in {"Co", "Mn"}
 
 
 def _unspaced(character: str) -> bool:
-    """Whether words are written without blanks between them, so that the index has whole clauses.
+    """Whether the script has no spaces between words, so that the index has whole clauses.
 
     Chinese, Japanese, Thai, Lao, Khmer and Burmese.
     """
@@ -83,7 +83,7 @@ def _unspaced(character: str) -> bool:
 
 
 _SPILL_US = 1_000_000
-"""How far behind its start a span's key may lie, where very many start at once."""
+"""The largest difference between the key and the start of a span. See `SpanKeys`."""
 
 TOKENS = "coalesce(s.input_tokens, 0) + coalesce(s.output_tokens, 0)"
 
@@ -114,7 +114,7 @@ _TRACES = {
         WHERE runs.thread_id IN ({})""",
 }
 _ROLLED = {Field.MODEL: "model", Field.OPERATION: "operation", Field.LABEL: "label"}
-"""Fields whose values, and how many spans have each, the roll-ups know."""
+"""Fields for which `rollups` has all values with their numbers of spans."""
 
 _NAMED = {
     Field.NAME: "SELECT min(name) FROM spans INDEXED BY spans_by_name WHERE name > ?",
@@ -122,11 +122,11 @@ _NAMED = {
         SELECT min(provider) FROM spans INDEXED BY spans_by_provider
         WHERE provider IS NOT NULL AND provider > ?""",
 }
-"""The next value of a field that the roll-ups do not know."""
+"""The next value of each field that `rollups` does not have."""
 
-_MOST_NAMES = 5_000
-_MOST_ALIKE = 500
-"""Of more names, or of more that fit, a pattern is left to be tried on each span."""
+_MAX_NAMES = 5_000
+_MAX_SIMILAR = 500
+"""With more values, or more matching values, a pattern is tested on each span instead."""
 
 _KNOWN_VALUES = """
     WITH RECURSIVE known (value) AS (
@@ -140,14 +140,14 @@ _KNOWN_VALUES = """
 
 @dataclass(frozen=True, slots=True)
 class Sql:
-    """A part of a statement with the values of its question marks."""
+    """A part of a statement with the values of its placeholders."""
 
     text: str
     values: tuple[Value, ...] = ()
 
 
 ALL = Sql("1")
-"""What everything fulfils."""
+"""The condition that every row meets."""
 
 
 _OF_OTHERS = Sql(
@@ -158,7 +158,7 @@ _OF_OTHERS = Sql(
 
 
 def joined(parts: Iterable[Sql], between: str = " AND ") -> Sql:
-    """The parts with `between` between them; `1` for none."""
+    """The parts, joined by `between`; `1` without parts."""
     parts = tuple(parts)
     return Sql(
         between.join(part.text for part in parts) or ALL.text,
@@ -167,19 +167,19 @@ def joined(parts: Iterable[Sql], between: str = " AND ") -> Sql:
 
 
 def listing(values: Sequence[object]) -> tuple[str, tuple[Value, ...]]:
-    """Question marks for `IN (…)`, and their values as the file holds them.
+    """Placeholders for `IN (…)`, and their values as the database stores them.
 
-    Of no values it is NULL, which nothing equals: with `IN ()` no index can be used.
+    Without values the placeholder is NULL, which equals nothing. SQLite uses no index for `IN ()`.
     """
     kept = tuple(packed(each) if isinstance(each, str) else int(str(each)) for each in values)
     return ", ".join("?" * len(kept)) or "NULL", kept
 
 
 def resolved(connection: sqlite3.Connection, query: Query) -> Query:
-    """`query` with patterns as the values that they match, of fields that have few values.
+    """`query` with each pattern replaced by the values that it matches, for fields with few values.
 
-    Labels that no span of that time has exclude nothing, and are left out; so is the switch `own`,
-    which every span fits.
+    Excluded labels that no span in the period has are left out. The switch `own` is left out, too,
+    because every span meets it.
     """
     return Query(
         tuple(
@@ -191,7 +191,7 @@ def resolved(connection: sqlite3.Connection, query: Query) -> Query:
 
 
 def on_spans(condition: Condition) -> Sql:
-    """A condition on the row `s` of `spans`. What is unknown fits only where it is negated."""
+    """A condition on the row `s` of `spans`. An unknown value meets only negated conditions."""
     if condition in OF_OTHERS.conditions:
         return _OF_OTHERS
     sql = _positive(condition)
@@ -199,14 +199,14 @@ def on_spans(condition: Condition) -> Sql:
 
 
 def known_values(connection: sqlite3.Connection, dimension: str) -> list[str]:
-    """All values of a dimension of the roll-ups, in order."""
+    """All values of a dimension of `rollups`, in order."""
     return [plain(value) for (value,) in connection.execute(_KNOWN_VALUES, (dimension,))]
 
 
 def key_bounds(query: Query, key: str) -> Sql:
-    """The range of keys that the times in `query` leave, which is a little too wide at its end.
+    """The range of keys that the times in `query` allow. Its end may include later spans.
 
-    `key` is the column that holds them.
+    `key` is the column with the keys.
     """
     parts = []
     for condition in query.of(Field.START):
@@ -227,7 +227,7 @@ def _resolve(connection: sqlite3.Connection, condition: Condition) -> Condition:
         known = known_values(connection, _ROLLED[condition.field])
     elif condition.field in _NAMED:
         known = _names(connection, _NAMED[condition.field])
-        if len(known) > _MOST_NAMES:
+        if len(known) > _MAX_NAMES:
             return condition
     else:
         return condition
@@ -235,7 +235,7 @@ def _resolve(connection: sqlite3.Connection, condition: Condition) -> Condition:
     values = tuple(
         value for value in known if value and any(pattern.fullmatch(value) for pattern in fitting)
     )
-    if condition.field in _NAMED and len(values) > _MOST_ALIKE:
+    if condition.field in _NAMED and len(values) > _MAX_SIMILAR:
         return condition
     return Condition(condition.field, Operator.IS, values, condition.negated)
 
@@ -252,10 +252,10 @@ def _excludes_nothing(connection: sqlite3.Connection, condition: Condition, quer
 
 
 def _names(connection: sqlite3.Connection, following: str) -> list[str]:
-    """All values, unless they are more than `_MOST_NAMES`; each is one step in the index."""
+    """All values, or None if there are more than `_MAX_NAMES`. Each takes one step in the index."""
     found: list[str] = []
     value: Value = ""
-    while len(found) <= _MOST_NAMES:
+    while len(found) <= _MAX_NAMES:
         (value,) = connection.execute(following, (value,)).fetchone()
         if value is None:
             break
@@ -282,7 +282,7 @@ def _equal(condition: Condition) -> Sql:
     if field in _TRACES:
         return Sql(f"s.trace IN ({_TRACES[field].format(places)})", values)
     if field is Field.LABEL:
-        # For each span: SQLite would otherwise list all spans with a common label again and again.
+        # The subquery refers to the span, or SQLite would list all spans with the label again.
         return Sql(
             "EXISTS (SELECT 1 FROM span_labels"
             f" WHERE span_labels.span = s.id AND span_labels.label IN ({places}))",
@@ -305,7 +305,7 @@ def _alike(column: str, values: Sequence[object]) -> Sql:
 
 
 def _holding(condition: Condition) -> Sql:
-    """Whether the texts of the span hold the term, asked span by span."""
+    """The condition that a text of the span contains the term, tested on each span."""
     term = text_term(condition)
     parts = [Sql("x.rowid = s.id")]
     if term.match is not None:
@@ -317,7 +317,7 @@ def _holding(condition: Condition) -> Sql:
 
 
 def literally(table: str, literal: str) -> Sql:
-    """Whether one of the texts of a row of `texts` holds the literal."""
+    """The condition that a text of a row of `texts` contains the literal."""
     columns = ("name", "input", "output")
     held = " OR ".join(f"holds({table}.{column}, ?)" for column in columns)
     return Sql(f"({held})", (packed(literal),) * len(columns))

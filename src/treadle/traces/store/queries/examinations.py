@@ -13,13 +13,13 @@ from treadle.traces.store.examinations import (
     SpanExaminer,
 )
 from treadle.traces.store.packed_text import unpacked
-from treadle.traces.store.queries.conditions import Sql, add_holds, joined, resolved
+from treadle.traces.store.queries.conditions import Sql, joined, register_holds, resolved
 from treadle.traces.store.queries.span_pages import conditions
 from treadle.traces.store.queries.span_sources import ALL_SPANS, Source, best_source
 from treadle.traces.store.queries.summaries import newest_asked_about
 
-MOST_EXAMINED = 1_000
-"""New spans that are examined for one answer: the newest ones."""
+MAX_EXAMINED_SPANS = 1_000
+"""One query examines at most this many new spans, the newest ones."""
 _AT_ONCE = 100
 
 _TRACE = "CROSS JOIN traces t ON t.id = s.trace"
@@ -33,13 +33,13 @@ _TABLES = {
 def examinations(
     connection: sqlite3.Connection, query: Query, examiners: Sequence[SpanExaminer]
 ) -> Examinations:
-    """The results of the spans that match, of all examiners."""
-    add_holds(connection)
+    """The results of all examiners for the matching spans."""
+    register_holds(connection)
     query = resolved(connection, query)
     seen = min(each.revision for each in progress(connection, examiners).values())
     stored = [row for each in examiners for row in _stored(connection, each.table, query, seen)]
     new = _new(connection, query, seen)
-    newest = new[:MOST_EXAMINED]
+    newest = new[:MAX_EXAMINED_SPANS]
     return Examinations(
         snapshot=newest_asked_about(connection),
         spans=_count(connection, query),
@@ -51,7 +51,7 @@ def examinations(
 def _stored(
     connection: sqlite3.Connection, table: ExaminationTable, query: Query, seen: int
 ) -> Iterator[Examination]:
-    """The stored results of the spans that match."""
+    """The stored results of the matching spans."""
     results = _TABLES[table]
     source = best_source(connection, query, SortKey.TIME, ALL_SPANS)
     tables = Sql(

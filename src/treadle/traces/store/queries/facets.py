@@ -1,7 +1,7 @@
-"""Which values there are and how many spans, runs or threads have each: to choose from.
+"""Facets: the values of fields, with the number of spans, runs or threads that have each value.
 
-All facets that are counted under the same conditions are counted in one reading. A facet is
-counted without the conditions on itself, so that a choice can be changed.
+All facets with the same conditions are counted in one scan. A facet is counted without the
+conditions on itself, so that a user can change the choice.
 """
 
 import json
@@ -16,7 +16,7 @@ from treadle.spans.span import is_shown
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
 from treadle.traces.store.packed_text import packed
-from treadle.traces.store.queries.conditions import Sql, add_holds, resolved
+from treadle.traces.store.queries.conditions import Sql, register_holds, resolved
 from treadle.traces.store.queries.groups import SHOWN_LABEL, value_rows
 from treadle.traces.store.queries.run_pages import fitting_rows
 from treadle.traces.store.queries.span_pages import conditions
@@ -24,8 +24,8 @@ from treadle.traces.store.queries.span_sources import Source, spans_in_all, whol
 from treadle.traces.store.results import Facets, FieldValues, ValueCount
 from treadle.traces.store.selection import plain
 
-MOST_READ = 200_000
-"""Spans, runs or threads that are counted, the newest of more."""
+MAX_READ_SPANS = 200_000
+"""At most this many spans, runs or threads are counted, the newest ones."""
 
 _GROUPED = {
     Field.MODEL: GroupBy.MODEL,
@@ -57,7 +57,7 @@ _TRACES = {
     Rows.THREADS: """CROSS JOIN runs o INDEXED BY runs_of_thread ON o.thread_id = g.thread_id
         CROSS JOIN traces t INDEXED BY traces_of_run ON t.run_id = o.run_id""",
 }
-"""The traces t of a row g."""
+"""Joins the traces of a row `g`, with the alias `t`."""
 _IN_ALL = {
     Field.STATUS: """
         SELECT status, count(*) FROM spans INDEXED BY spans_not_ok WHERE status != 'ok'
@@ -67,7 +67,7 @@ _IN_ALL = {
         SELECT provider, count(*) FROM spans INDEXED BY spans_by_provider
         WHERE provider IS NOT NULL GROUP BY provider""",
 }
-"""How many of all spans have each value, by indexes alone; of the statuses all but `ok`."""
+"""Counts the values of all spans with indexes only. For the status, `ok` is not counted."""
 COUNTED = frozenset({*_GROUPED, *_COLUMNS})
 """Fields whose values can be counted."""
 
@@ -75,9 +75,9 @@ COUNTED = frozenset({*_GROUPED, *_COLUMNS})
 def value_counts(
     connection: sqlite3.Connection, field: Field, query: Query, *, text: str = "", limit: int
 ) -> FieldValues:
-    """The values of a field that hold `text` and how many spans that fit have each.
+    """The values of a field that contain `text`, with the number of matching spans of each.
 
-    Those that begin with it come first. The case of ASCII letters does not count. Raises
+    Values that begin with `text` come first. The case of ASCII letters is ignored. Raises
     UsageError for a field whose values are not counted.
     """
     if field not in COUNTED:
@@ -86,7 +86,7 @@ def value_counts(
             f"The values of {field.value} are not listed.",
             hint=f"These fields have listed values: {listed}.",
         )
-    add_holds(connection)
+    register_holds(connection)
     query = resolved(connection, query)
     rows = _rows(connection, field, query)
     place = "instr(lower(CAST(value AS TEXT)), lower(?))"
@@ -102,8 +102,8 @@ def value_counts(
 
 
 def facet_counts(connection: sqlite3.Connection, rows: Rows, query: Query, *, limit: int) -> Facets:
-    """How many of the rows that fit have each value of the facets of their list."""
-    add_holds(connection)
+    """The number of matching rows with each value of each facet of their list."""
+    register_holds(connection)
     query = resolved(connection, query)
     found: dict[Field, FieldValues] = {}
     complete = True
@@ -122,7 +122,7 @@ def facet_counts(connection: sqlite3.Connection, rows: Rows, query: Query, *, li
 def _counted_alike(
     query: Query, fields: Collection[Field]
 ) -> Iterator[tuple[Query, tuple[Field, ...]]]:
-    """The facets that are counted under the same conditions, with these."""
+    """The facets grouped by the conditions under which they are counted."""
     asked = {each.field for each in query.conditions}
     free = tuple(field for field in fields if field not in asked)
     if free:
@@ -138,7 +138,7 @@ def _counted_alike(
 
 
 def _most(field: Field, counts: Counter[str], limit: int) -> FieldValues:
-    """Those that most have, at most `limit`; of equals in their order."""
+    """The `limit` most frequent values. Equally frequent values keep their order."""
     ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     values = tuple(ValueCount(*each) for each in ordered[:limit])
     return FieldValues(field, values, more=len(ordered) > limit)
@@ -163,7 +163,7 @@ def _source(connection: sqlite3.Connection, query: Query) -> tuple[Source, Sql]:
 def _of_spans(
     connection: sqlite3.Connection, query: Query, fields: tuple[Field, ...]
 ) -> tuple[dict[Field, Counter[str]], bool]:
-    """How many spans have each value of these fields; whether all spans were read."""
+    """The number of spans with each value of these fields, and whether all spans were read."""
     others = [each for each in query.conditions if each not in OF_OTHERS.conditions]
     if all(each.field is Field.START for each in others):
         summed = {field: _summed(connection, field, query) for field in fields if field in _GROUPED}
@@ -177,7 +177,7 @@ def _of_spans(
 
 
 def _summed(connection: sqlite3.Connection, field: Field, query: Query) -> Counter[str]:
-    """The counts of a field of which sums are kept."""
+    """The counts of a field from the stored sums."""
     rows = value_rows(connection, _GROUPED[field], query)
     found = connection.execute(
         f"SELECT value, sum(spans) FROM ({rows.text}) GROUP BY value", rows.values
@@ -195,24 +195,24 @@ def _in_all(connection: sqlite3.Connection, field: Field) -> Counter[str]:
 def _read(
     connection: sqlite3.Connection, query: Query, fields: tuple[Field, ...]
 ) -> tuple[dict[Field, Counter[str]], bool]:
-    """The counts out of the spans themselves; whether all were read."""
+    """The counts from the spans, and whether all were read."""
     source, where = _source(connection, query)
     columns = ", ".join(_COLUMNS[field] for field in fields)
-    newest = "ORDER BY s.start_us DESC" if source.count > MOST_READ else ""
+    newest = "ORDER BY s.start_us DESC" if source.count > MAX_READ_SPANS else ""
     alike: Counter[tuple[Any, ...]] = Counter(
         connection.execute(
             f"SELECT {columns} FROM {source.spans.text} WHERE {where.text} {newest} LIMIT ?",
-            (*source.spans.values, *where.values, MOST_READ + 1),
+            (*source.spans.values, *where.values, MAX_READ_SPANS + 1),
         )
     )
     counts = {
         field: _of_column(alike, place, field is Field.LABEL) for place, field in enumerate(fields)
     }
-    return counts, alike.total() <= MOST_READ
+    return counts, alike.total() <= MAX_READ_SPANS
 
 
 def _of_column(alike: Counter[tuple[Any, ...]], place: int, labels: bool) -> Counter[str]:
-    """How many of the spans that are alike have each value of one of their columns."""
+    """The number of spans with each value of a column, from counts of equal rows."""
     kept: Counter[Any] = Counter()
     for row, count in alike.items():
         kept[row[place]] += count
@@ -227,8 +227,8 @@ def _of_column(alike: Counter[tuple[Any, ...]], place: int, labels: bool) -> Cou
 def _of_rows(
     connection: sqlite3.Connection, rows: Rows, query: Query, fields: tuple[Field, ...]
 ) -> tuple[dict[Field, Counter[str]], bool]:
-    """How many runs or threads have each value in one of their spans; whether all were read."""
-    fitting = fitting_rows(connection, rows, query, MOST_READ)
+    """The number of runs or threads with a span of each value, and whether all were read."""
+    fitting = fitting_rows(connection, rows, query, MAX_READ_SPANS)
     statuses = Counter(
         plain(status)
         for (status,) in connection.execute(f"SELECT status FROM ({fitting.text})", fitting.values)
@@ -248,4 +248,4 @@ def _of_rows(
     )
     for facet, value, count in found:
         counts[facets[facet]][plain(value)] = count
-    return counts, statuses.total() < MOST_READ
+    return counts, statuses.total() < MAX_READ_SPANS

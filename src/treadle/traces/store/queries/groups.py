@@ -20,7 +20,7 @@ from treadle.traces.query.conditions import (
 )
 from treadle.traces.query.pages import Page, Pagination
 from treadle.traces.store.counters import CONTRIBUTIONS, COUNTER_COLUMNS, COUNTER_NAMES, TOTALS
-from treadle.traces.store.queries.conditions import Sql, add_holds, joined, listing, resolved
+from treadle.traces.store.queries.conditions import Sql, joined, listing, register_holds, resolved
 from treadle.traces.store.queries.span_pages import check_page, conditions
 from treadle.traces.store.queries.span_sources import HOUR_US, whole_source
 from treadle.traces.store.results import Group, LabelCount, LabelCounts, Sums, sums
@@ -28,7 +28,7 @@ from treadle.traces.store.selection import plain
 
 HOUR_SECONDS = 3_600
 LARGEST_PAGE = 10_000
-"""A group is a small row, and a chart wants all of them."""
+"""It is large, since a group is a small row and a chart needs all groups."""
 
 _SECOND_US = 1_000_000
 
@@ -51,12 +51,12 @@ _KEPT = {
     GroupBy.THREAD: (Field.THREAD, "threads", "thread_id"),
     GroupBy.RUN: (Field.RUN, "runs", "run_id"),
 }
-_MOST_CROSSING = 1_000
-"""Threads or runs that reach beyond the time that is asked for, of which the spans are read."""
+_MAX_CROSSING = 1_000
+"""The most threads or runs whose spans are read because they are only partly in the period."""
 
 
 SHOWN_LABEL = f"CAST(value AS TEXT) NOT GLOB '{REPOSITORY_LABEL}*'"
-"""Of rows with a label as their `value`, those of `is_shown`."""
+"""The condition that the label `value` is shown in lists; see `is_shown`."""
 
 
 def groups_page(
@@ -68,9 +68,9 @@ def groups_page(
     limit: int = 50,
     offset: int = 0,
 ) -> Page[Group]:
-    """A page of the groups: of time the newest first, otherwise those of most spans.
+    """A page of the groups. Time buckets are sorted newest first, other groups by number of spans.
 
-    Spans without a model are in the group of the model ''; spans without a label in none.
+    Spans without a model are in the group ''. Spans without a label are not in a group of labels.
     """
     check_page(limit, offset, LARGEST_PAGE)
     if not 1 <= bucket_seconds <= 366 * 24 * HOUR_SECONDS:
@@ -78,7 +78,7 @@ def groups_page(
             f"A bucket is 1 second to 366 days long, not {bucket_seconds} s.",
             hint="Give its length in seconds, such as 3600.",
         )
-    add_holds(connection)
+    register_holds(connection)
     query = resolved(connection, query)
     page = (limit, offset)
     shown = SHOWN_LABEL if by is GroupBy.LABEL else "TRUE"
@@ -104,23 +104,23 @@ def groups_page(
 
 
 def sums_of(connection: sqlite3.Connection, query: Query) -> Sums:
-    """The sums over all spans that fit. `query` is resolved."""
+    """The sums over all matching spans. `query` must be resolved."""
     rows = _added_up(connection, GroupBy.TIME, query, HOUR_SECONDS)
     totals = connection.execute(f"SELECT {TOTALS} FROM ({rows.text})", rows.values).fetchone()
     return sums(*totals)
 
 
 def label_counts(connection: sqlite3.Connection, query: Query, *, limit: int) -> LabelCounts:
-    """The labels of the spans that fit, those of most spans first."""
+    """The labels of the matching spans, the most frequent first."""
     page = groups_page(connection, GroupBy.LABEL, query, limit=limit)
     data = (LabelCount(str(group.value), group.sums.totals.spans) for group in page.data)
     return LabelCounts(tuple(data), page.pagination.total or 0)
 
 
 def value_rows(connection: sqlite3.Connection, by: GroupBy, query: Query) -> Sql:
-    """Rows of a `value` with `spans` among its counters, of one value perhaps several.
+    """Rows with a `value` and its counters. A value may have several rows.
 
-    `query` is resolved.
+    `query` must be resolved.
     """
     kept = _from_kept(connection, by, query, HOUR_SECONDS)
     return kept or _added_up(connection, by, query, HOUR_SECONDS)
@@ -129,7 +129,7 @@ def value_rows(connection: sqlite3.Connection, by: GroupBy, query: Query) -> Sql
 def _added_up(
     connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
 ) -> Sql:
-    """Rows of the sums that are kept, where they can answer, else a row for each span."""
+    """Rows of the stored sums if they can answer the query, else a row for each span."""
     return (
         _from_rollups(connection, by, query, bucket_seconds)
         or _less_own(connection, by, query, bucket_seconds)
@@ -140,7 +140,7 @@ def _added_up(
 def _less_own(
     connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
 ) -> Sql | None:
-    """The kept sums less those of Treadle's own calls, where only these are excluded."""
+    """The stored sums minus the sums of Treadle's own calls, if the query excludes only these."""
     rest = Query(tuple(each for each in query.conditions if each not in OF_OTHERS.conditions))
     if rest == query:
         return None
@@ -164,9 +164,9 @@ def _less_own(
 def _from_kept(
     connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
 ) -> Sql | None:
-    """A row for each thread or run; None if the query has other conditions than these and a time.
+    """A row for each thread or run; None if the query has conditions on other fields than time.
 
-    The spans of threads and runs that are only partly within the time are added up.
+    For threads and runs that are only partly in the period, the spans are added up.
     """
     if by not in _KEPT:
         return None
@@ -195,10 +195,10 @@ def _from_kept(
         return whole
     crossing = connection.execute(
         f"SELECT {column} FROM {table} WHERE {near.text} AND NOT ({inside.text})"
-        f" LIMIT {_MOST_CROSSING + 1}",
+        f" LIMIT {_MAX_CROSSING + 1}",
         (*near.values, *inside.values),
     ).fetchall()
-    if len(crossing) > _MOST_CROSSING:
+    if len(crossing) > _MAX_CROSSING:
         return None
     if not crossing:
         return whole
@@ -211,7 +211,7 @@ def _from_kept(
 def _from_rollups(
     connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
 ) -> Sql | None:
-    """Whole hours, and the spans at the ends of the time that is asked for."""
+    """Rows of `rollups` for whole hours, and of spans for the partial hours at both ends."""
     others = [each for each in query.conditions if each.field is not Field.START]
     span = _hours([each for each in query.conditions if each.field is Field.START])
     if span is None or (by is GroupBy.TIME and bucket_seconds % HOUR_SECONDS):
@@ -250,7 +250,7 @@ def _from_rollups(
 
 
 def _kept_values(others: Sequence[Condition], dimension: str | None = None) -> Sql | None:
-    """Which rows of `rollups` are meant; None where they cannot answer."""
+    """The condition that selects rows of `rollups`; None if they cannot answer the query."""
     if not others:
         return Sql("dimension = ?", (dimension or "all",))
     condition = others[0]
@@ -268,7 +268,7 @@ def _kept_values(others: Sequence[Condition], dimension: str | None = None) -> S
 
 
 def _hours(times: Sequence[Condition]) -> tuple[int | None, int | None] | None:
-    """The first moment asked for and the one behind the last; None for anything but a range."""
+    """The start and the end (exclusive) of the period; None for conditions that are not a range."""
     since: int | None = None
     until: int | None = None
     for condition in times:
@@ -293,7 +293,7 @@ def _between(since: int, until: int) -> tuple[Condition, Condition]:
 def _from_spans(
     connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
 ) -> Sql:
-    """The counters of every span that fits."""
+    """The counters of every matching span."""
     source = whole_source(connection, query)
     tables = source.tables if by in _KEPT else source.spans
     bucket = bucket_seconds * _SECOND_US

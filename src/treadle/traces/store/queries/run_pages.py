@@ -1,7 +1,7 @@
-"""Pages of runs and of threads, from the sums that are kept of each.
+"""Pages of runs and threads, from the totals that the store keeps for each run and thread.
 
-A condition on something that only spans have holds for a run or a thread when it holds for one of
-its spans. Time, duration, cost and tokens are those of the whole.
+Conditions on time, duration, cost and tokens compare the totals of the run or thread. For a field
+that only spans have, a run or thread matches if one of its spans matches.
 """
 
 import sqlite3
@@ -35,11 +35,11 @@ from treadle.traces.store.packed_text import packed
 from treadle.traces.store.queries.conditions import (
     ALL,
     Sql,
-    add_holds,
     compared,
     joined,
     listing,
     on_spans,
+    register_holds,
     resolved,
 )
 from treadle.traces.store.queries.span_pages import check_page, conditions
@@ -50,10 +50,10 @@ from treadle.traces.store.selection import plain
 T = TypeVar("T")
 
 _FACETS = {Field.MODEL: "model", Field.LABEL: "label", Field.OPERATION: "operation"}
-_MOST_NAMED = 8
-_FEW = 20_000
-_LATELY = 2_000
-_COUNTED = 5_000
+_MAX_NAMES = 8
+_FEW_SPANS = 20_000
+_RECENT_SPANS = 2_000
+_MAX_TOTAL = 5_000
 _TOKENS = """
     iif(g.metered OR g.input_tokens OR g.output_tokens, g.input_tokens + g.output_tokens, NULL)"""
 
@@ -77,20 +77,21 @@ _NAMES_OF_THREAD = """
 
 
 @dataclass(frozen=True, slots=True)
-class _List:
-    """What differs between a list of runs and one of threads. Rows `g` are those listed."""
+class _ListSql:
+    """The SQL of a list of runs or threads. The table of the listed rows has the alias `g`."""
 
     name: str
     columns: str
     tables: str
     identity: str
     traces: str
-    """The traces t of a row g."""
+    """Joins the traces of a row `g`, with the alias `t`."""
     time: str
-    began: str
+    """The column that orders the list: the start of a run, the last activity of a thread."""
+    start: str
     duration: str
-    own: Callable[[Condition], Sql | None]
-    """A condition that the row itself answers."""
+    row_condition: Callable[[Condition], Sql | None]
+    """The SQL of a condition on a column of the row; None for a condition on its spans."""
 
 
 def runs_page(
@@ -98,7 +99,7 @@ def runs_page(
     query: Query,
     **part: Unpack[Part],
 ) -> Page[RunSummary]:
-    """A page of the runs that fit, by their start."""
+    """A page of the runs that match the query, sorted by start by default."""
 
     def summary(row: Sequence[Any]) -> RunSummary:
         models, labels = _names(connection, _NAMES_OF_RUN, row[1])
@@ -112,7 +113,7 @@ def threads_page(
     query: Query,
     **part: Unpack[Part],
 ) -> Page[ThreadSummary]:
-    """A page of the threads that fit, by their last activity."""
+    """A page of the threads that match the query, sorted by last activity by default."""
 
     def summary(row: Sequence[Any]) -> ThreadSummary:
         models, labels = _names(connection, _NAMES_OF_THREAD, row[1])
@@ -121,22 +122,25 @@ def threads_page(
     return _page(connection, _THREADS, query, summary, **part)
 
 
-def fitting_rows(connection: sqlite3.Connection, rows: Rows, query: Query, most: int) -> Sql:
-    """The newest runs or threads that fit: id, run or thread id, status. `query` is resolved."""
+def fitting_rows(connection: sqlite3.Connection, rows: Rows, query: Query, limit: int) -> Sql:
+    """Selects the newest runs or threads that match the query, which must be resolved.
+
+    The columns are the key of the row, the run or thread id, and the status.
+    """
     listed = _THREADS if rows is Rows.THREADS else _RUNS
     where = joined(_condition(connection, listed, each) for each in query.conditions)
     return Sql(
         f"SELECT g.id, {listed.identity}, s.status FROM {listed.tables} WHERE {where.text}"
         f" ORDER BY {listed.time} DESC, g.id DESC LIMIT ?",
-        (*where.values, most),
+        (*where.values, limit),
     )
 
 
-def of_the_whole(field: Field) -> tuple[Rows, ...]:
-    """The lists in which a condition on this field is about a row, and not about its spans."""
-    asked = Condition(field, Operator.IS)
-    own = ((Rows.RUNS, _RUNS), (Rows.THREADS, _THREADS))
-    return tuple(rows for rows, listed in own if listed.own(asked) is not None)
+def row_level_lists(field: Field) -> tuple[Rows, ...]:
+    """The lists that compare this field with the whole run or thread, not with single spans."""
+    condition = Condition(field, Operator.IS)
+    lists = ((Rows.RUNS, _RUNS), (Rows.THREADS, _THREADS))
+    return tuple(rows for rows, listed in lists if listed.row_condition(condition) is not None)
 
 
 def whole_run(connection: sqlite3.Connection, run_id: str) -> Trace:
@@ -152,27 +156,27 @@ def whole_run(connection: sqlite3.Connection, run_id: str) -> Trace:
     return Trace(plain(root[0]), tuple(spans))
 
 
-def _of_run(condition: Condition) -> Sql | None:
+def _run_condition(condition: Condition) -> Sql | None:
     if condition.field is Field.RUN:
-        places, values = listing(condition.values)
-        return Sql(f"g.run_id IN ({places})", values)
+        placeholders, values = listing(condition.values)
+        return Sql(f"g.run_id IN ({placeholders})", values)
     if condition.field is Field.THREAD:
-        places, values = listing(condition.values)
-        return Sql(f"g.thread_id IN ({places})", values)
+        placeholders, values = listing(condition.values)
+        return Sql(f"g.thread_id IN ({placeholders})", values)
     if condition.field is Field.STATUS:
-        places, values = listing(condition.values)
-        return Sql(f"s.status IN ({places})", values)
-    return _of_sums(_RUNS, condition)
+        placeholders, values = listing(condition.values)
+        return Sql(f"s.status IN ({placeholders})", values)
+    return _total_condition(_RUNS, condition)
 
 
-def _of_thread(condition: Condition) -> Sql | None:
+def _thread_condition(condition: Condition) -> Sql | None:
     if condition.field is Field.THREAD:
-        places, values = listing(condition.values)
-        return Sql(f"g.thread_id IN ({places})", values)
-    return _of_sums(_THREADS, condition)
+        placeholders, values = listing(condition.values)
+        return Sql(f"g.thread_id IN ({placeholders})", values)
+    return _total_condition(_THREADS, condition)
 
 
-def _of_sums(listed: "_List", condition: Condition) -> Sql | None:
+def _total_condition(listed: "_ListSql", condition: Condition) -> Sql | None:
     columns = {
         Field.COST: "iif(g.priced, g.cost_nano, NULL)",
         Field.TOKENS: _TOKENS,
@@ -180,8 +184,9 @@ def _of_sums(listed: "_List", condition: Condition) -> Sql | None:
         Field.OUTPUT: "iif(g.metered OR g.output_tokens, g.output_tokens, NULL)",
         Field.CACHED: "iif(g.metered, g.cached_tokens, NULL)",
         Field.DURATION: listed.duration,
-        # Active in the time that is asked for: it ended after its beginning, began before its end.
-        Field.START: listed.time if condition.operator.value.startswith(">") else listed.began,
+        # A thread matches a period if it was active in it: if its last activity is after the
+        # beginning of the period, and its start is before the end.
+        Field.START: listed.time if condition.operator.value.startswith(">") else listed.start,
     }
     if condition.field is Field.ERROR:
         return Sql("g.errors > 0")
@@ -189,18 +194,18 @@ def _of_sums(listed: "_List", condition: Condition) -> Sql | None:
     return compared(column, condition) if column else None
 
 
-_RUNS = _List(
+_RUNS = _ListSql(
     name="runs",
     columns=RUN_SUMMARY.sql,
     tables="runs g CROSS JOIN spans s ON s.id = g.root CROSS JOIN traces t ON t.id = s.trace",
     identity="g.run_id",
     traces="traces t INDEXED BY traces_of_run WHERE t.run_id = g.run_id",
     time="g.start_us",
-    began="g.start_us",
+    start="g.start_us",
     duration="s.duration_us",
-    own=_of_run,
+    row_condition=_run_condition,
 )
-_THREADS = _List(
+_THREADS = _ListSql(
     name="threads",
     columns=THREAD_SUMMARY.sql,
     tables="""threads g
@@ -213,15 +218,15 @@ _THREADS = _List(
         CROSS JOIN traces t INDEXED BY traces_of_run USING (run_id)
         WHERE o.thread_id = g.thread_id""",
     time="g.last_us",
-    began="g.start_us",
+    start="g.start_us",
     duration="g.last_us - g.start_us",
-    own=_of_thread,
+    row_condition=_thread_condition,
 )
 
 
 def _page(
     connection: sqlite3.Connection,
-    listed: _List,
+    listed: _ListSql,
     query: Query,
     summary: Callable[[Sequence[Any]], T],
     *,
@@ -231,7 +236,7 @@ def _page(
     cursor: str | None = None,
 ) -> Page[T]:
     check_page(limit, offset)
-    add_holds(connection)
+    register_holds(connection)
     name = list_name(listed.name, query, sort)
     after = read_cursor(cursor, name) if cursor else None
     where = joined(
@@ -243,15 +248,15 @@ def _page(
         SortKey.COST: "iif(g.priced, g.cost_nano, NULL)",
         SortKey.TOKENS: _TOKENS,
     }[sort.key]
-    way = "ASC" if sort.ascending else "DESC"
-    last = "" if sort.key is SortKey.TIME else f"{value} IS NULL, "
-    behind = _behind(value, after, sort)
+    direction = "ASC" if sort.ascending else "DESC"
+    nulls_last = "" if sort.key is SortKey.TIME else f"{value} IS NULL, "
+    after_cursor = _after_cursor(value, after, sort)
     statement = (
         f"SELECT {value}, {listed.columns} FROM {listed.tables}"
-        f" WHERE {where.text} AND {behind.text}"
-        f" ORDER BY {last}{value} {way}, g.id {way} LIMIT ? OFFSET ?"
+        f" WHERE {where.text} AND {after_cursor.text}"
+        f" ORDER BY {nulls_last}{value} {direction}, g.id {direction} LIMIT ? OFFSET ?"
     )
-    values = (*where.values, *behind.values, limit + 1, offset)
+    values = (*where.values, *after_cursor.values, limit + 1, offset)
     rows = connection.execute(statement, values).fetchall()
     more = len(rows) > limit
     end = Position(rows[limit - 1][0], rows[limit - 1][1]) if more else None
@@ -263,39 +268,41 @@ def _page(
     return Page(data, Pagination(offset, limit, total, next_cursor))
 
 
-def _behind(value: str, after: Position | None, sort: Sort) -> Sql:
+def _after_cursor(value: str, after: Position | None, sort: Sort) -> Sql:
     if after is None:
         return ALL
     sign = ">" if sort.ascending else "<"
     if after.value is None:
         return Sql(f"({value} IS NULL AND g.id {sign} ?)", (after.key,))
-    behind = Sql(f"({value}, g.id) {sign} (?, ?)", (after.value, after.key))
+    after_cursor = Sql(f"({value}, g.id) {sign} (?, ?)", (after.value, after.key))
     if sort.key is SortKey.TIME:
-        return behind
-    return Sql(f"({behind.text} OR {value} IS NULL)", behind.values)
+        return after_cursor
+    return Sql(f"({after_cursor.text} OR {value} IS NULL)", after_cursor.values)
 
 
-def _condition(connection: sqlite3.Connection, listed: _List, condition: Condition) -> Sql:
+def _condition(connection: sqlite3.Connection, listed: _ListSql, condition: Condition) -> Sql:
     positive = Condition(condition.field, condition.operator, condition.values)
-    sql = listed.own(positive) or _of_spans(connection, listed, positive)
+    sql = listed.row_condition(positive) or _span_condition(connection, listed, positive)
     return Sql(f"({sql.text}) IS NOT TRUE", sql.values) if condition.negated else sql
 
 
-def _of_spans(connection: sqlite3.Connection, listed: _List, condition: Condition) -> Sql:
-    """Whether one of its spans fits."""
-    places, values = listing(condition.values)
+def _span_condition(connection: sqlite3.Connection, listed: _ListSql, condition: Condition) -> Sql:
+    """The condition that one of the spans of the row matches."""
+    placeholders, values = listing(condition.values)
     if condition.field in _FACETS and condition.operator is Operator.IS:
         facet = (
             "SELECT 1 FROM trace_facets a INDEXED BY facets_of_trace WHERE a.trace = t.id"
-            f" AND a.facet = '{_FACETS[condition.field]}' AND a.value IN ({places})"
+            f" AND a.facet = '{_FACETS[condition.field]}' AND a.value IN ({placeholders})"
         )
         return Sql(f"EXISTS (SELECT 1 FROM {listed.traces} AND EXISTS ({facet}))", values)
     if condition.field is Field.TRACE:
-        return Sql(f"EXISTS (SELECT 1 FROM {listed.traces} AND t.trace_id IN ({places}))", values)
+        return Sql(
+            f"EXISTS (SELECT 1 FROM {listed.traces} AND t.trace_id IN ({placeholders}))", values
+        )
     query = Query((condition,))
     source = best_source(connection, query, SortKey.TIME, ALL_SPANS)
-    few = source.count <= _FEW or condition.field is Field.TEXT
-    if few or not _seen_lately(connection, condition):
+    few = source.count <= _FEW_SPANS or condition.field is Field.TEXT
+    if few or not _is_recent(connection, condition):
         identity = listed.identity.replace("g.", "r.")
         where = conditions(source, query)
         return Sql(
@@ -310,30 +317,32 @@ def _of_spans(connection: sqlite3.Connection, listed: _List, condition: Conditio
     return Sql(f"EXISTS (SELECT 1 FROM {listed.traces} AND EXISTS ({spans}))", fitting.values)
 
 
-def _seen_lately(connection: sqlite3.Connection, condition: Condition) -> bool:
-    """Whether one of the newest spans fits, so that a page of rows is soon found by looking."""
+def _is_recent(connection: sqlite3.Connection, condition: Condition) -> bool:
+    """Whether one of the newest spans matches. Then testing each row soon fills a page."""
     fitting = on_spans(condition)
-    newest = f"SELECT * FROM spans NOT INDEXED ORDER BY id DESC LIMIT {_LATELY}"
+    newest = f"SELECT * FROM spans NOT INDEXED ORDER BY id DESC LIMIT {_RECENT_SPANS}"
     seen = f"SELECT EXISTS (SELECT 1 FROM ({newest}) s WHERE {fitting.text})"
     return bool(connection.execute(seen, fitting.values).fetchone()[0])
 
 
-def _total(connection: sqlite3.Connection, listed: _List, where: Sql, query: Query) -> int | None:
-    """How many there are in all; None where that is many, and each must be looked at."""
+def _total(
+    connection: sqlite3.Connection, listed: _ListSql, where: Sql, query: Query
+) -> int | None:
+    """The number of matching rows; None if counting them would need too many tests."""
     if not query.conditions:
         return int(connection.execute(f"SELECT count(*) FROM {listed.name}").fetchone()[0])
-    fitting = f"SELECT 1 FROM {listed.tables} WHERE {where.text} LIMIT {_COUNTED}"
+    fitting = f"SELECT 1 FROM {listed.tables} WHERE {where.text} LIMIT {_MAX_TOTAL}"
     found = connection.execute(f"SELECT count(*) FROM ({fitting})", where.values).fetchone()[0]
-    return int(found) if found < _COUNTED else None
+    return int(found) if found < _MAX_TOTAL else None
 
 
 def _names(
     connection: sqlite3.Connection, statement: str, identity: object
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The models and the labels of a row, those of most spans first."""
+    """The models and the labels of a row, the most frequent ones first."""
     found: dict[str, list[str]] = {"model": [], "label": []}
     for facet, value in connection.execute(statement, (identity,)):
         name = plain(value)
-        if len(found[facet]) < _MOST_NAMED and (facet == "model" or is_shown(name)):
+        if len(found[facet]) < _MAX_NAMES and (facet == "model" or is_shown(name)):
             found[facet].append(name)
     return tuple(found["model"]), tuple(found["label"])

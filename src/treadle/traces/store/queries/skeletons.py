@@ -1,4 +1,4 @@
-"""The skeleton of a trace: what a tree and a timeline need, column by column, without contents."""
+"""The skeleton of a trace: the columns that a tree and a timeline need, without contents."""
 
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -13,22 +13,22 @@ from treadle.traces.store.selection import plain
 
 
 class Flag(IntFlag):
-    """What is odd about a span."""
+    """Irregularities of a span."""
 
     CYCLE = 1
-    """It is its own ancestor; here the ring was cut open."""
+    """The span is its own ancestor. The cycle of parents is broken at this span."""
     MISSING = 2
-    """A parent that never arrived; only its children are known."""
+    """The span never arrived. It is known as the parent of other spans."""
     CLOCK_SKEW = 4
-    """It ended before it started."""
+    """The span ended before it started."""
     UNFINISHED = 8
     OUTSIDE_PARENT = 16
-    """It is not within the time of its parent."""
+    """The span is not within the time of its parent."""
     UNCOUNTED = 32
-    """A model call around another one, whose tokens and cost count there."""
+    """The span is a model call around another one. Tokens and cost count at the inner call."""
 
 
-# As plain integers: of a large trace most of the time went into those of the class.
+# Plain integers, since members of the enumeration took most of the time of a large trace.
 _CYCLE, _MISSING, _CLOCK_SKEW = int(Flag.CYCLE), int(Flag.MISSING), int(Flag.CLOCK_SKEW)
 _UNFINISHED, _OUTSIDE_PARENT = int(Flag.UNFINISHED), int(Flag.OUTSIDE_PARENT)
 _UNCOUNTED = int(Flag.UNCOUNTED)
@@ -57,7 +57,7 @@ class _Row(NamedTuple):
 _MISSING_ROW = _Row(
     "", None, 0, None, None, None, None, None, 0, None, None, None, None, None, None, 1, 0
 )
-"""What is known of a parent that never arrived."""
+"""The row of a parent that never arrived."""
 
 _TRACE = """
     SELECT t.id, t.run_id, r.thread_id, t.start_us, t.last_us, t.root
@@ -69,7 +69,7 @@ _SPANS = """
 
 
 def skeleton(connection: sqlite3.Connection, trace_id: str) -> Skeleton:
-    """The skeleton of the trace with that id. Raises NotFoundError when there is none."""
+    """The skeleton of a trace. Raises NotFoundError if the trace does not exist."""
     found = connection.execute(_TRACE, (packed(trace_id),)).fetchone()
     if found is None:
         raise NotFoundError(
@@ -100,7 +100,7 @@ def _rows(found: Sequence[Sequence[object]]) -> list[_Row]:
 
 
 def _columns(nodes: Sequence[Node[_Row]], texts: dict[str, int], start_us: int) -> Columns:
-    """Column by column: of a large trace, span by span takes twice as long."""
+    """The columns. Building a large trace span by span takes twice as long."""
     span_ids = [node.span_id for node in nodes]
     places = {span_id: place for place, span_id in enumerate(span_ids)}
     rows = [node.span or _MISSING_ROW for node in nodes]
@@ -108,7 +108,7 @@ def _columns(nodes: Sequence[Node[_Row]], texts: dict[str, int], start_us: int) 
     def texts_of(values: Iterable[str | None]) -> list[int]:
         return [-1 if text is None else texts.setdefault(text, len(texts)) for text in values]
 
-    kinds = texts_of(row.kind for row in rows)  # few, so that their numbers are short
+    kinds = texts_of(row.kind for row in rows)  # texts repeat, so their indexes are short
     statuses = texts_of(row.status for row in rows)
     columns = Columns(
         span_ids=span_ids,

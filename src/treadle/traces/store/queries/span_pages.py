@@ -20,23 +20,23 @@ from treadle.traces.store.queries.conditions import (
     ALL,
     TOKENS,
     Sql,
-    add_holds,
     joined,
     key_bounds,
     on_spans,
+    register_holds,
     resolved,
 )
 from treadle.traces.store.queries.span_sources import ALL_SPANS, Source, best_source, whole_source
 from treadle.traces.store.results import LISTED_SPAN, FoundIn, Hit, ListedSpan
 from treadle.traces.store.selection import plain
 
-MOST_ROWS = 1_000
-MOST_OFFSET = 10_000
-"""Rows that an offset may pass over; further on, cursors lead."""
+MAX_ROWS = 1_000
+MAX_OFFSET = 10_000
+"""The largest offset. Later pages need a cursor."""
 
 _COUNTED = 20_000
 _LOOKED_AT = 3_000
-"""Spans that are read in the order of a value before what fits is sorted instead."""
+"""After this many spans in the order of a value, the matching spans are sorted instead."""
 _VALUES = {
     SortKey.DURATION: "s.duration_us",
     SortKey.COST: "s.cost_nano",
@@ -58,9 +58,9 @@ def spans_page(
     offset: int = 0,
     cursor: str | None = None,
 ) -> Page[ListedSpan]:
-    """A page of the spans that fit. Raises UsageError for a cursor of another list."""
+    """A page of the matching spans. Raises UsageError for a cursor of another list."""
     check_page(limit, offset)
-    add_holds(connection)
+    register_holds(connection)
     name = list_name("spans", query, sort)
     after = read_cursor(cursor, name) if cursor else None
     query = resolved(connection, query)
@@ -77,18 +77,18 @@ def spans_page(
 
 
 def conditions(source: Source, query: Query) -> Sql:
-    """All that the rows of `source` must still fulfil, behind WHERE."""
+    """The conditions for WHERE that the rows of `source` do not meet already."""
     rest = [on_spans(each) for each in query.conditions if each not in source.used]
     return joined([source.where, key_bounds(query, source.key), *rest])
 
 
-def check_page(limit: int, offset: int, most: int = MOST_ROWS) -> None:
-    """Raise UsageError for a page that cannot be."""
+def check_page(limit: int, offset: int, most: int = MAX_ROWS) -> None:
+    """Raise UsageError for a limit or offset that is out of range."""
     if not 0 < limit <= most:
         raise UsageError(f"A page has 1 to {most} rows, not {limit}.", hint="Request fewer rows.")
-    if not 0 <= offset <= MOST_OFFSET:
+    if not 0 <= offset <= MAX_OFFSET:
         raise UsageError(
-            f"The offset is 0 to {MOST_OFFSET}, not {offset}.",
+            f"The offset is 0 to {MAX_OFFSET}, not {offset}.",
             hint="For later rows, pass `next_cursor` as the cursor.",
         )
 
@@ -102,13 +102,15 @@ def _rows(
     wanted: int,
     after: Position | None,
 ) -> list[Sequence[Any]]:
-    """At most `wanted` rows behind `after`, each with the value that it is sorted by in front."""
+    """At most `wanted` rows after the position `after`. Their first column is the sort value."""
     way = "ASC" if sort.ascending else "DESC"
     rows: list[Sequence[Any]] = []
     if sort.key is not SortKey.TIME and (after is None or after.value is not None):
         rows = _known_rows(connection, source, query, sort, wanted=wanted, after=after)
         after = None
-    if len(rows) < wanted:  # in the order of time: everything, or what is unknown, which comes last
+    if (
+        len(rows) < wanted
+    ):  # in the order of time: all spans, or the spans with an unknown value, which come last
         unknown = ALL
         if sort.key is not SortKey.TIME:
             unknown = Sql(f"NOT ({_KNOWN[sort.key]})")
@@ -128,7 +130,7 @@ def _known_rows(
     wanted: int,
     after: Position | None,
 ) -> list[Sequence[Any]]:
-    """Those whose value is known, in its order."""
+    """The rows with a known sort value, in its order."""
     way, value = "ASC" if sort.ascending else "DESC", _VALUES[sort.key]
     known = Sql(_KNOWN[sort.key])
     if after is not None:
@@ -137,7 +139,7 @@ def _known_rows(
         known = joined([known, behind])
     order = f"{value} {way}, s.id {way}"
     if source.walks and query.conditions:
-        # What fits may be rare, and to read a million rows in that order takes seconds.
+        # Matching spans may be rare, and reading a million rows in that order takes seconds.
         head = Source(
             Sql(
                 f"(SELECT s.id AS head FROM {source.walks} WHERE {known.text}"
@@ -151,7 +153,7 @@ def _known_rows(
         if len(rows) == wanted:
             return rows
     if query.conditions:
-        # Sorted are the keys of all that fit; of those alone that are shown are the rows read.
+        # The keys of all matching spans are sorted. Rows are read for the spans of the page only.
         source = whole_source(connection, query)
         fitting = joined([conditions(source, query), known])
         first = (
@@ -189,7 +191,7 @@ def _select(
 
 
 def _total(connection: sqlite3.Connection, query: Query, read: int, *, more: bool) -> int | None:
-    """How many there are in all: known when all were read, or counted when that is quick."""
+    """The number of matching spans: known if all were read, and counted if that is quick."""
     if not more:
         return read
     source = best_source(connection, query, SortKey.TIME, ALL_SPANS)
@@ -212,7 +214,7 @@ def search_page(
     query: Query,
     **part: Unpack[Part],
 ) -> Page[Hit]:
-    """A page of the spans that fit, with excerpts. Raises UsageError when no text is asked for."""
+    """A page of the matching spans, with excerpts. Raises UsageError for a query without text."""
     terms = [each for each in query.of(Field.TEXT) if not each.negated]
     if not terms:
         raise UsageError(
@@ -239,7 +241,7 @@ def _hit(connection: sqlite3.Connection, span: ListedSpan, wanted: re.Pattern[st
     for column in reversed(_COLUMNS):
         if match := wanted.search(texts[column]):
             return _excerpt(span, column, texts[column], match, wanted)
-    # Found with other accents than asked for; the place is not worth a second search.
+    # The match has other accents than the query. A second search for its position is not worth it.
     column = next((each for each in reversed(_COLUMNS) if texts[each]), "name")
     return Hit(span, column, texts[column][: _BEFORE + _AFTER], ())
 

@@ -22,18 +22,18 @@ from treadle.traces.store.queries.conditions import (
 HOUR_US = 3_600_000_000
 
 ALL_SPANS = 1 << 40
-"""Wanted: whatever fits."""
+"""As a number of wanted spans: all matching spans."""
 
 JOINED = "CROSS JOIN traces t ON t.id = s.trace CROSS JOIN runs r ON r.run_id = t.run_id"
-"""CROSS keeps the order in which tables are read as it is written."""
+"""CROSS makes SQLite read the tables in the written order."""
 
 _COUNTED_MATCHES = 5_000
 _COUNTED_IN_RANGE = 5_000
 _WHOLE_ROWS = 4
-"""How many spans are read in short in the time that it takes to find one row by another index."""
+"""The number of spans that `spans_in_short` reads in the time of one look-up by another index."""
 
 _SIFTED = 10
-"""How many spans of an index in the right order are read for each one that fits, at a guess."""
+"""The assumed number of spans to read from a sorted index for each matching span."""
 
 _COUNTS = {
     Field.TRACE: "SELECT sum(spans) FROM traces WHERE trace_id IN ({})",
@@ -74,7 +74,7 @@ _ORDERED = frozenset(
         Field.PROVIDER,
     }
 )
-"""Fields of which one value alone gives its spans in the order of time."""
+"""Fields whose index has the spans of one value in the order of time."""
 
 _SORTED = {
     SortKey.DURATION: "spans_by_duration",
@@ -92,15 +92,15 @@ _RANGES = {
         TOKENS,
     ),
 }
-"""The index of each value, which spans it has, and what it is ordered by."""
+"""For each value: its index, the spans in the index, and the columns that order it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An index or table that spans `s` are read from, its conditions, and about how many it has.
+    """An index or table to read spans `s` from, its conditions, and its approximate size.
 
-    It answers the conditions `used` in full. `exact` states that `count` is exact and that the
-    query has no further condition.
+    Its rows meet the conditions `used`. `exact` states that `count` is exact and that the query has
+    no other conditions.
     """
 
     spans: Sql
@@ -110,9 +110,9 @@ class Source:
     in_time_order: bool = False
     exact: bool = False
     key: str = "s.id"
-    """The column by which it is in that order; SQLite would sort it by any other."""
+    """The column of its order. SQLite would sort the rows for any other column."""
     walks: str | None = None
-    """For all spans in the order of a value: those alone, by the index of the value."""
+    """The table `spans` with the index of a value, to read all spans in the value's order."""
 
     @property
     def tables(self) -> Sql:
@@ -123,18 +123,18 @@ class Source:
 def best_source(
     connection: sqlite3.Connection, query: Query, order: SortKey, wanted: int
 ) -> Source:
-    """The source from which `wanted` spans in that order are found with the least reading."""
+    """The source that needs the fewest rows to find `wanted` matching spans in this order."""
     everything = spans_in_all(connection)
     best, least = _walked(query, order, everything), (everything, everything)
     narrower = list(_narrower(connection, query))
     if order is not SortKey.TIME and query.of(Field.START):
         narrower.append(_in_time(connection, query))
     if narrower:
-        # Walking in order meets a fitting span every so often.
+        # A scan in order finds a matching span at regular intervals.
         fewest = min(source.count for source in narrower)
         met = min(_reach(connection, query, order), wanted * everything // max(fewest, 1))
         least = (met, everything)
-    # Where nothing else is asked, each that is read fits.
+    # Without other conditions every row matches.
     sifted = wanted * (_SIFTED if len(query.conditions) > 1 else 1)
     for source in narrower:
         ordered = source.in_time_order and order is SortKey.TIME
@@ -145,9 +145,9 @@ def best_source(
 
 
 def whole_source(connection: sqlite3.Connection, query: Query) -> Source:
-    """The source from which all spans that fit are summed up with the least reading.
+    """The source that needs the fewest rows to sum up all matching spans.
 
-    Many are read from the index that holds them in short, whatever other index has them.
+    Many spans are read from the index `spans_in_short`, even if another index has them.
     """
     best = best_source(connection, query, SortKey.TIME, ALL_SPANS)
     reach = _reach(connection, query, SortKey.TIME)
@@ -157,12 +157,12 @@ def whole_source(connection: sqlite3.Connection, query: Query) -> Source:
 
 
 def spans_in_all(connection: sqlite3.Connection) -> int:
-    """How many spans are stored."""
+    """The number of stored spans."""
     return _first(connection, Sql("SELECT sum(spans) FROM rollups WHERE dimension = 'all'"))
 
 
 def texts_source(connection: sqlite3.Connection, query: Query) -> Source | None:
-    """The spans that the full-text index finds, if it can help; in the order of time."""
+    """The spans that the full-text index finds, in the order of time; None if it cannot help."""
     terms = [
         (condition, text_term(condition))
         for condition in query.of(Field.TEXT)
@@ -192,7 +192,7 @@ def texts_source(connection: sqlite3.Connection, query: Query) -> Source | None:
 
 
 def _walked(query: Query, order: SortKey, everything: int) -> Source:
-    """All spans in order."""
+    """A source of all spans in this order."""
     index = f"INDEXED BY {_SORTED[order]}" if order in _SORTED else "NOT INDEXED"
     return Source(
         Sql(f"spans s {index}"),
@@ -204,7 +204,7 @@ def _walked(query: Query, order: SortKey, everything: int) -> Source:
 
 
 def _in_time(connection: sqlite3.Connection, query: Query) -> Source:
-    """The spans of the time that is asked for, which may be few."""
+    """A source of the spans in the period of the query."""
     reach = _reach(connection, query, SortKey.TIME)
     return Source(Sql("spans s NOT INDEXED"), reach)
 
@@ -237,7 +237,7 @@ def _narrower(connection: sqlite3.Connection, query: Query) -> Iterator[Source]:
 
 
 def _in_range(connection: sqlite3.Connection, condition: Condition) -> Iterator[Source]:
-    """The spans of a range of values, where those are few."""
+    """A source of the spans in a range of values, if they are few."""
     index, known, column = _RANGES[condition.field]
     where = joined([Sql(known), compared(column, condition)])
     spans = f"spans s INDEXED BY {index}"
@@ -269,7 +269,7 @@ def _labelled(connection: sqlite3.Connection, condition: Condition, *, alone: bo
 
 
 def _count(connection: sqlite3.Connection, condition: Condition) -> int | None:
-    """About how many spans fit; None where their index cannot be used."""
+    """The approximate number of matching spans; None if no index can be used."""
     if condition.field is Field.SPAN:
         return len(condition.values)
     if condition.field in {Field.STATUS, Field.ERROR}:
@@ -290,7 +290,7 @@ def _count(connection: sqlite3.Connection, condition: Condition) -> int | None:
 
 
 def _count_alike(connection: sqlite3.Connection, condition: Condition) -> int:
-    """How many spans have one of the values; where those are many, half of all, at a guess."""
+    """The number of spans with one of the values; half of all spans if the values are many."""
     places, values = listing(condition.values)
     found = f"{_COUNTED_ALIKE[condition.field].format(places)} LIMIT {_COUNTED_IN_RANGE}"
     count = _first(connection, Sql(f"SELECT count(*) FROM ({found})", values))
@@ -300,7 +300,7 @@ def _count_alike(connection: sqlite3.Connection, condition: Condition) -> int:
 
 
 def _reach(connection: sqlite3.Connection, query: Query, order: SortKey) -> int:
-    """How many spans there are at most in the time that is asked for, when walked in its order."""
+    """The most spans that a scan in this order reads for the period of the query."""
     hours = [Sql("dimension = 'all'")]
     if order is SortKey.TIME:
         for condition in query.of(Field.START):

@@ -22,7 +22,7 @@ from treadle.traces.query.conditions import (
 )
 from treadle.traces.store.counters import CONTRIBUTIONS, TOTALS, added, nothing
 from treadle.traces.store.packed_text import packed
-from treadle.traces.store.queries.conditions import Sql, add_holds, resolved
+from treadle.traces.store.queries.conditions import Sql, register_holds, resolved
 from treadle.traces.store.queries.groups import groups_page, label_counts, sums_of
 from treadle.traces.store.queries.span_pages import conditions, spans_page
 from treadle.traces.store.queries.span_sources import Source, whole_source
@@ -39,10 +39,10 @@ from treadle.traces.store.selection import plain
 
 
 def newest_asked_about(connection: sqlite3.Connection) -> int:
-    """The newest revision of a span that is not one of Treadle's own calls; 0 if there is none.
+    """The newest revision of a span that is not one of Treadle's own calls; 0 without such spans.
 
-    Treadle records the analyst's own calls too. They raise the newest revision with each question,
-    although every answer stays the same.
+    Treadle also records the calls of its analyst. Each question to the analyst raises the newest
+    revision, although every answer stays the same.
     """
     others = " AND ".join(["coalesce(instr(labels, ?), 0) = 0"] * len(OWN_LABELS))
     found = connection.execute(
@@ -56,7 +56,7 @@ def newest_asked_about(connection: sqlite3.Connection) -> int:
 TOP = 5
 """The number of worst spans of each kind."""
 
-MOST_GROUPS = 100
+MAX_GROUPS = 100
 """The most models, tools, operations and labels of a summary."""
 
 
@@ -66,7 +66,7 @@ def summary(connection: sqlite3.Connection, query: Query) -> Summary:
     The stored sums answer for all spans or for a time. Other figures are read from the index
     `spans_in_short`, and only the durations are kept in memory.
     """
-    add_holds(connection)
+    register_holds(connection)
     query = resolved(connection, query)
     spans = _Spans(connection, whole_source(connection, query), query)
     counts = _of_kept(spans) if _is_of_time(query) else _of_spans(spans)
@@ -101,14 +101,14 @@ def summary(connection: sqlite3.Connection, query: Query) -> Summary:
 
 @dataclass(frozen=True, slots=True)
 class _Spans:
-    """The spans that fit."""
+    """The matching spans."""
 
     connection: sqlite3.Connection
     source: Source
     query: Query
 
     def select(self, columns: str, rest: str = "") -> Iterator[tuple[Any, ...]]:
-        """Columns of theirs; `rest` follows the conditions."""
+        """Select columns of the spans. `rest` is SQL that follows the conditions."""
         where = conditions(self.source, self.query)
         return self.connection.execute(
             f"SELECT {columns} FROM {self.source.spans.text} WHERE {where.text} {rest}",
@@ -118,7 +118,7 @@ class _Spans:
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """What is summed up. `models` are those of most spans first, without ''."""
+    """The sums. `models` are sorted by number of spans, the largest first, without ''."""
 
     sums: Sums
     operations: tuple[tuple[str, int], ...]
@@ -127,18 +127,18 @@ class _Counts:
 
 
 def _is_of_time(query: Query) -> bool:
-    """Whether the kept sums answer it: all spans or those of a time, perhaps less Treadle's own."""
+    """Whether the stored sums can answer it: it selects only by time and Treadle's own calls."""
     return all(
         each.field is Field.START or each in OF_OTHERS.conditions for each in query.conditions
     )
 
 
 def _of_kept(spans: _Spans) -> _Counts:
-    """The sums of all spans, or of those of a time, by the kept sums."""
+    """The sums of all spans, or of the spans in a period, from the stored sums."""
     connection, query = spans.connection, spans.query
     total = sums_of(connection, query)
-    operations = groups_page(connection, GroupBy.OPERATION, query, limit=MOST_GROUPS).data
-    models = groups_page(connection, GroupBy.MODEL, query, limit=MOST_GROUPS + 1).data
+    operations = groups_page(connection, GroupBy.OPERATION, query, limit=MAX_GROUPS).data
+    models = groups_page(connection, GroupBy.MODEL, query, limit=MAX_GROUPS + 1).data
     odd = Source(Sql("spans s INDEXED BY spans_not_ok"), 0, Sql("s.status != 'ok'"))
     statuses = dict(_Spans(connection, odd, query).select("s.status, count(*)", "GROUP BY 1"))
     statuses["ok"] = total.totals.spans - sum(statuses.values())
@@ -151,7 +151,7 @@ def _of_kept(spans: _Spans) -> _Counts:
 
 
 def _of_spans(spans: _Spans) -> _Counts:
-    """The sums of the spans that fit, in one reading."""
+    """The sums of the matching spans, in one scan."""
     every = nothing()
     operations, statuses = defaultdict[str, int](int), defaultdict[str, int](int)
     models: dict[str, list[int]] = {}
@@ -180,19 +180,19 @@ def _of_spans(spans: _Spans) -> _Counts:
 
 
 def _most(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """Those of most spans first."""
+    """The counts, sorted by number of spans, the largest first."""
     ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-    return tuple(each for each in ordered if each[1])[:MOST_GROUPS]
+    return tuple(each for each in ordered if each[1])[:MAX_GROUPS]
 
 
 def _models(of: Iterable[tuple[str, Sums]]) -> dict[str, Sums]:
-    """Those with a counted call: a refused call of the gateway names a model and calls none."""
+    """The models with a counted call. A call that the gateway refused does not count."""
     called = ((name, sums) for name, sums in of if name and sums.totals.model_calls)
-    return dict(islice(called, MOST_GROUPS))
+    return dict(islice(called, MAX_GROUPS))
 
 
 def _bounds(spans: _Spans) -> tuple[int | None, int | None]:
-    """The first start and the last moment that is known."""
+    """The first start and the last known moment."""
     if not spans.query.conditions:
         kept = "SELECT min(start_us), max(last_us) FROM traces"
         start_us, last_us = spans.connection.execute(kept).fetchone()
@@ -204,7 +204,7 @@ def _bounds(spans: _Spans) -> tuple[int | None, int | None]:
 
 def _labels(spans: _Spans) -> tuple[LabelCount, ...]:
     if _is_of_time(spans.query):
-        return label_counts(spans.connection, spans.query, limit=MOST_GROUPS).data
+        return label_counts(spans.connection, spans.query, limit=MAX_GROUPS).data
     counts = defaultdict[str, int](int)
     alike = spans.select("s.labels, count(*)", "AND s.labels IS NOT NULL GROUP BY 1")
     for labels, count in alike:
@@ -227,7 +227,7 @@ _DURATIONS = """
 
 
 def _durations(spans: _Spans, models: Iterable[str]) -> _Durations:
-    """How long what took, in one reading; eight bytes of each duration are held."""
+    """The durations by kind, in one scan. Each takes eight bytes of memory."""
     every, first_token = array("q"), array("q")
     of_model = {packed(name): array("q") for name in models}
     worked = defaultdict[Any, "array[int]"](lambda: array("q"))
