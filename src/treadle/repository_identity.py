@@ -22,8 +22,8 @@ _BIRTH = struct.Struct("=I76xqI")
 """Of struct statx: its mask, and the seconds and nanoseconds of the time of birth."""
 
 
-def identity(root: Path, *, make: bool = False) -> str | None:
-    """The identity of the repository at `root`; with `make` it gets an id if it has none.
+def identity(root: Path, *, create: bool = False) -> str | None:
+    """The identity of the repository at `root`; with `create` it gets an id if it has none.
 
     None for a repository without one, and for a missing folder. Raises OSError when no id can be
     created.
@@ -35,7 +35,7 @@ def identity(root: Path, *, make: bool = False) -> str | None:
     found = _text(path)
     if found is not None and _ID.fullmatch(found):
         return f"git:{found}"
-    if not make:
+    if not create:
         return None
     token = secrets.token_hex(16)
     temporary = path.with_name(f"{ID_NAME}.{token[:8]}")
@@ -48,13 +48,13 @@ def identity(root: Path, *, make: bool = False) -> str | None:
     return f"git:{token}"
 
 
-def consent_identity(root: Path, *, make: bool = False) -> str | None:
+def consent_identity(root: Path, *, create: bool = False) -> str | None:
     """`identity` as consent is bound to it.
 
     A file `.git` may name a git folder anywhere, so that folder must name `root` as well. If the
     system does not show the time of birth, the inode alone identifies a folder.
     """
-    found = _folder_id(root) if _borrows(root) else identity(root, make=make)
+    found = _folder_id(root) if _borrows(root) else identity(root, create=create)
     if found is None or not found.startswith("folder:"):
         return found
     born = _birth_ns(root)

@@ -51,7 +51,7 @@ def in_json(text: str) -> str:
     return _HIDDEN.sub(lambda found: _units(found[0]), text)
 
 
-def in_pictures(text: str) -> str:
+def with_control_pictures(text: str) -> str:
     """`text` on a single line with pictures for hidden characters and joiners, such as ␛."""
     return _INEXACT_IN_LINE.sub(lambda found: _picture(ord(found[0])), text)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from scripts.write_tool_reference import registry
-from treadle.app.assistant import MAX_PROMPT_PART, TOOL_PRIORITY, fit_to_window
+from treadle.app.assistant import PROMPT_DIVISOR, TOOL_PRIORITY, fit_to_window
 from treadle.app.tool_groups import REPOSITORY_GROUPS, in_groups
 from treadle.llm.messages import ToolSpec, UserMessage
 from treadle.session.history import build_prompt, output_reserve, tools_tokens
@@ -31,7 +31,7 @@ def test_prompt_and_schemas_take_at_most_a_quarter_of_the_window(
     tools: Registry, window: int
 ) -> None:
     offered, role = fit_to_window("/path/to/repository", tools, window)
-    assert estimate(role.system) + tools_tokens(specs(offered)) <= window // MAX_PROMPT_PART
+    assert estimate(role.system) + tools_tokens(specs(offered)) <= window // PROMPT_DIVISOR
     assert offered.names()[0] == "request_code_context"
     for name in ("apply_code_edit", "apply_patch", "run_check"):
         assert name in offered.names() or name not in role.system

@@ -529,7 +529,7 @@ async def test_a_role_has_its_own_prompt_and_ends_with_a_final_call() -> None:
 
 
 async def test_a_role_may_set_the_limits_of_repeated_calls() -> None:
-    role = Role("data", "", patience=RepetitionLimits(hint_at=2, stop_at=3))
+    role = Role("data", "", repetition_limits=RepetitionLimits(hint_at=2, stop_at=3))
     async with stage(Echo()) as at:
         again = Say(calls=(("echo", '{"text": "a"}'),))
         outcome = await at.session(FakeModel(again, again, again), role=role).run("Go")

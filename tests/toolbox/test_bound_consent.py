@@ -119,15 +119,15 @@ def test_a_grant_covers_one_program_and_one_repository(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     store = GrantStore(tmp_path / "approvals.db")
     grant = Grant.of("run_check", "", "ruff check", Program("x/ruff", inside=True, digest="1"))
-    assert store.remembered(root) == []
+    assert store.list_grants(root) == []
     store.remember(root, [grant], 1)
-    assert [each.grant for each in store.remembered(root)] == [grant]
+    assert [each.grant for each in store.list_grants(root)] == [grant]
     other = Grant.of("run_check", "", "ruff check", Program("x/ruff", inside=True, digest="2"))
-    assert other not in {each.grant for each in store.remembered(root)}
+    assert other not in {each.grant for each in store.list_grants(root)}
     shutil.rmtree(root)
     root.mkdir()
     subprocess.run(["git", "init", "-q", str(root)], check=True)
-    assert store.remembered(root) == []
+    assert store.list_grants(root) == []
     assert store.revoke(root) == 1
 
 
@@ -136,7 +136,7 @@ def test_an_id_is_shared_by_work_trees_and_not_by_clones(tmp_path: Path) -> None
     root, tree, clone = (tmp_path / name for name in ("repo", "tree", "clone"))
     subprocess.run([*git, "init", "-q", str(root)], check=True)
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "a"], cwd=root, check=True)
-    made = identity(root, make=True)
+    made = identity(root, create=True)
     assert identity(root) == made
     subprocess.run([*git, "worktree", "add", "-q", str(tree)], cwd=root, check=True)
     assert identity(tree) == made
@@ -161,11 +161,11 @@ def test_a_folder_that_replaces_a_removed_one_has_no_consent(tmp_path: Path) -> 
         pytest.skip("the file system does not show when a folder was made")
     store.remember(root, [grant], 1)
     (root / "new.py").write_text("x = 1\n")
-    assert [each.grant for each in store.remembered(root)] == [grant]
+    assert [each.grant for each in store.list_grants(root)] == [grant]
     for _ in range(3):
         shutil.rmtree(root)
         root.mkdir()
-        assert store.remembered(root) == []
+        assert store.list_grants(root) == []
 
 
 def test_a_git_file_of_another_repository_has_no_consent(
@@ -180,13 +180,13 @@ def test_a_git_file_of_another_repository_has_no_consent(
     grant = Grant.of("run_check", "", "ruff check", Program("/usr/bin/ruff", inside=False))
     for each in (root, tree):
         store.remember(each, [grant], 1)
-        assert [kept.grant for kept in store.remembered(each)] == [grant]
+        assert [kept.grant for kept in store.list_grants(each)] == [grant]
     root.rename(backup)
     root.mkdir()
     (root / ".git").write_text("gitdir: ../repo.bak/.git\n")
-    assert store.remembered(root) == []
+    assert store.list_grants(root) == []
     (root / ".git").write_text("gitdir: ../repo.bak/.git/worktrees/tree\n")
-    assert store.remembered(root) == []
+    assert store.list_grants(root) == []
 
 
 def test_a_submodule_keeps_its_consent(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_submodule_keeps_its_consent(tmp_path: Path) -> None:
         subprocess.run([*git, "init", "-q", str(each)], check=True)
         subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "a"], cwd=each, check=True)
     subprocess.run([*git, "submodule", "--quiet", "add", str(inner), "sub"], cwd=outer, check=True)
-    found = consent_identity(outer / "sub", make=True)
+    found = consent_identity(outer / "sub", create=True)
     assert found is not None
     assert found.startswith("git:")
 
@@ -213,4 +213,4 @@ def test_grants_that_name_only_a_path_are_not_valid(tmp_path: Path) -> None:
             "INSERT INTO grants VALUES (1, ?, 'run_check', '', 'x', 1)", (str(tmp_path),)
         )
     connection.close()
-    assert GrantStore(path).remembered(tmp_path) == []
+    assert GrantStore(path).list_grants(tmp_path) == []

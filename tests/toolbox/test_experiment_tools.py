@@ -266,7 +266,7 @@ async def test_open_page_receives_changes_and_runs(tmp_path: Path) -> None:
     async with FakeProvider(replies) as provider, tools(tmp_path, provider) as (t, _):
         experiment = await t.world.experiment()
         store = UiStore(tmp_path / "ui.db")
-        store.attend(("tab",), SystemClock().now_us())
+        store.renew_pages(("tab",), SystemClock().now_us())
         change = {"parameters": {"temperature": 0.25}}
         for _again in range(2):  # a change without effect is not reported
             await t.call("apply_experiment_data", data=change, experimentId=experiment.id)
@@ -377,7 +377,7 @@ async def test_unsaved_input_in_the_open_form_is_read(
         typed = {**saved["experimentData"], "parameters": {"temperature": 0.75}}
         answer = ExperimentData(experimentData=typed)
         store = UiStore(tmp_path / "ui.db")
-        store.attend(("tab",), SystemClock().now_us())
+        store.renew_pages(("tab",), SystemClock().now_us())
 
         async def page() -> None:
             await eventually(lambda: bool(store.requests_after(0)))

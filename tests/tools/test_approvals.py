@@ -195,9 +195,9 @@ async def test_an_answer_is_valid_for_its_scope(root: Path, tmp_path: Path) -> N
         done(await at.call(paths=["a"]))
         denied(await at.call(paths=["b"]))
         denied(await at.call("touch", paths=[".env"]))
-    (kept,) = store.remembered(root)
+    (kept,) = store.list_grants(root)
     assert kept.grant == Grant("change", "a")
-    assert store.remembered(root / "elsewhere") == []
+    assert store.list_grants(root / "elsewhere") == []
     assert store.revoke(root / "elsewhere") == 0
     assert store.revoke(root, kept.number + 1) == 0
     assert store.revoke(root, kept.number) == 1
@@ -378,12 +378,12 @@ async def test_an_answer_that_cannot_be_stored_is_valid_for_the_session(
 
 def test_only_the_owner_can_read_the_grants(tmp_path: Path) -> None:
     store = GrantStore(tmp_path / "approvals.db")
-    assert store.remembered(tmp_path) == []
+    assert store.list_grants(tmp_path) == []
     assert not (tmp_path / "approvals.db").exists()
     for at_us in (5, 6):
         store.remember(tmp_path, [Grant("a", "p"), Grant("a", "", "c")], at_us)
     assert (tmp_path / "approvals.db").stat().st_mode & 0o777 == 0o600
-    assert [(str(each.grant), each.granted_us) for each in store.remembered(tmp_path)] == [
+    assert [(str(each.grant), each.granted_us) for each in store.list_grants(tmp_path)] == [
         ("a p", 5), ("a c", 5)
     ]  # fmt: skip
     assert store.revoke(tmp_path) == 2

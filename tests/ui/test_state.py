@@ -102,16 +102,16 @@ def test_unusable_file_is_reported(tmp_path: Path) -> None:
 
 
 def test_last_used_page_comes_first_and_silent_pages_are_dropped(store: UiStore) -> None:
-    store.attend(("one", "two"), 1_000)
+    store.renew_pages(("one", "two"), 1_000)
     store.change(Change(location="/runs"), by="one", now_us=2_000)
     store.change(Change(), by="unknown", now_us=3_000)
     assert [(page.id, page.location) for page in store.pages(4_000)] == [
         ("one", "/runs"),
         ("two", "/"),
     ]
-    store.attend(("two",), CONNECTED_US)
+    store.renew_pages(("two",), CONNECTED_US)
     assert [page.id for page in store.pages(CONNECTED_US + 1_001)] == ["two"]
-    store.leave("two")
+    store.remove_page("two")
     assert store.pages(CONNECTED_US + 1_001) == ()
 
 
@@ -121,7 +121,7 @@ async def test_request_without_a_page_has_no_answer(store: UiStore) -> None:
 
 async def test_request_waits_for_a_limited_time(store: UiStore) -> None:
     clock = HastyClock()
-    store.attend(("tab",), clock.now_us())
+    store.renew_pages(("tab",), clock.now_us())
     before = clock.monotonic()
     assert await Ui(store, clock, patience=1.0).ask(GetCollapsedSpans()) == Reply("tab")
     assert 1.0 <= clock.monotonic() - before < 1.2

@@ -27,8 +27,8 @@ from treadle.tokens import estimate
 from treadle.toolbox.code.request_code_context import RequestCodeContext
 from treadle.tools.contract import AnyTool, Registry
 
-MAX_PROMPT_PART = 4
-"""The prompt and the schemas take at most this part of the window: one fourth."""
+PROMPT_DIVISOR = 4
+"""The prompt and the schemas take at most the window divided by this number: a quarter."""
 
 TOOL_PRIORITY = (
     "request_code_context", "read_file", "grep", "apply_code_edit", "apply_patch", "create_file",
@@ -58,10 +58,10 @@ class Assistant:
 
     @property
     def warnings(self) -> list[str]:
-        """What cannot be saved or recorded, and why; questions are answered anyway."""
-        unsaved = self.app.conversations.unsaved
-        first = [f"This conversation is not saved: {unsaved}"] if unsaved else []
-        return [*first, *self.app.warnings]
+        """Sentences about data that cannot be saved or recorded. Questions are answered anyway."""
+        reason = self.app.conversations.unsaved
+        unsaved = [f"This conversation is not saved: {reason}"] if reason else []
+        return [*unsaved, *self.app.warnings]
 
     @classmethod
     @asynccontextmanager
@@ -86,10 +86,10 @@ class Assistant:
     async def conversation(
         self, reference: str | None = None, at: int | None = None
     ) -> Conversation:
-        """The saved conversation with that id, id prefix or "last"; without one a new one.
+        """Load the saved conversation `reference`; without a reference, create a conversation.
 
-        It resumes from its newest message, or from message `at`. Raises StoreError if the saved
-        conversations cannot be read.
+        `reference` is an id, a prefix of an id, or "last". The conversation resumes from its newest
+        message, or from message `at`. Raises StoreError if the saved conversations cannot be read.
         """
         if reference is None:
             return await self.app.conversations.create(f"{self.model.provider}/{self.model.model}")
@@ -101,7 +101,10 @@ class Assistant:
         request_id: UUID,
         recording: SessionRecording | None = None,
     ) -> RequestSession:
-        """A session that serves the next message of `conversation` as that request."""
+        """A session that answers the next message of `conversation`.
+
+        `request_id` becomes the id of its request. `recording` writes the session to a cassette.
+        """
         tools = self.app.code_tools.with_tools(self.app.bridge.tools())
         if self.model.callable_tools is not None:
             tools = tools.only(self.model.callable_tools)
@@ -146,7 +149,10 @@ class Assistant:
 async def _connect_while_refreshing(
     connecting: Awaitable[ChatModel], refreshing: Awaitable[None]
 ) -> ChatModel:
-    """The model, after the refresh of the index. If one of them fails, the other is ended."""
+    """Connect to a model while the index is refreshed, and return the model.
+
+    If one of the two fails, the other is cancelled.
+    """
     model = asyncio.ensure_future(connecting)
     try:
         await refreshing
@@ -160,17 +166,17 @@ async def _connect_while_refreshing(
 
 def fit_to_window(root: str, tools: Registry, context_window: int) -> tuple[Registry, Role]:
     """The tools to offer, and the role whose prompt mentions only these tools."""
-    room = context_window // MAX_PROMPT_PART
+    available = context_window // PROMPT_DIVISOR
     needed = estimate(system_prompt(root, tools.names())) + sum(map(_tokens, tools))
-    if needed <= room:
+    if needed <= available:
         return tools, assistant_for(root, tools.names())
-    room -= estimate(brief_prompt(root, tools.names()))
+    available -= estimate(brief_prompt(root, tools.names()))
     chosen: set[str] = set()
     for tool in sorted(tools, key=_priority):
         tokens = _tokens(tool)
-        if tokens <= room:
+        if tokens <= available:
             chosen.add(tool.name)
-            room -= tokens
+            available -= tokens
     offered = tools.only(chosen)
     return offered, assistant_for(root, offered.names(), brief=True)
 

@@ -37,14 +37,14 @@ _NO_REPOSITORY = f"{REPOSITORY_LABEL}unknown"
 """A label that no span has."""
 
 
-def repository_label(root: Path, *, make: bool = True) -> str | None:
+def repository_label(root: Path, *, create: bool = True) -> str | None:
     """The label of the records of the repository at `root`.
 
-    With `make` a repository without an id gets one. None if the repository cannot be identified:
+    With `create` a repository without an id gets one. None if the repository cannot be identified:
     its records then belong to no repository.
     """
     try:
-        found = identity(root, make=make)
+        found = identity(root, create=create)
     except OSError:
         return None
     if found is None:
@@ -54,7 +54,7 @@ def repository_label(root: Path, *, make: bool = True) -> str | None:
 
 def records_of(root: Path) -> Query:
     """The query of all records of the repository at `root`. It does not create an id."""
-    return _labelled(repository_label(root, make=False))
+    return _labelled(repository_label(root, create=False))
 
 
 def _labelled(label: str | None) -> Query:

@@ -25,9 +25,9 @@ _LABELS = {
     "japanese-shift-jis": "shift_jis",
     "japanese-iso-8bit": "euc_jp", "cyrillic-koi8": "koi8-r", "chinese-gbk": "gbk",
 }  # fmt: skip
-"""Names in files that Python does not know, for example of Emacs, HTML and LaTeX."""
+"""Names of encodings that Python does not know. Files of Emacs, HTML and LaTeX contain them."""
 
-_SHOWN = {
+_DISPLAY_NAMES = {
     "cp932": "Shift_JIS (cp932)", "shift_jis": "Shift_JIS", "euc_jp": "EUC-JP",
     "iso2022_jp": "ISO-2022-JP", "gb18030": "GB18030", "gbk": "GBK", "gb2312": "GB2312",
     "big5": "Big5", "cp950": "Big5 (cp950)", "cp949": "EUC-KR (cp949)", "euc_kr": "EUC-KR",
@@ -36,14 +36,15 @@ _SHOWN = {
 
 
 class EncodingError(TreadleError):
-    """Text that the encoding of its file cannot represent. `at` counts its characters from 0.
+    """Text that the encoding of its file cannot represent.
 
-    `reason` continues a sentence that names the character.
+    `position` is the index of the first such character. `reason` continues a sentence that names
+    the character.
     """
 
-    def __init__(self, at: int, reason: str, hint: str) -> None:
+    def __init__(self, position: int, reason: str, hint: str) -> None:
         super().__init__(reason, hint=hint)
-        self.at = at
+        self.position = position
         self.reason = reason
 
 
@@ -51,14 +52,15 @@ class EncodingError(TreadleError):
 class Charset:
     r"""An encoding, and how certain it is.
 
-    `codec` is Python's name of it, None if the bytes of the file do not determine it: then only
-    ASCII can be written. `rivals` are other encodings that fit the bytes about as well. With
-    `escapes`, other characters become `\uXXXX`, as in `.properties` files. `note` is a sentence for
+    `codec` is Python's name of the encoding. It is None if the bytes of the file do not determine
+    the encoding; then only ASCII can be written. `evidence` states how the encoding was found.
+    `rivals` are other encodings that fit the bytes about as well. With `escapes`, characters that
+    the encoding does not have become `\uXXXX`, as in `.properties` files. `note` is a sentence for
     the author of an edit.
     """
 
     codec: str | None
-    known: str = ""
+    evidence: str = ""
     rivals: tuple[str, ...] = ()
     escapes: bool = False
     note: str | None = None
@@ -75,8 +77,8 @@ class Charset:
 
     @property
     def name(self) -> str:
-        """Its name for people."""
-        return "an unknown encoding" if self.codec is None else shown(self.codec)
+        """The name of the encoding for people."""
+        return "an unknown encoding" if self.codec is None else display_name(self.codec)
 
     @property
     def stateful(self) -> bool:
@@ -97,7 +99,7 @@ class Charset:
         if self.codec is None:
             raise EncodingError(
                 _first_non_ascii(text),
-                f"but {self.known}, so that only ASCII can be written to it.",
+                f"but {self.evidence}, so that only ASCII can be written to it.",
                 "Ask the person to convert the file to UTF-8, or to set `charset` for it in an "
                 ".editorconfig file.",
             )
@@ -105,10 +107,10 @@ class Charset:
             text = "".join(char if self._has(char) else _escaped(char) for char in text)
         found = _encoded(text, self.codec)
         if found is None:
-            at = next(at for at, char in enumerate(text) if not self._has(char))
+            position = next(at for at, char in enumerate(text) if not self._has(char))
             raise EncodingError(
-                at,
-                f"which {self.name}, the encoding of the file ({self.known}), does not have.",
+                position,
+                f"which {self.name}, the encoding of the file ({self.evidence}), does not have.",
                 "Write an escape of the language for it, or other characters; or ask the "
                 "person to convert the file to UTF-8.",
             )
@@ -120,7 +122,7 @@ class Charset:
             name for name in self.rivals if (other := _encoded(text, name)) and other != found
         ]
         if alternatives:
-            names = " or ".join(map(shown, alternatives))
+            names = " or ".join(map(display_name, alternatives))
             raise EncodingError(
                 _first_non_ascii(text),
                 f"but the file may be {self.name} or {names}, which write it differently.",
@@ -145,13 +147,16 @@ def is_utf8(data: bytes) -> bool:
 
 
 def codec_of(label: str) -> str | None:
-    """Python's name of an encoding by any of its names; None for one that cannot be edited."""
+    """Python's name of the encoding that `label` names.
+
+    None if the encoding is unknown or if text in it cannot be edited.
+    """
     label = label.strip().strip("\"'").lower()
     for end in ("-unix", "-dos", "-mac"):  # Emacs appends the line ends to the name
         label = label.removesuffix(end)
     try:
         found = codecs.lookup(_LABELS.get(label, label))
-    except (LookupError, ValueError):  # a NUL in it
+    except (LookupError, ValueError):  # ValueError: the label contains a NUL
         return None
     if not getattr(found, "_is_text_encoding", True):
         return None
@@ -159,10 +164,10 @@ def codec_of(label: str) -> str | None:
     return None if name in _UNSUPPORTED else name
 
 
-def shown(codec: str) -> str:
+def display_name(codec: str) -> str:
     """The name of a codec for people."""
-    if codec in _SHOWN:
-        return _SHOWN[codec]
+    if codec in _DISPLAY_NAMES:
+        return _DISPLAY_NAMES[codec]
     if codec.startswith("cp125"):
         return codec.replace("cp", "windows-")
     return codec.replace("iso8859", "ISO-8859")

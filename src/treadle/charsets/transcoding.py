@@ -43,10 +43,11 @@ class Transcoded:
         else:
             self.text = b"".join(map(self._line, lines))
 
-    def back(self, text: bytes) -> bytes:
-        """The file's bytes for a part of `text`; whole lines if the encoding is stateful.
+    def encode_part(self, text: bytes) -> bytes:
+        """Encode a part of `text` in the encoding of the file.
 
-        Text that is not of the file must have been encoded before. Raises UnicodeError.
+        The part consists of complete lines if the encoding is stateful. The caller has checked that
+        new text can be encoded. Raises UnicodeError.
         """
         if self._stateful:
             lines = text.split(b"\n")
@@ -58,9 +59,9 @@ class Transcoded:
             return b"".join(map(self._bytes, decoded))
 
     def offset(self, at: int, data: bytes) -> int | None:
-        """The offset in `text` of the byte at `at` of the file, `data`; None inside a character.
+        """The offset in `text` of the byte at `at` in the file, whose content is `data`.
 
-        In a stateful encoding only beginnings of lines have an offset.
+        None inside a character. In a stateful encoding only the beginning of a line has an offset.
         """
         start = data.rfind(b"\n", 0, at) + 1
         before = len(self._part(data[:start]))

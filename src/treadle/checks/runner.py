@@ -21,7 +21,7 @@ from treadle.errors import NotFoundError, TreadleError
 from treadle.ids import new_id
 
 MAX_LINE_BYTES = 1 << 18
-"""Bytes of one line; the rest is dropped. Messages for programs rarely need a tenth of it."""
+"""Bytes of one line; the rest is dropped. JSON diagnostics rarely need a tenth of this limit."""
 
 HEAD_LINES = 60
 TAIL_LINES = 300
@@ -49,29 +49,29 @@ class LineSplitter:
     """Splits a stream of bytes into plain lines, in memory that does not depend on their length."""
 
     def __init__(self) -> None:
-        self._begun = b""
+        self._incomplete = b""
         self._dropping = False
 
     def feed(self, data: bytes) -> Iterator[str]:
         """The lines that end in `data`."""
         first, *others = data.split(b"\n")
-        self._begin(first)
+        self._append(first)
         for part in others:
-            yield plain(self._begun.decode("utf-8", "replace"))
-            self._begun, self._dropping = b"", False
-            self._begin(part)
+            yield plain(self._incomplete.decode("utf-8", "replace"))
+            self._incomplete, self._dropping = b"", False
+            self._append(part)
 
     def end(self) -> Iterator[str]:
         """The last line, if it has no end."""
-        if self._begun:
-            yield plain(self._begun.decode("utf-8", "replace"))
-            self._begun = b""
+        if self._incomplete:
+            yield plain(self._incomplete.decode("utf-8", "replace"))
+            self._incomplete = b""
 
-    def _begin(self, part: bytes) -> None:
+    def _append(self, part: bytes) -> None:
         if not self._dropping:
-            self._begun += part
-        if len(self._begun) > MAX_LINE_BYTES:
-            self._begun, self._dropping = self._begun[:MAX_LINE_BYTES], True
+            self._incomplete += part
+        if len(self._incomplete) > MAX_LINE_BYTES:
+            self._incomplete, self._dropping = self._incomplete[:MAX_LINE_BYTES], True
 
 
 class KeptOutput:
@@ -106,10 +106,10 @@ Progress = Callable[[str], Awaitable[None]]
 """Receives the progress of a check."""
 
 PROGRESS_SECONDS = 1.0
-"""Between two progress reports."""
+"""Seconds between two progress reports."""
 
 SILENT_SECONDS = 10.0
-"""Between two reports while nothing is printed."""
+"""Seconds between two progress reports while the check prints nothing."""
 
 _BLOCK = 1 << 14
 """Bytes of one read; parsing a larger block would block the loop for too long."""
@@ -130,37 +130,44 @@ async def run(
     environment: Mapping[str, str],
     progress: Progress,
     paths: Sequence[str] = (),
-    home: Path | None = None,
+    original: Path | None = None,
 ) -> CheckRun:
     """Run `check` in the folder `cwd` and parse its output.
 
-    `environment` is the complete environment of the program. It ends after the check's own time
-    limit on `clock`. However this function ends, also by cancellation, every process of the check
-    is asked to end and then killed. `home` is the tree of which `cwd` is a copy: paths in the
-    output are mapped to it. Raises ProgramMissingError, and TreadleError when the program cannot be
-    started.
+    `environment` is the complete environment of the program. The program is stopped when the time
+    limit of the check has passed on `clock`. When this function ends, also by cancellation, every
+    process of the check is asked to end and then killed. If `cwd` is a copy of another folder,
+    `original` is that folder: paths in the output are mapped to it. Raises ProgramMissingError, and
+    TreadleError when the program cannot be started.
     """
     words = check.words(paths)
     program = find_program(words[0], cwd, environment)
     if program is None:
         raise _missing(check, cwd)
     mark = str(new_id())
-    marked = {**environment, "PWD": str(cwd), MARK: f"{environment.get(MARK, '')} {mark}".strip()}
+    marked_environment = {
+        **environment,
+        "PWD": str(cwd),
+        MARK: f"{environment.get(MARK, '')} {mark}".strip(),
+    }
     parser = parser_for(check.argv) if check.parser == "auto" else check.parser
-    reader = OutputReader(parser, home or cwd, cwd)
-    taking = _Taking(reader, clock, progress, str(cwd), str(home or cwd))
+    reader = OutputReader(parser, original or cwd, cwd)
+    output_task = _OutputTask(reader, clock, progress, str(cwd), str(original or cwd))
     started = clock.monotonic()
     timed_out = False
     async with process_watcher(mark) as watch:
-        process, output, pipe = await _start(program, words, cwd, marked)
+        process, output, pipe = await _start(program, words, cwd, marked_environment)
         watch(process.pid)
-        tasks = (asyncio.create_task(taking.take(output)), asyncio.create_task(taking.tell()))
+        tasks = (
+            asyncio.create_task(output_task.read(output)),
+            asyncio.create_task(output_task.report_progress()),
+        )
         try:
             await wait_within(process.wait(), check.timeout, clock)
         except TimeoutError:
             timed_out = True
         finally:
-            await complete(_ended(process, mark, *tasks, clock))
+            await complete(_end_run(process, mark, *tasks, clock))
             pipe.close()
     seconds = clock.monotonic() - started
     status, reason = _status(check, process.returncode, timed_out=timed_out)
@@ -170,17 +177,17 @@ async def run(
         status=status,
         exit_status=None if timed_out or (process.returncode or 0) < 0 else process.returncode,
         seconds=seconds,
-        reading=taking.reader.reading(),
-        output=taking.keeper.output(),
+        reading=output_task.reader.reading(),
+        output=output_task.kept.output(),
         reason=reason,
-        scratch=home is not None,
+        scratch=original is not None,
     )
 
 
 def find_program(name: str, cwd: Path, environment: Mapping[str, str]) -> str | None:
     """The path of the program `name` for the folder `cwd`; None if there is none.
 
-    A name with a slash is a path, from `cwd`; any other is searched in PATH.
+    A name with a slash is a path relative to `cwd`. Other names are searched in PATH.
     """
     if "/" in name:
         path = cwd / name
@@ -188,7 +195,7 @@ def find_program(name: str, cwd: Path, environment: Mapping[str, str]) -> str | 
     return shutil.which(name, path=environment.get("PATH", ""))
 
 
-class _Taking:
+class _OutputTask:
     """Reads the output of a running process and reports progress."""
 
     def __init__(
@@ -197,47 +204,47 @@ class _Taking:
         clock: Clock,
         progress: Progress,
         folder: str,
-        home: str,
+        original: str,
     ) -> None:
-        """Maps paths in `folder` to `home` in the output."""
+        """Maps paths in `folder` to `original` in the output."""
         self.reader = reader
-        self.keeper = KeptOutput()
+        self.kept = KeptOutput()
         self._clock = clock
         self._progress = progress
-        self._folder, self._home = folder, home
+        self._folder, self._original = folder, original
         self._last = ""
 
-    async def take(self, output: asyncio.StreamReader) -> None:
+    async def read(self, output: asyncio.StreamReader) -> None:
         """Read until the end of the output."""
         splitter = LineSplitter()
         while block := await output.read(_BLOCK):
             for line in splitter.feed(block):
-                self._take(line)
+                self._add_line(line)
             await asyncio.sleep(0)  # `read` does not wait while there is something to read
         for line in splitter.end():
-            self._take(line)
+            self._add_line(line)
 
-    def _take(self, line: str) -> None:
-        line = line.replace(self._folder, self._home)
+    def _add_line(self, line: str) -> None:
+        line = line.replace(self._folder, self._original)
         for shown in self.reader.line(line):
-            self.keeper.add(shown)
+            self.kept.add(shown)
             self._last = shown.strip() or self._last
 
-    async def tell(self) -> None:
+    async def report_progress(self) -> None:
         """Report progress until it is cancelled."""
         started = reported = self._clock.monotonic()
         lines = 0
         while True:
             await self._clock.sleep(PROGRESS_SECONDS)
             now = self._clock.monotonic()
-            if self.keeper.lines > lines or now - reported >= SILENT_SECONDS:
-                reported, lines = now, self.keeper.lines
-                last = f": {self._last[:_TOLD_CHARACTERS]}" if self._last else ""
+            if self.kept.lines > lines or now - reported >= SILENT_SECONDS:
+                reported, lines = now, self.kept.lines
+                last = f": {self._last[:_MAX_PROGRESS_CHARACTERS]}" if self._last else ""
                 count = "1 line" if lines == 1 else f"{lines:,} lines"
                 await self._progress(f"{now - started:.0f} s, {count}{last}")
 
 
-_TOLD_CHARACTERS = 200
+_MAX_PROGRESS_CHARACTERS = 200
 
 
 async def _start(
@@ -245,8 +252,8 @@ async def _start(
 ) -> tuple[Process, asyncio.StreamReader, asyncio.ReadTransport]:
     """The process, with one pipe for its output and that of its children.
 
-    The pipe is not one of asyncio: asyncio would report the end of a process only after its last
-    child has closed the pipe.
+    This function creates the pipe itself: asyncio reports the end of a process only after its last
+    child has closed a pipe that asyncio created.
     """
     receiving, sending = os.pipe()
     output = asyncio.StreamReader()
@@ -282,20 +289,20 @@ def _not_started(name: str, error: OSError | ValueError) -> TreadleError:
     )
 
 
-async def _ended(
+async def _end_run(
     process: Process,
     mark: str,
     reading: asyncio.Task[None],
-    telling: asyncio.Task[None],
+    reporting: asyncio.Task[None],
     clock: Clock,
 ) -> None:
     """End all processes of the run, then its readers and reporters."""
     await end_all(process.pid, mark, clock)
     await process.wait()
-    await asyncio.wait({reading}, timeout=_DRAIN)  # a process that cannot be found holds the pipe
+    await asyncio.wait({reading}, timeout=_DRAIN)  # an unknown child may keep the pipe open
     reading.cancel()
-    telling.cancel()
-    for ended in await asyncio.gather(reading, telling, return_exceptions=True):
+    reporting.cancel()
+    for ended in await asyncio.gather(reading, reporting, return_exceptions=True):
         if isinstance(ended, Exception):
             raise ended
 

@@ -152,7 +152,7 @@ class Checks:
                 environment=variables,
                 progress=progress,
                 paths=paths,
-                home=self._root,
+                original=self._root,
             )
         return replace(ran, withheld=given.withheld)
 

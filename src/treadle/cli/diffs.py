@@ -9,11 +9,11 @@ from typing import TextIO
 
 from treadle.edits.diffs import all_crlf, unified
 from treadle.edits.model import FileChange, Hunk
-from treadle.visible import in_line, in_pictures, printable
+from treadle.visible import in_line, printable, with_control_pictures
 
 _RED, _GREEN, _CYAN, _BOLD, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
 _COLOURS = {"+++": _BOLD, "---": _BOLD, "@@ ": _CYAN}
-_NARROWEST = 60
+_MIN_WIDTH = 60
 
 _Row = tuple[str, int | None, str, int | None, str]
 """A mark (" ", "-", "+" or "|"), then the number and text of the old and of the new line."""
@@ -28,7 +28,7 @@ def coloured(stream: TextIO) -> bool:
 def unified_text(change: FileChange, *, colour: bool) -> str:
     """The change as a unified diff with escaped control characters."""
     lines = [printable(line) for line in unified(change).splitlines()]
-    return "\n".join(map(_painted, lines) if colour else lines)
+    return "\n".join(map(_colour_line, lines) if colour else lines)
 
 
 def side_by_side(change: FileChange, *, colour: bool, width: int | None = None) -> str:
@@ -36,7 +36,7 @@ def side_by_side(change: FileChange, *, colour: bool, width: int | None = None) 
 
     `width` is the number of columns; default: the width of the terminal.
     """
-    width = max(_NARROWEST, width or shutil.get_terminal_size().columns)
+    width = max(_MIN_WIDTH, width or shutil.get_terminal_size().columns)
     half = (width - 3) // 2
     target = f" -> {change.target}" if change.target else ""
     out = [in_line(f"{change.kind.value} {change.path}{target}")]
@@ -53,7 +53,7 @@ def hunk_text(change: FileChange, number: int, *, colour: bool) -> str:
     return unified_text(part, colour=colour)
 
 
-def _painted(line: str) -> str:
+def _colour_line(line: str) -> str:
     colour = _COLOURS.get(line[:3]) or {"+": _GREEN, "-": _RED}.get(line[:1])
     return f"{colour}{line}{_PLAIN}" if colour else line
 
@@ -89,7 +89,7 @@ def _texts(data: bytes, encoding: str, *, hide_cr: bool) -> list[str]:
     if not data:
         return []
     lines = data.decode(encoding, "backslashreplace").removesuffix("\n").split("\n")
-    return [in_pictures(line.removesuffix("\r") if hide_cr else line) for line in lines]
+    return [with_control_pictures(line.removesuffix("\r") if hide_cr else line) for line in lines]
 
 
 def _line(row: _Row, half: int, *, colour: bool) -> str:
@@ -105,6 +105,6 @@ def _line(row: _Row, half: int, *, colour: bool) -> str:
 def _cell(number: int | None, text: str, width: int) -> str:
     label = "     " if number is None else f"{number:>5}"
     text = text.expandtabs(4)
-    room = width - len(label) - 1
-    shown = text if len(text) <= room else f"{text[: room - 1]}…"
-    return f"{label} {shown:<{room}}"
+    available = width - len(label) - 1
+    shown = text if len(text) <= available else f"{text[: available - 1]}…"
+    return f"{label} {shown:<{available}}"

@@ -184,7 +184,7 @@ def read_flags(overrides: Mapping[str, object]) -> Layer:
     return layer
 
 
-def why_not_obeyed(path: Path) -> str | None:
+def why_untrusted(path: Path) -> str | None:
     """Why the settings in a file are not this user's; None if they are."""
     try:
         status = path.stat()

@@ -17,7 +17,7 @@ from treadle.config.layers import (
     read_environment,
     read_file,
     read_flags,
-    why_not_obeyed,
+    why_untrusted,
 )
 from treadle.config.model import Settings
 from treadle.errors import ConfigError
@@ -58,13 +58,13 @@ def config_paths(root: Path) -> tuple[Path, Path]:
 def load(root: Path, env: Mapping[str, str], overrides: Mapping[str, object]) -> LoadedConfig:
     """The configuration for the repository at `root`.
 
-    `env` is the environment, `overrides` the flags by dotted key (None: not given). A later layer
-    overrides single settings. It replaces a list or a table of preferences as a whole, except lists
-    that only narrow what is allowed: each layer adds to those. Raises ConfigError with the key, the
-    file and the line, never with an API key.
+    `env` is the environment. `overrides` contains the flags by dotted key; None means that the flag
+    was not given. A later layer overrides single settings. It replaces a list or a table of
+    preferences as a whole. Lists that only restrict are an exception: the lists of all layers are
+    joined. Raises ConfigError with the key, the file and the line, never with an API key.
     """
     user_path, repository_path = config_paths(root)
-    if (reason := why_not_obeyed(user_path)) is not None:
+    if (reason := why_untrusted(user_path)) is not None:
         raise ConfigError(
             f"{user_path} is not read: {reason}.",
             hint=f"Check its contents; then `chown $USER {user_path} && chmod 600 {user_path}`.",
@@ -75,13 +75,13 @@ def load(root: Path, env: Mapping[str, str], overrides: Mapping[str, object]) ->
     listed = _is_listed(root, _merge([user, environment, flags]).trusted_roots)
     repository: Layer = {}
     warnings: tuple[str, ...] = ()
-    if not listed and (reason := why_not_obeyed(repository_path)) is not None:
-        own_name = json.dumps(str(root.resolve()))
+    if not listed and (reason := why_untrusted(repository_path)) is not None:
+        quoted_root = json.dumps(str(root.resolve()))
         ignored = f"Ignored {repository_path}: {reason}. To use it anyway, add "
-        warnings = (f"{ignored}{own_name} to trusted_roots in {user_path}.",)
+        warnings = (f"{ignored}{quoted_root} to trusted_roots in {user_path}.",)
     else:
         repository = read_file(repository_path, LayerKind.REPOSITORY)
-        repository, warnings = _permitted(repository, root, user_path, listed=listed)
+        repository, warnings = _permitted_settings(repository, root, user_path, listed=listed)
     layers = (user, repository, environment, flags)
     origins = {
         ".".join(path): setting.origin for layer in layers for path, setting in layer.items()
@@ -90,11 +90,15 @@ def load(root: Path, env: Mapping[str, str], overrides: Mapping[str, object]) ->
 
 
 def is_trusted(root: Path, listed: Iterable[str]) -> bool:
-    """Whether the repository at `root` is in `listed` by its real path, and unchanged."""
+    """Whether the user trusts the repository at `root`.
+
+    `trusted_roots` must contain its real path, and it must be the repository that was there when
+    the user trusted it.
+    """
     if not _is_listed(root, listed):
         return False
-    noted = trust.trusted(root)
-    return noted is None or noted.accepts(trust.Trust.of(root, {}, make=False))
+    trusted_state = trust.trusted(root)
+    return trusted_state is None or trusted_state.accepts(trust.Trust.of(root, {}, create=False))
 
 
 def accept(root: Path) -> tuple[str, ...]:
@@ -103,67 +107,72 @@ def accept(root: Path) -> tuple[str, ...]:
     Raises ConfigError and OSError.
     """
     layer = read_file(config_paths(root)[1], LayerKind.REPOSITORY)
-    asking = _asking(layer)
-    trust.note(root, trust.Trust.of(root, asking, make=True))
-    return tuple(asking)
+    values = _settings_needing_consent(layer)
+    trust.note(root, trust.Trust.of(root, values, create=True))
+    return tuple(values)
 
 
 def _is_listed(root: Path, listed: Iterable[str]) -> bool:
     return root.resolve() in {Path(name).expanduser().resolve() for name in listed}
 
 
-def _asking(layer: Layer) -> dict[str, object]:
-    """The values of a repository that need consent and may get it, by dotted key."""
+def _settings_needing_consent(layer: Layer) -> dict[str, object]:
+    """The settings of a repository that are valid only if the user consents, by dotted key."""
     return {
         schema.dotted(path): setting.value
         for path, setting in layer.items()
-        if schema.needs_consent(path) and not schema.is_users_alone(path)
+        if schema.needs_consent(path) and not schema.only_user_may_set(path)
     }
 
 
-def _distrusted(layer: Layer, root: Path) -> tuple[frozenset[str], str]:
-    """Dotted keys that a listed repository may not set, and why; stores the first trusted state."""
-    asking = _asking(layer)
-    noted = trust.trusted(root)
-    if noted is None:
+def _refused_keys(layer: Layer, root: Path) -> tuple[frozenset[str], str]:
+    """The dotted keys that a trusted repository may not set now, and the reason.
+
+    If no state of the repository is stored yet, this function stores the current state as trusted.
+    """
+    values = _settings_needing_consent(layer)
+    trusted_state = trust.trusted(root)
+    if trusted_state is None:
         with suppress(OSError):  # a later load stores it
-            trust.note(root, trust.Trust.of(root, asking, make=True))
+            trust.note(root, trust.Trust.of(root, values, create=True))
         return frozenset(), ""
-    now = trust.Trust.of(root, asking, make=False)
-    if not noted.accepts(now):
-        return frozenset(asking), "another repository is at this path than the one you trusted"
-    return noted.changed(now), "it was set or changed since you trusted this repository"
+    now = trust.Trust.of(root, values, create=False)
+    if not trusted_state.accepts(now):
+        return frozenset(values), "the repository at this path is not the one that you trusted"
+    return trusted_state.changed(now), "it was set or changed since you trusted this repository"
 
 
-def _permitted(
+def _permitted_settings(
     layer: Layer, root: Path, user_path: Path, *, listed: bool
 ) -> tuple[Layer, tuple[str, ...]]:
-    """The part of its layer that a repository may set, and warnings for the rest."""
-    never = [path for path in layer if schema.is_users_alone(path)]
-    refused, why = _distrusted(layer, root) if listed else (frozenset(_asking(layer)), "")
-    untrusted = [path for path in layer if schema.dotted(path) in refused and path not in never]
-    allowed = {path: layer[path] for path in layer if path not in {*never, *untrusted}}
+    """The settings of `layer` that the repository may set, and warnings for the others."""
+    only_user = [path for path in layer if schema.only_user_may_set(path)]
+    refused, reason = frozenset(_settings_needing_consent(layer)), ""
+    if listed:
+        refused, reason = _refused_keys(layer, root)
+    untrusted = [path for path in layer if schema.dotted(path) in refused and path not in only_user]
+    allowed = {path: layer[path] for path in layer if path not in {*only_user, *untrusted}}
     warnings = []
     if untrusted and listed:
         warnings.append(
-            f"Ignored {_named(layer, untrusted)}: {why}. Review it, then accept it with "
-            "`treadle config trust`."
+            f"Ignored {_names_with_origin(layer, untrusted)}: {reason}. Review it, then accept it "
+            "with `treadle config trust`."
         )
     elif untrusted:
         warnings.append(
-            f"Ignored {_named(layer, untrusted)}: only a trusted repository may set addresses, "
-            f"sources of keys and routing. To trust it, add {json.dumps(str(root.resolve()))} "
-            f"to trusted_roots in {user_path}."
+            f"Ignored {_names_with_origin(layer, untrusted)}: only a trusted repository may set "
+            "addresses, sources of keys and routing. To trust it, add "
+            f"{json.dumps(str(root.resolve()))} to trusted_roots in {user_path}."
         )
-    if never:
+    if only_user:
         warnings.append(
-            f"Ignored {_named(layer, never)}: a repository cannot set its own permissions. To "
-            f"allow it, set it in {user_path}."
+            f"Ignored {_names_with_origin(layer, only_user)}: a repository cannot set its own "
+            f"permissions. To allow it, set it in {user_path}."
         )
     return allowed, tuple(warnings)
 
 
-def _named(layer: Layer, paths: Iterable[schema.Path]) -> str:
+def _names_with_origin(layer: Layer, paths: Iterable[schema.Path]) -> str:
     return ", ".join(f"{schema.dotted(path)} ({layer[path].origin})" for path in paths)
 
 
@@ -171,8 +180,10 @@ def _merge(layers: Iterable[Layer]) -> Settings:
     merged: Layer = {}
     for layer in layers:
         for path, setting in layer.items():
-            below = merged.get(path)
-            merged[path] = _joined(below, setting) if below and schema.is_joined(path) else setting
+            lower = merged.get(path)
+            merged[path] = (
+                _join_lists(lower, setting) if lower and schema.is_joined(path) else setting
+            )
     values = schema.nest({path: setting.value for path, setting in merged.items()})
     try:
         # JSON mode is strict about types (no "30" for 30), but accepts a list for a tuple.
@@ -181,11 +192,11 @@ def _merge(layers: Iterable[Layer]) -> Settings:
         raise _bad_value(error, merged) from error
 
 
-def _joined(below: Setting, above: Setting) -> Setting:
-    """Two lists joined; validation handles other values."""
-    if isinstance(below.value, list) and isinstance(above.value, list):
-        return Setting([*below.value, *above.value], above.origin)
-    return above if isinstance(below.value, list) else below
+def _join_lists(lower: Setting, upper: Setting) -> Setting:
+    """Join two lists. A value that is not a list is kept alone, and validation rejects it."""
+    if isinstance(lower.value, list) and isinstance(upper.value, list):
+        return Setting([*lower.value, *upper.value], upper.origin)
+    return upper if isinstance(lower.value, list) else lower
 
 
 def _bad_value(error: ValidationError, merged: Layer) -> ConfigError:
@@ -201,7 +212,7 @@ def _bad_value(error: ValidationError, merged: Layer) -> ConfigError:
         return ConfigError(f"The configuration cannot be used: {problem['msg']}.")
     expected = problem["msg"].removeprefix("Value error, ").replace("Input should", "should")
     value = merged[path].value
-    # Shown only if it cannot be a key that was pasted into the wrong place.
+    # A string may be an API key that was pasted into the wrong place: do not show it.
     got = f", not {json.dumps(value)}" if isinstance(value, bool | int | float) else ""
     return ConfigError(
         f"{schema.dotted(path)} ({merged[path].origin}) {expected}{got}.",

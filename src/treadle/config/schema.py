@@ -106,7 +106,7 @@ def needs_consent(path: Path) -> bool:
     return _has_mark(path, NeedsConsent)
 
 
-def is_users_alone(path: Path) -> bool:
+def only_user_may_set(path: Path) -> bool:
     """Whether a repository may never set this, not even a trusted one."""
     return _has_mark(path, UserOnly)
 

@@ -29,10 +29,10 @@ class Trust:
     settings: Mapping[str, str]
 
     @classmethod
-    def of(cls, root: Path, values: Mapping[str, object], *, make: bool) -> "Trust":
+    def of(cls, root: Path, values: Mapping[str, object], *, create: bool) -> "Trust":
         """The state of the repository at `root`, with its settings that need consent."""
         try:
-            found = consent_identity(root, make=make)
+            found = consent_identity(root, create=create)
         except OSError:
             found = None
         return cls(found or "", {key: _hash(value) for key, value in values.items()})

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from treadle.edits.line_differences import differences
 from treadle.edits.model import ChangeKind, FileChange, Hunk
 from treadle.edits.text import MAX_CONTEXT_BYTES, line_break_of, split_lines
-from treadle.visible import in_pictures
+from treadle.visible import with_control_pictures
 
 _NOWHERE = "/dev/null"
 
@@ -43,7 +43,7 @@ def counts(change: FileChange) -> tuple[int, int]:
 
 def safe(data: bytes, encoding: str = "utf-8") -> str:
     """`data` as text without characters that control a terminal."""
-    return in_pictures(data.decode(encoding, "backslashreplace"))
+    return with_control_pictures(data.decode(encoding, "backslashreplace"))
 
 
 def _headers(change: FileChange) -> Iterator[str]:

@@ -86,7 +86,7 @@ def add_context(
 
 def _whole_lines_stop(source: Source, piece: Replacement) -> int:
     """The end of the last line that the change touches."""
-    at_border = piece.end == source.floor or source.starts_line(piece.end)
+    at_border = piece.end == source.text_start or source.starts_line(piece.end)
     whole = piece.new.endswith(source.line_break) or (
         not piece.new and source.starts_line(piece.start)
     )
@@ -126,7 +126,7 @@ def hunk_at(source: Source, start: int, old: bytes, new: bytes, line: int | None
     line = source.line_of(start) if line is None else line
     data, line_break = source.data, source.line_break
     end = start + len(old)
-    before = context_before(data, start, line_break, source.floor)
+    before = context_before(data, start, line_break, source.text_start)
     after = context_after(data, end, line_break)
     longest = max(map(len, split_lines(old, line_break)), default=0)
     if longest < LONG_LINE or old.count(line_break) > 1:
@@ -136,7 +136,7 @@ def hunk_at(source: Source, start: int, old: bytes, new: bytes, line: int | None
     half = MAX_CONTEXT_BYTES // 2
     return Hunk(
         begin, line, data[begin:stop], new[head : len(new) - tail],
-        data[_border(data, max(source.floor, begin - half)) : begin],
+        data[_border(data, max(source.text_start, begin - half)) : begin],
         data[stop : _border(data, min(len(data), stop + half))],
     )  # fmt: skip
 

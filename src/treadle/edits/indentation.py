@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from treadle.edits.model import EditError
-from treadle.edits.text import WHITE, Source, with_plain_ends
+from treadle.edits.text import WHITE_SPACE, Source, with_plain_ends
 from treadle.events.types import ErrorKind
 
 _BLANKS = b" \t"
@@ -137,7 +137,7 @@ _LEADING = (b"@", b"#", b"/", b"*", b"[", b"template")
 """Beginnings of first lines that come before the head of the item."""
 
 
-def as_item(source: Source, start: int, end: int, code: bytes) -> tuple[bytes, str | None]:
+def reindent_item(source: Source, start: int, end: int, code: bytes) -> tuple[bytes, str | None]:
     """`code`, with LF, indented like the item from `start` to `end`; and a note on what changed.
 
     The lines of the code may be indented like those of the file, with or without the indentation of
@@ -145,7 +145,7 @@ def as_item(source: Source, start: int, end: int, code: bytes) -> tuple[bytes, s
     """
     indent = source.data[source.line_start(start) : start]
     lines = code.lstrip(b"\n").split(b"\n")
-    if indent.strip(WHITE):
+    if indent.strip(WHITE_SPACE):
         return code, None  # other text precedes the item in its line
     old = with_plain_ends(source.data[start:end]).split(b"\n")[1:]
     lines, note = _in_style(source, [indent, *map(indentation, old)], lines)
@@ -154,7 +154,10 @@ def as_item(source: Source, start: int, end: int, code: bytes) -> tuple[bytes, s
         lines = [indent + line[len(first) :] if line.startswith(first) else line for line in lines]
         note = INDENTED
     elif not first and indent and not _as_in_file(indent, old, lines[1:], lines[0]):
-        lines = [lines[0], *[indent + line if line.strip(WHITE) else line for line in lines[1:]]]
+        lines = [
+            lines[0],
+            *[indent + line if line.strip(WHITE_SPACE) else line for line in lines[1:]],
+        ]
         note = INDENTED
     return b"\n".join([lines[0].lstrip(b" \t"), *lines[1:]]), note
 
@@ -163,7 +166,7 @@ def _in_style(
     source: Source, in_file: Sequence[bytes], lines: list[bytes]
 ) -> tuple[list[bytes], str | None]:
     """The lines with tabs or spaces like the file."""
-    in_code = [indentation(line) for line in lines if line.strip(WHITE)]
+    in_code = [indentation(line) for line in lines if line.strip(WHITE_SPACE)]
     tabs, spaces = styles(in_file)
     tabs_in_code, spaces_in_code = styles(in_code)
     if not tabs and not spaces:
@@ -180,7 +183,7 @@ def _in_style(
         indent = indentation(line)
         return written(columns(indent, width), width, tabs=tabs) + line[len(indent) :]
 
-    return [convert(line) if line.strip(WHITE) else line for line in lines], CONVERTED
+    return [convert(line) if line.strip(WHITE_SPACE) else line for line in lines], CONVERTED
 
 
 def _width(counts: Iterable[int]) -> int:
@@ -204,8 +207,8 @@ def _as_in_file(indent: bytes, old: list[bytes], rest: list[bytes], first: bytes
     Lines that the item already has decide, or else its smallest indentation. Otherwise decide the
     lines that are indented like the first one: only lines that close or continue the item can be.
     """
-    known = {line for line in old if line.strip(WHITE)}
-    rest = [line for line in rest if line.strip(WHITE)]
+    known = {line for line in old if line.strip(WHITE_SPACE)}
+    rest = [line for line in rest if line.strip(WHITE_SPACE)]
     as_they_are = sum(line in known for line in rest)
     shifted = sum(indent + line in known for line in rest)
     if as_they_are != shifted:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from treadle.edits.indentation import Reindent, indentation, shift_between
 from treadle.edits.model import EditError
 from treadle.edits.requests import PatchHunk
-from treadle.edits.text import WHITE, Source, encoded, line_end, split_lines
+from treadle.edits.text import WHITE_SPACE, Source, encode_utf8, line_end, split_lines
 from treadle.edits.text_matches import (
     BLANKS,
     ENDS,
@@ -43,15 +43,15 @@ def match_hunks(source: Source, hunks: Sequence[PatchHunk]) -> tuple[list[Replac
     """
     found: list[Replacement] = []
     notes: list[str] = []
-    position = source.floor
+    position = source.text_start
     for number, hunk in enumerate(hunks, 1):
         if all(mark == " " for mark, _ in hunk.lines) and not _changes_last_end(hunk):
             continue
         name = f"Hunk {number} of the patch" if len(hunks) > 1 else "The patch"
-        old = [encoded(text, name) for mark, text in hunk.lines if mark != "+"]
+        old = [encode_utf8(text, name) for mark, text in hunk.lines if mark != "+"]
         if not old:
             located = _insertion(source, hunk, name)
-            if located.start > source.floor:
+            if located.start > source.text_start:
                 notes.append(f"{source.path}: the added lines were inserted at its end.")
         else:
             match = _match(source, hunk, old, position, name)
@@ -139,17 +139,17 @@ def _steps(source: Source, hunk: PatchHunk, old: list[bytes]) -> Iterator[list[_
     text = b"\n".join(old) + b"\n"
     at_end = len(source.data) - len(text) + 1
     last = []
-    fits = at_end >= source.floor and source.data.endswith(text[:-1])
+    fits = at_end >= source.text_start and source.data.endswith(text[:-1])
     if old[-1] and fits and source.starts_line(at_end):  # an empty line has a line end
         last = [_exact(at_end, text[:-1], None if unended else FINAL)]
     ended = [
         _exact(at, text, FINAL if unended else None)
-        for at in occurrences(source.data, text, source.floor)
+        for at in occurrences(source.data, text, source.text_start)
         if source.starts_line(at)
     ]
     yield from (last, ended) if unended else (ended, last)
     plain = [line.removesuffix(b"\r") for line in old]
-    stripped = [line.strip(WHITE) for line in plain]
+    stripped = [line.strip(WHITE_SPACE) for line in plain]
     added = [
         indentation(text.encode(errors="replace"))
         for mark, text in hunk.lines
@@ -179,7 +179,7 @@ def _loose(source: Source, at: int, old: list[bytes], added: list[bytes]) -> _Ma
     pairs = [
         (indentation(line), indentation(other))
         for line, other in zip(old, matched, strict=True)
-        if line.strip(WHITE)
+        if line.strip(WHITE_SPACE)
     ]
     if not pairs or all(line == other for line, other in pairs):
         return _Match(start, kept, BLANKS)
@@ -195,7 +195,7 @@ def _new_lines(source: Source, hunk: PatchHunk, match: _Match, name: str) -> lis
     position = 0
     for mark, text in hunk.lines:
         if mark == "+":
-            content = encoded(text, name)
+            content = encode_utf8(text, name)
             if not literal:
                 content = content.removesuffix(b"\r")
             if match.reindent is not None:
@@ -246,9 +246,9 @@ def _trimmed(start: int, kept: Sequence[bytes], new: Sequence[bytes]) -> Replace
 
 def _insertion(source: Source, hunk: PatchHunk, name: str) -> Replacement:
     """Added lines without context: the whole of an empty file, or the end of the file."""
-    lines = [encoded(text, name) for _, text in hunk.lines]
+    lines = [encode_utf8(text, name) for _, text in hunk.lines]
     size = len(source.data)
-    empty = size == source.floor
+    empty = size == source.text_start
     if not empty and not hunk.at_end and (hunk.line is not None or hunk.anchors):
         raise EditError(
             ErrorKind.VALIDATION,
@@ -271,7 +271,7 @@ def _regions(source: Source, anchors: Sequence[str], name: str) -> list[tuple[in
     lines = source.plain_lines(0, source.plain_count)
     regions = [(0, len(lines))]
     for anchor in anchors:
-        anchor_text = encoded(anchor, name).strip(WHITE)
+        anchor_text = encode_utf8(anchor, name).strip(WHITE_SPACE)
         found = {
             at: _scope_end(lines, at)
             for first, last in regions
@@ -289,7 +289,7 @@ def _regions(source: Source, anchors: Sequence[str], name: str) -> list[tuple[in
 
 def _anchored(lines: list[bytes], anchor: bytes, first: int, last: int) -> list[int]:
     """Lines that equal the anchor; without any, lines that begin with it as whole words."""
-    inside = [(at, lines[at].strip(WHITE)) for at in range(first, min(last + 1, len(lines)))]
+    inside = [(at, lines[at].strip(WHITE_SPACE)) for at in range(first, min(last + 1, len(lines)))]
     found = [at for at, line in inside if line == anchor]
     return found or [
         at
@@ -306,7 +306,7 @@ def _scope_end(lines: list[bytes], at: int) -> int:
     own = len(indentation(lines[at]))
     deeper = False
     for number in range(at + 1, len(lines)):
-        line = lines[number].strip(WHITE)
+        line = lines[number].strip(WHITE_SPACE)
         if not line:
             continue
         if len(indentation(lines[number])) > own:

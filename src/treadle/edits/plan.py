@@ -37,7 +37,7 @@ from treadle.edits.requests import (
     RenameFile,
     ReplaceEdit,
 )
-from treadle.edits.text import BOM, Source, encoded, with_plain_ends
+from treadle.edits.text import BOM, Source, encode_utf8, with_plain_ends
 from treadle.edits.text_edits import (
     TextEdit,
     changes_nothing,
@@ -295,7 +295,7 @@ def _is_content(data: bytes, content: str, charset: Charset) -> bool:
     if charset.stored is not None:
         with suppress(ShiftStateError):
             forms.add(Transcoded(there, charset).text)
-    stated = with_plain_ends(encoded(content, "The patch")).removesuffix(b"\n")
+    stated = with_plain_ends(encode_utf8(content, "The patch")).removesuffix(b"\n")
     return stated.removeprefix(BOM) in forms
 
 
@@ -349,7 +349,7 @@ def _kept_charset(
 
 
 def _written(charset: Charset, content: str, path: str) -> bytes:
-    encoded(content, "The content")  # raises for invalid text
+    encode_utf8(content, "The content")  # raises for invalid text
     if charset.is_utf8:
         return content.encode()
     return writable(charset, content, "The content", path).encode(charset.codec or "ascii")

@@ -100,7 +100,7 @@ def _positions(source: Source, line_break: bytes, hunk: Hunk, position: int) -> 
         head, pattern = add_context(hunk.before, hunk.old, hunk.after, lines, line_break)
         found = [
             at + head
-            for at in occurrences(source.data, pattern, source.floor)
+            for at in occurrences(source.data, pattern, source.text_start)
             if at + head >= position and (not whole or source.starts_line(at))
         ]
         positions.update(found)

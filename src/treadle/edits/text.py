@@ -1,4 +1,4 @@
-"""A file as text over exact bytes: its lines, their ends, its byte order mark."""
+"""The content of a file as exact bytes and as lines, with its line ends and byte order mark."""
 
 import re
 from bisect import bisect_left
@@ -13,15 +13,18 @@ from treadle.events.types import ErrorKind
 BOM = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8. It is never shown to a model and never part of an edit."""
 
-WHITE = b" \t\n"
-"""White space of lines with plain ends; other control characters are text."""
+WHITE_SPACE = b" \t\n"
+"""The bytes that count as white space after all line ends became LF."""
 
 REPLACEMENT = "\ufffd"
-"""The character that decoders write for unreadable bytes; it must never get into such a file."""
+"""The character that decoders write for bytes that are not UTF-8.
+
+An edit must not write it to a file with such bytes.
+"""
 
 MAX_CONTEXT_LINES = 3
 MAX_CONTEXT_BYTES = 2_000
-"""The most lines around it that a hunk stores on either side."""
+"""A hunk stores at most this many lines and bytes before it, and as many after it."""
 
 _WIDE = (
     (b"\xff\xfe\x00\x00", "UTF-32"),
@@ -41,9 +44,9 @@ class Source:
     def __init__(self, path: str, data: bytes) -> None:
         self.path = path
         self.data = data
-        self.floor = len(BOM) if data.startswith(BOM) else 0
+        self.text_start = len(BOM) if data.startswith(BOM) else 0
         """The offset at which the text begins."""
-        self._counted = (0, 1)  # an offset and its line, to continue from
+        self._last_line_query = (0, 1)  # the last offset that `line_of` got, and its line
 
     def check(self) -> None:
         """Raise EditError unless it is text in UTF-8 or another superset of ASCII."""
@@ -86,7 +89,7 @@ class Source:
         return with_plain_ends(self.data)
 
     @cached_property
-    def _dropped(self) -> list[int]:
+    def _crlf_positions(self) -> list[int]:
         """Offsets in `plain` of the line ends that are CRLF in the file."""
         if b"\r\n" not in self.data:
             return []
@@ -95,44 +98,47 @@ class Source:
 
     def origin(self, offset: int) -> int:
         """The offset in the file of the byte at `offset` of `plain`."""
-        return offset + bisect_left(self._dropped, offset)
+        return offset + bisect_left(self._crlf_positions, offset)
 
     @cached_property
     def _plain_starts(self) -> list[int]:
-        """The offset of each line of `plain`, and its length at the end."""
-        lengths = map((1).__add__, map(len, self.plain[self.floor :].split(b"\n")))
-        starts = list(accumulate(lengths, initial=self.floor))
+        """The offset of each line of `plain`. The last element is the length of `plain`."""
+        lengths = map((1).__add__, map(len, self.plain[self.text_start :].split(b"\n")))
+        starts = list(accumulate(lengths, initial=self.text_start))
         starts[-1] = len(self.plain)
         return starts
 
     @cached_property
     def _stripped(self) -> list[bytes]:
-        return [line.strip(WHITE) for line in self.plain[self.floor :].split(b"\n")]
+        return [line.strip(WHITE_SPACE) for line in self.plain[self.text_start :].split(b"\n")]
 
     def plain_range(self, first: int, last: int) -> tuple[int, int]:
-        """Lines `first` to `last` of `plain`, from 0, half open, as offsets in it."""
+        """The offsets in `plain` at which line `first` and line `last` begin, counted from 0."""
         return self._plain_starts[first], self._plain_starts[last]
 
     def plain_lines(self, first: int, last: int) -> list[bytes]:
-        """Lines `first` to `last` of `plain`, from 0, half open, each with its end."""
+        """Lines `first` to `last - 1` of `plain`, counted from 0, each with its line end."""
         starts = self._plain_starts[first : last + 1]
         return [self.plain[start:end] for start, end in pairwise(starts)]
 
     @property
     def plain_count(self) -> int:
-        """The number of lines of `plain`; after a last line end there is an empty one."""
+        """The number of lines of `plain`. An empty line follows a line end at the end of it."""
         return len(self._plain_starts) - 1
 
     def positions_of_lines(self, stripped: Sequence[bytes]) -> Iterator[int]:
-        """The lines of `plain`, from 0, at which these lines begin, blanks aside."""
+        """The line numbers of `plain`, from 0, at which the `stripped` lines are found.
+
+        White space at the start and the end of each line is ignored.
+        """
         key = next((number for number, line in enumerate(stripped) if line), 0)
-        at = -1
+        line = -1
         while True:
             try:
-                at = self._stripped.index(stripped[key], at + 1)
+                line = self._stripped.index(stripped[key], line + 1)
             except ValueError:
                 return
-            first = at - key
+            first = line - key
             if first >= 0 and self._stripped[first : first + len(stripped)] == stripped:
                 yield first
 
@@ -143,7 +149,7 @@ class Source:
 
     def plain_line_at(self, offset: int) -> int:
         """The line of `plain`, from 0, that contains the byte at `offset` of the file."""
-        return with_plain_ends(self.data[self.floor : offset]).count(b"\n")
+        return with_plain_ends(self.data[self.text_start : offset]).count(b"\n")
 
     @cached_property
     def prevailing_end(self) -> bytes:
@@ -167,14 +173,14 @@ class Source:
 
     def line_of(self, offset: int) -> int:
         """The line, from 1, that contains the byte at `offset`."""
-        known, line = self._counted if self._counted[0] <= offset else (0, 1)
+        known, line = self._last_line_query if self._last_line_query[0] <= offset else (0, 1)
         line += self.data.count(self.line_break, known, offset)
-        self._counted = (offset, line)
+        self._last_line_query = (offset, line)
         return line
 
     def line_start(self, offset: int) -> int:
         """The offset of the line that contains `offset`; never before the text."""
-        return max(self.floor, self.data.rfind(self.line_break, 0, offset) + 1)
+        return max(self.text_start, self.data.rfind(self.line_break, 0, offset) + 1)
 
     def line_stop(self, offset: int) -> int:
         """The first byte after the line that contains `offset`, with its end."""
@@ -232,19 +238,19 @@ def split_lines(data: bytes, line_break: bytes = b"\n") -> list[bytes]:
 
 
 def line_break_of(hunks: Sequence[Hunk]) -> bytes:
-    """The byte that ends a line in the file of the hunks, as far as they show it."""
+    """The byte that ends a line in the text of `hunks`: CR if they contain CR and no LF."""
     shown = b"".join(part for h in hunks for part in (h.before, h.old, h.new, h.after))
     return b"\r" if b"\r" in shown and b"\n" not in shown else b"\n"
 
 
-def encoded(text: str, what: str) -> bytes:
+def encode_utf8(text: str, description: str) -> bytes:
     """The UTF-8 of a model's text. Raises EditError for a lone surrogate and for NUL."""
     if "\0" in text:
         raise EditError(
             ErrorKind.VALIDATION,
             (
-                f"{what} has a NUL at character {text.index(chr(0))}, which is not allowed in a "
-                "text file."
+                f"{description} has a NUL at character {text.index(chr(0))}, which is not allowed "
+                "in a text file."
             ),
             hint="Write the intended character, or the escape that the language has for it.",
         )
@@ -254,29 +260,31 @@ def encoded(text: str, what: str) -> bytes:
         raise EditError(
             ErrorKind.VALIDATION,
             (
-                f"{what} has an unpaired surrogate at character {error.start}, which is not "
+                f"{description} has an unpaired surrogate at character {error.start}, which is not "
                 "valid text."
             ),
             hint="Write the character itself, or both halves of its escape.",
         ) from error
 
 
-def context_before(data: bytes, start: int, line_break: bytes = b"\n", floor: int = 0) -> bytes:
-    """The whole lines before `start`, as many as a hunk stores."""
-    least = max(floor, start - MAX_CONTEXT_BYTES)
+def context_before(
+    data: bytes, start: int, line_break: bytes = b"\n", text_start: int = 0
+) -> bytes:
+    """The complete lines before `start`, up to the limits of the context of a hunk."""
+    minimum = max(text_start, start - MAX_CONTEXT_BYTES)
     begin = start
     for _ in range(MAX_CONTEXT_LINES):
-        if begin <= floor:
+        if begin <= text_start:
             break
-        found = max(floor, data.rfind(line_break, floor, begin - 1) + 1)
-        if found < least:
+        found = max(text_start, data.rfind(line_break, text_start, begin - 1) + 1)
+        if found < minimum:
             break
         begin = found
     return data[begin:start]
 
 
 def context_after(data: bytes, end: int, line_break: bytes = b"\n") -> bytes:
-    """The whole lines from `end` on, as many as a hunk stores."""
+    """The complete lines from `end` on, up to the limits of the context of a hunk."""
     stop = end
     for _ in range(MAX_CONTEXT_LINES):
         found = data.find(line_break, stop) + 1 or len(data)

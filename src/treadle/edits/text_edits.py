@@ -1,4 +1,4 @@
-"""Edits of the text of one file: located, checked, and turned into hunks of its bytes.
+"""Locates and checks the edits of one file, and converts them to hunks of its bytes.
 
 A file may have any encoding. Edits are matched against its text as UTF-8; `EncodedFile` maps the
 result back to the exact bytes.
@@ -13,11 +13,11 @@ from typing import assert_never
 
 from treadle.charsets import Charset, EncodingError, ShiftStateError, Transcoded, is_utf8
 from treadle.edits.hunks import build_hunks
-from treadle.edits.indentation import as_item
+from treadle.edits.indentation import reindent_item
 from treadle.edits.model import EditError, Hunk, splice
 from treadle.edits.patch_matches import match_hunks
 from treadle.edits.requests import LineRangeEdit, PatchEdit, PatchHunk, RangeEdit, ReplaceEdit
-from treadle.edits.text import REPLACEMENT, Source, encoded, line_end
+from treadle.edits.text import REPLACEMENT, Source, encode_utf8, line_end
 from treadle.edits.text_matches import Replacement, replace_text
 from treadle.events.types import ErrorKind
 
@@ -50,34 +50,35 @@ def edit_text(
     charset: Charset,
     notes: list[str],
 ) -> tuple[Hunk, ...]:
-    """The hunks of all edits of the file at `path`, each with its number, in their order.
+    """The hunks that apply all `edits` to the file at `path`, whose content is `data`.
 
-    Each edit is matched against the file as it is. Raises EditError for an edit that has no
-    position, changes nothing or overlaps another one.
+    Each edit comes with its number in the request. Each edit is matched against the unchanged file.
+    Appends sentences for the author of the edits to `notes`. Raises EditError for an edit that has
+    no position, changes nothing or overlaps another edit.
     """
     text = EncodedFile(path, data, charset)
     source = text.source
-    pieces: list[_NumberedEdit] = []
+    numbered_edits: list[_NumberedEdit] = []
     for number, request in edits:
         with locate_errors(path, number):
-            for each in _texts(request):
+            for each in _texts_of(request):
                 refuse_replacement(text.raw, each)
-            located, note = _locate(source, text.prepared(request))
+            located, note = _locate(source, text.convert_request(request))
             if all(source.data[each.start : each.end] == each.new for each in located):
                 raise changes_nothing(path)
-            text.check_seen(request, located)
-            pieces += [_NumberedEdit(number, each) for each in located]
+            text.refuse_lost_text(request, located)
+            numbered_edits += [_NumberedEdit(number, each) for each in located]
             notes += note
-            notes += _placeholders(source, located)
-    pieces.sort(key=lambda piece: (piece.located.start, piece.located.end))
-    _refuse_overlaps(source, pieces)
-    hunks = text.hunks([piece.located for piece in pieces])
+            notes += _placeholder_notes(source, located)
+    numbered_edits.sort(key=lambda edit: (edit.located.start, edit.located.end))
+    _refuse_overlaps(source, numbered_edits)
+    hunks = text.hunks([edit.located for edit in numbered_edits])
     if not hunks:
         raise changes_nothing(path)
     return hunks
 
 
-def _placeholders(source: Source, located: Sequence[Replacement]) -> list[str]:
+def _placeholder_notes(source: Source, located: Sequence[Replacement]) -> list[str]:
     found = (
         placeholder_note(source.path, source.data[each.start : each.end], each.new)
         for each in located
@@ -86,7 +87,7 @@ def _placeholders(source: Source, located: Sequence[Replacement]) -> list[str]:
 
 
 def _locate(source: Source, request: TextEdit) -> tuple[list[Replacement], list[str]]:
-    """The bytes that an edit replaces, the new bytes, and notes on what was not compared."""
+    """The byte ranges that an edit replaces with their new bytes, and notes for its author."""
     match request:
         case ReplaceEdit():
             return _replace_text(source, request)
@@ -105,13 +106,13 @@ def refuse_replacement(source: Source, text: str) -> None:
     if REPLACEMENT in text and not source.readable:
         raise EditError(
             ErrorKind.VALIDATION,
-            f"The edit contains U+FFFD, and {source.path} has bytes that are not UTF-8, which "
-            "are shown as that character; they would be lost.",
+            f"The edit contains U+FFFD. Bytes of {source.path} that are not UTF-8 are shown as "
+            "that character, and the edit would overwrite them.",
             hint="Edit only lines without such bytes.",
         )
 
 
-def _texts(request: TextEdit) -> Iterator[str]:
+def _texts_of(request: TextEdit) -> Iterator[str]:
     match request:
         case ReplaceEdit():
             yield from (request.old, request.new)
@@ -124,25 +125,25 @@ def _texts(request: TextEdit) -> Iterator[str]:
 
 
 def _replace_text(source: Source, request: ReplaceEdit) -> tuple[list[Replacement], list[str]]:
-    old, new = encoded(request.old, "The old text"), encoded(request.new, "The new text")
-    if source.floor:
+    old, new = encode_utf8(request.old, "The old text"), encode_utf8(request.new, "The new text")
+    if source.text_start:
         mark = "\ufeff".encode()
         old, new = old.removeprefix(mark), new.removeprefix(mark)
     if not old:
-        if len(source.data) > source.floor:
+        if len(source.data) > source.text_start:
             raise EditError(
                 ErrorKind.VALIDATION,
                 "The old text is empty, so there is nothing to replace.",
                 hint="Give the lines next to the new text, or a range of lines.",
             )
-        return [Replacement(source.floor, source.floor, new)], []
+        return [Replacement(source.text_start, source.text_start, new)], []
     return replace_text(source, old, new, everywhere=request.everywhere)
 
 
-def _refuse_overlaps(source: Source, pieces: Sequence[_NumberedEdit]) -> None:
-    for one, other in pairwise(pieces):
+def _refuse_overlaps(source: Source, numbered_edits: Sequence[_NumberedEdit]) -> None:
+    for one, other in pairwise(numbered_edits):
         if other.located.start < one.located.end:
-            first, second = sorted((one, other), key=lambda piece: piece.number)
+            first, second = sorted((one, other), key=lambda edit: edit.number)
             raise EditError(
                 ErrorKind.CONFLICT,
                 f"edits[{first.number}] ({_lines(source, first)}) and edits[{second.number}] "
@@ -153,14 +154,14 @@ def _refuse_overlaps(source: Source, pieces: Sequence[_NumberedEdit]) -> None:
             )
 
 
-def _lines(source: Source, piece: _NumberedEdit) -> str:
-    first = source.line_of(piece.located.start)
-    last = source.line_of(max(piece.located.start, piece.located.end - 1))
+def _lines(source: Source, edit: _NumberedEdit) -> str:
+    first = source.line_of(edit.located.start)
+    last = source.line_of(max(edit.located.start, edit.located.end - 1))
     return f"line {first}" if first == last else f"lines {first}-{last}"
 
 
 def changes_nothing(path: str) -> EditError:
-    """The error for an edit after which the file is the same."""
+    """The error for an edit that does not change the file."""
     return EditError(
         ErrorKind.VALIDATION,
         f"The edit changes nothing: the text is already in {path}.",
@@ -192,10 +193,12 @@ class EncodedFile:
                 ) from error
         self.source = self.raw if self._text is None else Source(path, self._text.text)
 
-    def prepared(self, request: TextEdit) -> TextEdit:
-        """The same edit of the text, with new text that the file can contain.
+    def convert_request(self, request: TextEdit) -> TextEdit:
+        """Convert an edit of the file to an edit of `source`.
 
-        Raises EditError that names the first character that cannot be encoded.
+        Byte offsets become offsets in `source`. New text that the encoding cannot represent is
+        escaped if the file uses escapes. Raises an EditError that names the first character that
+        cannot be encoded.
         """
         match request:
             case ReplaceEdit():
@@ -207,40 +210,42 @@ class EncodedFile:
                 code = self._writable(request.code, "The code")
                 return replace(request, start=start, end=end, code=code)
             case PatchEdit():
-                return replace(request, hunks=tuple(self._patched(h) for h in request.hunks))
+                return replace(request, hunks=tuple(self._convert_hunk(h) for h in request.hunks))
 
-    def _patched(self, hunk: PatchHunk) -> PatchHunk:
+    def _convert_hunk(self, hunk: PatchHunk) -> PatchHunk:
         lines = tuple(
             (mark, self._writable(text, "A line of the patch") if mark == "+" else text)
             for mark, text in hunk.lines
         )
         return replace(hunk, lines=lines)
 
-    def _writable(self, text: str, what: str) -> str:
+    def _writable(self, text: str, description: str) -> str:
         if self.charset.is_utf8:
             return text
-        return writable(self.charset, text, what, self.path)
+        return writable(self.charset, text, description, self.path)
 
     @property
     def path(self) -> str:
         return self.source.path
 
-    def _offset(self, at: int) -> int:
+    def _offset(self, offset: int) -> int:
         """The offset in the text for an offset in the file."""
         size = len(self.raw.data)
         if self._text is None:
-            return at
-        if not 0 <= at <= size:
-            raise self._refused(f"Byte {at} is not in {self.path}, which has {size} bytes.")
-        found = self._text.offset(at, self.raw.data)
+            return offset
+        if not 0 <= offset <= size:
+            raise self._offset_error(
+                f"Byte {offset} is not in {self.path}, which has {size} bytes."
+            )
+        found = self._text.offset(offset, self.raw.data)
         if found is None:
-            raise self._refused(
-                f"Byte {at} of {self.path}, which is {self.charset.name}, does not begin a "
+            raise self._offset_error(
+                f"Byte {offset} of {self.path}, which is {self.charset.name}, does not begin a "
                 f"{'line' if self.charset.stateful else 'character'}."
             )
         return found
 
-    def _refused(self, message: str) -> EditError:
+    def _offset_error(self, message: str) -> EditError:
         return EditError(
             ErrorKind.VALIDATION,
             message,
@@ -248,20 +253,20 @@ class EncodedFile:
             hint="Use `replace` or `lines`, which do not use byte offsets.",
         )
 
-    def check_seen(self, request: TextEdit, located: Sequence[Replacement]) -> None:
+    def refuse_lost_text(self, request: TextEdit, located: Sequence[Replacement]) -> None:
         """Refuse to replace text that a model may not have been able to read."""
         if self._text is None or isinstance(request, ReplaceEdit | PatchEdit):
             return
         for each in located:
             old = self.source.data[each.start : each.end]
-            lost = _count_unseen(old) - _count_unseen(each.new)
+            lost = _count_non_ascii(old) - _count_non_ascii(each.new)
             if lost > 0 and self.charset.rivals:
-                raise self._refused(
+                raise self._offset_error(
                     f"The range (line {self.source.line_of(each.start)} of {self.path}) has "
                     "characters whose encoding is not certain; they would be lost."
                 )
             if lost > 0 and each.new.count(b"?") > old.count(b"?"):
-                raise self._refused(
+                raise self._offset_error(
                     f"The code has question marks where {self.path}, which is "
                     f"{self.charset.name}, has other characters; they would be lost."
                 )
@@ -272,12 +277,12 @@ class EncodedFile:
         if self._text is None:
             return found
         parts: list[Replacement] = []
-        shown = at = 0
+        copied = start = 0
         for hunk in found:
-            at += len(self._text.back(self.source.data[shown : hunk.start]))
-            end = at + len(self._text.back(hunk.old))
-            parts.append(Replacement(at, end, self._text.back(hunk.new)))
-            at, shown = end, hunk.end
+            start += len(self._text.encode_part(self.source.data[copied : hunk.start]))
+            end = start + len(self._text.encode_part(hunk.old))
+            parts.append(Replacement(start, end, self._text.encode_part(hunk.new)))
+            start, copied = end, hunk.end
         hunks = build_hunks(self.raw, parts)
         self._verify(splice(self.raw.data, hunks), splice(self.source.data, found))
         return hunks
@@ -289,13 +294,13 @@ class EncodedFile:
         except ShiftStateError:
             same = False
         if not same:
-            raise self._refused(
+            raise self._offset_error(
                 f"The edit of {self.path} would join its text with bytes that are not "
                 f"{self.charset.name}."
             )
 
 
-def writable(charset: Charset, text: str, what: str, path: str) -> str:
+def writable(charset: Charset, text: str, description: str, path: str) -> str:
     """`text` as the encoding of the file at `path` can represent it.
 
     Raises EditError with the character that cannot be encoded, its line and the encoding.
@@ -303,19 +308,19 @@ def writable(charset: Charset, text: str, what: str, path: str) -> str:
     try:
         return charset.writable(text)
     except EncodingError as error:
-        char = text[error.at]
-        line = text.count("\n", 0, error.at) + 1
-        column = error.at - text.rfind("\n", 0, error.at)
+        char = text[error.position]
+        line = text.count("\n", 0, error.position) + 1
+        column = error.position - text.rfind("\n", 0, error.position)
         raise EditError(
             ErrorKind.VALIDATION,
-            f"{what} for {path} has {char!r} (U+{ord(char):04X}, line {line}, character {column}), "
-            f"{error.reason}",
+            f"{description} for {path} has {char!r} (U+{ord(char):04X}, line {line}, character "
+            f"{column}), {error.reason}",
             path=path,
             hint=error.hint,
         ) from error
 
 
-def _count_unseen(text: bytes) -> int:
+def _count_non_ascii(text: bytes) -> int:
     """The number of UTF-8 characters that are not ASCII."""
     return sum(byte >= 0xC0 for byte in text)
 
@@ -323,30 +328,30 @@ def _count_unseen(text: bytes) -> int:
 _COMMENT = re.compile(rb"^[ \t]*(?:\{/\*|/[/*]|<!--|--|[#;%*])(?P<text>[^\n]*)", re.MULTILINE)
 _WORD = re.compile(r"[a-z]+")
 _DOTS = ("...", "…")
-_KEPT = frozenset(
+_STAY_WORDS = frozenset(
     {"changes", "existing", "omitted", "original", "other", "previous", "remaining", "rest", "same"}
     | {"unchanged"}
 )
-_CODE = frozenset(
+_CODE_WORDS = frozenset(
     {"body", "class", "code", "content", "file", "function", "functions", "implementation"}
     | {"implementations", "imports", "lines", "logic", "method", "methods"}
 )
-_FILLERS = frozenset(
+_FILLER_WORDS = frozenset(
     {"above", "all", "are", "as", "before", "below", "here", "is", "of", "remain", "remains"}
     | {"stay", "stays", "the"}
 )
 _MAX_WORDS = 12
-_SHOWN = 60
+_MAX_SHOWN_CHARACTERS = 60
 
 
 def placeholder_note(path: str, removed: bytes, new: bytes) -> str | None:
-    """A sentence if a comment of `new` is a placeholder for `removed` lines."""
+    """A warning if a comment in `new` is a placeholder for the `removed` lines, else None."""
     if removed.count(b"\n") < 2:
         return None
     for found in _COMMENT.finditer(new):
         comment = found[0].strip()
         if _is_placeholder(found["text"].decode("utf-8", "replace")) and comment not in removed:
-            shown = comment.decode("utf-8", "replace")[:_SHOWN]
+            shown = comment.decode("utf-8", "replace")[:_MAX_SHOWN_CHARACTERS]
             return (
                 f"{path}: `{shown}` is written literally; it does not stand for the code that "
                 "the edit removes. To keep that code, write it in full."
@@ -355,16 +360,16 @@ def placeholder_note(path: str, removed: bytes, new: bytes) -> str | None:
 
 
 def _is_placeholder(text: str) -> bool:
-    """Whether a comment states that code stays: by dots, or only by such words."""
+    """Whether a comment states that existing code stays, for example `... rest of the file`."""
     has_dots = any(dots in text for dots in _DOTS)
     words = set(_WORD.findall(text.lower()))
     if not words:
         return has_dots
-    if len(words) > _MAX_WORDS or not words & _KEPT:
+    if len(words) > _MAX_WORDS or not words & _STAY_WORDS:
         return False
     if has_dots:
-        return text.lstrip(" \t#/*-(").startswith(_DOTS) or bool(words & _CODE)
-    return bool(words & _CODE) and words <= _KEPT | _CODE | _FILLERS
+        return text.lstrip(" \t#/*-(").startswith(_DOTS) or bool(words & _CODE_WORDS)
+    return bool(words & _CODE_WORDS) and words <= _STAY_WORDS | _CODE_WORDS | _FILLER_WORDS
 
 
 def replace_bytes(source: Source, request: RangeEdit) -> tuple[list[Replacement], list[str]]:
@@ -373,55 +378,57 @@ def replace_bytes(source: Source, request: RangeEdit) -> tuple[list[Replacement]
     Raises EditError when the range is not in the file, splits a character, or contains bytes that
     are not UTF-8, which would be lost.
     """
-    start, end = max(request.start, source.floor), max(request.end, source.floor)
+    start, end = max(request.start, source.text_start), max(request.end, source.text_start)
     if not 0 <= request.start <= request.end <= len(source.data):
-        raise _outside(
+        raise _range_error(
             f"Bytes {request.start} to {request.end} are not in {source.path}, which has "
             f"{len(source.data)} bytes."
         )
     for offset in (request.start, request.end):
         if source.splits_character(offset):
-            raise _outside(f"Byte {offset} of {source.path} is inside a character or line end.")
+            raise _range_error(f"Byte {offset} of {source.path} is inside a character or line end.")
     _refuse_unreadable(source, start, end)
-    code = _code(source, request.code)
+    code = _encode_code(source, request.code)
     notes = [request.note] if request.note else []
     if request.reindent:
-        code, note = as_item(source, start, end, code)
+        code, note = reindent_item(source, start, end, code)
         notes += [f"{source.path}: line {source.line_of(start)}: {note}."] if note else []
-        code = _ended_alike(source, start, end, code)
+        code = _match_last_line_end(source, start, end, code)
     return [Replacement(start, end, _with_ends(source, start, code))], notes
 
 
 def replace_lines(source: Source, request: LineRangeEdit) -> tuple[list[Replacement], list[str]]:
-    """The lines that a line range edit replaces. Raises EditError like `bytes_replaced`."""
+    """The lines that a line range edit replaces. Raises EditError like `replace_bytes`."""
     starts = _line_starts(source)
     first, last = request.first, request.last
     if not 1 <= first <= last + 1 <= len(starts):
-        raise _outside(
+        raise _range_error(
             f"Lines {first} to {last} are not in {source.path}, which has {len(starts) - 1} lines."
         )
     start, end = starts[first - 1], starts[last]
     _refuse_unreadable(source, start, end)
-    code = _code(source, request.code)
+    code = _encode_code(source, request.code)
     if code and not code.endswith(b"\n"):
         code += b"\n"
-    unended = end == len(source.data) and end > source.floor and not source.starts_line(end)
-    if unended and start == end:
+    lacks_line_end = (
+        end == len(source.data) and end > source.text_start and not source.starts_line(end)
+    )
+    if lacks_line_end and start == end:
         code = b"\n" + code
-    if unended and code.endswith(b"\n"):
+    if lacks_line_end and code.endswith(b"\n"):
         code = code[:-1]
     return [Replacement(start, end, _with_ends(source, start, code))], []
 
 
 def _line_starts(source: Source) -> list[int]:
     """The offset of each line, and the end of the file."""
-    lengths = map((1).__add__, map(len, source.data[source.floor :].split(source.line_break)))
-    starts = list(accumulate(lengths, initial=source.floor))
+    lengths = map((1).__add__, map(len, source.data[source.text_start :].split(source.line_break)))
+    starts = list(accumulate(lengths, initial=source.text_start))
     starts[-1] = len(source.data)
     return starts[:-1] if starts[-2:-1] == starts[-1:] else starts
 
 
-def _outside(message: str) -> EditError:
+def _range_error(message: str) -> EditError:
     return EditError(
         ErrorKind.VALIDATION, message, hint="Read the file again and use its current range."
     )
@@ -437,9 +444,9 @@ def _refuse_unreadable(source: Source, start: int, end: int) -> None:
         )
 
 
-def _code(source: Source, code: str) -> bytes:
-    written = with_crlf_plain(encoded(code, "The code"))
-    return written.removeprefix("\ufeff".encode()) if source.floor else written
+def _encode_code(source: Source, code: str) -> bytes:
+    written = with_crlf_plain(encode_utf8(code, "The code"))
+    return written.removeprefix("\ufeff".encode()) if source.text_start else written
 
 
 def with_crlf_plain(code: bytes) -> bytes:
@@ -453,8 +460,8 @@ def _with_ends(source: Source, start: int, code: bytes) -> bytes:
     return code.replace(b"\n", following or source.end_near(start))
 
 
-def _ended_alike(source: Source, start: int, end: int, code: bytes) -> bytes:
-    """`code` with a last line end exactly if the range has one."""
+def _match_last_line_end(source: Source, start: int, end: int, code: bytes) -> bytes:
+    """`code`, which ends with a line end only if the range does."""
     ended = source.data[start:end].endswith((b"\n", b"\r"))
     stripped = code.rstrip(b"\n")
     return stripped + b"\n" if ended and stripped else stripped

@@ -14,7 +14,7 @@ from sys import maxsize
 from treadle.edits.indentation import Reindent, indentation, shift_between
 from treadle.edits.line_differences import differences
 from treadle.edits.model import EditError
-from treadle.edits.text import WHITE, Source, line_end, with_plain_ends
+from treadle.edits.text import WHITE_SPACE, Source, line_end, with_plain_ends
 from treadle.events.types import ErrorKind
 
 _SHOWN = 160
@@ -171,11 +171,11 @@ def _steps(source: Source, old: bytes, new: bytes, limit: int) -> Iterator[list[
     if b"\r" in old:
         yield [
             Match(at, at + len(old))
-            for at in islice(occurrences(source.data, old, source.floor), limit)
+            for at in islice(occurrences(source.data, old, source.text_start), limit)
             if not (source.splits_character(at) or source.splits_character(at + len(old)))
         ]
     # LF in a text may mean any line end, so all occurrences are examined together.
-    found = islice(occurrences(source.plain, plain, source.floor), limit)
+    found = islice(occurrences(source.plain, plain, source.text_start), limit)
     exact = b"\r" not in old
     yield [_in_plain(source, at, plain, exact=exact) for at in found]
     if not plain.strip():
@@ -212,7 +212,7 @@ def _but_for_last_end(source: Source, plain: bytes, new: bytes) -> Iterator[Matc
     doubled = plain.endswith(b"\n\n")
     if doubled and new and not with_plain_ends(new).endswith(b"\n\n"):
         return
-    for at in occurrences(source.plain, plain[:-1], source.floor):
+    for at in occurrences(source.plain, plain[:-1], source.text_start):
         candidate = _in_plain(source, at, plain[:-1])
         if _begins_line(source, at) and (doubled or candidate.end == len(source.data)):
             yield replace(candidate, leniency=FINAL)
@@ -220,17 +220,17 @@ def _but_for_last_end(source: Source, plain: bytes, new: bytes) -> Iterator[Matc
 
 def _begins_line(source: Source, at: int) -> bool:
     """Whether only blanks precede offset `at` of the plain text in its line."""
-    start = max(source.floor, source.plain.rfind(b"\n", 0, at) + 1)
-    return not source.plain[start:at].strip(WHITE)
+    start = max(source.text_start, source.plain.rfind(b"\n", 0, at) + 1)
+    return not source.plain[start:at].strip(WHITE_SPACE)
 
 
 def _but_for_blanks(source: Source, lines: Sequence[bytes]) -> list[Match]:
     """Matches of whole lines, ignoring blanks at their ends."""
-    parts = [re.escape(line.rstrip(WHITE)) + rb"[ \t]*\n" for line in lines[:-1]]
+    parts = [re.escape(line.rstrip(WHITE_SPACE)) + rb"[ \t]*\n" for line in lines[:-1]]
     last = rb"[ \t]*\n" if lines[-1].endswith(b"\n") else rb"[ \t]*(?![^\n])"
-    pattern = re.compile(b"".join([*parts, re.escape(lines[-1].rstrip(WHITE)), last]))
+    pattern = re.compile(b"".join([*parts, re.escape(lines[-1].rstrip(WHITE_SPACE)), last]))
     found: dict[int, Match] = {}
-    match = pattern.search(source.plain, source.floor)
+    match = pattern.search(source.plain, source.text_start)
     while match:
         if _begins_line(source, match.start()):
             candidate = Match(source.origin(match.start()), source.origin(match.end()), BLANKS)
@@ -243,7 +243,7 @@ def _but_for_indentation(source: Source, lines: Sequence[bytes], new: bytes) -> 
     """Matches of whole lines after one shift of indentation."""
     unmatched = [indentation(line) for line in new.splitlines() if line.strip()]
     found: list[Match] = []
-    for at in source.positions_of_lines([line.strip(WHITE) for line in lines]):
+    for at in source.positions_of_lines([line.strip(WHITE_SPACE) for line in lines]):
         matched = source.plain_lines(at, at + len(lines))
         pairs = [
             (indentation(line), indentation(other))

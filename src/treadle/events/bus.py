@@ -232,9 +232,9 @@ class Listener(ABC):
         """The subscription, created on entry."""
 
     @abstractmethod
-    async def _hear(self, envelope: Envelope) -> None:
+    async def _on_event(self, envelope: Envelope) -> None:
         """Take one event. An exception ends the listener and is raised on leaving."""
 
     async def _hear_all(self) -> None:
         async for envelope in self._subscription:
-            await self._hear(envelope)
+            await self._on_event(envelope)

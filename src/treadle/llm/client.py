@@ -13,7 +13,7 @@ from treadle.ids import IdSource, new_id
 from treadle.llm import prices, provider_errors, wire
 from treadle.llm.chat_model import ModelObserver, WatchedObserver, attempt
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.http_limits import HEADERS, AnswerRefusedError, bounds
+from treadle.llm.http_limits import HEADERS, AnswerRefusedError, limit_arguments
 from treadle.llm.messages import ChatRequest, ModelReply
 from treadle.llm.provider_errors import ProviderError
 from treadle.llm.quirks import LearnedQuirks
@@ -267,7 +267,7 @@ async def calling(endpoint: Endpoint, clock: Clock) -> AsyncIterator[None]:
 def new_client(endpoint: Endpoint) -> "openai.AsyncOpenAI":
     """The HTTP client of an endpoint. Call it in a thread: imports and certificates are slow.
 
-    It follows no redirect and bounds what it reads. It never retries: `HttpChatModel` counts,
+    It follows no redirect and limits what it reads. It never retries: `HttpChatModel` counts,
     announces and records attempts. It uses no proxy for a server on this machine.
     """
     import openai
@@ -281,7 +281,7 @@ def new_client(endpoint: Endpoint) -> "openai.AsyncOpenAI":
         timeout=timeout,
         default_headers=HEADERS,
         http_client=openai.DefaultAsyncHttpxClient(
-            timeout=timeout, trust_env=not endpoint.loopback, **bounds()
+            timeout=timeout, trust_env=not endpoint.loopback, **limit_arguments()
         ),
     )
 

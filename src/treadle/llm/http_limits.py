@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     import httpx2
 
 ANSWER_LIMIT = 64_000_000
-"""Bytes of one answer after decompression. The longest replies have some hundred thousand."""
+"""Bytes of one answer after decompression. Even long replies have less than a megabyte."""
 
 ERROR_LIMIT = 1_000_000
 """Bytes of an answer with an error status. The rest is not read."""
 
-_PIECE = 262_144
+_BLOCK = 262_144
 _READABLE = {"": None, "identity": None, "gzip": 47, "x-gzip": 47, "deflate": 47}
 """The zlib parameter for each encoding. 47 detects gzip and zlib."""
 
@@ -39,26 +39,26 @@ class _Unpacker:
         self._stream = None if bits is None else zlib.decompressobj(bits)
         self._failed = response.status_code >= 400
         self._left = ERROR_LIMIT if self._failed else ANSWER_LIMIT
-        self.over = False
+        self.exhausted = False
         # The client already sees decompressed bytes.
         for name in ("content-encoding", "content-length"):
             if bits is not None and name in response.headers:
                 del response.headers[name]
 
-    def pieces(self, packed: bytes) -> Iterator[bytes]:
-        """The decompressed bytes of a part, at most `_PIECE` at a time."""
-        while packed and not self.over:
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        """The decompressed bytes of a part, at most `_BLOCK` at a time."""
+        while packed and not self.exhausted:
             if self._stream is None:
                 plain, packed = packed, b""
             else:
                 try:
-                    plain = self._stream.decompress(packed, _PIECE)
+                    plain = self._stream.decompress(packed, _BLOCK)
                 except zlib.error as error:
                     raise AnswerRefusedError("its compressed data is damaged") from error
                 packed = self._stream.unconsumed_tail
             self._left -= len(plain)
             if self._left < 0:
-                self.over = True
+                self.exhausted = True
                 if not self._failed:
                     raise AnswerRefusedError(f"it is larger than {ANSWER_LIMIT // 1_000_000} MB")
                 plain = plain[: self._left]
@@ -75,9 +75,9 @@ def _stream() -> type[Any]:
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             async for packed in self._stream:
-                for piece in self._unpacker.pieces(packed):
-                    yield piece
-                if self._unpacker.over:
+                for block in self._unpacker.unpack(packed):
+                    yield block
+                if self._unpacker.exhausted:
                     return
 
         async def aclose(self) -> None:
@@ -86,7 +86,7 @@ def _stream() -> type[Any]:
     return BoundedStream
 
 
-def bounds() -> dict[str, Any]:
+def limit_arguments() -> dict[str, Any]:
     """Arguments that limit the answers of an `httpx2` client."""
     kind = _stream()
 
@@ -97,4 +97,4 @@ def bounds() -> dict[str, Any]:
 
 
 HEADERS = {"Accept-Encoding": "identity"}
-"""Headers of a request with limits."""
+"""Headers of every request: they ask for an uncompressed answer."""

@@ -28,7 +28,7 @@ _MISSING_TEXT = {MissingText.NULL: None, MissingText.EMPTY: "", MissingText.FILL
 def encode(messages: Sequence[Message], dialect: Dialect) -> list[WireMessage]:
     """The messages of a request that may offer tools."""
     wire: list[WireMessage] = []
-    for message, answered in with_results(valid_history(messages, dialect)):
+    for message, results_of_calls in with_results(valid_history(messages, dialect)):
         match message:
             case SystemMessage(text=text):
                 wire.append({"role": "system", "content": text})
@@ -36,7 +36,7 @@ def encode(messages: Sequence[Message], dialect: Dialect) -> list[WireMessage]:
                 wire.append({"role": "user", "content": text})
             case AssistantMessage():
                 wire.append(_assistant(message, dialect.strictness))
-                wire += [_result(*pair, dialect.strictness) for pair in answered]
+                wire += [_result(*pair, dialect.strictness) for pair in results_of_calls]
             case _:
                 raise AssertionError(f"{message!r} is not in a valid history")
     return wire
@@ -66,8 +66,8 @@ def encode_tools(tools: Sequence[ToolSpec]) -> list[WireMessage]:
 def _assistant(message: AssistantMessage, strictness: Strictness) -> WireMessage:
     missing = _MISSING_TEXT[strictness.missing_text]
     wire: WireMessage = {"role": "assistant", "content": message.text or missing}
-    for name, value in _object(message.opaque).items():
-        # null represents the reasoning text, which is stored once for any field name
+    for name, value in _parse_object(message.opaque).items():
+        # A stored null stands for the reasoning text: the message stores that text only once.
         wire[name] = message.reasoning if name in REASONING_FIELDS and value is None else value
     if message.calls:
         wire["tool_calls"] = [_call(call) for call in message.calls]
@@ -77,7 +77,7 @@ def _assistant(message: AssistantMessage, strictness: Strictness) -> WireMessage
 def _call(call: ToolCall) -> WireMessage:
     function: WireMessage = {"name": call.name, "arguments": call.arguments}
     wire: WireMessage = {"id": call.call_id, "type": "function", "function": function}
-    opaque = _object(call.opaque)
+    opaque = _parse_object(call.opaque)
     inner = opaque.pop("function", None)
     if isinstance(inner, dict):
         function.update(inner)
@@ -89,6 +89,6 @@ def _result(call: ToolCall, result: ToolMessage, strictness: Strictness) -> Wire
     return {**wire, "name": call.name} if strictness.named_results else wire
 
 
-def _object(text: str | None) -> dict[str, object]:
+def _parse_object(text: str | None) -> dict[str, object]:
     value = json.loads(text) if text else {}
     return dict(value) if isinstance(value, Mapping) else {}

@@ -1,8 +1,8 @@
-"""The secrets that prove the sender of a request.
+"""The secrets that authenticate the sender of a request.
 
-The token is for programs. It lasts: a file that only this user can read contains it. The key is for
-the page. It lasts as long as the server, so a program that later listens on the same port gets a
-key that is worthless.
+The token is for programs. It is permanent: a file that only this user can read contains it. The key
+is for the page. It is valid as long as the server runs, so a program that later listens on the same
+port gets a key that is worthless.
 """
 
 import hmac
@@ -43,27 +43,29 @@ class Credentials:
         register(token)
         register(self.page_key)
 
-    def taken_from(self, scope: Scope, headers: Headers) -> bool:
+    def check_and_remove(self, scope: Scope, headers: Headers) -> bool:
         """Whether the request has the token or the key. Removes both from the request."""
         found = False
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self._fits(given):
+        scheme, _, candidate = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self._is_valid(candidate):
             _remove(scope, b"authorization")
             found = True
         if HEADER in headers:
             _remove(scope, HEADER.encode())
-            found = self._fits(headers[HEADER]) or found
+            found = self._is_valid(headers[HEADER]) or found
         if scope["type"] == "websocket":
             offered = scope.get("subprotocols", [])
             scope["subprotocols"] = [
                 name for name in offered if not name.startswith(SUBPROTOCOL_PREFIX)
             ]
             keys = [name for name in offered if name.startswith(SUBPROTOCOL_PREFIX)]
-            found = any(self._fits(key.removeprefix(SUBPROTOCOL_PREFIX)) for key in keys) or found
+            found = (
+                any(self._is_valid(key.removeprefix(SUBPROTOCOL_PREFIX)) for key in keys) or found
+            )
         return found
 
-    def _fits(self, given: str) -> bool:
-        text = given.strip().encode("utf-8", "surrogateescape")
+    def _is_valid(self, candidate: str) -> bool:
+        text = candidate.strip().encode("utf-8", "surrogateescape")
         matches = [hmac.compare_digest(text, known) for known in self._known]
         return any(matches)
 
@@ -74,13 +76,15 @@ def token_path() -> Path:
 
 
 def load_token(env: Mapping[str, str]) -> str:
-    """The token of TREADLE_SERVE_TOKEN, else of the file, which the first call creates.
+    """The token from the variable TREADLE_SERVE_TOKEN, or else from the token file.
 
-    Raises ConfigError if the variable or the file has no valid token, and OSError if the file
-    cannot be used.
+    Creates the file with a new token if it does not exist. Raises ConfigError if the variable or
+    the file has no valid token, and OSError if the file cannot be used.
     """
-    if given := env.get(VARIABLE, "").strip():
-        return _checked(given, f"The variable {VARIABLE}", "Set a longer one, or unset it.")
+    if candidate := env.get(VARIABLE, "").strip():
+        return _require_valid(
+            candidate, f"The variable {VARIABLE}", "Set a longer one, or unset it."
+        )
     path = token_path()
     if path.is_symlink():  # changing its permissions would change the target of the link
         raise ConfigError(
@@ -89,22 +93,22 @@ def load_token(env: Mapping[str, str]) -> str:
     try:
         close_to_others(path)
     except FileNotFoundError:
-        _make(path)
+        _create_file(path)
     text = read_regular(str(path), _MAX_BYTES, follow=False).decode("ascii", "replace").strip()
-    return _checked(text, str(path), "Delete the file; the next start creates a new one.")
+    return _require_valid(text, str(path), "Delete the file; the next start creates a new one.")
 
 
-def _checked(token: str, where: str, hint: str) -> str:
+def _require_valid(token: str, source: str, hint: str) -> str:
     if len(token) < _MIN_CHARACTERS or not token.isascii() or not token.isprintable():
         raise ConfigError(
-            f"{where} does not contain a token: a token has at least {_MIN_CHARACTERS} "
+            f"{source} does not contain a token: a token has at least {_MIN_CHARACTERS} "
             "printable ASCII characters.",
             hint=hint,
         )
     return token
 
 
-def _make(path: Path) -> None:
+def _create_file(path: Path) -> None:
     """Create the file with a new token in one step. The first of several processes wins."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{FILE_NAME}.")  # mode 0600
     try:

@@ -99,7 +99,7 @@ class EventLog(Listener):
     def _subscribe(self) -> Subscription:
         return self._bus.subscribe()
 
-    async def _hear(self, envelope: Envelope) -> None:
+    async def _on_event(self, envelope: Envelope) -> None:
         envelope = replace(envelope, seq=self._begin + envelope.seq)
         event = envelope.event
         text = json.dumps(event_json(envelope), separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""The JSON of events: the fields, the type, the number and the time."""
+"""Describes the JSON form of events: their own fields, and `type`, `seq` and `at`."""
 
 import functools
 import operator
@@ -16,16 +16,24 @@ from treadle.server.openapi import object_type
 from treadle.ui.messages import AnyRequest
 
 _ABSTRACT = (ProposalEvent, SpanWritten)
-_CLOSER: dict[tuple[type[Event], str], Any] = {(UiRequested, "request"): AnyRequest}
-"""The types of fields that the package of the events cannot name."""
+_EXACT_TYPES: dict[tuple[type[Event], str], Any] = {(UiRequested, "request"): AnyRequest}
+"""Exact types of fields that the events declare with a wider type.
+
+The package of the events cannot import these types.
+"""
 
 
 @functools.cache
 def any_event() -> Any:
-    """Any event, distinguished by `type`: the data of each message of `/events`."""
-    shapes = [_shape(kind) for kind in sorted(_kinds(Event), key=lambda kind: kind.__name__)]
-    either = functools.reduce(operator.or_, shapes)
-    return TypeAliasType("Event", Annotated[either, Field(discriminator="type")])
+    """The union of the JSON types of all events; `type` distinguishes them.
+
+    Each message of `/events` contains one of them.
+    """
+    event_types = [
+        _json_type(kind) for kind in sorted(_kinds(Event), key=lambda kind: kind.__name__)
+    ]
+    union = functools.reduce(operator.or_, event_types)
+    return TypeAliasType("Event", Annotated[union, Field(discriminator="type")])
 
 
 def _kinds(base: type[Event]) -> Iterator[type[Event]]:
@@ -37,11 +45,14 @@ def _kinds(base: type[Event]) -> Iterator[type[Event]]:
             yield from _kinds(kind)
 
 
-def _shape(kind: type[Event]) -> Any:
-    own = get_type_hints(kind)
+def _json_type(kind: type[Event]) -> Any:
+    declared_types = get_type_hints(kind)
     return object_type(
         f"{kind.__name__}Event",
         kind,
         {"type": Literal[kind.__name__], "seq": int, "at": AwareDatetime}
-        | {item.name: _CLOSER.get((kind, item.name), own[item.name]) for item in fields(kind)},
+        | {
+            item.name: _EXACT_TYPES.get((kind, item.name), declared_types[item.name])
+            for item in fields(kind)
+        },
     )

@@ -89,7 +89,7 @@ class Guard:
 
     def _stranger(self, headers: Headers, scope: Scope, opens_page: bool) -> _Refusal | None:
         """The refusal of an unknown sender. The files of the page are public."""
-        proven = self._credentials.taken_from(scope, headers)
+        proven = self._credentials.check_and_remove(scope, headers)
         if proven or opens_page or _is_own_peer(scope, headers):
             return None
         return _Refusal(

@@ -10,13 +10,19 @@ from treadle.session.conversation import Conversation, Entry, MessageState
 from treadle.session.conversations import ConversationStore
 
 _SAVE_EVERY = 1.0
-"""Seconds between two writes of a growing reply: the text that a kill of the process may cost."""
+"""Seconds between two writes of a growing reply.
+
+If the process is killed, the text that arrived since the last write is lost.
+"""
 
 _UNFINISHED = (MessageState.PENDING, MessageState.GENERATING)
 
 
 class ConversationWriter:
-    """Adds messages to one conversation. They are in memory before a method first waits."""
+    """Adds messages to one conversation.
+
+    Each method changes the conversation in memory before it waits for the store.
+    """
 
     def __init__(
         self, conversation: Conversation, store: ConversationStore | None, clock: Clock
@@ -51,12 +57,12 @@ class ConversationWriter:
         if draft is not None:
             await draft.cut(state)
 
-    def settled(self) -> None:
+    def reply_completed(self) -> None:
         """Note that the current reply is complete."""
         self._draft = None
 
     async def end_turn(self, entry: Entry, reason: StopReason) -> None:
-        """Save on a user message how its turn ended."""
+        """Save the reason why a turn ended, with the user message that began the turn."""
         entry.stop_reason = reason
         await self.save(entry)
 
@@ -84,11 +90,11 @@ class ReplyDraft:
         self._saved: float | None = None
 
     @property
-    def begun(self) -> bool:
-        """Whether any text has come."""
+    def has_text(self) -> bool:
+        """Whether any text has arrived."""
         return bool(self._parts)
 
-    async def grow(self, text: str) -> None:
+    async def add_text(self, text: str) -> None:
         """Take more text. The first text is saved immediately, later text once a second."""
         self._parts.append(text)
         now = self._clock.monotonic()
@@ -99,7 +105,7 @@ class ReplyDraft:
 
     async def complete(self, message: AssistantMessage) -> None:
         """Replace the draft by the whole reply. A reply without text and calls is removed."""
-        self._writer.settled()
+        self._writer.reply_completed()
         if not message.text and not message.calls:
             await self._writer.drop(self._entry)
             return
@@ -115,7 +121,7 @@ class ReplyDraft:
             await self._writer.drop(self._entry)
 
     def _take_text(self, state: MessageState) -> None:
-        begun = self._entry.message
-        assert isinstance(begun, AssistantMessage)
-        self._entry.message = replace(begun, text="".join(self._parts))
+        message = self._entry.message
+        assert isinstance(message, AssistantMessage)
+        self._entry.message = replace(message, text="".join(self._parts))
         self._entry.state = state

@@ -177,7 +177,7 @@ class ModelRequests:
             except ModelReplacedError:
                 await self._writer.cut_draft(MessageState.FAILED)
             except ProviderError as error:
-                if shrunk or draft.begun or not await self._shrink(prompt, tools, error):
+                if shrunk or draft.has_text or not await self._shrink(prompt, tools, error):
                     raise
                 shrunk = True
                 await self._writer.cut_draft(MessageState.FAILED)

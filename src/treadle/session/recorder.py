@@ -105,7 +105,7 @@ class SessionRecording(Listener):
 
         return recorded
 
-    async def _hear(self, envelope: Envelope) -> None:
+    async def _on_event(self, envelope: Envelope) -> None:
         line, fields = _line(envelope.event)
         await asyncio.to_thread(self._writer.write, line, fields)
 
@@ -116,10 +116,10 @@ class RecordingModel(ModelWrapper):
     def __init__(self, model: ChatModel, writer: CassetteWriter) -> None:
         super().__init__(model)
         self._writer = writer
-        self._before: list[Json] = []
+        self._previous_messages: list[Json] = []
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
-        """See `ChatModel.complete`. An interrupted request is recorded up to its end."""
+        """See `ChatModel.complete`. An interrupted request is recorded up to the interruption."""
         recording = _RecordingObserver(observer)
         end: Json = {"interrupted": True}
         try:
@@ -140,15 +140,15 @@ class RecordingModel(ModelWrapper):
 
     def _write(self, request: ChatRequest, reports: list[Json], end: Json) -> None:
         """Write one exchange, with the messages that the previous request did not have."""
-        whole = request_json(request)
-        messages = whole["messages"]
-        kept = 0
-        for now, before in zip(messages, self._before, strict=False):
-            if now != before:
+        full_request = request_json(request)
+        messages = full_request["messages"]
+        unchanged = 0
+        for current, previous in zip(messages, self._previous_messages, strict=False):
+            if current != previous:
                 break
-            kept += 1
-        self._before = messages
-        shortened = {**whole, "kept": kept, "messages": messages[kept:]}
+            unchanged += 1
+        self._previous_messages = messages
+        shortened = {**full_request, "kept": unchanged, "messages": messages[unchanged:]}
         model = model_json(self._model)
         self._writer.write(
             "exchange",

@@ -25,7 +25,7 @@ class Role:
     labels: tuple[str, ...] = ()
     parent_id: UUID | None = None
     parent_key: CallKey | None = None
-    patience: RepetitionLimits = field(default_factory=RepetitionLimits)
+    repetition_limits: RepetitionLimits = field(default_factory=RepetitionLimits)
     system_without_tools: str = ""
 
 
@@ -72,12 +72,14 @@ _BRIEF_RULES = (
 
 def assistant_for(root: str, tool_names: Collection[str], *, brief: bool = False) -> Role:
     """The assistant for the code at `root`; `brief` selects the prompt for a small window."""
-    written = brief_prompt if brief else system_prompt
-    return Role("treadle", written(root, tool_names), system_without_tools=written(root, ()))
+    build_prompt = brief_prompt if brief else system_prompt
+    return Role(
+        "treadle", build_prompt(root, tool_names), system_without_tools=build_prompt(root, ())
+    )
 
 
 def brief_prompt(root: str, tool_names: Collection[str]) -> str:
-    """`system_prompt` in a third of its tokens."""
+    """A shorter form of `system_prompt`, with a third of the tokens."""
     parts = [_BRIEF_INTRODUCTION.format(root=in_line(root))]
     if "request_code_context" in tool_names:
         parts.append(_BRIEF_CONTEXT)

@@ -132,7 +132,7 @@ class RequestSession:
         self._clock = clock or SystemClock()
         self._limits = Limits(limits or LimitSettings(), self._clock)
         self._role = role or assistant_for(conversation.root, registry.names())
-        self._repetitions = RepeatedCalls(self._role.patience)
+        self._repetitions = RepeatedCalls(self._role.repetition_limits)
         self._text = ""
         self._tally = UsageTotal()
         self._tool_calls = 0

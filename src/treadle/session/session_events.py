@@ -240,7 +240,7 @@ class ReplyObserver:
         if self._draft is None:
             return
         if not reasoning:
-            await self._draft.grow(text)
+            await self._draft.add_text(text)
         await self._bus.publish(
             ModelDelta(
                 request_id=self._request_id,

@@ -40,7 +40,7 @@ class SourceCollector(Listener):
             RetrievalFinished, ToolCallCompleted, EditApplied, request_id=self._request_id
         )
 
-    async def _hear(self, envelope: Envelope) -> None:
+    async def _on_event(self, envelope: Envelope) -> None:
         match envelope.event:
             case RetrievalFinished(sources=sources):
                 self._found.extend(sources)

@@ -102,8 +102,8 @@ class RepeatedCalls:
     Equal calls in one reply count once.
     """
 
-    def __init__(self, patience: RepetitionLimits | None = None) -> None:
-        self._patience = patience or RepetitionLimits()
+    def __init__(self, limits: RepetitionLimits | None = None) -> None:
+        self._limits = limits or RepetitionLimits()
         self._seen: dict[tuple[str, str], _Seen] = {}
         self._most = 1
         """The number of replies with the most repeated call of the last reply."""
@@ -129,13 +129,13 @@ class RepeatedCalls:
                 seen.replies += 1
             noted.add(identity)
             self._most = max(self._most, seen.replies)
-            often = seen.replies >= self._patience.hint_at
+            often = seen.replies >= self._limits.hint_at
             hinted.append(_with_hint(result, seen.replies, max_tokens) if often else result)
         return hinted
 
     def check(self) -> None:
         """Raise LimitReachedError when the last reply repeated a call too often."""
-        if self._most >= self._patience.stop_at:
+        if self._most >= self._limits.stop_at:
             text = f"the model made the same call in {self._most} replies, with the same result"
             raise LimitReachedError(StopReason.REPEATED_CALLS, text)
 

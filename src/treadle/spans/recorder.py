@@ -48,7 +48,7 @@ class Recorder(Listener):
     def _subscribe(self) -> Subscription:
         return self._bus.subscribe(*RECORDED)
 
-    async def _hear(self, envelope: Envelope) -> None:
+    async def _on_event(self, envelope: Envelope) -> None:
         try:
             # In a thread: to redact and encode a long prompt takes a while.
             await asyncio.to_thread(self._record, envelope)

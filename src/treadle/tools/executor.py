@@ -59,23 +59,23 @@ class TimeLimit:
         self._pauses = 0
         self._since = 0.0
         self._timer: asyncio.Task[None] | None = None
-        self._up: asyncio.Future[None] | None = None
+        self._timeout: asyncio.Future[None] | None = None
 
     async def wait(self, future: asyncio.Future[Any]) -> None:
         """Return when `future` is done; raise TimeoutError when the time is up first.
 
         `future` is not cancelled.
         """
-        self._up = asyncio.get_running_loop().create_future()
+        self._timeout = asyncio.get_running_loop().create_future()
         self._run()
         try:
-            await asyncio.wait({future, self._up}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({future, self._timeout}, return_when=asyncio.FIRST_COMPLETED)
             if not future.done():
                 raise TimeoutError
         finally:
             timer = self._timer
             self._stop()
-            self._up = None
+            self._timeout = None
             if timer is not None:
                 await asyncio.wait({timer})
 
@@ -91,9 +91,9 @@ class TimeLimit:
             self._run()
 
     def _run(self) -> None:
-        if self._up is not None and self._timer is None and self._pauses == 0:
+        if self._timeout is not None and self._timer is None and self._pauses == 0:
             self._since = self._clock.monotonic()
-            self._timer = asyncio.create_task(self._tick(self._up))
+            self._timer = asyncio.create_task(self._tick(self._timeout))
 
     def _stop(self) -> None:
         if self._timer is not None:
@@ -101,10 +101,10 @@ class TimeLimit:
             self._timer.cancel()
             self._timer = None
 
-    async def _tick(self, up: "asyncio.Future[None]") -> None:
+    async def _tick(self, expired: "asyncio.Future[None]") -> None:
         await self._clock.sleep(max(0.0, self._left))
-        if not up.done():
-            up.set_result(None)
+        if not expired.done():
+            expired.set_result(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +183,11 @@ class OpenCall:
 class ToolExecutor:
     """Validates, approves and runs tool calls, and publishes each request and its one outcome.
 
-    The bus decides which outcome counts: the first that anybody publishes. The executor then
-    cancels the task of the tool. An outcome that the task still publishes is a late result.
+    The first published outcome of a call counts, even if the executor did not publish it. The
+    executor then cancels the task of the tool. An outcome that the task still publishes is a late
+    result.
 
-    Use it as a context manager: at its end it cancels the calls that still run.
+    Use the executor as a context manager: its exit cancels the calls that still run.
     """
 
     def __init__(
@@ -202,9 +203,9 @@ class ToolExecutor:
     ) -> None:
         """`root` is the root of the repository that the tools may read.
 
-        `call` runs the tools of `registry` and those that front ends run over `bridge`. Without
-        `approvals` every call that needs approval is refused. `labels` contains, by the name of a
-        tool, the labels of what is recorded of a call from outside a session.
+        `call` runs the tools of `registry` and the tools that front ends offer over `bridge`.
+        Without `approvals` every call that needs approval is refused. `labels` maps the name of a
+        tool to the labels of its spans; they apply to calls outside a session.
         """
         self.bus = bus
         self._registry = registry
@@ -238,8 +239,9 @@ class ToolExecutor:
     ) -> Outcome:
         """Run one tool outside a session, as a request of its own, and return its outcome.
 
-        The tools are those of `registry`; by default those of the executor and of front ends. The
-        call has no time limit. When the caller is cancelled, the call is cancelled too.
+        `registry` contains the available tools; by default the tools of the executor and of front
+        ends are available. The call has no time limit. When the caller is cancelled, the call is
+        cancelled too.
         """
         request = ToolCallRequested(
             request_id=new_id(),
@@ -270,7 +272,7 @@ class ToolExecutor:
     def open(
         self, request: ToolCallRequested, caller: Caller, limit: TimeLimit | None = None
     ) -> OpenCall:
-        """A call whose outcome is expected. It begins with `start`."""
+        """Register a call with the bus, which will resolve its outcome. `start` starts the call."""
         outcome = self.bus.expect(request.request_id, request.key)
         return OpenCall(request, caller, outcome, limit)
 
@@ -296,7 +298,7 @@ class ToolExecutor:
         )
 
     async def answer(self, call: OpenCall) -> Outcome:
-        """The outcome of a call: its arguments are validated, it is approved, and its tool runs."""
+        """Validate the arguments of a call, get its approval, run its tool, return the outcome."""
         request, tool = call.request, call.tool
         started = self._clock.monotonic()
         if tool is None:
@@ -336,7 +338,8 @@ class ToolExecutor:
         try:
             outcome = await self.answer(call)
         finally:
-            # Before the outcome resolves the future of the call, which would cancel this task.
+            # The outcome of a call cancels the task that `_running` has for the call. Here that
+            # task is this one, so it is removed first.
             self._running.pop(call, None)
         await self.bus.publish(outcome)
 
@@ -406,10 +409,10 @@ class ReplyCalls:
         ]
 
     async def run(self) -> None:
-        """Run the calls, as many of each class at once as the settings allow; wait for all.
+        """Run the calls and wait for all of them.
 
-        The request of a call that has to wait is published when the wait ends. Its time limit
-        begins then.
+        The settings limit how many calls of each class run at the same time. The request of a call
+        that has to wait is published when the wait ends. Its time limit begins then.
         """
         lanes = {
             ToolClass.REALTIME: asyncio.Semaphore(self._settings.max_concurrent),

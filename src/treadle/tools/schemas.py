@@ -1,4 +1,4 @@
-"""JSON schemas of arguments and results, for models and in words for errors."""
+"""JSON schemas of tool arguments and results, and their description in words for errors."""
 
 from functools import lru_cache
 from typing import Any
@@ -9,27 +9,27 @@ JsonSchema = dict[str, Any]
 
 
 def schema_of(model: type[BaseModel]) -> JsonSchema:
-    """The JSON schema of `model`, for models and persons.
+    """The JSON schema of the class `model`, in a plain form.
 
-    It is plainer than pydantic's, since not every provider accepts all of JSON schema. It has no
-    titles and no references, and an optional argument has its type without null. Callers share the
-    result and must not change it. Raises ValueError for a model that contains itself.
+    The form is plainer than pydantic's, since not every provider accepts all of JSON schema. It has
+    no titles and no references, and an optional argument has its type without null. Callers share
+    the result and must not change it. Raises ValueError for a class that contains itself.
     """
-    return _kept_schema(model)
+    return _cached_schema(model)
 
 
-@lru_cache(maxsize=256)  # building one takes 4 ms; a session builds the same ones several times
-def _kept_schema(model: type[BaseModel]) -> JsonSchema:
+@lru_cache(maxsize=256)  # a schema takes 4 ms to build, and a session needs it several times
+def _cached_schema(model: type[BaseModel]) -> JsonSchema:
     return plain_schema(model.model_json_schema())
 
 
 def result_schema_of(model: type[BaseModel]) -> JsonSchema:
-    """The JSON schema of the text that `Tool.content` writes, in the same plain form."""
+    """The JSON schema of the text that `Tool.content` writes, in the form of `schema_of`."""
     return plain_schema(model.model_json_schema(mode="serialization"))
 
 
 def plain_schema(schema: JsonSchema) -> JsonSchema:
-    """Any schema in that plain form. Modifies `schema`.
+    """Convert `schema` to the form of `schema_of`. Modifies `schema`.
 
     Raises ValueError for a schema that contains itself, KeyError for a reference to another
     document.
@@ -40,32 +40,34 @@ def plain_schema(schema: JsonSchema) -> JsonSchema:
     return plain
 
 
-def _plain(schema: JsonSchema, definitions: JsonSchema, inside: tuple[str, ...]) -> JsonSchema:
+def _plain(schema: JsonSchema, definitions: JsonSchema, ancestors: tuple[str, ...]) -> JsonSchema:
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[-1]
-        if name in inside:
+        if name in ancestors:
             raise ValueError(f"{name} contains itself; tool arguments must be finite")
         rest = {key: value for key, value in schema.items() if key != "$ref"}
         return _plain(
-            _without_enum_description(definitions[name]) | rest, definitions, (*inside, name)
+            _without_enum_description(definitions[name]) | rest, definitions, (*ancestors, name)
         )
     plain: JsonSchema = {}
     for key, value in schema.items():
         if key == "title" or (key == "default" and value in ([], {})):
             continue
         if key == "properties":
-            plain[key] = {name: _plain(each, definitions, inside) for name, each in value.items()}
+            plain[key] = {
+                name: _plain(each, definitions, ancestors) for name, each in value.items()
+            }
         elif isinstance(value, dict) and key != "default":
-            plain[key] = _plain(value, definitions, inside)
+            plain[key] = _plain(value, definitions, ancestors)
         elif key in {"anyOf", "oneOf", "allOf", "prefixItems"}:
-            plain[key] = [_plain(each, definitions, inside) for each in value]
+            plain[key] = [_plain(each, definitions, ancestors) for each in value]
         else:
             plain[key] = value
     return _without_null(plain)
 
 
 def _without_enum_description(definition: JsonSchema) -> JsonSchema:
-    """A definition without the docstring of an enumeration: a field describes itself."""
+    """Remove the description of an enumeration: each field has a description of its own."""
     return {k: v for k, v in definition.items() if k != "description" or "enum" not in definition}
 
 
@@ -85,7 +87,10 @@ def branches_of(schema: JsonSchema) -> list[JsonSchema]:
 
 
 def at(schema: JsonSchema, location: tuple[str | int, ...]) -> JsonSchema | None:
-    """The schema of the value at `location` in a value of `schema`; None if it is not clear."""
+    """The part of `schema` that describes the value at `location`.
+
+    None if `schema` does not have exactly one description for that location.
+    """
     for part in location:
         inner = (
             schema.get("items")
@@ -115,8 +120,8 @@ def in_words(schema: JsonSchema) -> str:
         case {"type": "string"}:
             words = "a string" + _length(schema)
         case {"type": "array"}:
-            many = _count(schema.get("minItems", 0), schema.get("maxItems"))
-            words = f"a list{many} whose elements are each {in_words(schema.get('items', {}))}"
+            count = _count(schema.get("minItems", 0), schema.get("maxItems"))
+            words = f"a list{count} whose elements are each {in_words(schema.get('items', {}))}"
         case _:
             words = _WORDS.get(schema.get("type", ""), "a JSON value")
     return words

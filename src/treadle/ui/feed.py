@@ -55,7 +55,7 @@ class UiFeed:
         self._pages[page] += 1
         try:
             with contextlib.suppress(StoreError):  # the next renewal tries again
-                await asyncio.to_thread(self._store.attend, (page,), self._clock.now_us())
+                await asyncio.to_thread(self._store.renew_pages, (page,), self._clock.now_us())
             yield
         finally:  # without waiting for the file, so that the stream can end at once
             self._pages[page] -= 1
@@ -76,12 +76,12 @@ class UiFeed:
         while self._left:
             page = self._left.pop()
             if page not in self._pages:  # otherwise it has returned meanwhile
-                self._store.leave(page)
+                self._store.remove_page(page)
             if page in self._pages:
-                self._store.attend((page,), self._clock.now_us())
+                self._store.renew_pages((page,), self._clock.now_us())
         now = self._clock.monotonic()
         if pages and now - self._beaten >= _BEAT_SECONDS:
-            self._store.attend(pages, self._clock.now_us())
+            self._store.renew_pages(pages, self._clock.now_us())
             self._beaten = now
 
     async def _tell(self) -> None:

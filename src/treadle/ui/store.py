@@ -71,7 +71,11 @@ SCHEMA = Schema.of_migrations("page state", _MIGRATIONS, pragmas=FAST, busy_seco
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """A request to a page. `number` grows with each; `request` is one of `ui.messages` as JSON."""
+    """A request to a page.
+
+    Each request gets a larger `number` than the requests before it. `request` is the JSON form of
+    a message that `ui.messages` declares.
+    """
 
     number: int
     id: UUID
@@ -83,7 +87,8 @@ class PageRequest:
 class UiStore:
     """The state in a SQLite file, which several processes may use. All methods block.
 
-    The first use creates the file. All methods raise StoreError, and are thread-safe.
+    The first use creates the file. The methods are thread-safe. A method raises StoreError when it
+    cannot use the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -107,7 +112,10 @@ class UiStore:
             return found
 
     def change(self, change: Change, *, by: str | None = None, now_us: int) -> UiState:
-        """Change the state. `by` is the page that changed it. An equal state is not a change."""
+        """Change the state, and return the new state. `by` is the page that requests the change.
+
+        The revision stays the same if the new state is equal to the old state.
+        """
         with self._database.transaction() as connection:
             before = _state(connection)
             if by is not None:
@@ -122,7 +130,7 @@ class UiStore:
             connection.execute("UPDATE state SET revision = revision + 1, changed_by = ?", (by,))
             return _state(connection)
 
-    def attend(self, pages: tuple[str, ...], now_us: int) -> None:
+    def renew_pages(self, pages: tuple[str, ...], now_us: int) -> None:
         """Renew open pages. A new page counts as used now."""
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM pages WHERE seen_us < ?", (now_us - CONNECTED_US,))
@@ -132,7 +140,7 @@ class UiStore:
                 [(page, now_us) for page in pages],
             )
 
-    def leave(self, page: str) -> None:
+    def remove_page(self, page: str) -> None:
         """Unregister a page."""
         with self._database.use() as connection:
             connection.execute("DELETE FROM pages WHERE id = ?", (page,))
@@ -209,7 +217,7 @@ class UiStore:
             return answer
 
     def views(self, screen: str | None = None) -> list[SavedView]:
-        """The saved views, of one screen if given, by screen and name."""
+        """The saved views, ordered by screen and name. `screen` selects the views of one screen."""
         with self._database.use() as connection:
             found = connection.execute(
                 "SELECT id, screen, name, query, search, columns, updated_us FROM views"
@@ -221,11 +229,11 @@ class UiStore:
     def save_view(self, view: SavedView) -> None:
         """Save a view, or replace the one with its id. Raises UsageError for a name in use."""
         with self._database.transaction() as connection:
-            taken = connection.execute(
+            name_in_use = connection.execute(
                 "SELECT 1 FROM views WHERE screen = ? AND name = ? AND id <> ?",
                 (view.screen, view.name, view.id),
             ).fetchone()
-            if taken:
+            if name_in_use:
                 raise UsageError(
                     f"The screen {view.screen} already has a view {view.name!r}.",
                     hint="Choose another name, or change that view.",
@@ -240,10 +248,10 @@ class UiStore:
     def delete_view(self, view_id: str) -> bool:
         """Delete a view. False if there is none."""
         with self._database.transaction() as connection:
-            gone = connection.execute("DELETE FROM views WHERE id = ?", (view_id,)).rowcount == 1
-            if gone:
+            deleted = connection.execute("DELETE FROM views WHERE id = ?", (view_id,)).rowcount == 1
+            if deleted:
                 _announce_views(connection)
-            return gone
+            return deleted
 
 
 def _state(connection: sqlite3.Connection) -> UiState:

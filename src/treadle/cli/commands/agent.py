@@ -22,7 +22,7 @@ from treadle.session.conversations import Kind
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the question and its subject."""
+    """Add the arguments: the question, the data it is about, the agent and the model."""
     parser.add_argument(
         "question", nargs="?", help="the question; `-` reads it from standard input"
     )

@@ -94,7 +94,7 @@ def _consent(root: Path, check: Check, program: Program) -> None:
     store = GrantStore(approvals_path())
     grant = Grant.of("run_check", "", check.command(), program)
     root = root.resolve()
-    if grant in (each.grant for each in store.remembered(root)):
+    if grant in (each.grant for each in store.list_grants(root)):
         return
     report_line(f"? run {check.command()}")
     report_line(f"  The program is {program}.")

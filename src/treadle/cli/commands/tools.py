@@ -170,7 +170,7 @@ def _pretty(result: dict[str, object]) -> str:
 
 def _list_approvals(root: Path, *, as_json: bool) -> int:
     """Print the permanent approvals of the repository."""
-    remembered = GrantStore(approvals_path()).remembered(root)
+    grants = GrantStore(approvals_path()).list_grants(root)
     if as_json:
         print_json(
             {
@@ -183,11 +183,11 @@ def _list_approvals(root: Path, *, as_json: bool) -> int:
                         "program": each.grant.program or None,
                         "granted_us": each.granted_us,
                     }
-                    for each in remembered
+                    for each in grants
                 ]
             }
         )
-    elif remembered:
+    elif grants:
         rows = [
             (
                 str(each.number),
@@ -196,7 +196,7 @@ def _list_approvals(root: Path, *, as_json: bool) -> int:
                 each.grant.program,
                 when(each.granted_us),
             )
-            for each in remembered
+            for each in grants
         ]
         print_text(table(rows, ("NUMBER", "TOOL", "PATH OR COMMAND", "PROGRAM", "ALLOWED")))
     else:

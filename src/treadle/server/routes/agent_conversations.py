@@ -199,20 +199,22 @@ async def conversations(
 @router.get("/{conversation}", response_class=Response, responses=json_responses(AgentConversation))
 async def show(server: CurrentServer, request: Request, conversation: str) -> Response:
     """A conversation with its questions, calls and answers, by id, prefix of an id or `last`."""
-    return await _shown(server, request, conversation)
+    return await _conversation_response(server, request, conversation)
 
 
 @router.patch(
     "/{conversation}", response_class=Response, responses=json_responses(AgentConversation)
 )
 async def rename(
-    server: CurrentServer, request: Request, conversation: str, given: Renaming
+    server: CurrentServer, request: Request, conversation: str, renaming: Renaming
 ) -> Response:
     """Change the title."""
     root = server.app.root
-    named = await server.conversations.rename(conversation, given.title, root=root, kind=Kind.AGENT)
-    await server.announce_conversation(str(named.id))
-    return await _shown(server, request, conversation)
+    renamed = await server.conversations.rename(
+        conversation, renaming.title, root=root, kind=Kind.AGENT
+    )
+    await server.announce_conversation(str(renamed.id))
+    return await _conversation_response(server, request, conversation)
 
 
 @router.delete("/{conversation}", status_code=204)
@@ -223,7 +225,7 @@ async def delete(server: CurrentServer, conversation: str) -> None:
     await server.announce_conversation(str(deleted.id), gone=True)
 
 
-async def _shown(server: ServerState, request: Request, reference: str) -> Response:
+async def _conversation_response(server: ServerState, request: Request, reference: str) -> Response:
     root = server.app.root
     row = await server.conversations.get(reference, root=root, kind=Kind.AGENT)
     loaded = await server.conversations.load(str(row.id), root=root, kind=Kind.AGENT)

@@ -20,7 +20,8 @@ router = APIRouter(tags=["settings"])
 class TokenPrices(BaseModel):
     """US dollars per million tokens. Null means unknown, or no separate price.
 
-    `request` is US dollars per call, in addition. `stepped`: long inputs cost more.
+    `request` is the price of a call in US dollars; the prices of its tokens are added to it.
+    `stepped` is true if long inputs cost more.
     """
 
     model_config = ConfigDict(from_attributes=True)
@@ -61,7 +62,7 @@ class ModelList(BaseModel):
 
 
 class PriceQuery(BaseModel):
-    """The name of a model in a call, and its provider, as configured or as in spans."""
+    """The names of a model and its provider, as the configuration or a span states them."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -74,8 +75,8 @@ class PriceAnswer(BaseModel):
     """The price of a model, or the reason why there is none.
 
     `found_by` states what identified the provider: its address, its name, or the name of the model
-    alone. `list_provider` and `list_model` are the entry of the list, `pages` the sources of its
-    authors, `comment` their remark.
+    alone. `list_provider` and `list_model` identify the entry of the price list. `pages` are the
+    web pages from which the authors of the list took the price. `comment` is their remark.
     """
 
     model: str
@@ -96,20 +97,20 @@ class PriceAnswer(BaseModel):
 async def models(configured: Configured) -> ModelList:
     """Ask every available provider for its models."""
     found = await list_models(configured.settings, configured.env)
-    return await asyncio.to_thread(_listed, found)
+    return await asyncio.to_thread(_model_list, found)
 
 
 @router.get("/prices")
 async def prices(configured: Configured, query: Annotated[PriceQuery, Query()]) -> PriceAnswer:
-    """The price of a model. Calls of spans are priced in the same way."""
+    """The price of a model. The costs of recorded spans are computed from the same price."""
     return await asyncio.to_thread(_price, configured, query.model, query.provider)
 
 
-def _listed(found: list[ProviderModels]) -> ModelList:
-    return ModelList(data=[_provider(each) for each in found], price_list=list_version())
+def _model_list(found: list[ProviderModels]) -> ModelList:
+    return ModelList(data=[_provider_models(each) for each in found], price_list=list_version())
 
 
-def _provider(found: ProviderModels) -> ListedModels:
+def _provider_models(found: ProviderModels) -> ListedModels:
     listed = []
     for model in found.models:
         price = None
@@ -163,10 +164,10 @@ def _price(configured: Configuration, model: str, provider: str | None) -> Price
 def _address(configured: Configuration, provider: str | None) -> str | None:
     if provider is None or provider == EMBEDDED:
         return None
-    unnamed = configured.env.get("TREADLE_BASE_URL", "").strip()
-    if provider == UNNAMED and unnamed:
-        return unnamed
+    default_address = configured.env.get("TREADLE_BASE_URL", "").strip()
+    if provider == UNNAMED and default_address:
+        return default_address
     try:
         return address_of(configured.settings, provider)
-    except ConfigError:  # a provider of other programs, as in spans
+    except ConfigError:  # spans of other programs name providers that are not configured here
         return None

@@ -34,7 +34,7 @@ async def preview_rule(
 ) -> Response:
     """Counts the matches of a pattern in stored spans, with masked examples. Changes nothing."""
 
-    def make() -> dict[str, Any]:
+    def make_preview() -> dict[str, Any]:
         try:
             rule = Rule("preview", parameters.pattern)
         except ValueError as error:
@@ -43,4 +43,4 @@ async def preview_rule(
         spans = whole_spans(server.traces, query, newest_first=True)
         return asdict(preview_redaction(rule, islice(spans, parameters.limit)))
 
-    return await json_response(request, make)
+    return await json_response(request, make_preview)

@@ -193,10 +193,10 @@ class Approvals:
         if self._store is None:
             return False
         try:
-            remembered = await asyncio.to_thread(self._store.remembered, self._root)
+            grants = await asyncio.to_thread(self._store.list_grants, self._root)
         except StoreError:  # without the store the person is asked again
             return False
-        return open_still <= {each.grant for each in remembered}
+        return open_still <= {each.grant for each in grants}
 
     async def _ask(
         self, question: Question, context: ToolContext, assessment: _Assessment

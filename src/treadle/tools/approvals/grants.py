@@ -10,7 +10,7 @@ from treadle.repository_identity import consent_identity
 from treadle.tools.approvals.question import Program
 
 _MIGRATIONS = (
-    # Versions of Treadle that did not number the tables created this one too.
+    # Early versions of Treadle, which stored no schema version, also created this table.
     """CREATE TABLE IF NOT EXISTS bound_grants (
         id INTEGER PRIMARY KEY, root TEXT NOT NULL, identity TEXT NOT NULL, tool TEXT NOT NULL,
         path TEXT NOT NULL, command TEXT NOT NULL, program TEXT NOT NULL, digest TEXT NOT NULL,
@@ -25,10 +25,11 @@ SCHEMA = Schema.of_migrations("approvals", _MIGRATIONS, busy_seconds=5.0)
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The exact grant: a tool, with its path relative to the root or its command.
+    """Permission to call one tool on one path, or to run one command with it.
 
-    For a command the grant also names its program, a hash of a program inside the repository, and a
-    hash of the environment variables that decide what the program loads.
+    `path` is relative to the root of the repository. For a command, `program` is the path of its
+    program. `digest` is a hash of the program, if the program is inside the repository.
+    `environment` is a hash of the environment variables that decide what the program loads.
     """
 
     tool: str
@@ -61,7 +62,7 @@ class StoredGrant:
 class GrantStore:
     """Grants in a SQLite file, which several processes may use. All methods block.
 
-    The first grant creates the file. All methods raise StoreError.
+    The first grant creates the file. A method raises StoreError when it cannot use the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -70,14 +71,14 @@ class GrantStore:
     def remember(self, root: Path, grants: Iterable[Grant], at_us: int) -> None:
         """Add grants for the repository at `root`; existing grants do not change."""
         with Database(self._path, SCHEMA) as database, database.transaction() as connection:
-            identity = consent_identity(root, make=True)
+            identity = consent_identity(root, create=True)
             connection.executemany(
                 "INSERT OR IGNORE INTO bound_grants (root, identity, tool, path, command, program,"
                 " digest, environment, granted_us) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [(str(root), identity, *astuple(each), at_us) for each in grants],
             )
 
-    def remembered(self, root: Path) -> list[StoredGrant]:
+    def list_grants(self, root: Path) -> list[StoredGrant]:
         """The grants for the repository that is at `root` now, the oldest first."""
         if not self._path.exists():
             return []
@@ -90,7 +91,10 @@ class GrantStore:
             return [StoredGrant(row[0], Grant(*row[1:7]), row[7]) for row in found]
 
     def revoke(self, root: Path, number: int | None = None) -> int:
-        """Delete the grant with that number, or all of the repository; returns how many."""
+        """Delete the grant `number`, by default all grants of the repository.
+
+        Returns the number of deleted grants.
+        """
         if not self._path.exists():
             return 0
         with Database(self._path, SCHEMA) as database, database.transaction() as connection:
