@@ -108,7 +108,7 @@ async def agent_harness(
                             app.approvals.answer(envelope.event.approval_id, answer)
 
                 listening = asyncio.create_task(listen())
-                with app.approvals.attend():
+                with app.approvals.allow_questions():
                     yield AgentHarness(agents, provider if replies is not None else None, events)
             heard.close()
             await listening

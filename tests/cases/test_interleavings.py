@@ -166,7 +166,7 @@ async def together(world: World, leaves_at: int | None) -> AsyncIterator[tuple[A
                 tasks.append(group.create_task(connected()))
 
         tasks: list[asyncio.Task[None]] = []
-        with bus.subscribe() as everything, approvals.attend():
+        with bus.subscribe() as everything, approvals.allow_questions():
             recording = group.create_task(record())
             tasks.append(group.create_task(front_end()))
             await settle()

@@ -225,11 +225,11 @@ async def test_deleting_an_experiment_keeps_its_spans(tmp_path: Path) -> None:
         experiment = await w.experiment()
         batch = w.experiments.plan(experiment.id, repeats=1)
         await w.experiments.run_batch(batch.id)
-        assert w.experiments.listed()[1] == 1
+        assert w.experiments.list_experiments()[1] == 1
         shown = experiment.id.replace("-", "")[:18]  # the format of ids on the command line
         assert w.experiments.get(shown).id == experiment.id
         w.experiments.delete(shown)
-        assert w.experiments.listed() == ([], 0)
+        assert w.experiments.list_experiments() == ([], 0)
         for missing in (experiment.id, ""):
             with pytest.raises(NotFoundError):
                 w.experiments.get(missing)

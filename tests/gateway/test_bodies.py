@@ -49,19 +49,19 @@ def test_only_the_name_of_the_model_changes(
     except RefusalError:
         raise AssertionError("it is valid") from None
     assert body.values == json.loads(text(model))
-    assert body.written(model, ask_for_usage=False) == text(model)
-    written = body.written("other", ask_for_usage=True)
+    assert body.encode(model, ask_for_usage=False) == text(model)
+    written = body.encode("other", ask_for_usage=True)
     expected = {**body.values, "model": "other", "stream_options": {"include_usage": True}}
     assert json.loads(written.decode("utf-8", "surrogatepass")) == expected
     if model != "other":
-        assert body.written("other", ask_for_usage=False) == text("other")
+        assert body.encode("other", ask_for_usage=False) == text("other")
 
 
 def test_invalid_utf8_and_duplicate_names_are_kept() -> None:
     content = b'{"model":"a", "x": "\xff\xfe", "n": 1.50e3, "model": "b"}'
     body = Body.read(content)
-    assert body.written("b", ask_for_usage=False) == content
-    written = body.written("c", ask_for_usage=False)
+    assert body.encode("b", ask_for_usage=False) == content
+    written = body.encode("c", ask_for_usage=False)
     assert written == b'{"model":"c", "x": "\xff\xfe", "n": 1.50e3, "model": "c"}'
 
 

@@ -23,7 +23,7 @@ class Typed(LineReader):
 async def asked_about(root: Path, written: str) -> ApprovalRequested:
     """The question about a call whose arguments are written this way, as the terminal shows it."""
     async with gate(root) as at:
-        with at.approvals.attend():
+        with at.approvals.allow_questions():
             calling = asyncio.ensure_future((at.caller()).call("change", written))
             question = await at.question()
             await ApprovalPrompt(at.approvals, None, Typed(), print).ask(question)

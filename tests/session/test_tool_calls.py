@@ -241,7 +241,7 @@ async def test_the_time_limit_pauses_while_a_person_is_asked() -> None:
     async with stage(tool, Gate(), clock=clock) as at:
         model = FakeModel(Say(calls=(*calls("asking"), *gate("b"))), Say("Done."))
         session = at.session(model, settings=ToolSettings(timeout=10))
-        with at.approvals.attend():
+        with at.approvals.allow_questions():
             running = asyncio.ensure_future(session.run("Go"))
             for _ in range(2):
                 await until(at.approvals.pending)

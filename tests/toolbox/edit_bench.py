@@ -97,7 +97,7 @@ class Bench:
             if self.person is None:
                 outcomes = await self._outcomes(executor, registry, calls)
             else:
-                with approvals.attend():
+                with approvals.allow_questions():
                     outcomes = await self._outcomes(executor, registry, calls)
         subscription.close()
         await following

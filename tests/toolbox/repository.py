@@ -70,7 +70,7 @@ class Repository:
         if not self.consents:
             yield
             return
-        with bus.subscribe(ApprovalRequested) as questions, approvals.attend():
+        with bus.subscribe(ApprovalRequested) as questions, approvals.allow_questions():
 
             async def allow() -> None:
                 async for envelope in questions:

@@ -140,9 +140,9 @@ async def test_experiment_from_span_to_verdict(tmp_path: Path) -> None:
         assert "apply_experiment_data" in data["_next_step"]
         # Reading creates no experiment; the first change does.
         assert (data["experimentId"], data["link"]) == (None, None)
-        assert t.world.experiments.listed() == ([], 0)
+        assert t.world.experiments.list_experiments() == ([], 0)
         await t.call("apply_experiment_data", spanId=made.span_id, data={})
-        assert t.world.experiments.listed()[1] == 1
+        assert t.world.experiments.list_experiments()[1] == 1
         none = await t.call("evaluate_experiment_results")
         assert (none["hasResults"], none["comparison"]) == (False, None)
         applied = await t.call(

@@ -77,7 +77,7 @@ class Desk(Project):
         approvals = Approvals(bus, self.root, self.rules)
         with bus.subscribe(ApprovalRequested, ToolProgress) as events:
 
-            async def attend() -> None:
+            async def answer_questions() -> None:
                 async for envelope in events:
                     match envelope.event:
                         case ApprovalRequested() as question:
@@ -87,7 +87,7 @@ class Desk(Project):
                         case ToolProgress(text=text):
                             self.told.append(text)
 
-            attending = asyncio.create_task(attend())
+            attending = asyncio.create_task(answer_questions())
             async with ToolExecutor(
                 bus, Registry([RunCheck(checks)]), self.root, approvals=approvals
             ) as executor:
@@ -98,7 +98,7 @@ class Desk(Project):
                 if self.answer is None:
                     yield call
                 else:
-                    with approvals.attend():
+                    with approvals.allow_questions():
                         yield call
             events.close()
             await attending

@@ -147,7 +147,7 @@ async def test_reading_tools_run_and_writing_tools_ask(root: Path) -> None:
         assert failure.message == (
             "Not allowed: change a. It would change something. No person can be asked here."
         )
-        with at.approvals.attend():
+        with at.approvals.allow_questions():
             calling = asyncio.ensure_future(at.call("change", paths=["a"]))
             asked = await at.question()
             assert (asked.name, asked.summary, asked.subjects) == ("change", "change a", ("a",))
@@ -168,7 +168,7 @@ async def test_reading_tools_run_and_writing_tools_ask(root: Path) -> None:
 
 async def test_a_denial_passes_the_words_of_the_person_to_the_model(root: Path) -> None:
     async with gate(root) as at:
-        with at.approvals.attend():
+        with at.approvals.allow_questions():
             outcome = await at.answered(ApprovalScope.DENIED, " use the other file ", paths=["a"])
             assert denied(outcome).message == (
                 "The person denied it: change a, and said: use the other file"
@@ -183,7 +183,7 @@ async def test_a_denial_passes_the_words_of_the_person_to_the_model(root: Path) 
 async def test_an_answer_is_valid_for_its_scope(root: Path, tmp_path: Path) -> None:
     store = GrantStore(tmp_path / "data" / "approvals.db")
     async with gate(root, store=store) as at:
-        with at.approvals.attend():
+        with at.approvals.allow_questions():
             done(await at.answered(ApprovalScope.ONCE, paths=["a"]))
             done(await at.answered(ApprovalScope.SESSION, paths=["a"]))
             done(await at.call(paths=["./x/../a"]))
@@ -209,7 +209,7 @@ async def test_an_answer_for_the_session_covers_the_same_question_of_other_calls
     root: Path,
 ) -> None:
     async with gate(root) as at:
-        with at.approvals.attend():
+        with at.approvals.allow_questions():
             calling = [asyncio.ensure_future(at.call(command="make")) for _ in range(3)]
             calling.append(asyncio.ensure_future(at.call(command="other")))
             await settle(200)
@@ -226,7 +226,7 @@ async def test_a_question_is_withdrawn_with_its_call_and_with_the_last_front_end
     root: Path,
 ) -> None:
     async with gate(root) as at:
-        with at.approvals.attend():
+        with at.approvals.allow_questions():
             caller = at.caller()
             _ = await caller.start("change", '{"command": "a"}')
             await at.question()
@@ -265,7 +265,7 @@ async def test_rules_refuse_ask_and_allow_by_tool_path_and_command(root: Path) -
         ).message  # fmt: skip
         denied(await at.call("change", paths=["src/a.py"]))
         denied(await at.call("change", paths=["docs/a.md"], command="make"))
-        with at.approvals.attend():  # a person cannot allow what a rule refuses
+        with at.approvals.allow_questions():  # a person cannot allow what a rule refuses
             denied(await at.call("change", paths=["secrets/a"]))
     assert not at.seen(ApprovalRequested)
 
@@ -281,7 +281,7 @@ async def test_secrets_need_explicit_consent_even_behind_links(root: Path, name:
     broad = ("*", "touch", "* path=**", "* path=sub/**", "touch path=link")
     async with gate(root, allow=broad) as at:
         assert "It needs consent: " in denied(await at.call("touch", paths=[name])).message
-        with at.approvals.attend():
+        with at.approvals.allow_questions():
             outcome = await at.answered(ApprovalScope.ONCE, tool="touch", paths=[name, "a.py"])
             assert done(outcome) == {"link": ".env", "sub/link2/config": "config"}.get(
                 name, Path(name).name
@@ -294,7 +294,7 @@ async def test_secrets_need_explicit_consent_even_behind_links(root: Path, name:
 
 async def test_a_path_outside_the_root_is_refused_before_anybody_is_asked(root: Path) -> None:
     async with gate(root) as at:
-        with at.approvals.attend():
+        with at.approvals.allow_questions():
             outcome = await at.call("change", paths=["../a"])
     assert isinstance(outcome, ToolCallFailed)
     assert outcome.error.kind is ErrorKind.PERMISSION
@@ -303,7 +303,7 @@ async def test_a_path_outside_the_root_is_refused_before_anybody_is_asked(root: 
 async def test_a_running_tool_asks_for_approval_of_its_proposal(root: Path) -> None:
     async with gate(root) as at:
         assert "Not allowed: change a.py and b.py." in denied(await at.call("propose")).message
-        with at.approvals.attend():
+        with at.approvals.allow_questions():
             calling = asyncio.ensure_future(at.call("propose"))
             asked = await at.question()
             assert (asked.proposal_id, asked.preview) == (UUID(int=9), "-old\n+new")
@@ -319,7 +319,7 @@ async def test_a_running_tool_asks_for_approval_of_its_proposal(root: Path) -> N
 
 async def test_a_proposing_tool_needs_one_question_with_its_preview(root: Path) -> None:
     async with gate(root, Propose(), ask=["propose"]) as at:
-        with at.approvals.attend():
+        with at.approvals.allow_questions():
             calling = asyncio.ensure_future(at.call("propose"))
             assert (await at.question()).preview == "-old\n+new"
             at.approvals.answer((await at.question()).approval_id, ApprovalScope.ONCE)
@@ -337,7 +337,7 @@ async def test_a_refusal_states_whether_a_person_could_be_asked(root: Path) -> N
     question = Question((Subject(path="a"),), Policy.ASK, "change a")
     async with gate(root) as at:
         assert (await at.approvals.decide(question, context)).unanswered
-        with at.approvals.attend():
+        with at.approvals.allow_questions():
             asking = asyncio.ensure_future(at.approvals.decide(question, context))
             asked = await at.question()
             at.approvals.answer(asked.approval_id, ApprovalScope.ONCE, "with care")
@@ -350,7 +350,7 @@ async def test_a_refusal_states_whether_a_person_could_be_asked(root: Path) -> N
 async def test_calls_outside_a_session_need_approval_too(root: Path) -> None:
     async with gate(root) as at:
         denied(await at.executor.call("change", "{}"))
-        with at.approvals.attend():
+        with at.approvals.allow_questions():
             calling = asyncio.ensure_future(at.executor.call("change", '{"command": "make"}'))
             at.approvals.answer((await at.question()).approval_id, ApprovalScope.SESSION)
             done(await calling)
@@ -363,7 +363,7 @@ async def test_an_answer_that_cannot_be_stored_is_valid_for_the_session(
     (tmp_path / "data").write_text("no folder")
     store = GrantStore(tmp_path / "data" / "approvals.db")
     async with gate(root, store=store) as at:
-        with at.approvals.attend():
+        with at.approvals.allow_questions():
             done(await at.answered(ApprovalScope.ALWAYS, paths=["a"]))
             done(await at.call(paths=["a"]))
         await settle()

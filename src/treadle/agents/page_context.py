@@ -84,25 +84,25 @@ def resolve_ids(store: "SqliteTraceStore", page: PageContext) -> PageContext:
             if is_last(page.trace_id)
             else store.trace(page.trace_id).trace_id
         )
-    if page.run_id is not None and not _known(store, SpanField.RUN, page.run_id):
+    if page.run_id is not None and not _has_spans(store, SpanField.RUN, page.run_id):
         runs = store.runs(OF_OTHERS, limit=MAX_SEARCHED).data
-        whole["run_id"] = _resolved("run", page.run_id, [run.run_id for run in runs])
-    if page.thread_id is not None and not _known(store, SpanField.THREAD, page.thread_id):
+        whole["run_id"] = _resolve("run", page.run_id, [run.run_id for run in runs])
+    if page.thread_id is not None and not _has_spans(store, SpanField.THREAD, page.thread_id):
         threads = store.threads(OF_OTHERS, limit=MAX_SEARCHED).data
         ids = [thread.thread_id for thread in threads]
-        whole["thread_id"] = _resolved("thread", page.thread_id, ids)
-    if page.span_id is not None and not _known(store, SpanField.SPAN, page.span_id):
+        whole["thread_id"] = _resolve("thread", page.thread_id, ids)
+    if page.span_id is not None and not _has_spans(store, SpanField.SPAN, page.span_id):
         raise NotFoundError(
             f"There is no span {page.span_id!r}.", hint="`treadle traces show` lists span ids."
         )
     return page.model_copy(update=whole)
 
 
-def _known(store: "SqliteTraceStore", field: SpanField, value: str) -> bool:
+def _has_spans(store: "SqliteTraceStore", field: SpanField, value: str) -> bool:
     return bool(store.spans(Query((any_of(field, [value]),)), limit=1).data)
 
 
-def _resolved(noun: str, reference: str, ids: Sequence[str]) -> str:
+def _resolve(noun: str, reference: str, ids: Sequence[str]) -> str:
     if is_last(reference):
         return _newest(ids)
 

@@ -67,7 +67,7 @@ async def process_watcher(mark: str) -> AsyncIterator[Callable[[int], None]]:
             start_new_session=True,
         )
         try:
-            yield partial(_tell, sending)
+            yield partial(_send_group, sending)
         finally:
             with suppress(ProcessLookupError):
                 watcher.kill()  # before its input ends, or it would act
@@ -77,7 +77,7 @@ async def process_watcher(mark: str) -> AsyncIterator[Callable[[int], None]]:
         os.close(sending)
 
 
-def _tell(pipe: int, group: int) -> None:
+def _send_group(pipe: int, group: int) -> None:
     os.write(pipe, b"%d\n" % group)
 
 

@@ -142,17 +142,17 @@ class _Copy:
             self.tree.mkdir(parents=True)
             self._folders[Path()] = True
             with self._opened:
-                for name in _listed(self._root):
+                for name in _tree_paths(self._root):
                     if self.stopped.is_set():
                         return
-                    self._take(Path(name))
+                    self._copy_entry(Path(name))
             self._share()
             for name, data in sorted(files.items(), key=lambda item: item[1] is not None):
-                self._put(name, data)  # removals first, since they may make room
+                self._write_file(name, data)  # removals first, since they may make room
         except OSError as error:
             raise _no_copy(self._root, error) from error
 
-    def _take(self, name: Path) -> None:
+    def _copy_entry(self, name: Path) -> None:
         """Copy one entry of the tree; entries that are not a file, link or folder are skipped.
 
         Names that lead out of the tree are skipped too, since git does not check those in its
@@ -174,7 +174,7 @@ class _Copy:
             self._copy_file(name, target)
         elif stat.S_ISDIR(status.st_mode):  # another repository in this one
             for below in _walked(source):
-                self._take(name / below)
+                self._copy_entry(name / below)
 
     def _folder(self, name: Path) -> bool:
         """Create a folder; False if a link is in its way, through which nothing is written."""
@@ -222,7 +222,7 @@ class _Copy:
                 if source.is_dir() and not os.path.lexists(target):
                     target.symlink_to(source)
 
-    def _put(self, name: str, data: bytes | None) -> None:
+    def _write_file(self, name: str, data: bytes | None) -> None:
         """Write or remove a file in the copy, and nowhere else."""
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.name:
@@ -287,7 +287,7 @@ def _hint(error: OSError) -> str:
     return "Try again, or run the check without a proposal; then Treadle copies no files."
 
 
-def _listed(root: Path) -> Iterator[str]:
+def _tree_paths(root: Path) -> Iterator[str]:
     """Paths of files and links of the tree: tracked and untracked, without ignored ones."""
     if not (root / ".git").exists():
         yield from _walked(root)

@@ -51,7 +51,7 @@ class Checks:
         """The available checks, by the current files of the project."""
         return await asyncio.to_thread(find_checks, self._root, self._settings)
 
-    async def named(self, name: str) -> Check:
+    async def get(self, name: str) -> Check:
         """The check of that name. Raises NotFoundError with the nearest names."""
         checks = {check.name: check for check in await self.find()}
         if name in checks:
@@ -74,7 +74,7 @@ class Checks:
     def program(self, check: Check) -> Program | None:
         """The program that a check starts; None if it is not installed. Blocks."""
         try:
-            return program_of(check.argv[0], self._root, self._given().variables)
+            return program_of(check.argv[0], self._root, self._check_environment().variables)
         except OSError:  # it cannot be read; starting it reports the reason
             return None
 
@@ -94,7 +94,7 @@ class Checks:
                 found.append((path, f"the proposal changes {path}, and {reason}"))
         return tuple(found)
 
-    def _given(self) -> Environment:
+    def _check_environment(self) -> Environment:
         return check_environment(
             self._environment, self._root, secret=self._secret, keep=self._settings.keep_keys
         )
@@ -127,7 +127,7 @@ class Checks:
         With `proposal`, the id of one, it runs in a copy of the tree with the proposal applied.
         `allowed` is the program of the consent: another program is not run.
         """
-        given = await asyncio.to_thread(self._given)
+        given = await asyncio.to_thread(self._check_environment)
         if allowed is not None:
             await asyncio.to_thread(self._require_same, check, allowed)
         if proposal is None:

@@ -101,7 +101,7 @@ class ApprovalPrompt:
         if question.preview and (self._edits is None or question.proposal_id is None):
             self._show(question.preview)
         answer = asyncio.ensure_future(self._answer(question))
-        settled = asyncio.ensure_future(self._approvals.settled(question.approval_id))
+        settled = asyncio.ensure_future(self._approvals.wait_until_settled(question.approval_id))
         await asyncio.wait({answer, settled}, return_when=asyncio.FIRST_COMPLETED)
         settled.cancel()
         if answer.done():

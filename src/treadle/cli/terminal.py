@@ -64,7 +64,7 @@ class Terminal:
             yield
             return
         self._approval_prompt = ApprovalPrompt(app.approvals, app.edits, LineReader(), prompt)
-        with app.approvals.attend():
+        with app.approvals.allow_questions():
             yield
 
     async def follow(self, events: Subscription) -> None:

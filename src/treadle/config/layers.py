@@ -122,7 +122,7 @@ def read_environment(env: Mapping[str, str]) -> Layer:
     `unknown_variables` reports it. Raises ConfigError.
     """
     layer: Layer = {}
-    for name in _given(env):
+    for name in _setting_variables(env):
         path = _path(name)
         try:
             node = schema.find(path)
@@ -139,7 +139,7 @@ def read_environment(env: Mapping[str, str]) -> Layer:
 def unknown_variables(env: Mapping[str, str]) -> list[str]:
     """A sentence for each `TREADLE_…` variable that names no setting; its value is not shown."""
     sentences = []
-    for name in _given(env):
+    for name in _setting_variables(env):
         hint = ""
         try:
             if isinstance(schema.find(_path(name)), FieldInfo):
@@ -153,7 +153,7 @@ def unknown_variables(env: Mapping[str, str]) -> list[str]:
     return sentences
 
 
-def _given(env: Mapping[str, str]) -> list[str]:
+def _setting_variables(env: Mapping[str, str]) -> list[str]:
     """The variables that may name settings, in order; an empty value is unset."""
     return sorted(
         name for name in env if name.startswith(PREFIX) and name not in NOT_SETTINGS and env[name]

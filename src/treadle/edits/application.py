@@ -113,7 +113,7 @@ def prepare(
         applied.append(change)
         try:
             writes += _writes(tree, change, before, after, formerly)
-            written += [_written(tree, write) for write in writes[len(written) :]]
+            written += [_written_record(tree, write) for write in writes[len(written) :]]
         except OSError as error:
             raise as_edit_error(change.path, error) from error
     return Prepared(AppliedChanges(tuple(applied), tuple(written)), tuple(writes))
@@ -144,7 +144,7 @@ def _writes(
         yield FileWrite(path, old, after, temporary_name())
 
 
-def _written(tree: Tree, write: FileWrite) -> Written:
+def _written_record(tree: Tree, write: FileWrite) -> Written:
     mode = tree.mode(write.path) if write.after is None else None
     return Written(write.path, write.before, write.after_hash, mode, write.folders)
 

@@ -22,7 +22,7 @@ def unified(change: FileChange) -> str:
     hide_cr = all_crlf(change.hunks)
     encoding = change.encoding or "utf-8"
     for group in _groups([hunk for hunk in change.hunks if hunk.old or hunk.new]):
-        lines += _shown(group, delta, line_break, encoding, hide_cr=hide_cr)
+        lines += _hunk_lines(group, delta, line_break, encoding, hide_cr=hide_cr)
         delta += sum(h.new.count(line_break) - h.old.count(line_break) for h in group)
     return "".join(f"{line}\n" for line in lines)
 
@@ -108,7 +108,7 @@ def _between(one: Hunk, other: Hunk) -> bytes:
     return one.after + other.before[len(other.before) - missing :]
 
 
-def _shown(
+def _hunk_lines(
     group: Sequence[Hunk], delta: int, line_break: bytes, encoding: str, *, hide_cr: bool
 ) -> Iterator[str]:
     """The lines of one hunk of the diff."""

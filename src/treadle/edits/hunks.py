@@ -152,10 +152,12 @@ def _same_ends(old: bytes, new: bytes) -> tuple[int, int]:
     """The number of bytes, in whole characters, that are equal at both beginnings and both ends."""
     most = min(len(old), len(new))
     head = _longest(most, lambda size: old[:size] == new[:size])
-    while head and (_inside(old, head) or _inside(new, head)):
+    while head and (_splits_character(old, head) or _splits_character(new, head)):
         head -= 1
     tail = _longest(most - head, lambda size: old[len(old) - size :] == new[len(new) - size :])
-    while tail and (_inside(old, len(old) - tail) or _inside(new, len(new) - tail)):
+    while tail and (
+        _splits_character(old, len(old) - tail) or _splits_character(new, len(new) - tail)
+    ):
         tail -= 1
     return head, tail
 
@@ -165,12 +167,12 @@ def _longest(most: int, same: Callable[[int], bool]) -> int:
     return bisect_right(range(1, most + 1), 0, key=lambda size: 0 if same(size) else 1)
 
 
-def _inside(data: bytes, at: int) -> bool:
+def _splits_character(data: bytes, at: int) -> bool:
     """Whether the byte at `at` is inside a character or a CRLF."""
     return at < len(data) and (data[at] & 0xC0 == 0x80 or data[at - 1 : at + 1] == b"\r\n")
 
 
 def _border(data: bytes, at: int) -> int:
-    while at < len(data) and _inside(data, at):
+    while at < len(data) and _splits_character(data, at):
         at += 1
     return at

@@ -40,7 +40,7 @@ class Reindent:
         if self.width:
             target = columns(indent, self.width) + self.shift
             if target >= 0:
-                return written(target, self.width, tabs=self.tabs) + content
+                return make_indentation(target, self.width, tabs=self.tabs) + content
         elif indent.startswith(self.removed):
             return self.added + indent[len(self.removed) :] + content
         raise EditError(
@@ -120,7 +120,7 @@ def columns(indent: bytes, width: int) -> int:
     return tabs * width + len(indent) - tabs
 
 
-def written(target: int, width: int, *, tabs: bool) -> bytes:
+def make_indentation(target: int, width: int, *, tabs: bool) -> bytes:
     """An indentation of `target` columns, with or without tabs."""
     if not tabs:
         return b" " * target
@@ -181,7 +181,7 @@ def _in_style(
 
     def convert(line: bytes) -> bytes:
         indent = indentation(line)
-        return written(columns(indent, width), width, tabs=tabs) + line[len(indent) :]
+        return make_indentation(columns(indent, width), width, tabs=tabs) + line[len(indent) :]
 
     return [convert(line) if line.strip(WHITE_SPACE) else line for line in lines], CONVERTED
 

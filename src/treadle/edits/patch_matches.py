@@ -80,7 +80,7 @@ def _match(source: Source, hunk: PatchHunk, old: list[bytes], position: int, nam
         ]
         if later:
             _check_order(source, hunk, matches, position, name)
-            return _chosen(source, hunk, later, name)
+            return _select_match(source, hunk, later, name)
         earlier = earlier or matches
     if earlier:
         where = source.lines_text([match.start for match in earlier])
@@ -119,7 +119,7 @@ def _is_inside(source: Source, match: _Match, regions: Sequence[tuple[int, int]]
     return any(first <= line <= last for first, last in regions)
 
 
-def _chosen(source: Source, hunk: PatchHunk, matches: list[_Match], name: str) -> _Match:
+def _select_match(source: Source, hunk: PatchHunk, matches: list[_Match], name: str) -> _Match:
     if hunk.at_end:
         matches = [match for match in matches if match.end == len(source.data)] or matches
     if len(matches) == 1:

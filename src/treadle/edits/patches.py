@@ -44,11 +44,11 @@ def name_of(text: str, number: int) -> str:
 
 
 def _unquoted(text: str) -> str:
-    def plain(match: re.Match[bytes]) -> bytes:
+    def unescape(match: re.Match[bytes]) -> bytes:
         code = match[1]
         return _ESCAPED[code] if code in _ESCAPED else bytes([int(code, 8) & 0xFF])
 
-    name = _ESCAPE.sub(plain, text[1:-1].encode("utf-8", "surrogateescape"))
+    name = _ESCAPE.sub(unescape, text[1:-1].encode("utf-8", "surrogateescape"))
     return name.decode("utf-8", "surrogateescape")
 
 
@@ -349,10 +349,10 @@ class _Section:
             return
         old, new = self._paths()
         if self.created or old is None:
-            yield CreateFile(self._named(new), self._content("+"))
+            yield CreateFile(self._required_name(new), self._content("+"))
         elif self.deleted or new is None:
             content = self._content("-") if self.hunks else None
-            yield DeleteFile(self._named(old), content=content)
+            yield DeleteFile(self._required_name(old), content=content)
         elif not self.hunks:
             raise mismatch(self.number, f"names {new}, but has no hunk")
         else:
@@ -370,7 +370,7 @@ class _Section:
             raise mismatch(self.number, "starts a file without its other name")
         return self.names
 
-    def _named(self, path: str | None) -> str:
+    def _required_name(self, path: str | None) -> str:
         if path is None:
             raise mismatch(self.number, "creates and deletes the same file")
         return path

@@ -305,7 +305,7 @@ def create_file(path: str, content: str, configured: Configured) -> FileChange:
     Raises EditError when the content cannot be encoded.
     """
     charset = charset_of_new(path, content, configured)
-    data = _written(charset, content, path)
+    data = _encode_content(charset, content, path)
     hunk = Hunk(0, 1, b"", data)
     return FileChange(
         path, ChangeKind.CREATE, None, content_hash(data), (hunk,), encoding=charset.stored
@@ -323,7 +323,7 @@ def overwrite_file(
     """
     Source(path, base).check()
     charset, notes = _kept_charset(path, base, content, configured)
-    data = _written(charset, content, path)
+    data = _encode_content(charset, content, path)
     if base.startswith(BOM) and charset.is_utf8 and not data.startswith(BOM):
         data = BOM + data
         notes.append(f"{path}: its byte order mark was kept.")
@@ -348,7 +348,7 @@ def _kept_charset(
     return before, [f"{path}: it is written in its existing encoding, {before.name}."]
 
 
-def _written(charset: Charset, content: str, path: str) -> bytes:
+def _encode_content(charset: Charset, content: str, path: str) -> bytes:
     encode_utf8(content, "The content")  # raises for invalid text
     if charset.is_utf8:
         return content.encode()

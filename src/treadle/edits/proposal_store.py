@@ -144,7 +144,7 @@ class ProposalStore:
         """
         with self._database.transaction() as connection:
             self._check_idle(connection, former.id)
-            return self._put(connection, former, proposal)
+            return self._update(connection, former, proposal)
 
     def get(self, reference: UUID | str, *, root: Path | None = None) -> Proposal:
         """The proposal with that id or the unique beginning of an id, or the "last" one.
@@ -238,7 +238,7 @@ class ProposalStore:
                     (*_encode_applied(applied), key),
                 )
             connection.execute("DELETE FROM journal WHERE proposal_id = ?", (key,))
-            return self._put(connection, former, proposal)
+            return self._update(connection, former, proposal)
 
     def journal(self, root: Path) -> tuple[JournalEntry, ...]:
         """Writes in progress in `root`, of any process, and writes that were interrupted."""
@@ -300,7 +300,7 @@ class ProposalStore:
                 hint="Review it again before you decide.",
             )
 
-    def _put(
+    def _update(
         self, connection: sqlite3.Connection, former: Proposal, proposal: Proposal
     ) -> Proposal:
         """Inside a transaction. Each change gets a time of its own, so that none goes unnoticed."""

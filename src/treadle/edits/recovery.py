@@ -41,7 +41,7 @@ def locked(folder: Path, paths: Collection[Path], *, wait: float = WAIT_SECONDS)
         for name in names:
             file = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             held.callback(os.close, file)
-            while not _taken(file):
+            while not _try_lock(file):
                 if time.monotonic() >= until:
                     raise BusyError(
                         ErrorKind.UNAVAILABLE,
@@ -56,7 +56,7 @@ def _name(path: Path) -> str:
     return blake2b(os.fsencode(path), digest_size=1).hexdigest()
 
 
-def _taken(file: int) -> bool:
+def _try_lock(file: int) -> bool:
     """Try to acquire the lock; closing the file, or the end of the process, releases it."""
     import fcntl  # not on every system, and reading proposals does not need it
 

@@ -245,12 +245,12 @@ class _Figures:
         }
         return difference(
             _by_item(known, several=self.several),
-            base_alone=_known(self.before, name),
-            new_alone=_known(self.after, name),
+            base_alone=_known_values(self.before, name),
+            new_alone=_known_values(self.after, name),
         )
 
 
-def _known(outcomes: Mapping[_Position, Outcome], name: str) -> list[float]:
+def _known_values(outcomes: Mapping[_Position, Outcome], name: str) -> list[float]:
     """The known values of one side: of its successful outcomes, else of its failed ones."""
     found = [
         (outcome.error is None, float(value))

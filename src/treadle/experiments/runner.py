@@ -139,7 +139,7 @@ class Runner:
 
     async def _recover(self, run: _Run) -> None:
         """Store the outcomes that were recorded just before their process ended."""
-        for cell in await asyncio.to_thread(self._store.begun, run.batch.id):
+        for cell in await asyncio.to_thread(self._store.unfinished_runs, run.batch.id):
             outcome = await self._caller.recorded(run_id(run.batch, cell))
             if outcome is not None:
                 await self._store_outcome(run, cell, outcome)

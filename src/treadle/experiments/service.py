@@ -178,14 +178,16 @@ class Experiments:
             raise NotFoundError(f"This repository has no experiment {reference[:100]!r}.")
         return found
 
-    def listed(self, *, limit: int = 50, offset: int = 0) -> tuple[list[ListedExperiment], int]:
+    def list_experiments(
+        self, *, limit: int = 50, offset: int = 0
+    ) -> tuple[list[ListedExperiment], int]:
         """A page of the experiments, most recently changed first, and their total number."""
         if self._is_scoped:
-            every, _ = self._store.listed(limit=sys.maxsize, offset=0)
+            every, _ = self._store.list_experiments(limit=sys.maxsize, offset=0)
             own = [each for each in every if self._may_read(self._store.experiment(each.id))]
             found, total = own[offset : offset + limit], len(own)
         else:
-            found, total = self._store.listed(limit=limit, offset=offset)
+            found, total = self._store.list_experiments(limit=limit, offset=offset)
         return [self._with_current_state(each) for each in found], total
 
     def check(self, reference: str, patch: Mapping[str, Any]) -> tuple[Problem, ...]:

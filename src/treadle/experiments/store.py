@@ -128,7 +128,7 @@ class ExperimentStore:
             ),
         )
 
-    def listed(self, *, limit: int, offset: int) -> tuple[list[ListedExperiment], int]:
+    def list_experiments(self, *, limit: int, offset: int) -> tuple[list[ListedExperiment], int]:
         """A page of the experiments, most recently changed first, and their total number."""
         with self._database.use() as connection:
             rows = connection.execute(
@@ -258,7 +258,7 @@ class ExperimentStore:
                 (batch_id, cell.variant, cell.item, cell.repeat, _dump(outcome)),
             )
 
-    def begun(self, batch_id: str) -> set[Cell]:
+    def unfinished_runs(self, batch_id: str) -> set[Cell]:
         """The runs that started and have no outcome."""
         with self._database.use() as connection:
             rows = connection.execute(

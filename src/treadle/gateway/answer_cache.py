@@ -75,7 +75,7 @@ class AnswerCache:
         self._kept.move_to_end(key)
         return found[1]
 
-    def put(self, key: bytes, kept: Kept) -> None:
+    def add(self, key: bytes, kept: Kept) -> None:
         """Cache an answer; the least recently used ones make room."""
         self._drop(key)
         if kept.size > self._max_size:

@@ -9,7 +9,7 @@ from typing import Any
 
 from treadle.events.types import Usage
 from treadle.gateway.attempts import COPY_LIMIT, Attempt
-from treadle.gateway.conversion import joined, messages_of_items
+from treadle.gateway.conversion import merge_assistant_messages, messages_of_items
 from treadle.gateway.request import CallRequest, Operation
 from treadle.llm import provider_errors
 from treadle.llm.endpoint import Endpoint
@@ -42,7 +42,7 @@ class Read:
 
 def read_answer(request: CallRequest, attempt: Attempt) -> Read:
     """The content of the answer to an attempt, as far as it can be parsed."""
-    pieces = _decoded(attempt.pieces, attempt.headers.get("content-encoding", ""), COPY_LIMIT)
+    pieces = _decode(attempt.pieces, attempt.headers.get("content-encoding", ""), COPY_LIMIT)
     if attempt.status is None or attempt.status >= 400:
         return _failure(attempt, b"".join(piece for _, piece in pieces))
     streamed = "event-stream" in attempt.headers.get("content-type", "").lower()
@@ -51,7 +51,7 @@ def read_answer(request: CallRequest, attempt: Attempt) -> Read:
             return _responses_stream(attempt.endpoint, pieces)
         if streamed:
             return _chat_stream(request, attempt.endpoint, pieces)
-        return _whole(request, attempt.endpoint, b"".join(piece for _, piece in pieces))
+        return _read_body(request, attempt.endpoint, b"".join(piece for _, piece in pieces))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         # Whatever a server sends, the known facts of the call are recorded.
         kind = f"unreadable answer ({type(error).__name__})"
@@ -72,11 +72,11 @@ def _failure(attempt: Attempt, content: bytes) -> Read:
 
 def unpacked(content: bytes, encoding: str, most: int) -> bytes | None:
     """An answer without its encoding, up to a limit; None if it cannot be decoded."""
-    plain = b"".join(piece for _, piece in _decoded([(0, content)], encoding, most))
+    plain = b"".join(piece for _, piece in _decode([(0, content)], encoding, most))
     return plain if plain or not content else None
 
 
-def _decoded(pieces: Iterable[Timed], encoding: str, most: int) -> Iterator[Timed]:
+def _decode(pieces: Iterable[Timed], encoding: str, most: int) -> Iterator[Timed]:
     """The parts without their encoding, up to a limit; only those that can be decoded."""
     encoding = encoding.strip().lower()
     if encoding in {"", "identity"}:
@@ -97,7 +97,7 @@ def _decoded(pieces: Iterable[Timed], encoding: str, most: int) -> Iterator[Time
             return
 
 
-def _whole(request: CallRequest, endpoint: Endpoint, content: bytes) -> Read:
+def _read_body(request: CallRequest, endpoint: Endpoint, content: bytes) -> Read:
     if not content.strip():
         return Read()
     body = json.loads(content)
@@ -112,7 +112,7 @@ def _whole(request: CallRequest, endpoint: Endpoint, content: bytes) -> Read:
     except ProviderError as failed:
         error = failed
     usage, cost = assembler.reported_usage
-    found = Read(usage=usage, cost=cost, **_named(body))
+    found = Read(usage=usage, cost=cost, **_ids_of(body))
     if error is not None:
         return replace(found, error=error.message, error_type=error.kind.value)
     if request.operation is Operation.EMBEDDINGS:
@@ -121,7 +121,7 @@ def _whole(request: CallRequest, endpoint: Endpoint, content: bytes) -> Read:
     messages = [choice["message"] for choice in choices if "message" in choice]
     return replace(
         found,
-        output=_written(messages) if messages else content.decode("utf-8", "replace"),
+        output=_to_json(messages) if messages else content.decode("utf-8", "replace"),
         finish_reasons=_texts(choice.get("finish_reason") for choice in choices),
     )
 
@@ -134,7 +134,7 @@ def _embeddings(body: Mapping[str, Any], found: Read) -> Read:
         usage = replace(usage, output=0)  # it is known to be empty
     sizes = {len(vector) for vector in vectors if isinstance(vector, list)}
     summary = {"embeddings": len(vectors), "dimensions": min(sizes, default=None)}
-    return replace(found, usage=usage, output=_written(summary), dimensions=summary["dimensions"])
+    return replace(found, usage=usage, output=_to_json(summary), dimensions=summary["dimensions"])
 
 
 def _chat_stream(request: CallRequest, endpoint: Endpoint, pieces: Iterable[Timed]) -> Read:
@@ -148,7 +148,7 @@ def _chat_stream(request: CallRequest, endpoint: Endpoint, pieces: Iterable[Time
         chunk = _object(data.text)
         if chunk is None:
             continue
-        named = named or _named(chunk)
+        named = named or _ids_of(chunk)
         try:
             if data.event == "error":
                 raise provider_errors.from_body(endpoint, chunk)
@@ -171,7 +171,7 @@ def _chat_stream(request: CallRequest, endpoint: Endpoint, pieces: Iterable[Time
             continue  # nothing arrived
     usage, cost = base.reported_usage
     return Read(
-        output=_written(messages) if messages else None,
+        output=_to_json(messages) if messages else None,
         usage=usage,
         cost=cost,
         finish_reasons=_texts(own.finish_reason for _, own in sorted(choices.items())),
@@ -216,17 +216,17 @@ def _responses_stream(endpoint: Endpoint, pieces: Iterable[Timed]) -> Read:
 def _response(endpoint: Endpoint, body: Mapping[str, Any]) -> Read:
     usage = body.get("usage") or {}
     failed = provider_errors.from_body(endpoint, body) if body.get("error") else None
-    messages = joined(messages_of_items(body.get("output") or ()))
+    messages = merge_assistant_messages(messages_of_items(body.get("output") or ()))
     incomplete = body.get("incomplete_details")
     reason = incomplete.get("reason") if isinstance(incomplete, dict) else body.get("status")
     return Read(
-        output=_written(messages) if messages else None,
+        output=_to_json(messages) if messages else None,
         usage=read_usage(usage),
         cost=read_cost(usage.get("cost")),
         finish_reasons=_texts([reason]),
         error=failed.message if failed else None,
         error_type=failed.kind.value if failed else None,
-        **_named(body),
+        **_ids_of(body),
     )
 
 
@@ -263,7 +263,7 @@ def _object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _named(body: Mapping[str, Any]) -> dict[str, Any]:
+def _ids_of(body: Mapping[str, Any]) -> dict[str, Any]:
     """The id and the model of the answer."""
     names = {"response_id": body.get("id"), "response_model": body.get("model")}
     return {name: value for name, value in names.items() if isinstance(value, str) and value}
@@ -286,7 +286,7 @@ def _message(message: AssistantMessage) -> dict[str, object]:
     return written
 
 
-def _written(value: object) -> str:
+def _to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 

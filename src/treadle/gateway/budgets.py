@@ -139,7 +139,7 @@ class Budgets:
             begin, end = self._period(budget)
             async with self._lock:
                 used = await self._so_far(name, begin)
-            over = _over(budget, used + self._reserved.get(name, Used()))
+            over = _reached_limit(budget, used + self._reserved.get(name, Used()))
             if over:
                 raise self._used_up(name, over, end)
 
@@ -155,7 +155,7 @@ class Budgets:
             _, end = self._period(budget)
             amount = _reserved(name, budget, planned)
             spoken_for = self._used[name][1] + self._reserved.get(name, Used())
-            over = _over(budget, spoken_for)
+            over = _reached_limit(budget, spoken_for)
             if planned.output is not None and not over:
                 over = _beyond(budget, spoken_for + replace(amount, tokens=planned.certain))
             if over:
@@ -266,7 +266,7 @@ def _beyond(budget: GatewayBudget, used: Used) -> str | None:
     return None
 
 
-def _over(budget: GatewayBudget, used: Used) -> str | None:
+def _reached_limit(budget: GatewayBudget, used: Used) -> str | None:
     """The limit that is reached, in words."""
     if budget.cost is not None and used.cost >= budget.cost:
         return f"${budget.cost:,.2f}"

@@ -15,7 +15,7 @@ from treadle.events.types import Usage
 from treadle.gateway.answers import Read, read_answer
 from treadle.gateway.attempts import Attempt, Finished, Hold
 from treadle.gateway.budgets import Used
-from treadle.gateway.conversion import joined, messages_of_request
+from treadle.gateway.conversion import merge_assistant_messages, messages_of_request
 from treadle.gateway.request import CallRequest, Operation, new_span_id, without_key
 from treadle.llm import prices
 from treadle.llm.endpoint import Endpoint
@@ -305,13 +305,13 @@ def _input(request: CallRequest) -> str | None:
     values = request.body.values
     if request.operation is Operation.EMBEDDINGS:
         given = values.get("input")
-        return given if isinstance(given, str) else _written(given)
+        return given if isinstance(given, str) else _to_json(given)
     if request.operation is Operation.RESPONSES:
-        return _written(joined(messages_of_request(values)))
-    return _written(values.get("messages"))
+        return _to_json(merge_assistant_messages(messages_of_request(values)))
+    return _to_json(values.get("messages"))
 
 
-def _written(value: object) -> str | None:
+def _to_json(value: object) -> str | None:
     return None if value is None else json.dumps(value, ensure_ascii=False)
 
 

@@ -51,7 +51,7 @@ def _of_assistant(messages: list[Message]) -> Message:
     return messages[-1]
 
 
-def joined(messages: Sequence[Message]) -> list[Message]:
+def merge_assistant_messages(messages: Sequence[Message]) -> list[Message]:
     """Consecutive assistant messages merged into one: reasoning, text and calls."""
     result: list[Message] = []
     for message in messages:

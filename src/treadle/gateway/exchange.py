@@ -151,7 +151,9 @@ class Exchange:
     async def _replay(self, kept: Kept) -> None:
         call = self._call
         endpoint = Endpoint(kept.provider, kept.model, "")
-        attempt = Attempt(endpoint, call.request.content, status=200, headers=_plain(kept.headers))
+        attempt = Attempt(
+            endpoint, call.request.content, status=200, headers=_to_text(kept.headers)
+        )
         call.attempts.append(attempt)
         call.cached = True
         try:
@@ -204,10 +206,10 @@ class Exchange:
         body = request.content
         if ask_for_usage or request.body.values.get("model") != endpoint.model:
             if len(body) < _LARGE:
-                body = request.body.written(endpoint.model, ask_for_usage=ask_for_usage)
+                body = request.body.encode(endpoint.model, ask_for_usage=ask_for_usage)
             else:
                 body = await asyncio.to_thread(
-                    request.body.written, endpoint.model, ask_for_usage=ask_for_usage
+                    request.body.encode, endpoint.model, ask_for_usage=ask_for_usage
                 )
         attempt = Attempt(endpoint, body)
         self._call.attempts.append(attempt)
@@ -233,7 +235,7 @@ class Exchange:
             return self._failed(attempt, error)
         try:
             attempt.status = response.status
-            attempt.headers = _plain(response.raw_headers)
+            attempt.headers = _to_text(response.raw_headers)
             if 300 <= response.status < 400:
                 return self._failed(attempt, self._redirected(attempt))
             if response.status >= 400:
@@ -284,7 +286,7 @@ class Exchange:
             return self._failed(attempt, provider_errors.broken_off(endpoint, late))
         except Exception as cut:  # noqa: BLE001  (whatever aiohttp raises when it is cut)
             return self._failed(attempt, fault(endpoint, cut, idle))
-        content, encoded = b"".join(pieces), _encoded(attempt)
+        content, encoded = b"".join(pieces), _is_compressed(attempt)
         if endpoint.api_key:
             plain = unpacked(content, attempt.headers.get("content-encoding", ""), _ERROR_LIMIT)
             if plain is not None:
@@ -305,7 +307,9 @@ class Exchange:
     ) -> None:
         """Forward the parts as they arrive. Raises CutError when they break off."""
         event_stream = "event-stream" in attempt.headers.get("content-type", "").lower()
-        filtering = UsageFilter() if filtered and event_stream and not _encoded(attempt) else None
+        filtering = (
+            UsageFilter() if filtered and event_stream and not _is_compressed(attempt) else None
+        )
         headers = returned(response.raw_headers, measured=filtering is None)
         pieces: list[bytes] = []
         left = self._parts.cache.most_bytes
@@ -336,7 +340,7 @@ class Exchange:
             whole = (*pieces, rest) if rest else tuple(pieces)
             endpoint = attempt.endpoint
             kept = Kept(plain, whole, endpoint.provider, endpoint.model)
-            self._parts.cache.put(self._cache_key, kept)
+            self._parts.cache.add(self._cache_key, kept)
 
     async def _start(self, status: int, headers: RawHeaders) -> None:
         """Send the head, with the headers of the gateway: the span id and its decisions."""
@@ -383,11 +387,11 @@ def encoded(headers: Mapping[str, str]) -> RawHeaders:
     ]
 
 
-def _plain(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+def _to_text(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
 
 
-def _encoded(attempt: Attempt) -> bool:
+def _is_compressed(attempt: Attempt) -> bool:
     return attempt.headers.get("content-encoding", "").lower() not in {"", "identity"}
 
 

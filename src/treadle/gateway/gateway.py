@@ -285,7 +285,7 @@ class Gateway:
 
     async def _list(self, model_id: str, send: Send) -> None:
         try:
-            listed = as_list(await self._models.listed(), self._parts.settings.routes)
+            listed = as_list(await self._models.list_providers(), self._parts.settings.routes)
         except TreadleError as error:
             hint = error.hint or "Check the server's configuration."
             refusal = RefusalError(error.message, hint=hint, status=500, code="configuration")

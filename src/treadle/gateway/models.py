@@ -98,7 +98,7 @@ class Models:
         self._keys = saved_keys.stamp()
         self._lock = asyncio.Lock()
 
-    async def listed(self) -> list[Listed]:
+    async def list_providers(self) -> list[Listed]:
         """The models of each reachable provider, requested concurrently.
 
         The embedded model is last if it is installed, as it is when no model is named.
@@ -119,7 +119,7 @@ class Models:
         for name, own in self._settings.providers.items():
             if model in own.models:
                 return name
-        listed = await self.listed()
+        listed = await self.list_providers()
         return next((each.provider for each in listed if model in each.entries), None)
 
     async def lacks(self, provider: str, model: str) -> bool:
@@ -127,14 +127,16 @@ class Models:
 
         A server of one model serves it under any name, so its list proves nothing.
         """
-        listed = next((each for each in await self.listed() if each.provider == provider), None)
+        listed = next(
+            (each for each in await self.list_providers() if each.provider == provider), None
+        )
         return listed is not None and len(listed.entries) > 1 and model not in listed.entries
 
     async def similar(self, model: str) -> list[str]:
         """Up to three available models, as PROVIDER/MODEL, most similar first."""
         available = [
             f"{each.provider}/{name}"
-            for each in await self.listed()
+            for each in await self.list_providers()
             if each.error is None
             for name in each.entries
         ]

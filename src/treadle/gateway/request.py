@@ -153,7 +153,7 @@ class Body:
                 return cls(text, values, tuple(models), at)
             at = _expect(text, at, ",")
 
-    def written(self, model: str, *, ask_for_usage: bool) -> bytes:
+    def encode(self, model: str, *, ask_for_usage: bool) -> bytes:
         """The bytes to send: the original ones, with another model name or the usage option."""
         pieces, at = [], 0
         if self.values.get("model") != model:

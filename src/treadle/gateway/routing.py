@@ -74,7 +74,7 @@ class Router:
             return Plan((await self._endpoint(name, await self._default(name, request), request),))
         owner = owner or self._fallback()
         if owner is None:
-            raise _unknown(name, await self._models.listed(), self._settings.gateway.routes)
+            raise _unknown(name, await self._models.list_providers(), self._settings.gateway.routes)
         return Plan((await self._endpoint(owner, name, request),))
 
     async def _targets(self, route: GatewayRoute, request: CallRequest) -> tuple[Endpoint, ...]:

@@ -115,7 +115,7 @@ async def list_models(
         for server in await local_servers(settings, env)
         if server.endpoint.provider not in done
     ]
-    listed += await asyncio.gather(*(_listed(endpoint, clock) for endpoint in endpoints))
+    listed += await asyncio.gather(*(_list_models(endpoint, clock) for endpoint in endpoints))
     if not missing_parts():
         own = (ModelInfo(MODEL_NAME),)
         listed.append(ProviderModels(EMBEDDED, None, True, None, None, own))
@@ -135,7 +135,7 @@ async def check_model(model: ChatModel, *, clock: Clock | None = None) -> ModelT
     return ModelTest(model.provider, model.model, True, None, latency, called)
 
 
-async def _listed(endpoint: Endpoint, clock: Clock) -> ProviderModels:
+async def _list_models(endpoint: Endpoint, clock: Clock) -> ProviderModels:
     name, url, own = endpoint.provider, endpoint.base_url, endpoint.settings.models
     started = clock.monotonic()
     try:

@@ -219,13 +219,15 @@ class EmbeddedModel:
         queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         stopped = threading.Event()
 
-        def take(chunk: dict[str, Any]) -> bool:
+        def add_chunk(chunk: dict[str, Any]) -> bool:
             loop.call_soon_threadsafe(queue.put_nowait, chunk)
             return stopped.is_set()
 
         def run(server: Any) -> None:
             try:
-                failed = None if stopped.is_set() else server.handle_chat_completions(payload, take)
+                failed = (
+                    None if stopped.is_set() else server.handle_chat_completions(payload, add_chunk)
+                )
                 if isinstance(failed, dict):
                     loop.call_soon_threadsafe(queue.put_nowait, failed)
             finally:

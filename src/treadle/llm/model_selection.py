@@ -116,7 +116,7 @@ async def default_model_of(settings: Settings, env: Mapping[str, str], provider:
 
     Raises ConfigError and ProviderError as `connect` does.
     """
-    endpoint, _ = await _named(settings, env, provider)
+    endpoint, _ = await _find_requested(settings, env, provider)
     return endpoint.model if endpoint else MODEL_NAME
 
 
@@ -138,7 +138,7 @@ async def _choose(
     if (endpoint := unnamed_endpoint(settings, env, requested)) is not None:
         return await _unnamed(endpoint, requested)
     if requested:
-        return await _named(settings, env, requested)
+        return await _find_requested(settings, env, requested)
     for profile in hosted_with_key(settings, env):
         model = _configured(settings, profile.name) or profile.default_model or ""
         return await endpoint_for(settings, env, profile.name, model), None
@@ -151,7 +151,7 @@ async def _choose(
 async def _unnamed(endpoint: Endpoint, requested: str) -> tuple[Endpoint, ModelInfo | None]:
     if requested:
         endpoint = replace(endpoint, model=requested.removeprefix(f"{UNNAMED}/"))
-        offered = await probe(endpoint.base_url) if _near(endpoint) else None
+        offered = await probe(endpoint.base_url) if _is_local(endpoint) else None
         return endpoint, next((m for m in offered or () if m.id == endpoint.model), None)
     try:
         models = await fetch_models(endpoint)
@@ -161,7 +161,7 @@ async def _unnamed(endpoint: Endpoint, requested: str) -> tuple[Endpoint, ModelI
     return replace(endpoint, model=info.id), info
 
 
-async def _named(
+async def _find_requested(
     settings: Settings, env: Mapping[str, str], requested: str
 ) -> tuple[Endpoint | None, ModelInfo | None]:
     provider, slash, model = requested.partition("/")
@@ -178,7 +178,7 @@ async def _named(
     endpoint = await endpoint_for(settings, env, provider, model)
     profile = PROFILES.get(provider)
     model = model or _configured(settings, provider) or (profile and profile.default_model) or ""
-    near = _near(endpoint)
+    near = _is_local(endpoint)
     if model and not near:
         return replace(endpoint, model=model), None
     offered = await (probe(endpoint.base_url) if near else fetch_models(endpoint)) or ()
@@ -188,7 +188,7 @@ async def _named(
     return replace(endpoint, model=info.id if info else model), info
 
 
-def _near(endpoint: Endpoint) -> bool:
+def _is_local(endpoint: Endpoint) -> bool:
     """Whether a server runs on this machine, so that listing its models costs nothing."""
     return endpoint.loopback and endpoint.base_url.startswith("http://")
 

@@ -152,7 +152,7 @@ class _Rate:
     base: float
     steps: tuple[tuple[int, float], ...] = ()
 
-    def at(self, whole_input: int) -> float:
+    def rate_for(self, whole_input: int) -> float:
         rate = self.base
         for start, higher in self.steps:
             if whole_input > start:
@@ -185,7 +185,7 @@ class _Rates:
             (answered - thought, self.output),
             (thought, self.reasoning or self.output),
         )
-        total = sum(tokens * rate.at(given) for tokens, rate in counted if rate is not None)
+        total = sum(tokens * rate.rate_for(given) for tokens, rate in counted if rate is not None)
         return round(self.request + total, 12)
 
 

@@ -202,7 +202,7 @@ class ReplyReader:
         else:
             content = await self._watchdog.wait(response.read())
             if not _STREAM_BEGINS.match(content):
-                for shown in self._whole(content):
+                for shown in self._read_body(content):
                     yield shown
                 return
             source = _once(content)  # some proxies send a stream with the type of JSON
@@ -259,7 +259,7 @@ class ReplyReader:
             raise provider_errors.from_body(self._endpoint, chunk)
         return self._assembler.feed(chunk)
 
-    def _whole(self, content: bytes) -> list[Shown]:
+    def _read_body(self, content: bytes) -> list[Shown]:
         if not content.strip():
             raise provider_errors.broken_off(self._endpoint, "an empty body")
         try:

@@ -137,7 +137,7 @@ def read_usage(usage: Mapping[str, object]) -> Usage:
     written = _first(within, "cache_write_tokens", "cache_creation_tokens")
     # A server with both forms means the same by both, and counts as OpenAI does.
     if given is not None and inside is None and written is None:
-        given += _beside(usage, given, answered, (read or 0) + (created or 0))
+        given += _uncounted_cache(usage, given, answered, (read or 0) + (created or 0))
     known = Usage(
         input=given,
         output=answered,
@@ -157,7 +157,9 @@ def read_cost(value: object) -> float | None:
     return float(value) if 0 <= value <= MAX_DOLLARS else None  # false for NaN
 
 
-def _beside(usage: Mapping[str, object], given: int, answered: int | None, cache: int) -> int:
+def _uncounted_cache(
+    usage: Mapping[str, object], given: int, answered: int | None, cache: int
+) -> int:
     """The cached tokens that are not in `given`: all of them, unless the sums say otherwise."""
     total = _first(usage, "total_tokens")
     within = total is not None and total == given + (answered or 0) and cache <= given

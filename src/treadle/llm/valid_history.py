@@ -71,16 +71,16 @@ def valid_history(messages: Sequence[Message], dialect: Dialect) -> list[Message
     """
     strictness = dialect.strictness
     history = [_encodable(message) for message in messages]
-    history = _said(history, strictness)
+    history = _merge_system_messages(history, strictness)
     history = _paired(history)
     if strictness.tools:
         if strictness.single_calls:
             history = _one_call_each(history)
-        history = _named(history)
+        history = _valid_calls(history)
         history = _with_valid_ids(history, strictness)
     else:
         history = _flat(history)
-    history = _in_order(_joined(history), strictness)
+    history = _in_order(_merge_user_messages(history), strictness)
     return [_reasoned(message, dialect) for message in history]
 
 
@@ -116,7 +116,7 @@ def _utf8(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _said(history: Sequence[Message], strictness: Strictness) -> list[Message]:
+def _merge_system_messages(history: Sequence[Message], strictness: Strictness) -> list[Message]:
     """One leading system message, and notes and other system messages as text of the user.
 
     Retrieved context is fenced, since text of the repository must not pass for the person.
@@ -205,7 +205,7 @@ def _one_call_each(history: Sequence[Message]) -> list[Message]:
     return split
 
 
-def _named(history: Sequence[Message]) -> list[Message]:
+def _valid_calls(history: Sequence[Message]) -> list[Message]:
     """Calls with names that providers accept, and with a JSON object as their arguments."""
     return [
         replace(
@@ -344,7 +344,7 @@ def _object(text: str | None) -> dict[str, object]:
     return dict(value) if isinstance(value, Mapping) else {}
 
 
-def _joined(history: Sequence[Message]) -> list[Message]:
+def _merge_user_messages(history: Sequence[Message]) -> list[Message]:
     """Adjacent messages of the user as one message: templates of several servers refuse two."""
     joined: list[Message] = []
     for message in history:

@@ -198,7 +198,7 @@ class _Service:
 async def _progress(app: App, context: Context) -> AsyncIterator[None]:
     """Report the progress of the first index build to a client that requested it."""
     with app.bus.subscribe(IndexProgress) as events:
-        telling = asyncio.create_task(_tell(events, context))
+        telling = asyncio.create_task(_report_progress(events, context))
         try:
             yield
         finally:
@@ -206,7 +206,7 @@ async def _progress(app: App, context: Context) -> AsyncIterator[None]:
             await asyncio.gather(telling, return_exceptions=True)
 
 
-async def _tell(events: Subscription, context: Context) -> None:
+async def _report_progress(events: Subscription, context: Context) -> None:
     percent = 0
     async for envelope in events:
         event = envelope.event

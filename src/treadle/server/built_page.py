@@ -139,7 +139,7 @@ class BuiltPage:
         ):  # without a look at the disk: a screen has many assets
             return _asset(self._packed[name], name)
         folder = self._folder.joinpath(*folders)  # "assets" or no folder: the routes have no other
-        path = await asyncio.to_thread(_held, folder, name)
+        path = await asyncio.to_thread(_find_file, folder, name)
         if path is None:
             raise HTTPException(HTTPStatus.NOT_FOUND, "The page has no such file.")
         kind = _TYPES[path.suffix]
@@ -170,7 +170,7 @@ def _is_file(name: str) -> bool:
     return Path(name).suffix in _TYPES
 
 
-def _held(folder: Path, name: str) -> Path | None:
+def _find_file(folder: Path, name: str) -> Path | None:
     """The file with exactly that name in the folder."""
     try:
         with os.scandir(folder) as entries:

@@ -111,7 +111,7 @@ class Cassette:
             head["started_us"] = int(head["started_us"])
             cassette = cls(path, head)
             for line in lines[1:]:
-                cassette._take(line)
+                cassette._add_line(line)
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
         except MALFORMED as error:
@@ -121,7 +121,7 @@ class Cassette:
             ) from error
         return cassette
 
-    def _take(self, line: Json) -> None:
+    def _add_line(self, line: Json) -> None:
         match line["line"]:
             case "question":
                 self.question = line["text"]

@@ -297,16 +297,16 @@ class _Fitter:
             self._drop_context,
             self._squeeze_newest_results,
         ):
-            if self._over() <= 0:
+            if self._excess() <= 0:
                 return
             step()
 
-    def _over(self) -> int:
+    def _excess(self) -> int:
         return self.tokens() - self._budget
 
     def _drop_older_exchanges(self) -> None:
         """Leave out the oldest units first. A summary outlives them."""
-        over, dropped = self._over(), 0
+        over, dropped = self._excess(), 0
         summary = int(bool(self._older) and isinstance(self._older[0][0], NoteMessage))
         while over > 0 and self._older:
             start = summary if len(self._older) > summary else 0
@@ -319,7 +319,7 @@ class _Fitter:
         self._note_dropped(dropped, "of earlier exchanges")
 
     def _drop_older_replies(self) -> None:
-        over, dropped = self._over(), 0
+        over, dropped = self._excess(), 0
         kept: list[list[Message]] = []
         for unit in self._run:
             if over > 0 and not isinstance(unit[0], UserMessage):
@@ -336,7 +336,7 @@ class _Fitter:
             self.changes.append(f"{dropped} {_plural(dropped, 'message')} {what} left out")
 
     def _shorten_older_results(self) -> None:
-        shortened, over = 0, self._over()
+        shortened, over = 0, self._excess()
         for unit in self._run:
             if over <= 0:
                 break
@@ -351,9 +351,9 @@ class _Fitter:
 
     def _squeeze_newest_results(self) -> None:
         """Shorten by the excess, and by more if the notice of a cut takes up the gain."""
-        together = self._counts.of(self._newest_results()) - self._over()
+        together = self._counts.of(self._newest_results()) - self._excess()
         self._shorten_newest(together)
-        while self._over() > 0 and together > 0:
+        while self._excess() > 0 and together > 0:
             together -= max(_MIN_RESULT_TOKENS, together // 8)
             self._shorten_newest(together)
 

@@ -104,7 +104,7 @@ class Limits:
         """Whether the limit of tool calls is reached."""
         return self._settings.tool_calls is not None and self._calls >= self._settings.tool_calls
 
-    async def within(self, work: Coroutine[Any, Any, T]) -> T:
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`. Raises LimitReachedError, and ends `work`, when the time is up."""
         seconds = self._settings.seconds
         if seconds is None:

@@ -284,7 +284,7 @@ class ModelRequests:
             draft=draft,
         )
         try:
-            reply = await self._limits.within(model.complete(request, observer))
+            reply = await self._limits.run(model.complete(request, observer))
         except ModelReplacedError:
             raise
         except BaseException:

@@ -347,7 +347,7 @@ class RequestSession:
         calls = self._executor.calls_of_reply(requests, self._caller, self._settings)
         try:
             await received.draft.complete(message)
-            await self._limits.within(calls.run())
+            await self._limits.run(calls.run())
         except LimitReachedError as limit:
             await calls.give_up(ErrorKind.LIMIT, f"Not finished: {limit}.")
             raise

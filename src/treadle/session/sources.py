@@ -69,14 +69,14 @@ def merge_ranges(ranges: Iterable[SourceRange]) -> tuple[SourceRange, ...]:
     """
     kept: list[SourceRange] = []
     for new in ranges:
-        if any(_inside(new, old) and old.stale <= new.stale for old in kept):
+        if any(_lies_within(new, old) and old.stale <= new.stale for old in kept):
             continue
-        kept = [old for old in kept if not (_inside(old, new) and new.stale <= old.stale)]
+        kept = [old for old in kept if not (_lies_within(old, new) and new.stale <= old.stale)]
         kept.append(new)
     return tuple(kept)
 
 
-def _inside(inner: SourceRange, outer: SourceRange) -> bool:
+def _lies_within(inner: SourceRange, outer: SourceRange) -> bool:
     return (
         inner.file == outer.file
         and outer.start_line <= inner.start_line

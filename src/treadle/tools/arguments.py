@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from treadle.events.types import ErrorKind
 from treadle.tools.contract import Arguments, ToolError
-from treadle.tools.schemas import JsonSchema, at, branches_of, in_words, schema_of
+from treadle.tools.schemas import JsonSchema, branches_of, in_words, schema_at, schema_of
 
 A = TypeVar("A", bound=Arguments)
 
@@ -41,7 +41,7 @@ def parse_arguments(tool: str, model: type[A], raw: str) -> A:
             ErrorKind.VALIDATION,
             f"The arguments of {tool} must be a JSON object.",
             expected="a JSON object",
-            received=_shown(value),
+            received=_shorten_json(value),
             hint=_known_arguments(schema),
         )
     try:
@@ -64,7 +64,7 @@ def _load(tool: str, raw: str) -> Any:
             ErrorKind.PARSING,
             f"The arguments of {tool} are not valid JSON: {where}.",
             expected="a JSON object",
-            received=_cut(raw),
+            received=_shorten(raw),
             hint="They are incomplete: send the whole object."
             if early
             else "Send one JSON object, with double quotes and escaped line breaks.",
@@ -89,9 +89,11 @@ def corrected(value: Any, schema: JsonSchema) -> Any:
         return value
     inner = fitting[0]
     if isinstance(value, list):
-        return [corrected(each, at(inner, (index,)) or {}) for index, each in enumerate(value)]
+        return [
+            corrected(each, schema_at(inner, (index,)) or {}) for index, each in enumerate(value)
+        ]
     return {
-        name: corrected(each, at(inner, (name,)) or {})
+        name: corrected(each, schema_at(inner, (name,)) or {})
         for name, each in value.items()
         if each is not None or not _may_be_left_out(inner, name)
     }
@@ -130,7 +132,7 @@ def _readable(tool: str, schema: JsonSchema, error: ValidationError) -> ToolErro
     first, rest = errors[0], len(errors) - 1
     more = f" ({rest} more problem{'s' if rest > 1 else ''})" if rest else ""
     field = ".".join(str(part) for part in first["loc"])
-    field_schema = at(schema, first["loc"])
+    field_schema = schema_at(schema, first["loc"])
     expected = in_words(field_schema) if field_schema else _own_words(first)
     match first["type"]:
         case "extra_forbidden":
@@ -138,14 +140,14 @@ def _readable(tool: str, schema: JsonSchema, error: ValidationError) -> ToolErro
         case "missing":
             message, received = f"{tool} needs the argument `{field}`{more}.", "nothing"
         case "value_error":
-            message, received = f"{_own_words(first)}{more}.", _shown(first["input"])
+            message, received = f"{_own_words(first)}{more}.", _shorten_json(first["input"])
             expected = in_words(field_schema) if field and field_schema else ""
         case "string_unicode":
             expected = "text in valid Unicode, without an unpaired surrogate"
-            received = _shown(first["input"])
+            received = _shorten_json(first["input"])
             message = f"`{field}` of {tool} is not valid Unicode{more}."
         case _:
-            received = _shown(first["input"])
+            received = _shorten_json(first["input"])
             message = f"`{field}` of {tool} must be {expected}, not {received}{more}."
     return ToolError(
         ErrorKind.VALIDATION,
@@ -159,7 +161,7 @@ def _readable(tool: str, schema: JsonSchema, error: ValidationError) -> ToolErro
 
 def _unknown_argument(tool: str, schema: JsonSchema, error: ErrorDetails, more: str) -> ToolError:
     *parents, name = error["loc"]
-    owner = at(schema, tuple(parents)) or {}
+    owner = schema_at(schema, tuple(parents)) or {}
     known = {_bare(each): each for each in owner.get("properties", {})}
     nearest = get_close_matches(_bare(str(name)), known, n=1)
     hint = _known_arguments(owner)
@@ -168,9 +170,9 @@ def _unknown_argument(tool: str, schema: JsonSchema, error: ErrorDetails, more: 
     where = f" in `{'.'.join(str(part) for part in parents)}`" if parents else ""
     return ToolError(
         ErrorKind.VALIDATION,
-        f"{tool} has no argument `{_cut(str(name))}`{where}{more}.",
+        f"{tool} has no argument `{_shorten(str(name))}`{where}{more}.",
         field=".".join(str(part) for part in error["loc"]),
-        received=_shown(error["input"]),
+        received=_shorten_json(error["input"]),
         hint=hint,
     )
 
@@ -190,9 +192,9 @@ def _bare(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "")
 
 
-def _shown(value: object) -> str:
-    return _cut(json.dumps(value, ensure_ascii=False, default=str))
+def _shorten_json(value: object) -> str:
+    return _shorten(json.dumps(value, ensure_ascii=False, default=str))
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"

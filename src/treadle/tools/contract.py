@@ -70,7 +70,7 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    def within(self, limit: int) -> Self:
+    def limited_to(self, limit: int) -> Self:
         """These arguments with every token budget lowered to at most `limit`."""
         smaller = {
             name: limit

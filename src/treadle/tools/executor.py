@@ -307,7 +307,7 @@ class ToolExecutor:
         try:
             arguments = call.arguments(tool)
             if request.max_tokens is not None:
-                arguments = arguments.within(request.max_tokens)
+                arguments = arguments.limited_to(request.max_tokens)
             context = self._context(call, tool)
             question = question_about(tool, arguments)
             decision = await context.approve(question)

@@ -110,7 +110,7 @@ def _excerpt(content: str, limit: int) -> str:
         "limit": limit,
     }
 
-    def shown(kept: int) -> str:
+    def excerpt(kept: int) -> str:
         head = int(kept * _HEAD_SHARE)
         tail = content[len(content) - (kept - head) :]
         return _compact({**sizes, "head": content[:head], "tail": tail, "hint": _HINT})
@@ -118,14 +118,14 @@ def _excerpt(content: str, limit: int) -> str:
     low, high = 0, min(len(content) - 1, limit * _CHARACTERS_PER_TOKEN)
     while high - low > max(1, low // 64):
         middle = (low + high) // 2
-        if is_within(shown(middle), limit):
+        if is_within(excerpt(middle), limit):
             low = middle
         else:
             high = middle
-    while low and not is_within(shown(low), limit):
+    while low and not is_within(excerpt(low), limit):
         low = low * 3 // 4
     smaller = (_compact({**sizes, "hint": _SHORT_HINT}), _compact(sizes), _compact({"ok": True}))
-    candidates = (shown(low), *smaller) if low else smaller
+    candidates = (excerpt(low), *smaller) if low else smaller
     return next((text for text in candidates if is_within(text, limit)), candidates[-1])
 
 

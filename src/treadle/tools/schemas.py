@@ -86,7 +86,7 @@ def branches_of(schema: JsonSchema) -> list[JsonSchema]:
     return branches
 
 
-def at(schema: JsonSchema, location: tuple[str | int, ...]) -> JsonSchema | None:
+def schema_at(schema: JsonSchema, location: tuple[str | int, ...]) -> JsonSchema | None:
     """The part of `schema` that describes the value at `location`.
 
     None if `schema` does not have exactly one description for that location.

@@ -19,7 +19,7 @@ def own_address(url: str) -> str:
 
     Raises UsageError for anything else: text of a trace must not lead a person to another site.
     """
-    path = urlsplit(url).path if _plain(url) else ""
+    path = urlsplit(url).path if _is_safe(url) else ""
     parts = path.split("/")[1:]
     if not path or ".." in parts or (path != "/" and parts[0] not in SCREENS):
         raise UsageError(
@@ -36,7 +36,7 @@ def view_at(location: str) -> View:
     return shown.get(screen, View.RUNS)
 
 
-def _plain(url: str) -> bool:
+def _is_safe(url: str) -> bool:
     """Whether every browser reads it as a path of this server."""
     safe = url.isascii() and url.isprintable() and not set(url) & set(" \\<>\"'`")
     return safe and len(url) <= MAX_CHARACTERS and url.startswith("/") and url[1:2] != "/"

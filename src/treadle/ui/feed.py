@@ -69,7 +69,7 @@ class UiFeed:
             # A failed read is repeated later: nothing counts as published before it is.
             with contextlib.suppress(StoreError):
                 await asyncio.to_thread(self._keep_pages, tuple(self._pages))
-                await self._tell()
+                await self._publish_changes()
 
     def _keep_pages(self, pages: tuple[str, ...]) -> None:
         """Unregister pages that have left, and renew the open ones at intervals."""
@@ -84,7 +84,7 @@ class UiFeed:
             self._store.renew_pages(pages, self._clock.now_us())
             self._beaten = now
 
-    async def _tell(self) -> None:
+    async def _publish_changes(self) -> None:
         revision, by = await asyncio.to_thread(self._store.revision)
         if revision != self._revision:
             self._revision = revision

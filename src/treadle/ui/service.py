@@ -63,7 +63,7 @@ class Ui:
         `request_id` is the id of the call or session that asks. Other processes may serve the page,
         so the answer arrives through the file of the state.
         """
-        put = await self._put(request, request_id, page)
+        put = await self._save_request(request, request_id, page)
         if put is None:
             return Reply()
         ui_id, page_id = put
@@ -75,9 +75,9 @@ class Ui:
                 return Reply(page_id, _ANSWER.validate_python(answer))
         return Reply(page_id)
 
-    async def tell(self, request: UiRequest, *, request_id: UUID | None = None) -> None:
+    async def send(self, request: UiRequest, *, request_id: UUID | None = None) -> None:
         """Send a request to the last used page without waiting for its answer."""
-        await self._put(request, request_id, None)
+        await self._save_request(request, request_id, None)
 
     async def answer(self, ui_id: UUID, answer: UiAnswer) -> bool:
         """Save the answer of a page. False if it is too late. Raises NotFoundError, UsageError."""
@@ -113,7 +113,7 @@ class Ui:
         await self.view(view_id)
         await asyncio.to_thread(self._store.delete_view, view_id)
 
-    async def _put(
+    async def _save_request(
         self, request: UiRequest, request_id: UUID | None, page: str | None
     ) -> tuple[UUID, str] | None:
         """Save a request for a page, and return the ids of both. None if no page is open."""

@@ -51,7 +51,7 @@ ANSWER = b'{"choices": [{"message": {"role": "assistant", "content": "Hi"}}]}'
 
 def parse(data: bytes) -> None:
     body = Body.read(data)
-    body.written("other", ask_for_usage=True)
+    body.encode("other", ask_for_usage=True)
     for operation in Operation:
         asked = asked_for(operation, data, body)
         assert asked.stream in (True, False)

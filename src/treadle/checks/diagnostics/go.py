@@ -42,12 +42,14 @@ class GoReader(Reader):
     def line(self, text: str) -> Sequence[str] | None:
         event = object_in(text)
         if event is None or "Action" not in event:
-            self._plain(text)
+            self._parse_plain_line(text)
             return None
         action, package, test = (text_in(event, name) for name in ("Action", "Package", "Test"))
         if action in {"output", "build-output"}:
             shown = text_in(event, "Output").rstrip("\n")
-            self._said(shown, package, test, is_error=event.get("OutputType") == "error")
+            self._parse_test_output(
+                shown, package, test, is_error=event.get("OutputType") == "error"
+            )
             return (shown,)
         if test and (word := _ENDS.get(action)):
             if "/" not in test:
@@ -58,7 +60,7 @@ class GoReader(Reader):
     def end(self) -> None:
         self._close_package("")
 
-    def _plain(self, text: str) -> None:
+    def _parse_plain_line(self, text: str) -> None:
         """Parse a line of `go test` without `-json`: it prints failed tests, then the package."""
         if "--- FAIL: " in text and (failed := _FAILED.fullmatch(text)):
             self._test = failed["test"]
@@ -67,7 +69,7 @@ class GoReader(Reader):
         elif package := _PACKAGE.fullmatch(text):
             self._close_package(package["package"])
         else:
-            self._said(text, "", self._test, is_error=False)
+            self._parse_test_output(text, "", self._test, is_error=False)
 
     def _close_package(self, package: str) -> None:
         """Assign all held tests without a package to this one; they failed."""
@@ -76,7 +78,7 @@ class GoReader(Reader):
             self._close(package, test, failed=True)
         self._test = self._panic = ""
 
-    def _said(self, text: str, package: str, test: str, *, is_error: bool) -> None:
+    def _parse_test_output(self, text: str, package: str, test: str, *, is_error: bool) -> None:
         if test and (reported := _TOLD.fullmatch(text)):
             self._hold(package, test, reported, is_error=is_error)
         elif ".go:" in text and (build := _BUILD.fullmatch(text)):

@@ -88,15 +88,15 @@ class PytestReader(Reader):
             said = text[1:].strip()
             if at := _FILE.fullmatch(said):
                 failure.syntax = True
-                self._at(failure, at)
+                self._set_location(failure, at)
             elif failure.syntax and said:
                 failure.said = [said]  # the last line names the error
             elif said and len(failure.said) < _SAID_LINES:
                 failure.said.append(said)
         elif at := _PLACE.fullmatch(text) or _FILE.fullmatch(text):
-            self._at(failure, at)
+            self._set_location(failure, at)
 
-    def _at(self, failure: _Failure, at: re.Match[str]) -> None:
+    def _set_location(self, failure: _Failure, at: re.Match[str]) -> None:
         failure.location = (at["file"], at["line"])
         if self.findings.is_ours(at["file"]):
             failure.ours = failure.location

@@ -57,7 +57,7 @@ class RustReader(Reader):
         said = text_in(message, "message")
         for span in objects_at(message, "spans"):
             if said and span.get("is_primary") is True:
-                at = self._written(span)
+                at = self._expansion_origin(span)
                 self.findings.add(
                     text_in(at, "file_name"),
                     integer(at, "line_start"),
@@ -69,7 +69,7 @@ class RustReader(Reader):
                 break
         return text_in(message, "rendered").splitlines()
 
-    def _written(self, span: Object) -> Object:
+    def _expansion_origin(self, span: Object) -> Object:
         """The location in the project from which a macro was expanded."""
         for _ in range(100):
             outer = object_at(object_at(span, "expansion"), "span")

@@ -76,7 +76,7 @@ async def _run(
         if not quiet:
             report_line(f"  {text}")
 
-    found = await checks.named(name)
+    found = await checks.get(name)
     program = await asyncio.to_thread(checks.program, found)
     if program is not None and program.inside and not agreed:
         await asyncio.to_thread(_consent, root, found, program)

@@ -178,7 +178,7 @@ async def _list(options: argparse.Namespace) -> int:
     offset = max(0, options.offset)
     async with opened_experiments(options) as experiments:
         found, total = await asyncio.to_thread(
-            experiments.listed, limit=options.limit, offset=offset
+            experiments.list_experiments, limit=options.limit, offset=offset
         )
     if options.json:
         pagination = ExperimentPagination(offset=offset, limit=options.limit, total=total)

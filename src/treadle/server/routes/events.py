@@ -124,7 +124,7 @@ async def _follow(
     """The events as they come; None after a silence."""
     async with AsyncExitStack() as stack:
         if approve:
-            stack.enter_context(server.app.approvals.attend())
+            stack.enter_context(server.app.approvals.allow_questions())
         if page is not None:
             await stack.enter_async_context(server.pages.attended(page))
         following = server.log.follow(after=start, request_id=request_id)

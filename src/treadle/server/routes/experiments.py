@@ -181,7 +181,7 @@ async def experiments(
     offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
 ) -> JsonOf[ExperimentPage]:
     """All experiments, without their requests."""
-    found, total = await asyncio.to_thread(opened.listed, limit=limit, offset=offset)
+    found, total = await asyncio.to_thread(opened.list_experiments, limit=limit, offset=offset)
     return ExperimentPage(found, ExperimentPagination(offset=offset, limit=limit, total=total))
 
 

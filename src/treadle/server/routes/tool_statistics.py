@@ -78,12 +78,12 @@ async def tool_statistics(
 def _bounds(parameters: PeriodQuery, now_us: int) -> tuple[int | None, int | None]:
     """The intersection of all requested periods."""
     bounds = (None, None) if parameters.period is None else period_bounds(parameters.period, now_us)
-    since = _known(bounds[0], _moment("since", parameters.since, now_us))
-    until = _known(bounds[1], _moment("until", parameters.until, now_us))
+    since = _without_none(bounds[0], _moment("since", parameters.since, now_us))
+    until = _without_none(bounds[1], _moment("until", parameters.until, now_us))
     return max(since, default=None), min(until, default=None)
 
 
-def _known(*moments: int | None) -> list[int]:
+def _without_none(*moments: int | None) -> list[int]:
     return [each for each in moments if each is not None]
 
 

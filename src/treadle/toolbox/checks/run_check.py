@@ -141,7 +141,7 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
         if arguments.check is None:
             return await self._list(arguments.max_tokens)
         try:
-            check = await self._checks.named(arguments.check)
+            check = await self._checks.get(arguments.check)
             paths = await asyncio.to_thread(self._checks.paths, check, arguments.paths)
         except (NotFoundError, UsageError) as error:  # nothing has been run
             unknown = isinstance(error, NotFoundError)

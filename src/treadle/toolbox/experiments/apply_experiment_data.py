@@ -114,7 +114,7 @@ class ApplyExperimentData(Tool[ApplyArguments, ApplyResult]):
         result = await asyncio.to_thread(self._apply, experiment, arguments.data)
         if result.changed:
             shown = messages.ApplyExperimentData(data=arguments.data)
-            await self._ui.tell(shown, request_id=context.request_id)
+            await self._ui.send(shown, request_id=context.request_id)
         return result
 
     def view(self, arguments: ApplyArguments, result: ApplyResult) -> ToolView:  # noqa: ARG002

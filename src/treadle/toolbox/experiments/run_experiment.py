@@ -101,7 +101,7 @@ class RunExperiment(Tool[RunArguments, RunResult]):
             )
         except InvalidRequestError as error:
             return _refused(experiment, error)
-        await self._ui.tell(messages.RunExperiment(), request_id=context.request_id)
+        await self._ui.send(messages.RunExperiment(), request_id=context.request_id)
         reports: set[asyncio.Task[None]] = set()
 
         def report(progress: Progress) -> None:

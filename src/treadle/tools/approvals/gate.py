@@ -22,7 +22,7 @@ from treadle.tools.contract import AnyTool, Arguments, ToolContext
 
 _Answer = tuple[ApprovalScope, str | None]
 
-_NOBODY_APPROVES = "No person can be asked here."
+_NOBODY = "No person can be asked here."
 
 _SHOWN_CHARACTERS = 200
 """Characters of a question's summary."""
@@ -71,20 +71,20 @@ class Approvals:
         self._rules = Rules(settings or ApprovalSettings())
         self._store = store
         self._clock = clock or SystemClock()
-        self._attending = 0
+        self._front_ends = 0
         self._open: dict[UUID, _Open] = {}
         self._granted: dict[UUID, set[Grant]] = {}
         """The grants of each conversation, by its id."""
 
     @contextmanager
-    def attend(self) -> Iterator[None]:
+    def allow_questions(self) -> Iterator[None]:
         """While this is entered, a person can be asked."""
-        self._attending += 1
+        self._front_ends += 1
         try:
             yield
         finally:
-            self._attending -= 1
-            if not self._attending:
+            self._front_ends -= 1
+            if not self._front_ends:
                 for each in self._open.values():
                     _settle(each, ApprovalScope.WITHDRAWN, None)
 
@@ -112,7 +112,7 @@ class Approvals:
                     _settle(other, scope, None)
         return True
 
-    async def settled(self, approval_id: UUID) -> None:
+    async def wait_until_settled(self, approval_id: UUID) -> None:
         """Return when a question no longer waits for an answer."""
         waiting_question = self._open.get(approval_id)
         if waiting_question is not None:
@@ -143,20 +143,15 @@ class Approvals:
         granted = await self._is_granted(assessment.required, _owner(context))
         if granted and not (assessment.protected and assessment.required):
             return Decision(allowed=True, private=private)
-        if not self._attending:
-            return Decision(
-                allowed=False, reason=f"{assessment.reason} {_NOBODY_APPROVES}", unanswered=True
-            )
+        if not self._front_ends:
+            return Decision(allowed=False, reason=f"{assessment.reason} {_NOBODY}", unanswered=True)
         with waiting():
             scope, words = await self._ask(question, context, assessment)
         if scope is ApprovalScope.DENIED:
             return Decision(allowed=False, scope=scope, words=words)
         if scope is ApprovalScope.WITHDRAWN:
             return Decision(
-                allowed=False,
-                reason=f"{assessment.reason} {_NOBODY_APPROVES}",
-                scope=scope,
-                unanswered=True,
+                allowed=False, reason=f"{assessment.reason} {_NOBODY}", scope=scope, unanswered=True
             )
         if scope is ApprovalScope.ALWAYS and not assessment.protected:
             await self._remember(assessment.required, context)

@@ -18,7 +18,7 @@ from treadle.tools.contract import (
     ToolError,
     ToolPlace,
 )
-from treadle.tools.schemas import JsonSchema, at, in_words, plain_schema
+from treadle.tools.schemas import JsonSchema, in_words, plain_schema, schema_at
 
 if TYPE_CHECKING:  # it is slow to import, and most sessions have no front end
     from jsonschema.exceptions import ValidationError  # type: ignore[import-untyped]
@@ -140,7 +140,7 @@ def _unusable(tool: str, what: str) -> UsageError:
 
 def _tool_error(tool: str, schema: JsonSchema, error: "ValidationError") -> ToolError:
     path = tuple(error.absolute_path)
-    field_schema = at(schema, path) if path else None
+    field_schema = schema_at(schema, path) if path else None
     field = ".".join(map(str, path))
     where = f"`{field}` of {tool}" if field else tool
     known = ", ".join(f"`{name}`" for name in schema["properties"])
