@@ -81,7 +81,7 @@ class Header(BaseModel):
 
     name: Name
     description: Annotated[str, StringConstraints(min_length=1, max_length=500)]
-    """Its purpose, as shown to the agents that call it."""
+    """The purpose of the agent, which the agents that call it read."""
     model: str | None = None
     """PROVIDER/MODEL; default: the model of the settings."""
     tools: Annotated[tuple[ToolName, ...], AfterValidator(_check_tool_names)] = ()

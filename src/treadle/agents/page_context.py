@@ -1,4 +1,4 @@
-"""What the screen of a person shows when they ask a question. Agents receive it as data."""
+"""The content of the screen when a person asks a question. Agents receive it as data."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -39,7 +39,7 @@ class PageContext(BaseModel):
 
     @property
     def scope(self) -> Query:
-        """The query of the spans that the page shows: of its narrowest id, else all."""
+        """The query of the spans that the page shows. Its most specific id limits the query."""
         for field, value in (
             (SpanField.TRACE, self.trace_id),
             (SpanField.RUN, self.run_id),

@@ -41,12 +41,12 @@ _PATIENCE = RepetitionLimits(hint_at=2, stop_at=3)
 """Records do not change while an agent reads them, so a repeated call returns nothing new."""
 
 Connect = Callable[[str | None], Awaitable[ChatModel]]
-"""Returns the model of that name, else that of the settings. The caller does not close it."""
+"""Returns the named model, or the default model for None. The caller does not close the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentResources:
-    """What agents use. `external` returns the tools that front ends offer now."""
+    """The services that agents use. `external` returns the tools that front ends offer now."""
 
     executor: ToolExecutor
     registry: Registry
@@ -86,10 +86,10 @@ class AgentRunner:
         conversation: Conversation,
         store: ConversationStore | None = None,
     ) -> SessionOutcome:
-        """The answer of the agent; usage and cost are the sums of all agents that took part.
+        """Run the agent and return its answer. Usage and cost include the agents that it called.
 
         The answer is added to `conversation`, and to `store` if given. Raises NotFoundError,
-        ConfigError, and what a session raises.
+        ConfigError, and the errors of a session.
         """
         question_run = _QuestionRun(self, self._resources, page, request_id)
         return await question_run.run(

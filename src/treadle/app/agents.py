@@ -184,7 +184,7 @@ class AgentService:
         return AgentRunner(self.agents, resources)
 
     async def _connect(self, requested: str | None, default: str | None) -> ChatModel:
-        """The requested model, else the agent's own model, else that of the settings."""
+        """Connect to the requested model, or else to the default of the agent or the settings."""
         name = requested or default
         key = name, saved_keys.stamp()  # a new API key needs a new connection
         async with self._connecting:

@@ -79,7 +79,7 @@ class App:
 
     @property
     def warnings(self) -> list[str]:
-        """What cannot be saved or recorded, and why; calls are answered anyway."""
+        """Sentences about data that cannot be saved or recorded. Calls are answered anyway."""
         return [text for text in (self.recording.missing, self.edits_error) if text]
 
     @property

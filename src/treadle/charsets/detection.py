@@ -17,9 +17,9 @@ _CANDIDATES = (
 
 _CLOSE = 1.3
 _CLOSE_FOR_FEW = 4
-"""How many times as likely as its rivals an encoding must be to be accepted without them.
+"""An encoding that is this many times as likely as the next encoding has no rivals.
 
-The second is for a text with less than `_FEW` bytes that are not ASCII.
+The second factor is for a text with less than `_FEW` bytes that are not ASCII.
 """
 
 _FEW = 16
@@ -262,7 +262,7 @@ def _as_declared(label: str, data: bytes, *, ascii_only: bool, shifted: bool) ->
 
 
 def _fitting(codec: str, data: bytes, known: str) -> Charset | None:
-    """The encoding, or a wider form of it, if all of `data` except a few bytes fits it."""
+    """The encoding `codec` or a superset of it, if all but a few bytes of `data` are valid."""
     if codec.startswith("iso2022"):
         return Charset(codec, known)  # its lines are examined one by one
     forms = (codec, *_SUPERSETS.get(codec, ()))

@@ -13,10 +13,10 @@ _UNSET = "unset"
 
 
 def configured_charset(path: str, read: Callable[[str], bytes | None]) -> str | None:
-    """The value of `charset` for `path`, relative to the root and POSIX; None if it is not set.
+    """The value of `charset` that .editorconfig files set for `path`; None if it is not set.
 
-    `read` returns the content of a file by such a path. The file nearest to `path` wins, and within
-    a file the last section.
+    `path` is a POSIX path relative to the root. `read` returns the content of the file at a
+    relative path. The file nearest to `path` wins. Within a file, the last section wins.
     """
     folders = path.split("/")[:-1]
     for depth in range(len(folders), -1, -1):

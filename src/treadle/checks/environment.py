@@ -167,7 +167,7 @@ def _digest(path: Path) -> str:
 
 
 def _environment(root: Path, variables: Mapping[str, str]) -> str:
-    """The hash of what decides which code is loaded: some variables, and folders of the project."""
+    """A hash of the variables and project folders that decide which code a program loads."""
     folders = variables.get("PATH", "").split(os.pathsep)
     parts = [f"{name}={variables[name]}" for name in _LOADING if variables.get(name)]
     parts += [folder for folder in folders if Path(folder).is_relative_to(root)]

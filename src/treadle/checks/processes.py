@@ -1,4 +1,4 @@
-"""Finds and ends the processes that a check started, including those that left its session."""
+"""Finds and ends the processes that a check started, even if they left its session."""
 
 import asyncio
 import os
@@ -84,8 +84,8 @@ def _send_group(pipe: int, group: int) -> None:
 async def end_all(group: int, mark: str, clock: Clock) -> None:
     """End every process of the session and process group `group`, and all with the `mark`.
 
-    They are asked to end, and killed after `GRACE` seconds on `clock`. Where the system shows the
-    environment of processes (Linux), processes that left the group are found too.
+    The processes are asked to end, and killed after `GRACE` seconds on `clock`. On Linux, which
+    shows the environment of processes, processes that left the group are found too.
     """
     try:
         if not await asyncio.to_thread(_signal, group, mark, signal.SIGTERM):
@@ -105,7 +105,7 @@ async def end_all(group: int, mark: str, clock: Clock) -> None:
 
 
 def _signal(group: int, mark: str, number: int) -> bool:
-    """Send a signal (0: none) to all running processes; returns whether there were any."""
+    """Send a signal (0: none) to all running processes, and return whether there were any."""
     if not _PROC.is_dir():
         try:
             os.killpg(group, number)

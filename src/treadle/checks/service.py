@@ -52,7 +52,7 @@ class Checks:
         return await asyncio.to_thread(find_checks, self._root, self._settings)
 
     async def get(self, name: str) -> Check:
-        """The check of that name. Raises NotFoundError with the nearest names."""
+        """The check with the name `name`. Raises NotFoundError with similar names."""
         checks = {check.name: check for check in await self.find()}
         if name in checks:
             return checks[name]

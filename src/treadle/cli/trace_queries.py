@@ -1,4 +1,4 @@
-"""Queries about recorded spans as they are typed on the command line, and tables of what fits."""
+"""Parses queries about recorded spans from the command line, and formats tables of results."""
 
 import argparse
 import os
@@ -19,7 +19,7 @@ _NARROWEST = 20
 _LONGEST = 120
 
 UNKNOWN = "-"
-"""What a table shows for what nobody knows."""
+"""The text of a table cell whose value is unknown."""
 
 if TYPE_CHECKING:
     Actions = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  (no public name)
@@ -94,7 +94,7 @@ def chosen_sort(options: argparse.Namespace) -> Sort:
 
 
 def fitted_table(rows: Sequence[tuple[str, ...]], headers: tuple[str, ...]) -> str:
-    """A table whose last column is cut to what the terminal has room for."""
+    """A table whose last column is cut to the width of the terminal."""
     width = _terminal_width()
     room = _LONGEST
     if width is not None:

@@ -102,7 +102,7 @@ def is_trusted(root: Path, listed: Iterable[str]) -> bool:
 
 
 def accept(root: Path) -> tuple[str, ...]:
-    """Trust the repository at `root` as it is now; returns the dotted keys that it may set.
+    """Trust the repository at `root` as it is now, and return the dotted keys that it may set.
 
     Raises ConfigError and OSError.
     """

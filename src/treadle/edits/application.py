@@ -156,7 +156,7 @@ def write_prepared(
     prepared: Prepared,
     after: tuple[Proposal, AppliedChanges | None],
 ) -> Proposal:
-    """Write the prepared files; returns the proposal as it is stored afterwards.
+    """Write the prepared files, and return the proposal as it is stored afterwards.
 
     `after` is the proposal and the changes that the next undo or redo reverts (see `settle`). When
     it raises EditError, all files are restored. The caller holds the locks of the files.

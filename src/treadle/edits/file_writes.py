@@ -21,7 +21,7 @@ from treadle.events.types import ErrorKind
 
 _PATIENCE = 50
 _PAUSE_SECONDS = 0.01
-"""How often, and how long each time, a displaced file is awaited that another program writes."""
+"""The number and length of the waits for a displaced file that another program writes."""
 
 
 class FileExchange:
@@ -42,8 +42,8 @@ class FileExchange:
     def replace(self, before: str, after: str) -> bool:
         """Exchange the temporary file, with content `after`, with a file whose content is `before`.
 
-        The old file gets the temporary name. Returns False when its content differs: then the name
-        belongs to what another program saved last.
+        The old file gets the temporary name. Returns False when its content differs from `before`:
+        then the file at the temporary name is the last version that another program saved.
         """
         system, folder = self._system, self._folder
         system.exchange(folder, self._temporary, self._name)
@@ -401,7 +401,7 @@ def _verify(tree: Tree, write: FileWrite) -> None:
 
 
 def _take_back(tree: Tree, writes: Sequence[FileWrite], begun: Sequence[FileWrite]) -> list[str]:
-    """Revert the begun writes and remove the temporary files; returns the paths that failed."""
+    """Revert the begun writes and remove the temporary files, and return the paths that failed."""
     left: list[str] = []
     for write in reversed(begun):
         try:
@@ -419,7 +419,7 @@ def _take_back(tree: Tree, writes: Sequence[FileWrite], begun: Sequence[FileWrit
 
 
 def remove_temporary(tree: Tree, path: str, temporary: str) -> bool:
-    """Remove the temporary file next to `path`; returns whether it is gone."""
+    """Remove the temporary file next to `path`, and return whether it is gone."""
     for _ in range(ATTEMPTS):
         try:
             with open_exchange(tree, path, temporary) as exchange:

@@ -24,17 +24,17 @@ LONG_LINE = 2_000
 """From this many bytes on a line is too long: a hunk stores only the part that differs."""
 
 
-def build_hunks(source: Source, pieces: Sequence[Replacement]) -> tuple[Hunk, ...]:
+def build_hunks(source: Source, replacements: Sequence[Replacement]) -> tuple[Hunk, ...]:
     """The hunks of ordered changes that do not overlap; none if nothing differs."""
     found: list[Hunk] = []
     group: list[Replacement] = []
     stop = -1
-    for piece in pieces:
-        if group and source.line_start(piece.start) >= stop:
+    for replacement in replacements:
+        if group and source.line_start(replacement.start) >= stop:
             found += _of_group(source, group, stop)
             group = []
-        group.append(piece)
-        stop = max(stop, _whole_lines_stop(source, piece))
+        group.append(replacement)
+        stop = max(stop, _whole_lines_stop(source, replacement))
     found += _of_group(source, group, stop) if group else []
     return mark_unique_context(source.data, found)
 
@@ -84,13 +84,13 @@ def add_context(
     return sum(map(len, head)), b"".join([*head, text, *tail])
 
 
-def _whole_lines_stop(source: Source, piece: Replacement) -> int:
+def _whole_lines_stop(source: Source, replacement: Replacement) -> int:
     """The end of the last line that the change touches."""
-    at_border = piece.end == source.text_start or source.starts_line(piece.end)
-    whole = piece.new.endswith(source.line_break) or (
-        not piece.new and source.starts_line(piece.start)
+    at_border = replacement.end == source.text_start or source.starts_line(replacement.end)
+    whole = replacement.new.endswith(source.line_break) or (
+        not replacement.new and source.starts_line(replacement.start)
     )
-    return piece.end if at_border and whole else source.line_stop(piece.end)
+    return replacement.end if at_border and whole else source.line_stop(replacement.end)
 
 
 def _of_group(source: Source, group: Sequence[Replacement], stop: int) -> list[Hunk]:
@@ -98,9 +98,9 @@ def _of_group(source: Source, group: Sequence[Replacement], stop: int) -> list[H
     start = source.line_start(group[0].start)
     parts: list[bytes] = []
     position = start
-    for piece in group:
-        parts += [source.data[position : piece.start], piece.new]
-        position = piece.end
+    for replacement in group:
+        parts += [source.data[position : replacement.start], replacement.new]
+        position = replacement.end
     new = b"".join([*parts, source.data[position:stop]])
     return hunks_between(source, start, stop, new)
 

@@ -17,9 +17,10 @@ _WIDTHS = (4, 2, 8, 3)
 class Reindent:
     """Gives lines of a model the indentation that their neighbours have in the file.
 
-    `seen` maps the indentations of the matched lines to those of the file. Other lines get `added`
-    in front or lose `removed`. If tabs and spaces differ, their columns are counted with `width`
-    for a tab and moved by `shift`.
+    `seen` maps each indentation of a matched line to the indentation of that line in the file.
+    Other lines get `added` in front or lose `removed`. If the model and the file use tabs
+    differently, the indentation is counted in columns, with `width` columns for a tab, and moved by
+    `shift` columns.
     """
 
     seen: dict[bytes, bytes]
@@ -138,7 +139,9 @@ _LEADING = (b"@", b"#", b"/", b"*", b"[", b"template")
 
 
 def reindent_item(source: Source, start: int, end: int, code: bytes) -> tuple[bytes, str | None]:
-    """`code`, with LF, indented like the item from `start` to `end`; and a note on what changed.
+    """Indent `code`, which has LF line ends, like the item from `start` to `end`.
+
+    Returns the indented code, and a note if the indentation changed.
 
     The lines of the code may be indented like those of the file, with or without the indentation of
     the first line, or all by a constant difference.

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 Difference = tuple[int, int, int, int]
-"""Lines `a` to `b` of the old text become `c` to `d` of the new one, half open, from 0."""
+"""(a, b, c, d): lines a to b - 1 of the old text become lines c to d - 1 of the new text."""
 
 _VISITS = 1_500_000
 """Lines that are visited before the rest counts as one difference; about a second."""

@@ -106,7 +106,7 @@ class FileChange:
 
     @property
     def parts(self) -> int:
-        """How many parts of it a person can deny separately."""
+        """The number of parts of the change that a person can deny separately."""
         return len(self.hunks) if self.kind is ChangeKind.MODIFY else 1
 
 
@@ -159,10 +159,10 @@ class Proposal:
         )
 
     def selected(self) -> tuple[FileChange, ...]:
-        """The changes without the denied parts, and without files of which nothing is left.
+        """The changes without the denied parts, and without files whose parts are all denied.
 
-        `result_hash` is still the hash after all hunks of a file. A created, deleted or renamed
-        file is denied as a whole by any of its hunks, a rename without hunks by (file, 0).
+        `result_hash` is still the hash after all hunks of a file. Denying any hunk of a created,
+        deleted or renamed file denies the whole file. (file, 0) denies a rename without hunks.
         """
         return tuple(
             change

@@ -36,7 +36,7 @@ class _Match:
 
 
 def match_hunks(source: Source, hunks: Sequence[PatchHunk]) -> tuple[list[Replacement], list[str]]:
-    """The replacements of the hunks, and sentences on what was not compared.
+    """The replacements of the hunks, and notes on differences that the match ignored.
 
     Raises EditError when the old side of a hunk is not after the previous hunk, or occurs several
     times.
@@ -165,7 +165,7 @@ def _exact(start: int, text: bytes, leniency: str | None) -> _Match:
 
 
 def _loose(source: Source, at: int, old: list[bytes], added: list[bytes]) -> _Match | None:
-    """The plain lines from `at` on, which equal those of `old` except for blanks.
+    """A match at line `at` of `plain`, where the lines equal `old` except for white space.
 
     `added` are the indentations of the lines that the hunk adds.
     """
@@ -299,9 +299,10 @@ def _anchored(lines: list[bytes], anchor: bytes, first: int, last: int) -> list[
 
 
 def _scope_end(lines: list[bytes], at: int) -> int:
-    """The first line after the block of line `at`, whose lines are indented more or close it.
+    """The first line after the block that line `at` starts.
 
-    Without such a block, the last line: the anchor then only gives a start.
+    The lines of the block are indented more than line `at`, or close the block. If there is no
+    block, this is the last line of the file: the anchor then only gives a start.
     """
     own = len(indentation(lines[at]))
     deeper = False

@@ -315,7 +315,7 @@ def create_file(path: str, content: str, configured: Configured) -> FileChange:
 def overwrite_file(
     path: str, base: bytes, content: str, configured: Configured
 ) -> tuple[FileChange, list[str]]:
-    """The change of a file to a new content as a whole, and notes on it.
+    """The change that replaces the whole content of a file, and notes on it.
 
     The encoding stays, unless the content declares another one. A byte order mark stays, and CRLF
     stays if all lines end with it. Raises EditError for a binary file, and when the content cannot

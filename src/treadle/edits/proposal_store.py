@@ -137,7 +137,7 @@ class ProposalStore:
             )
 
     def replace(self, former: Proposal, proposal: Proposal) -> Proposal:
-        """Store `proposal` in place of `former`; returns it as it is stored.
+        """Store `proposal` in place of `former`, and return it as it is stored.
 
         Raises EditError of kind conflict when the stored one differs from `former` or is being
         written.
@@ -147,10 +147,10 @@ class ProposalStore:
             return self._update(connection, former, proposal)
 
     def get(self, reference: UUID | str, *, root: Path | None = None) -> Proposal:
-        """The proposal with that id or the unique beginning of an id, or the "last" one.
+        """The proposal with the id `reference`, a unique prefix of an id, or "last".
 
-        With `root` only proposals of that repository: a copy of it may have the same files. Raises
-        NotFoundError and UsageError.
+        `root` limits the search to the proposals of that repository. A copy of a repository may
+        have the same files. Raises NotFoundError and UsageError.
         """
         scope = "" if root is None else " in this repository"
         where, values = ("1", []) if root is None else ("root = ?", [_root_text(root)])
@@ -226,7 +226,7 @@ class ProposalStore:
     def end(
         self, former: Proposal, proposal: Proposal, *, applied: AppliedChanges | None
     ) -> Proposal:
-        """Note that the write has ended; returns the proposal as it is stored.
+        """Note that the write has ended, and return the proposal as it is stored.
 
         `applied` is reverted by the next undo or redo; None leaves the stored one.
         """
@@ -303,7 +303,10 @@ class ProposalStore:
     def _update(
         self, connection: sqlite3.Connection, former: Proposal, proposal: Proposal
     ) -> Proposal:
-        """Inside a transaction. Each change gets a time of its own, so that none goes unnoticed."""
+        """Update a proposal inside a transaction.
+
+        Each change gets a new time, so that other processes notice it.
+        """
         self._check_same(connection, former)
         kept = replace(proposal, changed_us=max(self._clock.now_us(), former.changed_us + 1))
         values = _values(kept)

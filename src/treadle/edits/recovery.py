@@ -73,8 +73,8 @@ _log = logging.getLogger(__name__)
 def recover(tree: Tree, store: ProposalStore, locks: Path) -> tuple[Proposal, ...]:
     """End every plan in the journal that no living process is writing.
 
-    A plan whose files are all new is complete; any other is reverted. What another program wrote to
-    a file since is kept. A plan that cannot be ended now stays in the journal.
+    A plan is complete if all its files have the new content. Other plans are reverted. Changes that
+    another program made since are kept. A plan that cannot be ended now stays in the journal.
     """
     ended: list[Proposal] = []
     for seen in store.journal(tree.root):

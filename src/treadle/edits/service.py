@@ -236,9 +236,9 @@ class Edits:
         words: str | None = None,
         hunks: Collection[tuple[int, int]] | None = None,
     ) -> Proposal:
-        """Deny it as a whole, or (file, hunk) numbers in addition to earlier ones.
+        """Deny the proposal, or the parts of it with the numbers (file, hunk).
 
-        It stays staged while a hunk is left.
+        Parts that were denied before stay denied. The proposal stays staged while a part is left.
         """
         proposal = self._in_state(proposal_id, OPEN_STATES, "denied")
         denied = replace(proposal, words=words or proposal.words)
@@ -406,9 +406,9 @@ class Edits:
         return last
 
     def recover(self) -> tuple[Proposal, ...]:
-        """End the writes of processes that died; returns their proposals.
+        """End the writes of processes that died, and return their proposals.
 
-        A plan whose files are all new is applied; any other is reverted.
+        A plan is applied if all its files have the new content. Other plans are reverted.
         """
         return recover(self._tree, self._store, self._locks)
 

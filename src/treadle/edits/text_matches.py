@@ -122,7 +122,7 @@ class Replacement:
 def replace_text(
     source: Source, old: bytes, new: bytes, *, everywhere: bool
 ) -> tuple[list[Replacement], list[str]]:
-    """The replacements of `old` by `new`, and sentences on what was not compared.
+    """The replacements of `old` by `new`, and notes on differences that the match ignored.
 
     Raises EditError when `old` is not in the file, or occurs several times without `everywhere`.
     """
@@ -290,11 +290,11 @@ def rewritten(
     new: Sequence[bytes],
     reindent: Reindent | None = None,
 ) -> list[bytes]:
-    """The new lines as they are written to the file.
+    """The new lines with the line ends of the file.
 
-    `kept` are the lines of the file that matched those of `old`. Lines that are both in `old` and
-    in `new` are taken from it. Others get the line end of the line that they replace, or of the one
-    before; `end` is the fallback.
+    `kept` are the lines of the file that matched the lines of `old`. A line that is both in `old`
+    and in `new` is taken from `kept`. Other lines get the line end of the line that they replace,
+    or of the previous line, or `end`.
     """
     lines: list[bytes] = []
     end = next((found for line in kept if (found := line_end(line))), end)

@@ -110,10 +110,10 @@ class System:
             self.exchange_by_links(folder, one, other)
 
     def exchange_by_links(self, folder: int, one: str, other: str) -> None:
-        """`exchange` for systems without such a call.
+        """Does the same as `exchange` on systems that cannot exchange two files.
 
-        `other` exists at every moment. A file that another program puts there between the first two
-        calls is lost.
+        `other` exists at every moment. If another program writes a file to `other` between the
+        first two calls, that file is lost.
         """
         spare = spare_name(one)
         self.link(folder, other, spare)
@@ -196,7 +196,7 @@ MAX_BYTES = 64 * 1024 * 1024
 """Larger files are not edited: several copies of one are in memory at a time."""
 
 ATTEMPTS = 2
-"""How often the removal of a leftover is tried."""
+"""The number of attempts to remove a leftover file."""
 
 _STAYS = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT})
 _PERMISSION = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -354,7 +354,7 @@ class Tree:
     def missing_folders(self, path: str) -> tuple[str, ...]:
         """The folders above `path` that do not exist, outermost first.
 
-        The deepest existing one was opened, so all of it is below the root.
+        The deepest existing folder was opened, so the whole path is below the root.
         """
         folders = path.split("/")[:-1]
         for depth in range(len(folders), 0, -1):

@@ -205,7 +205,7 @@ class SessionStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptConstructed(Event):
-    """The content of the next model request, and what was left out of it and why."""
+    """The content of the next model request, and the parts that were left out, with reasons."""
 
     turn: int
     messages: int

@@ -37,9 +37,9 @@ class Caller(Protocol):
         ...
 
     async def refusal(self, request: CallRequest) -> str | None:
-        """Why such a call is not possible here, and what to do; None if it is possible.
+        """A sentence that states why the call is not possible, and what to do, or None.
 
-        This check calls no model.
+        This check does not call a model.
         """
         ...
 

@@ -56,7 +56,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantComparison:
-    """One variant compared with the base. `runs` and `failed` count its own runs.
+    """The comparison of a variant with the base. `runs` and `failed` count runs of the variant.
 
     A pair consists of the runs of the same item and repeat. With several items, a pair is the mean
     over the repeats of an item, because repeats of one item contain no information about others.
@@ -80,7 +80,7 @@ class VariantComparison:
     base_truncated: int
     pairs: int
     output: OutputDifference | None
-    """The difference of the first pair with different outputs, else of the first pair."""
+    """The difference of the first pair with different outputs, or else of the first pair."""
     judged: tuple[Judged, ...]
     verdict: Verdict
     why: str
@@ -251,7 +251,7 @@ class _Figures:
 
 
 def _known_values(outcomes: Mapping[_Position, Outcome], name: str) -> list[float]:
-    """The known values of one side: of its successful outcomes, else of its failed ones."""
+    """The known values of the successful outcomes, or of the failed outcomes if none succeeded."""
     found = [
         (outcome.error is None, float(value))
         for outcome in outcomes.values()

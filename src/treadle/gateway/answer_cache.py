@@ -18,7 +18,7 @@ class Kept:
     """A complete successful answer, in the parts in which it arrived."""
 
     headers: tuple[tuple[bytes, bytes], ...]
-    pieces: tuple[bytes, ...]
+    blocks: tuple[bytes, ...]
     provider: str
     model: str
 
@@ -26,7 +26,7 @@ class Kept:
     def size(self) -> int:
         """The size in bytes."""
         texts = sum(len(name) + len(value) for name, value in self.headers)
-        return _ENTRY_BYTES + texts + sum(map(len, self.pieces))
+        return _ENTRY_BYTES + texts + sum(map(len, self.blocks))
 
 
 class AnswerCache:

@@ -42,16 +42,16 @@ class Read:
 
 def read_answer(request: CallRequest, attempt: Attempt) -> Read:
     """The content of the answer to an attempt, as far as it can be parsed."""
-    pieces = _decode(attempt.pieces, attempt.headers.get("content-encoding", ""), COPY_LIMIT)
+    blocks = _decode(attempt.blocks, attempt.headers.get("content-encoding", ""), COPY_LIMIT)
     if attempt.status is None or attempt.status >= 400:
-        return _failure(attempt, b"".join(piece for _, piece in pieces))
+        return _failure(attempt, b"".join(block for _, block in blocks))
     streamed = "event-stream" in attempt.headers.get("content-type", "").lower()
     try:
         if streamed and request.operation is Operation.RESPONSES:
-            return _responses_stream(attempt.endpoint, pieces)
+            return _responses_stream(attempt.endpoint, blocks)
         if streamed:
-            return _chat_stream(request, attempt.endpoint, pieces)
-        return _read_body(request, attempt.endpoint, b"".join(piece for _, piece in pieces))
+            return _chat_stream(request, attempt.endpoint, blocks)
+        return _read_body(request, attempt.endpoint, b"".join(block for _, block in blocks))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         # Whatever a server sends, the known facts of the call are recorded.
         kind = f"unreadable answer ({type(error).__name__})"
@@ -72,23 +72,23 @@ def _failure(attempt: Attempt, content: bytes) -> Read:
 
 def unpacked(content: bytes, encoding: str, most: int) -> bytes | None:
     """An answer without its encoding, up to a limit; None if it cannot be decoded."""
-    plain = b"".join(piece for _, piece in _decode([(0, content)], encoding, most))
+    plain = b"".join(block for _, block in _decode([(0, content)], encoding, most))
     return plain if plain or not content else None
 
 
-def _decode(pieces: Iterable[Timed], encoding: str, most: int) -> Iterator[Timed]:
-    """The parts without their encoding, up to a limit; only those that can be decoded."""
+def _decode(blocks: Iterable[Timed], encoding: str, most: int) -> Iterator[Timed]:
+    """Decompress the parts, at most `most` bytes. Stops at a part that cannot be decompressed."""
     encoding = encoding.strip().lower()
     if encoding in {"", "identity"}:
-        yield from pieces
+        yield from blocks
         return
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         return
     stream = zlib.decompressobj(47 if "gzip" in encoding else 15)
     left = most  # a few bytes may decompress to gigabytes
-    for at, piece in pieces:
+    for at, block in blocks:
         try:
-            plain = stream.decompress(piece, left)
+            plain = stream.decompress(block, left)
         except zlib.error:
             return
         yield at, plain
@@ -137,14 +137,14 @@ def _embeddings(body: Mapping[str, Any], found: Read) -> Read:
     return replace(found, usage=usage, output=_to_json(summary), dimensions=summary["dimensions"])
 
 
-def _chat_stream(request: CallRequest, endpoint: Endpoint, pieces: Iterable[Timed]) -> Read:
+def _chat_stream(request: CallRequest, endpoint: Endpoint, blocks: Iterable[Timed]) -> Read:
     """Each choice is assembled separately, as if it were the only one."""
     choices: dict[int, DeltaAssembler] = {}
     base = _assembler(endpoint, request)  # receives the parts of the answer as a whole
     named: dict[str, Any] = {}
     first_ns: int | None = None
     error: ProviderError | None = None
-    for at, data in _events(pieces):
+    for at, data in _events(blocks):
         chunk = _object(data.text)
         if chunk is None:
             continue
@@ -182,13 +182,13 @@ def _chat_stream(request: CallRequest, endpoint: Endpoint, pieces: Iterable[Time
     )
 
 
-def _responses_stream(endpoint: Endpoint, pieces: Iterable[Timed]) -> Read:
+def _responses_stream(endpoint: Endpoint, blocks: Iterable[Timed]) -> Read:
     first_ns: int | None = None
     last: dict[str, Any] = {}
     done: list[object] = []
     text: list[str] = []
     error: ProviderError | None = None
-    for at, data in _events(pieces):
+    for at, data in _events(blocks):
         event = _object(data.text)
         if event is None:
             continue
@@ -238,11 +238,11 @@ def _assembler(endpoint: Endpoint, request: CallRequest) -> DeltaAssembler:
     return DeltaAssembler(endpoint, turn=0, tools=offered)
 
 
-def _events(pieces: Iterable[Timed]) -> Iterator[tuple[int, Data]]:
+def _events(blocks: Iterable[Timed]) -> Iterator[tuple[int, Data]]:
     """The data of a stream with the time of their last byte; servers may omit blank lines."""
     reader, at = SseReader(), 0
-    for at, piece in pieces:
-        yield from ((at, each) for event in reader.feed(piece) for each in _lines(event))
+    for at, block in blocks:
+        yield from ((at, each) for event in reader.feed(block) for each in _lines(event))
     yield from ((at, each) for event in reader.end() for each in _lines(event))
 
 

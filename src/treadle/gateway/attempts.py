@@ -23,18 +23,18 @@ class Attempt:
     end_ns: int = 0
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    pieces: list[tuple[int, bytes]] = field(default_factory=list, repr=False)
+    blocks: list[tuple[int, bytes]] = field(default_factory=list, repr=False)
     size: int = 0
     error: str | None = None
     error_type: str | None = None
     interrupted: bool = False
     """Whether the client left before the end."""
 
-    def add(self, piece: bytes) -> None:
+    def add(self, block: bytes) -> None:
         """Record a part of the answer."""
-        self.size += len(piece)
+        self.size += len(block)
         if self.size <= COPY_LIMIT:
-            self.pieces.append((time.time_ns(), piece))
+            self.blocks.append((time.time_ns(), block))
 
     def end(self) -> None:
         self.end_ns = time.time_ns()
@@ -42,7 +42,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """How long a call was held at a breakpoint, and the decision."""
+    """The wait of a call at a breakpoint, and the decision that ended it."""
 
     breakpoint_id: str
     held_id: str
@@ -67,8 +67,8 @@ class Finished:
     route: str | None = None
     hold: Hold | None = None
     budgets: tuple[str, ...] = ()
-    aside: Mapping[str, Used] = field(default_factory=dict)
-    """The use that its budgets reserved for it."""
+    reserved: Mapping[str, Used] = field(default_factory=dict)
+    """The use that the budgets reserved for the call."""
     cached: bool = False
     """Whether the only attempt is a cached answer."""
     refusal: tuple[int, str, str] | None = None
@@ -78,7 +78,7 @@ class Finished:
 
     @property
     def single(self) -> bool:
-        """Whether the only attempt is the whole call, so that one span is enough."""
+        """Whether one span is enough: the call has one attempt, no wait and no refusal."""
         return len(self.attempts) == 1 and self.hold is None and self.refusal is None
 
     @property

@@ -163,7 +163,7 @@ def _valid(kind: type[T], rows: Iterable[tuple[object]]) -> Iterator[T]:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision about a held call. `content` is a body to send instead of its own."""
+    """The decision about a held call. `content` is a body that replaces the body of the call."""
 
     held: Held
     refused: bool = False

@@ -149,7 +149,7 @@ class Budgets:
         Raises RefusalError when it does not fit, or when a budget in dollars cannot know its cost.
         """
         await self.check(names)  # nothing waits from here on, so that no other call comes between
-        aside: dict[str, Used] = {}
+        reserved: dict[str, Used] = {}
         for name in names:
             budget = self._budgets[name]
             _, end = self._period(budget)
@@ -160,24 +160,24 @@ class Budgets:
                 over = _beyond(budget, spoken_for + replace(amount, tokens=planned.certain))
             if over:
                 raise self._used_up(name, over, end)
-            aside[name] = amount
-        for name, amount in aside.items():
+            reserved[name] = amount
+        for name, amount in reserved.items():
             self._reserved[name] = self._reserved.get(name, Used()) + amount
-        return aside
+        return reserved
 
-    def settle(self, names: Sequence[str], aside: Mapping[str, Used], used: Used | None) -> None:
+    def settle(self, names: Sequence[str], reserved: Mapping[str, Used], used: Used | None) -> None:
         """Replace the reserved use of a call by its actual use.
 
         If that is unknown, the reserved use counts.
         """
         for name in names:
             budget = self._budgets[name]
-            if name in aside:
-                self._reserved[name] = self._reserved[name] - aside[name]
+            if name in reserved:
+                self._reserved[name] = self._reserved[name] - reserved[name]
             begin, _ = self._period(budget)
             kept = self._used.get(name)
             if kept is not None and kept[0] == begin:
-                amount = used if used is not None else aside.get(name, Used())
+                amount = used if used is not None else reserved.get(name, Used())
                 rate = 0.0 if amount.cost else budget.unknown_price or 0.0
                 priced = replace(amount, cost=amount.cost or amount.tokens * rate / 1e6)
                 self._used[name] = begin, kept[1] + priced

@@ -26,7 +26,7 @@ _WAITING_BYTES = 256_000_000
 _BATCH = 64
 """The most calls that are redacted and passed on together."""
 _GATHER_SECONDS = 0.05
-"""How long more calls are awaited: each write to the store has a fixed cost."""
+"""The time to wait for more calls before a write: each write to the store has a fixed cost."""
 
 _Task = tuple[Finished, int]
 
@@ -75,7 +75,7 @@ class CallRecorder:
         await asyncio.gather(*waiting, return_exceptions=True)
 
     def record(self, call: Finished) -> None:
-        """Record a call; returns immediately."""
+        """Record a call, and return immediately."""
         size = call.size
         with self._lock:
             full = self._waiting and self._waiting + size > _WAITING_BYTES

@@ -1,7 +1,9 @@
-"""Spans of a finished call: one, or a step with its attempts and its hold below it.
+"""Builds the spans of a finished call.
 
-The attributes are those of OpenTelemetry, and the same vocabulary as for every other source maps
-them. Only contents and outcome, which need no mapping, are set directly.
+A call with one attempt has one span. Other calls have a step with a span for each attempt and for
+the wait at a breakpoint. The attributes have the names of OpenTelemetry, and the vocabulary for
+traces of other programs maps them too. Only contents and outcome, which need no mapping, are set
+directly.
 """
 
 import json

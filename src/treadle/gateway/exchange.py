@@ -103,7 +103,7 @@ class Exchange:
         call.route = plan.route
         if call.budgets:
             planned = await asyncio.to_thread(planned_use, call.request, plan.targets)
-            call.aside = await parts.budgets.reserve(call.budgets, planned)
+            call.reserved = await parts.budgets.reserve(call.budgets, planned)
         failure: _Failure | None = None
         for endpoint in plan.targets:
             failure = await self._ask(endpoint)
@@ -158,9 +158,9 @@ class Exchange:
         call.cached = True
         try:
             await self._start(200, [*kept.headers, (b"x-treadle-cache", b"hit")])
-            for piece in kept.pieces:
-                attempt.add(piece)
-                await self._sink.send(piece, True)
+            for block in kept.blocks:
+                attempt.add(block)
+                await self._sink.send(block, True)
             await self._sink.send(b"", False)
         except asyncio.CancelledError:
             attempt.interrupted = True
@@ -216,7 +216,7 @@ class Exchange:
         return attempt
 
     async def _attempt(self, attempt: Attempt, *, asks_usage: bool) -> _Failure | None:
-        """Make one request and forward its answer; returns a failure if nothing was forwarded."""
+        """Make one request and forward its answer. Returns a failure if nothing was forwarded."""
         request, endpoint = self._call.request, attempt.endpoint
         headers = forwarded(request.headers)
         headers += authorization(endpoint)
@@ -272,21 +272,21 @@ class Exchange:
         """
         endpoint = attempt.endpoint
         idle = endpoint.settings.idle_timeout
-        pieces, size = [], 0
+        blocks, size = [], 0
         try:
             async with asyncio.timeout(idle):  # limited as a whole: parts may come without end
-                async for piece in response.content.iter_any():
-                    size += len(piece)
+                async for block in response.content.iter_any():
+                    size += len(block)
                     if size > _ERROR_LIMIT:
                         break
-                    attempt.add(piece)
-                    pieces.append(piece)
+                    attempt.add(block)
+                    blocks.append(block)
         except TimeoutError:
             late = f"its error {response.status} did not end within {idle:g} s"
             return self._failed(attempt, provider_errors.broken_off(endpoint, late))
         except Exception as cut:  # noqa: BLE001  (whatever aiohttp raises when it is cut)
             return self._failed(attempt, fault(endpoint, cut, idle))
-        content, encoded = b"".join(pieces), _is_compressed(attempt)
+        content, encoded = b"".join(blocks), _is_compressed(attempt)
         if endpoint.api_key:
             plain = unpacked(content, attempt.headers.get("content-encoding", ""), _ERROR_LIMIT)
             if plain is not None:
@@ -311,23 +311,23 @@ class Exchange:
             UsageFilter() if filtered and event_stream and not _is_compressed(attempt) else None
         )
         headers = returned(response.raw_headers, measured=filtering is None)
-        pieces: list[bytes] = []
+        blocks: list[bytes] = []
         left = self._parts.cache.most_bytes
         cacheable = self._cache_key is not None and response.status == 200
         if self._cache_key is not None:
             headers.append((b"x-treadle-cache", b"miss"))
         await self._start(response.status, headers)
         try:
-            async for piece in response.content.iter_any():
-                attempt.add(piece)
-                shown = piece if filtering is None else filtering.feed(piece)
+            async for block in response.content.iter_any():
+                attempt.add(block)
+                shown = block if filtering is None else filtering.feed(block)
                 if shown:
                     left -= len(shown)
                     if cacheable and left >= 0:
-                        pieces.append(shown)
+                        blocks.append(shown)
                     else:
                         cacheable = False
-                        pieces.clear()
+                        blocks.clear()
                     await self._sink.send(shown, True)
         except Exception as cut:
             failed = fault(attempt.endpoint, cut, attempt.endpoint.settings.idle_timeout)
@@ -337,7 +337,7 @@ class Exchange:
         await self._sink.send(rest, False)
         if cacheable and self._cache_key is not None:
             plain = tuple(header for header in headers if header[0] != b"x-treadle-cache")
-            whole = (*pieces, rest) if rest else tuple(pieces)
+            whole = (*blocks, rest) if rest else tuple(blocks)
             endpoint = attempt.endpoint
             kept = Kept(plain, whole, endpoint.provider, endpoint.model)
             self._parts.cache.add(self._cache_key, kept)

@@ -100,7 +100,7 @@ class Gateway:
         budgets = Budgets(own.budgets, env, sums, clock)
 
         def used(call: Finished, amount: Used | None) -> None:
-            loop.call_soon_threadsafe(budgets.settle, call.budgets, call.aside, amount)
+            loop.call_soon_threadsafe(budgets.settle, call.budgets, call.reserved, amount)
 
         def lost(reason: str) -> None:
             text = f"Calls through the gateway cannot be recorded: {reason}"
@@ -139,9 +139,9 @@ class Gateway:
         return self._parts.budgets
 
     async def refusal(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> str | None:
-        """Why a chat request with this body is not possible here, and what to do; None if it is.
+        """A sentence that states why a chat request is not possible, and what to do, or None.
 
-        It sends nothing to a model, but may request the model lists of providers.
+        This check sends nothing to a model, but may request the model lists of providers.
         """
         content = json.dumps(body).encode("ascii")
         request = CallRequest(
@@ -235,7 +235,7 @@ class Gateway:
 
     async def _answer(self, call: Finished, client: "_Client") -> None:
         """Answer a call, until its client leaves."""
-        exchange = Exchange(self._parts, call, Sink(client.start, client.piece), client.has_left)
+        exchange = Exchange(self._parts, call, Sink(client.start, client.block), client.has_left)
         client.watch()
         try:
             await exchange.run()
@@ -259,7 +259,7 @@ class Gateway:
 
     async def _read(self, receive: Receive) -> bytes | None:
         """The whole body; None when the client left before its end."""
-        pieces, size = [], 0
+        blocks, size = [], 0
         while True:
             try:
                 message = await receive()
@@ -268,10 +268,10 @@ class Gateway:
                 break
             if message["type"] == "http.disconnect":
                 return None
-            piece = message.get("body", b"")
-            size += len(piece)
+            block = message.get("body", b"")
+            size += len(block)
             if size <= self._max_body:
-                pieces.append(piece)
+                blocks.append(block)
             if not message.get("more_body", False):
                 break
         if size > self._max_body:
@@ -281,7 +281,7 @@ class Gateway:
                 status=413,
                 code="body_too_large",
             )
-        return b"".join(pieces)
+        return b"".join(blocks)
 
     async def _list(self, model_id: str, send: Send) -> None:
         try:
@@ -334,7 +334,7 @@ class _Client:
     async def start(self, status: int, headers: RawHeaders) -> None:
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
 
-    async def piece(self, content: bytes, more: bool) -> None:
+    async def block(self, content: bytes, more: bool) -> None:
         await self.send({"type": "http.response.body", "body": content, "more_body": more})
 
     async def _watch(self, task: "asyncio.Task[Any]") -> None:

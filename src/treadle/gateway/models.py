@@ -28,7 +28,7 @@ _LONGEST_REPLY = 512
 """Tokens of a reply to a call without a limit; the small model rarely stops by itself."""
 
 _SETTINGS = ProviderSettings(idle_timeout=600.0, max_retries=0)
-"""It reads a long prompt slowly, and a failure would repeat."""
+"""The embedded model reads a long prompt slowly, and a failure would repeat."""
 
 
 class EmbeddedServer:
@@ -64,7 +64,7 @@ _COMPARED = 2_000
 """Models that a name is compared with: comparing one takes some 10 µs."""
 
 _ERROR_SECONDS = 10.0
-"""How long a provider that did not answer is not called again."""
+"""The time before a provider that did not answer is called again."""
 
 
 @dataclass(frozen=True, slots=True)

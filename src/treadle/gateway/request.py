@@ -155,16 +155,16 @@ class Body:
 
     def encode(self, model: str, *, ask_for_usage: bool) -> bytes:
         """The bytes to send: the original ones, with another model name or the usage option."""
-        pieces, at = [], 0
+        parts, at = [], 0
         if self.values.get("model") != model:
             for start, end in self.models:
-                pieces += [self.text[at:start], json.dumps(model)]
+                parts += [self.text[at:start], json.dumps(model)]
                 at = end
         if ask_for_usage:
-            pieces += [self.text[at : self.end], USAGE_OPTION]
+            parts += [self.text[at : self.end], USAGE_OPTION]
             at = self.end
-        pieces.append(self.text[at:])
-        return "".join(pieces).encode("utf-8", "surrogateescape")
+        parts.append(self.text[at:])
+        return "".join(parts).encode("utf-8", "surrogateescape")
 
 
 def without_key(text: str, key: str | None) -> str:

@@ -255,16 +255,16 @@ class Upstream:
 
 async def _bounded(endpoint: Endpoint, response: "aiohttp.ClientResponse") -> bytes:
     """The whole body of an answer, unless it is larger than any list of models."""
-    pieces: list[bytes] = []
+    blocks: list[bytes] = []
     size = 0
-    async for piece in response.content.iter_chunked(_PIECE):
-        pieces.append(piece)
-        size += len(piece)
+    async for block in response.content.iter_chunked(_PIECE):
+        blocks.append(block)
+        size += len(block)
         if size > _ANSWER_LIMIT:
             raise provider_errors.protocol(
                 endpoint, f"it is larger than {_ANSWER_LIMIT // 1_000_000} MB"
             )
-    return b"".join(pieces)
+    return b"".join(blocks)
 
 
 def authorization(endpoint: Endpoint) -> list[tuple[str, str]]:

@@ -24,24 +24,26 @@ class _Slot:
     index: int | None
     id: str = ""
     name: str = ""
-    pieces: list[str] = field(default_factory=list)
+    fragments: list[str] = field(default_factory=list)
     opaque: dict[str, object] = field(default_factory=dict)
     repeated: bool = False
-    """Its name came again after its arguments were complete: an echo, or the start of a second
-    call."""
+    """Whether the name of the call arrived again after its arguments were complete.
+
+    Such a name is an echo, or it starts a second call.
+    """
 
     @property
     def arguments(self) -> str:
-        return "".join(self.pieces)
+        return "".join(self.fragments)
 
     @property
     def started(self) -> bool:
-        return any(piece.strip() for piece in self.pieces)
+        return any(fragment.strip() for fragment in self.fragments)
 
     @property
     def complete(self) -> bool:
         """Whether the arguments are complete JSON. Checked only when a name or an end comes."""
-        if not self.pieces or not self.pieces[-1].rstrip().endswith(("}", "]", '"', "null")):
+        if not self.fragments or not self.fragments[-1].rstrip().endswith(("}", "]", '"', "null")):
             return False
         try:
             json.loads(self.arguments, strict=False)
@@ -79,7 +81,7 @@ class CallSlots:
         slot.id = slot.id or call_id
         self._name(slot, name)
         if arguments:
-            slot.pieces.append(arguments)
+            slot.fragments.append(arguments)
         _remember_unknown(slot.opaque, fragment, function)
         return grows
 
@@ -110,10 +112,10 @@ class CallSlots:
             owners = [
                 each
                 for each in waiting
-                if _Slot(None, pieces=[*each.pieces, *slot.pieces]).complete
+                if _Slot(None, fragments=[*each.fragments, *slot.fragments]).complete
             ]
             if len(owners) == 1:
-                owners[0].pieces += slot.pieces
+                owners[0].fragments += slot.fragments
             if len(owners) == 1 or any(each.started for each in waiting):
                 self._slots.remove(slot)
 

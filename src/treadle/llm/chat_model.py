@@ -17,7 +17,7 @@ from treadle.llm.provider_errors import ProviderError
 
 @dataclass(frozen=True, slots=True)
 class AttemptStarted:
-    """An attempt begins. `messages` and `tools` are counts of what is on the wire."""
+    """An attempt begins. `messages` and `tools` are the counts in the request."""
 
     operation_id: UUID
     attempt: int

@@ -1,4 +1,4 @@
-"""What a provider's error text means: too long a prompt, a model without tools, a rule for ids."""
+"""Classifies the error texts of providers, for example a prompt that is too long."""
 
 import re
 import string

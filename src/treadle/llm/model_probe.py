@@ -58,14 +58,14 @@ def _get(base_url: str) -> tuple[ModelInfo, ...]:
 
 def _read(response: http.client.HTTPResponse, deadline: float) -> bytes:
     """The body, unless it is too large or too slow."""
-    pieces: list[bytes] = []
+    blocks: list[bytes] = []
     size = 0
-    while piece := response.read1(65_536):
-        pieces.append(piece)
-        size += len(piece)
+    while block := response.read1(65_536):
+        blocks.append(block)
+        size += len(block)
         if size > _BODY_LIMIT or time.monotonic() > deadline:
             raise ValueError("it is too large or too slow")
-    return b"".join(pieces)
+    return b"".join(blocks)
 
 
 def _window(entry: dict[str, object]) -> int | None:

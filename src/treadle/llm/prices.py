@@ -65,9 +65,9 @@ def price(
 ) -> float | None:
     """US dollars for a call of `model`, or None if the price or the tokens are unknown.
 
-    The prices are those of `base_url`, else of `provider`, else of the model's name. `at_us` is the
-    time of the call in Unix microseconds, now by default. May import the price data; later calls
-    take microseconds.
+    The prices are found by `base_url`, or else by `provider`, or else by the name of the model.
+    `at_us` is the time of the call in Unix microseconds; the default is now. The first call may
+    import the price data; later calls take microseconds.
     """
     if usage.input is None or usage.output is None:
         return None
@@ -86,8 +86,8 @@ def context_window(endpoint: Endpoint) -> int | None:
 class ListedPrice:
     """The current entry of a model in the price list, in US dollars for a million tokens.
 
-    `stepped`: longer inputs cost more, and the prices are those of short ones. `request` is US
-    dollars for each call. `provider` and `entry` are the list's own names.
+    The prices apply to short inputs; with `stepped`, long inputs cost more. `request` is US dollars
+    for each call. `provider` and `entry` are the names in the list.
     """
 
     provider: str

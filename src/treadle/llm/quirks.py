@@ -82,7 +82,7 @@ class Quirks:
         *,
         strict: bool,
     ) -> str | None:
-        """Learn from the refusal of `payload`; returns the change in words, or None.
+        """Learn from the refusal of `payload`, and return the change in words, or None.
 
         `rebuild` builds the payload again. A change without effect on it does not count, since the
         server means something else. `strict` never gives up the tools. Preferences always stay:

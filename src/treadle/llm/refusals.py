@@ -192,7 +192,7 @@ _THOUGHTS = (*REASONING_FIELDS, "thinking", "thinking_blocks", "reasoning_text")
 
 
 def _reasoning(refusal: Refusal) -> Change | None:
-    """Reasoning is missing (F22), or fields of it are not permitted (T29)."""
+    """The change if the endpoint misses reasoning, or does not permit fields of reasoning."""
     strictness, said = refusal.strictness, refusal.said
     meanings = {name: meaning(said, name) for name in (*_THOUGHTS, *ECHOED_FIELDS)}
     sent = {

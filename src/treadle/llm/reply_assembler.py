@@ -208,7 +208,7 @@ def _parts(content: object) -> tuple[str, str]:
 
 
 def _join(kept: object, new: object, *, streamed: bool) -> object:
-    """An opaque field after another part of it: lists grow, other values are replaced."""
+    """Add a part to the value of an opaque field: lists grow, other values are replaced."""
     if not isinstance(new, list):
         return {**kept, **new} if isinstance(kept, dict) and isinstance(new, dict) else new
     joined = list(kept) if isinstance(kept, list) else []

@@ -103,7 +103,7 @@ def save(provider: str, base_url: str, key: str) -> KeyLocation:
 
 
 def forget(provider: str) -> bool:
-    """Delete the saved key of a provider; returns whether there was one. Raises ConfigError."""
+    """Delete the saved key of a provider, and return whether there was one. Raises ConfigError."""
     with _writing:
         everything = dict(_all())
         found = everything.pop(provider, None)

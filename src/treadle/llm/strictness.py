@@ -71,9 +71,9 @@ class Reasoning(StrEnum):
     """The demand of an endpoint on the reasoning in earlier replies."""
 
     OWN = "own"
-    """The reasoning of its own model goes back, and that of other models does not."""
+    """The endpoint gets the reasoning of its own model, but not of other models."""
     NEVER = "never"
-    """No reasoning goes back."""
+    """The endpoint gets no reasoning."""
     REQUIRED = "required"
     """Each reply needs the field; it is empty in a reply without reasoning."""
     FILLED = "filled"

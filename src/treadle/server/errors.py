@@ -32,7 +32,7 @@ def _name_or_none(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class ErrorDetail:
-    """The error in one sentence, and what to do. An invalid request has a `field` or `problems`."""
+    """The error in one sentence, and a hint. An invalid request has a `field` or `problems`."""
 
     message: str
     hint: str | None = None

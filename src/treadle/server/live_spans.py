@@ -16,7 +16,7 @@ from treadle.traces.store.results import Changes, SpanChange
 TICK_SECONDS = 0.1
 """The feed publishes spans of this period together, each once."""
 POLL_SECONDS = 0.25
-"""How often the feed checks for spans of other processes."""
+"""The seconds between two checks of the feed for spans of other processes."""
 MAX_SPANS = 100
 """Maximum spans published in one tick; the others are only counted."""
 

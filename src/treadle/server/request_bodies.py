@@ -68,15 +68,15 @@ def _inflate(body: bytes, window: int, most: int, hold: Callable[[int], None]) -
             if not rest:
                 rest, at = body[at : at + _READ], at + _READ
             given = len(rest)
-            piece = stream.decompress(rest, _PIECE)
+            block = stream.decompress(rest, _PIECE)
             rest = stream.unconsumed_tail
-            if not (given or piece or stream.eof):
+            if not (given or block or stream.eof):
                 raise zlib.error("it is truncated")
-            hold(len(piece))
-            size += len(piece)
+            hold(len(block))
+            size += len(block)
             if size > most:
                 raise TooLargeError(most)
-            yield piece
+            yield block
         at = min(at, len(body)) - len(stream.unused_data)
         if window != _WINDOWS["gzip"][0]:
             return

@@ -1,4 +1,4 @@
-"""What the routes use: the application, the turns, the agents, the event log and the feeds."""
+"""The state that routes use: the application, turns, agents, the event log and feeds."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping

@@ -100,7 +100,7 @@ class Turns:
         stream: bool = True,
         front_end: str | None = None,
     ) -> Turn:
-        """Send a question to an agent, with what the page of the person shows.
+        """Send a question to an agent, with the content of the page of the person.
 
         `conversation` is an id, an id prefix or "last". Raises what `AgentService.conversation`
         raises.

@@ -35,9 +35,10 @@ class MessageState(StrEnum):
 class Entry:
     """A message, its position in the tree, and its time in Unix microseconds.
 
-    `number` names it within its conversation, `parent` is the number of the message before it.
-    `stop_reason` and `request_id` belong to user messages: the end of the request session that
-    served the message (None while it runs, or if it was killed), and the id of that session.
+    `number` identifies the message within its conversation. `parent` is the number of the message
+    before it. Only user messages have a `stop_reason` and a `request_id`. `request_id` is the id of
+    the request session that answered the message. `stop_reason` is the reason why that session
+    ended; it is None while the session runs, or if its process was killed.
     """
 
     message: Annotated[Message, JsonField(omit=True)]

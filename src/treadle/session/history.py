@@ -155,9 +155,10 @@ def build_prompt(
     Each call is directly before its results, one each, in slot order. Steps until the prompt fits:
     leave out the oldest exchanges; shorten older tool results of the current run; limit its newest
     results to half the budget; leave out its oldest replies with their results; leave out the
-    automatic context; shorten the newest results to what is left. The text of the newest user
-    message, and of the messages that steer its turn, never changes: raises `ContextWindowError`
-    when it does not fit. `scale` turns estimates into the model's own tokens.
+    automatic context; shorten the newest results to the rest of the budget. The text of the newest
+    user message, and of the messages that steer its turn, never changes. Raises
+    `ContextWindowError` when that text does not fit. `scale` converts estimates to tokens of the
+    model.
     """
     budget = context_window - output_reserve(context_window)
     fitter = _Fitter(
@@ -370,7 +371,7 @@ class _Fitter:
         return [m for unit in self._newest for m in unit if isinstance(m, ToolMessage)]
 
     def _shorten(self, unit: list[Message], limit: int) -> int:
-        """Shorten the results in `unit` to `limit` tokens each; returns how many became shorter."""
+        """Shorten the results in `unit` to `limit` tokens each. Returns the number of changes."""
         shortened = 0
         for position, message in enumerate(unit):
             if isinstance(message, ToolMessage):

@@ -241,7 +241,7 @@ class ModelRequests:
         )
 
     async def _compact(self, turn: int, prompt: Prompt) -> bool:
-        """Summarize the older part of the conversation; returns whether there is a summary."""
+        """Summarize the older part of the conversation, and return whether there is a summary."""
         conversation, started = self._writer.conversation, self._clock.monotonic()
         covers = messages_to_summarize(conversation, prompt.budget_tokens, self._counts)
         if not covers:

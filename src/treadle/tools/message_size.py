@@ -31,7 +31,7 @@ def is_within(content: str, limit: int) -> bool:
 
 
 def fit_message(content: str, limit: int) -> str:
-    """`content` if it takes at most `limit` tokens, else a smaller JSON object.
+    """`content` if it takes at most `limit` tokens, or else a smaller JSON object.
 
     A failure keeps its keys, with shorter texts. Any other content becomes an excerpt: its size,
     its head and tail as text, and a hint how to get the rest. Below about 60 tokens only the sizes

@@ -68,7 +68,7 @@ class OutputReader:
         self._readers = [reader(self._findings) for reader in _READERS[parser]]
 
     def line(self, text: str) -> Sequence[str]:
-        """Parse a plain line; returns the lines to show for it."""
+        """Parse a plain line, and return the lines to show for it."""
         if len(text) > _LONGEST and not text.startswith("{"):
             return (text,)
         shown: Sequence[str] | None = None

@@ -1,4 +1,4 @@
-"""Failures of `go test`, with `-json` or without, and what `go build` and `go vet` say."""
+"""Parses the failures of `go test`, with or without `-json`, and of `go build` and `go vet`."""
 
 import re
 from collections.abc import Sequence

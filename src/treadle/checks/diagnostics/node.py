@@ -86,7 +86,7 @@ class NodeReader(Reader):
             self._title = None
 
     def _count(self, text: str) -> bool:
-        """Parse a line of the totals at the end; returns whether it was one."""
+        """Parse a line of the totals at the end, and return whether it was one."""
         if tests := _TESTS.fullmatch(text):
             found = [(word, number) for number, word in _COUNT.findall(tests["counts"])]
         elif total := next(filter(None, (form.fullmatch(text) for form in _TOTALS)), None):

@@ -17,7 +17,7 @@ def configure(_parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run all checks; returns 1 if one failed."""
+    """Run all checks, and return 1 if one failed."""
     findings = asyncio.run(examine(repository(options), os.environ))
     failed = any(finding.verdict is Verdict.FAILED for finding in findings)
     if options.json:

@@ -1,4 +1,4 @@
-"""The state of the server, and what it serves."""
+"""Reports the state of the server and its services."""
 
 import asyncio
 from dataclasses import asdict
@@ -26,7 +26,7 @@ class IndexHealth(BaseModel):
 
 
 class GatewayHealth(BaseModel):
-    """The calls of the gateway since the start, and those that could not be recorded.
+    """The number of gateway calls since the start, and of calls that could not be recorded.
 
     `path` is the base path for OpenAI clients.
     """

@@ -54,7 +54,7 @@ class ProviderInfo(BaseModel):
     """A provider. Without `base_url` it runs within the server, or has no address yet.
 
     `origin` is the source of its address; `default` means a provider that Treadle knows. `models`
-    are those of the settings; `/models` lists all.
+    are the models that the settings name; `/models` lists all models.
     """
 
     name: str

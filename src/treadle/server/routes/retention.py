@@ -1,4 +1,4 @@
-"""Shows how much of the traces is kept, and what other limits would delete."""
+"""Shows the limits of stored traces, and previews the deletions that other limits would cause."""
 
 import asyncio
 import time
@@ -33,7 +33,10 @@ class HeldTraces(BaseModel):
 
 
 class RetentionAnswer(BaseModel):
-    """The limits of the settings (null: none), all traces, and what the next pruning deletes."""
+    """The limits of the settings, all stored traces, and the traces that the next pruning deletes.
+
+    A limit of null means that there is no limit.
+    """
 
     keep: str | None
     max_size: str | None
@@ -42,7 +45,7 @@ class RetentionAnswer(BaseModel):
 
 
 class RetentionPreview(BaseModel):
-    """What these limits would delete, and all traces."""
+    """The traces that these limits would delete, and all stored traces."""
 
     keep: str | None
     max_size: str | None
@@ -72,7 +75,7 @@ async def retention(server: CurrentServer, configured: Configured) -> RetentionA
 
 @router.get("/preview")
 async def preview(server: CurrentServer, limits: Annotated[Limits, Query()]) -> RetentionPreview:
-    """What these limits would delete. Nothing changes."""
+    """The traces that these limits would delete. This request deletes nothing."""
     held, deleted = await asyncio.to_thread(_looked, server, limits.keep, limits.max_size)
     return RetentionPreview(keep=limits.keep, max_size=limits.max_size, held=held, deleted=deleted)
 

@@ -30,7 +30,7 @@ _SHOWN_CHARACTERS = 200
 
 @dataclass(slots=True)
 class _Assessment:
-    """What the rules say about a question."""
+    """The result of the approval rules for a question."""
 
     denied: str | None = None
     required: set[Grant] = field(default_factory=set)
@@ -78,7 +78,7 @@ class Approvals:
 
     @contextmanager
     def allow_questions(self) -> Iterator[None]:
-        """While this is entered, a person can be asked."""
+        """Allow questions while the context is active: a front end can show them to a person."""
         self._front_ends += 1
         try:
             yield
@@ -96,7 +96,7 @@ class Approvals:
         return tuple(each.event for each in self._open.values())
 
     def answer(self, approval_id: UUID, scope: ApprovalScope, words: str | None = None) -> bool:
-        """Answer a question; returns False when it no longer waits.
+        """Answer a question, and return False when it no longer waits.
 
         A denial passes `words` to the model.
         """

@@ -279,7 +279,7 @@ class Bridge:
                 call.front_end.connection.send(Withdrawal(*slot))
 
     def _front_end_for(self, tool: str, request_id: UUID) -> _FrontEnd | None:
-        """The front end that runs a call: the one of its request, else the newest connected one."""
+        """The front end that runs a call: the front end of its request, or else the newest."""
         running = [
             each
             for each in self._front_ends.values()

@@ -70,7 +70,7 @@ def message_json(message: CallOffer | Withdrawal) -> dict[str, object]:
 
 
 async def receive(connection: Connection, text: str | bytes) -> AnswerStatus | None:
-    """Handle a message of a front end; returns the status of its answer, or None for progress.
+    """Handle a message of a front end, and return the status of its answer, or None for progress.
 
     The message is a JSON object of one of the types above. Raises UsageError for any other.
     """
