@@ -75,9 +75,9 @@ def listed_registry(root: Path) -> "Registry":
         return registry.with_tools(analyst_tools(closed, closed, closed, settings))
 
 
-def unavailable(why: str) -> Any:
+def unavailable(reason: str) -> Any:
     """Replaces a store that cannot be opened: every access raises StoreError."""
-    return _Unavailable(why)
+    return _Unavailable(reason)
 
 
 class _Unavailable:

@@ -241,24 +241,24 @@ def _toml_value(text: str) -> object:
         return text  # validation reports what is expected
 
 
-def _unicode(text: str, what: str) -> str:
+def _unicode(text: str, description: str) -> str:
     """`text`, unless it has bytes that are not text."""
     if not text.isprintable() and any("\ud800" <= char <= "\udfff" for char in text):
-        raise ConfigError(f"{what} is not UTF-8 text.", hint="Set it again in UTF-8.")
+        raise ConfigError(f"{description} is not UTF-8 text.", hint="Set it again in UTF-8.")
     return text
 
 
-def _unknown(error: schema.UnknownKeyError, where: str) -> ConfigError:
+def _unknown(error: schema.UnknownKeyError, origin: str) -> ConfigError:
     near = schema.dotted(error.near) if error.near else None
-    return ConfigError(f"{error} ({where}) is not a setting.", hint=_hint(error, near))
+    return ConfigError(f"{error} ({origin}) is not a setting.", hint=_hint(error, near))
 
 
-def _hint(error: schema.UnknownKeyError, near: str | None) -> str:
+def _hint(error: schema.UnknownKeyError, similar: str | None) -> str:
     if error.path[-1] in _KEY_NAMES:
         return _NO_KEYS
     if error.path in _REMOVED:
         return _REMOVED[error.path]
-    return f"Did you mean {near}?" if near else _ALL_SETTINGS
+    return f"Did you mean {similar}?" if similar else _ALL_SETTINGS
 
 
 _KEY_NAMES = frozenset({"api_key", "apikey", "key", "token", "secret", "password"})

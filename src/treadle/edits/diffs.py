@@ -99,13 +99,13 @@ def _groups(hunks: Sequence[Hunk]) -> Iterator[list[Hunk]]:
         yield group
 
 
-def _between(one: Hunk, other: Hunk) -> bytes:
+def _between(first: Hunk, second: Hunk) -> bytes:
     """The bytes between two hunks of a group."""
-    size = other.start - one.end
-    missing = size - len(one.after)
+    size = second.start - first.end
+    missing = size - len(first.after)
     if missing <= 0:
-        return one.after[:size]
-    return one.after + other.before[len(other.before) - missing :]
+        return first.after[:size]
+    return first.after + second.before[len(second.before) - missing :]
 
 
 def _hunk_lines(

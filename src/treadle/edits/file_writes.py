@@ -361,25 +361,25 @@ def _dress(tree: Tree, file: int, model: str) -> None:
         tree.close(original)
 
 
-def _step(tree: Tree, write: FileWrite, begun: list[FileWrite]) -> None:
+def _step(tree: Tree, write: FileWrite, started: list[FileWrite]) -> None:
     """Exchange one file with its temporary file."""
     with open_exchange(tree, write.path, write.temporary) as exchange:
         if write.before is None:
-            begun.append(write)
+            started.append(write)
             try:
                 exchange.create()
             except FileExistsError:
-                begun.pop()
+                started.pop()
                 raise conflict(write.path, "a file was created there") from None
             return
         exchange.check_replaceable(write.before)
-        begun.append(write)
+        started.append(write)
         if write.after is None:
             taken = exchange.take_away(write.before)
         else:
             taken = exchange.replace(write.before, content_hash(write.after))
         if not taken:
-            begun.pop()
+            started.pop()
             raise conflict(write.path, "another program is writing it")
 
 
@@ -400,10 +400,10 @@ def _verify(tree: Tree, write: FileWrite) -> None:
         raise conflict(write.path, "another program wrote it at the same time")
 
 
-def _take_back(tree: Tree, writes: Sequence[FileWrite], begun: Sequence[FileWrite]) -> list[str]:
+def _take_back(tree: Tree, writes: Sequence[FileWrite], started: Sequence[FileWrite]) -> list[str]:
     """Revert the begun writes and remove the temporary files, and return the paths that failed."""
     left: list[str] = []
-    for write in reversed(begun):
+    for write in reversed(started):
         try:
             with open_exchange(tree, write.path, write.temporary) as exchange:
                 exchange.put_back(write.before, write.after_hash)

@@ -162,17 +162,19 @@ def _same_ends(old: bytes, new: bytes) -> tuple[int, int]:
     return head, tail
 
 
-def _longest(most: int, same: Callable[[int], bool]) -> int:
-    """The greatest size up to `most` that is the same; smaller ones are the same too."""
-    return bisect_right(range(1, most + 1), 0, key=lambda size: 0 if same(size) else 1)
+def _longest(limit: int, same: Callable[[int], bool]) -> int:
+    """The greatest size up to `limit` that is the same; smaller ones are the same too."""
+    return bisect_right(range(1, limit + 1), 0, key=lambda size: 0 if same(size) else 1)
 
 
-def _splits_character(data: bytes, at: int) -> bool:
-    """Whether the byte at `at` is inside a character or a CRLF."""
-    return at < len(data) and (data[at] & 0xC0 == 0x80 or data[at - 1 : at + 1] == b"\r\n")
+def _splits_character(data: bytes, offset: int) -> bool:
+    """Whether the byte at `offset` is inside a character or a CRLF."""
+    return offset < len(data) and (
+        data[offset] & 0xC0 == 0x80 or data[offset - 1 : offset + 1] == b"\r\n"
+    )
 
 
-def _border(data: bytes, at: int) -> int:
-    while at < len(data) and _splits_character(data, at):
-        at += 1
-    return at
+def _border(data: bytes, offset: int) -> int:
+    while offset < len(data) and _splits_character(data, offset):
+        offset += 1
+    return offset

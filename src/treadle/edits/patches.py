@@ -144,11 +144,11 @@ class Lines:
         return self.texts[position] if position < len(self.texts) else None
 
 
-def mismatch(number: int, what: str) -> EditError:
+def mismatch(number: int, problem: str) -> EditError:
     """The error for a line of a patch that cannot be parsed."""
     return EditError(
         ErrorKind.PARSING,
-        f"Line {number} of the patch {what}.",
+        f"Line {number} of the patch {problem}.",
         hint="Write a unified diff, or a patch between `*** Begin Patch` and `*** End Patch`.",
     )
 

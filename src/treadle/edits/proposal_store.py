@@ -267,11 +267,11 @@ class ProposalStore:
             )
         return found[0]
 
-    def _select(self, where: str, values: Sequence[object], limit: int) -> tuple[Proposal, ...]:
+    def _select(self, condition: str, values: Sequence[object], limit: int) -> tuple[Proposal, ...]:
         with self._database.use() as connection:
             rows = connection.execute(
-                # `where` is built from constants; all values are bound.
-                f"SELECT {_COLUMNS} FROM proposals {where}"  # noqa: S608
+                # `condition` is built from constants; all values are bound.
+                f"SELECT {_COLUMNS} FROM proposals {condition}"  # noqa: S608
                 " ORDER BY created_us DESC, id DESC LIMIT ?",
                 (*values, limit),
             ).fetchall()

@@ -446,18 +446,18 @@ class Edits:
         return tuple(found)
 
     def _in_state(
-        self, proposal_id: UUID, states: Collection[ProposalState], what: str
+        self, proposal_id: UUID, states: Collection[ProposalState], action: str
     ) -> Proposal:
         proposal = self.get(proposal_id)
         if proposal.state not in states:
             denied = proposal.state is ProposalState.DENIED
-            already = proposal.state.value == what
-            so = "already" if already else f"and cannot be {what}"
+            already = proposal.state.value == action
+            so = "already" if already else f"and cannot be {action}"
             raise EditError(
                 ErrorKind.DENIED if denied else ErrorKind.CONFLICT,
                 f"The proposal {proposal_id} is {proposal.state}{' ' if already else ', '}{so}.",
                 hint="A denied part needs a new edit."
-                if proposal.denied and what == "applied" and not denied
+                if proposal.denied and action == "applied" and not denied
                 else _INSTEAD[proposal.state],
             )
         return proposal

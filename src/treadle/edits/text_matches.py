@@ -146,12 +146,12 @@ def replace_text(
     return found, [note] if leniency else []
 
 
-def several_matches_error(source: Source, starts: Sequence[int], what: str) -> EditError:
+def several_matches_error(source: Source, starts: Sequence[int], description: str) -> EditError:
     """The error for a text that occurs several times."""
     count = f"{len(starts)} times" if len(starts) < _MANY else f"{_MANY} times or more"
     return EditError(
         ErrorKind.CONFLICT,
-        f"{what} is {count} in {source.path}: {source.lines_text(starts)}.",
+        f"{description} is {count} in {source.path}: {source.lines_text(starts)}.",
         hint="Give more of the surrounding lines, so that the text occurs once.",
     )
 

@@ -104,10 +104,10 @@ class System:
     def remove_file(self, folder: int, name: str) -> None:
         os.unlink(name, dir_fd=folder)
 
-    def exchange(self, folder: int, one: str, other: str) -> None:
-        """Exchange two entries atomically; `other` exists at every moment."""
-        if not _rename_with(folder, one, other, _EXCHANGE):
-            self.exchange_by_links(folder, one, other)
+    def exchange(self, folder: int, first: str, second: str) -> None:
+        """Exchange two entries atomically; `second` exists at every moment."""
+        if not _rename_with(folder, first, second, _EXCHANGE):
+            self.exchange_by_links(folder, first, second)
 
     def exchange_by_links(self, folder: int, one: str, other: str) -> None:
         """Does the same as `exchange` on systems that cannot exchange two files.

@@ -374,6 +374,6 @@ def _significant_sign(found: Difference) -> int:
     return 1 if found.low > 0 else -1 if found.high < 0 else 0
 
 
-def _change_text(what: str, found: Difference) -> str:
+def _change_text(description: str, found: Difference) -> str:
     assert found.percent is not None  # because it is significant
-    return f"{what} {found.percent:+.1f} % (n = {found.n})"
+    return f"{description} {found.percent:+.1f} % (n = {found.n})"

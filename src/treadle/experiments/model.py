@@ -321,15 +321,15 @@ class Judgement:
         return span_link(self.trace_id, self.span_id)
 
 
-def agreed(one: Winner, other: Winner) -> Winner:
+def agreed(first: Winner, second: Winner) -> Winner:
     """The common result of two answers about the same pair.
 
     A scoring model whose answer changes with the order prefers a position, not an output. The
     result is a tie.
     """
-    if Winner.UNREADABLE in {one, other}:
+    if Winner.UNREADABLE in {first, second}:
         return Winner.UNREADABLE
-    return one if one is other else Winner.TIE
+    return first if first is second else Winner.TIE
 
 
 def base_number(batch: Batch, name: str | None) -> int | None:

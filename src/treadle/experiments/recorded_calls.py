@@ -177,10 +177,12 @@ def _tools(value: object) -> list[Any]:
     return [_tool(each) for each in given if isinstance(each, Mapping)]
 
 
-def _tool(given: Mapping[str, Any]) -> dict[str, Any]:
-    if isinstance(given.get("function"), Mapping):
-        return dict(given)
-    named = {name: value for name, value in given.items() if name != "type" and value is not None}
+def _tool(definition: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(definition.get("function"), Mapping):
+        return dict(definition)
+    named = {
+        name: value for name, value in definition.items() if name != "type" and value is not None
+    }
     return {"type": "function", "function": named}
 
 

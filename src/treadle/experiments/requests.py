@@ -289,10 +289,10 @@ def document_of(experiment: Experiment, item: int, version: int) -> dict[str, An
     return document
 
 
-def same_requests(experiment: Experiment, one: int, other: int) -> bool:
+def same_requests(experiment: Experiment, first: int, second: int) -> bool:
     """Whether two versions have the same request for every item."""
     return all(
-        document_of(experiment, item.number, one) == document_of(experiment, item.number, other)
+        document_of(experiment, item.number, first) == document_of(experiment, item.number, second)
         for item in experiment.items
     )
 

@@ -75,13 +75,13 @@ class AnswerCache:
         self._kept.move_to_end(key)
         return found[1]
 
-    def add(self, key: bytes, kept: Kept) -> None:
+    def add(self, key: bytes, answer: Kept) -> None:
         """Cache an answer; the least recently used ones make room."""
         self._drop(key)
-        if kept.size > self._max_size:
+        if answer.size > self._max_size:
             return
-        self._kept[key] = self._clock.monotonic(), kept
-        self._size += kept.size
+        self._kept[key] = self._clock.monotonic(), answer
+        self._size += answer.size
         while self._size > self._max_size:
             self._drop(next(iter(self._kept)))
 

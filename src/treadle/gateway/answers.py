@@ -70,14 +70,14 @@ def _failure(attempt: Attempt, content: bytes) -> Read:
     return Read(output=text or None, error=error.message, error_type=error.kind.value)
 
 
-def unpacked(content: bytes, encoding: str, most: int) -> bytes | None:
+def unpacked(content: bytes, encoding: str, limit: int) -> bytes | None:
     """An answer without its encoding, up to a limit; None if it cannot be decoded."""
-    plain = b"".join(block for _, block in _decode([(0, content)], encoding, most))
+    plain = b"".join(block for _, block in _decode([(0, content)], encoding, limit))
     return plain if plain or not content else None
 
 
-def _decode(blocks: Iterable[Timed], encoding: str, most: int) -> Iterator[Timed]:
-    """Decompress the parts, at most `most` bytes. Stops at a part that cannot be decompressed."""
+def _decode(blocks: Iterable[Timed], encoding: str, limit: int) -> Iterator[Timed]:
+    """Decompress the parts, at most `limit` bytes. Stops at a part that cannot be decompressed."""
     encoding = encoding.strip().lower()
     if encoding in {"", "identity"}:
         yield from blocks
@@ -85,7 +85,7 @@ def _decode(blocks: Iterable[Timed], encoding: str, most: int) -> Iterator[Timed
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         return
     stream = zlib.decompressobj(47 if "gzip" in encoding else 15)
-    left = most  # a few bytes may decompress to gigabytes
+    left = limit  # a few bytes may decompress to gigabytes
     for at, block in blocks:
         try:
             plain = stream.decompress(block, left)

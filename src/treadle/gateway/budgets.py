@@ -182,12 +182,12 @@ class Budgets:
                 priced = replace(amount, cost=amount.cost or amount.tokens * rate / 1e6)
                 self._used[name] = begin, kept[1] + priced
 
-    def _used_up(self, name: str, over: str, end: int) -> RefusalError:
+    def _used_up(self, name: str, limit: str, end: int) -> RefusalError:
         budget = self._budgets[name]
         seconds = max(1, round((end - self._clock.now_us()) / 1e6))
         anew = f"{datetime.fromtimestamp(end / 1e6, UTC):%Y-%m-%d %H:%M} UTC"
         return RefusalError(
-            f"The budget {name!r} of {over} a {budget.period} is used up or reserved.",
+            f"The budget {name!r} of {limit} a {budget.period} is used up or reserved.",
             hint=f"It starts again at {anew}; change it in gateway.budgets.{name}.",
             status=429,
             code="budget_exceeded",

@@ -148,17 +148,17 @@ class Exchange:
             body = await read_body(decision.content)
             call.request = call.request.with_body(decision.content, body)
 
-    async def _replay(self, kept: Kept) -> None:
+    async def _replay(self, answer: Kept) -> None:
         call = self._call
-        endpoint = Endpoint(kept.provider, kept.model, "")
+        endpoint = Endpoint(answer.provider, answer.model, "")
         attempt = Attempt(
-            endpoint, call.request.content, status=200, headers=_to_text(kept.headers)
+            endpoint, call.request.content, status=200, headers=_to_text(answer.headers)
         )
         call.attempts.append(attempt)
         call.cached = True
         try:
-            await self._start(200, [*kept.headers, (b"x-treadle-cache", b"hit")])
-            for block in kept.blocks:
+            await self._start(200, [*answer.headers, (b"x-treadle-cache", b"hit")])
+            for block in answer.blocks:
                 attempt.add(block)
                 await self._sink.send(block, True)
             await self._sink.send(b"", False)

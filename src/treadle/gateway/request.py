@@ -172,18 +172,18 @@ def without_key(text: str, key: str | None) -> str:
     return text.replace(key, "[redacted:key]") if key and len(key) >= _KEY_MINIMUM else text
 
 
-def _skip(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
+def _skip(text: str, position: int) -> int:
+    match = _SPACE.match(text, position)
     assert match is not None  # it also matches nothing
     return match.end()
 
 
-def _expect(text: str, at: int, mark: str) -> int:
+def _expect(text: str, position: int, mark: str) -> int:
     """The position of the next value after `mark`."""
-    at = _skip(text, at)
-    if text[at] != mark:
+    position = _skip(text, position)
+    if text[position] != mark:
         raise ValueError(f"expected {mark}")
-    return _skip(text, at + 1)
+    return _skip(text, position + 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,61 +194,63 @@ _LETTERS = re.compile(
 _NUMERALS = {"eight": 8, "nine": 9, "ten": 10, "sixteen": 16, "thirty-two": 32, "forty": 40}
 
 
-def is_about_ids(said: str) -> bool:
+def is_about_ids(error_text: str) -> bool:
     """Whether a refusal is about the form of call ids, and not about calls without results."""
-    about = _TOPIC.search(said) and _CONSTRAINT.search(said)
-    return bool(about) and not _ABOUT_PAIRS.search(said)
+    about = _TOPIC.search(error_text) and _CONSTRAINT.search(error_text)
+    return bool(about) and not _ABOUT_PAIRS.search(error_text)
 
 
-def read_id_rule(said: str, ids: Iterable[str], current: IdRule) -> IdRule:
+def read_id_rule(error_text: str, ids: Iterable[str], current: IdRule) -> IdRule:
     """The rule that a refusal states, or the strictest known rule if it states none.
 
     `ids` are the refused ids. A quote of one of them is not part of the rule.
     """
     for refused in sorted({each for each in ids if len(each) > 2}, key=len, reverse=True):
-        said = said.replace(refused, "…")
+        error_text = error_text.replace(refused, "…")
     for word, number in _NUMERALS.items():
-        said = re.sub(rf"\b{word}\b", str(number), said, flags=re.IGNORECASE)
-    lengths, characters, prefix = _lengths(said), _characters(said), _prefix(said)
+        error_text = re.sub(rf"\b{word}\b", str(number), error_text, flags=re.IGNORECASE)
+    lengths, characters, prefix = _lengths(error_text), _characters(error_text), _prefix(error_text)
     if lengths is None and characters is None and not prefix:
         return NINE_LETTERS
     least, most = lengths or (1, current.most)
-    if prefix and _QUANTIFIER.search(said):  # the quantifier counts the characters after the prefix
+    if prefix and _QUANTIFIER.search(
+        error_text
+    ):  # the quantifier counts the characters after the prefix
         least, most = least + len(prefix), most + len(prefix)
     characters = characters or (PLAIN_IDS.characters if prefix else current.characters)
     return IdRule(characters, max(least, len(prefix) + 1), max(most, len(prefix) + 1), prefix)
 
 
-def _lengths(said: str) -> tuple[int, int] | None:
-    if (found := _QUANTIFIER.search(said)) is not None:
+def _lengths(error_text: str) -> tuple[int, int] | None:
+    if (found := _QUANTIFIER.search(error_text)) is not None:
         least = int(found[1])
         return _usable(least, int(found[3] or 64) if found[2] else least)
-    least = next((number for number in _lengths_in(_LEAST, said)), 1)
-    if (most := next(iter(_lengths_in(_MOST, said)), None)) is not None:
+    least = next((number for number in _lengths_in(_LEAST, error_text)), 1)
+    if (most := next(iter(_lengths_in(_MOST, error_text)), None)) is not None:
         return _usable(least, most)
-    if (exact := next(iter(_lengths_in(_EXACT, said)), None)) is not None:
+    if (exact := next(iter(_lengths_in(_EXACT, error_text)), None)) is not None:
         return _usable(exact, exact)
     return None
 
 
-def _usable(least: int, most: int) -> tuple[int, int] | None:
+def _usable(minimum: int, maximum: int) -> tuple[int, int] | None:
     """Lengths that leave room for different ids."""
-    return (max(1, least), most) if most >= max(least, 4) else None
+    return (max(1, minimum), maximum) if maximum >= max(minimum, 4) else None
 
 
-def _lengths_in(pattern: re.Pattern[str], said: str) -> list[int]:
-    return [int(next(filter(None, found.groups()))) for found in pattern.finditer(said)]
+def _lengths_in(pattern: re.Pattern[str], error_text: str) -> list[int]:
+    return [int(next(filter(None, found.groups()))) for found in pattern.finditer(error_text)]
 
 
-def _characters(said: str) -> str | None:
+def _characters(error_text: str) -> str | None:
     """The characters that an id may have; None if the text does not say."""
-    for found in _CLASS.finditer(said):
+    for found in _CLASS.finditer(error_text):
         if (accepted := _class_members(found[1])) is not None:
             return accepted
-    lowered = said.lower()
+    lowered = error_text.lower()
     if "hexadecimal" in lowered:
         return string.digits + "abcdef"
-    if not _LETTERS.search(said):
+    if not _LETTERS.search(error_text):
         odd = re.search(r"(?:invalid|additional|illegal|special|other) characters?", lowered)
         return PLAIN_IDS.characters if odd else None
     lower = "lowercase" in lowered or "lower-case" in lowered
@@ -268,6 +270,6 @@ def _class_members(inside: str) -> str | None:
     return accepted if set(accepted) & set(ALPHANUMERIC) else None
 
 
-def _prefix(said: str) -> str:
-    found = _PREFIX.search(said)
+def _prefix(error_text: str) -> str:
+    found = _PREFIX.search(error_text)
     return next(filter(None, found.groups())) if found else ""

@@ -99,15 +99,17 @@ class Quirks:
             error.body, payload, rebuild, strict=strict
         )
 
-    def _parameter(self, said: str, payload: Payload) -> str | None:
-        if "stream_options" in payload and meaning(said, "stream_options"):
+    def _parameter(self, error_text: str, payload: Payload) -> str | None:
+        if "stream_options" in payload and meaning(error_text, "stream_options"):
             self.stream_options = False
             return "trying without stream_options; token counts may be unknown"
         name = self.limit_name
         other = _LIMIT_NAMES[name == _LIMIT_NAMES[0]]
-        refused = meaning(said, name) in (Meaning.REFUSED, Meaning.UNCLEAR) or meaning(said, other)
+        refused = meaning(error_text, name) in (Meaning.REFUSED, Meaning.UNCLEAR) or meaning(
+            error_text, other
+        )
         if name in payload and refused and not self._limit_switched:
-            if meaning(said, name) is None or re.search("too (?:large|high|big)", said):
+            if meaning(error_text, name) is None or re.search("too (?:large|high|big)", error_text):
                 return None
             self._limit_switched = True
             self.limit_name = other
@@ -115,12 +117,12 @@ class Quirks:
         return None
 
     def _history(
-        self, said: str, payload: Payload, rebuild: Callable[[], Payload], *, strict: bool
+        self, error_text: str, payload: Payload, rebuild: Callable[[], Payload], *, strict: bool
     ) -> str | None:
         """Take the first change that alters the history and that was not tried before."""
         before = self.strictness
         self._tried.add(before)
-        for strictness, change in changes(Refusal(said, before, payload["messages"])):
+        for strictness, change in changes(Refusal(error_text, before, payload["messages"])):
             if strictness in self._tried or (strict and not strictness.tools):
                 continue
             self.strictness = strictness

@@ -46,12 +46,12 @@ _WEAKLY_REFUSED = re.compile(r"unexpected|invalid|illegal", re.IGNORECASE)
 _CLAUSE_END = re.compile(r"[;}\]\n]|(?<=[^\s\d])[.!?](?=\s|$)")
 
 
-def meaning(said: str, field: str) -> Meaning | None:
+def meaning(error_text: str, field: str) -> Meaning | None:
     """The meaning for a field; None if the refusal does not name it."""
     named = re.compile(rf"(?<![\w]){re.escape(field)}(?![\w])")
-    if not named.search(said):
+    if not named.search(error_text):
         return None
-    for clause in [c for c in _CLAUSE_END.split(said) if named.search(c)] + [said]:
+    for clause in [c for c in _CLAUSE_END.split(error_text) if named.search(c)] + [error_text]:
         rest = named.sub(" ", clause)
         if _REFUSED.search(rest):
             return Meaning.REFUSED

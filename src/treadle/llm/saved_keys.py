@@ -124,8 +124,8 @@ def register_all() -> None:
         secrets.register(each.key or "")
 
 
-def _same(one: str, other: str) -> bool:
-    return one.rstrip("/") == other.rstrip("/")
+def _same(first: str, second: str) -> bool:
+    return first.rstrip("/") == second.rstrip("/")
 
 
 def _all() -> Mapping[str, SavedKey]:

@@ -99,7 +99,7 @@ def _counted(name: str, value: Any) -> Meaning | None:
 
 
 def with_thoughts(
-    given: int | None, answered: int | None, thoughts: int | None, total: int | None
+    output_tokens: int | None, answered: int | None, thoughts: int | None, total: int | None
 ) -> int | None:
     """The output tokens, including thoughts.
 
@@ -108,7 +108,7 @@ def with_thoughts(
     """
     if answered is None or not thoughts:
         return answered
-    beside = given is not None and total == given + answered + thoughts
+    beside = output_tokens is not None and total == output_tokens + answered + thoughts
     return answered + thoughts if beside or thoughts > answered else answered
 
 
@@ -158,12 +158,15 @@ def read_cost(value: object) -> float | None:
 
 
 def _uncounted_cache(
-    usage: Mapping[str, object], given: int, answered: int | None, cache: int
+    usage: Mapping[str, object], input_tokens: int, output_tokens: int | None, cache: int
 ) -> int:
-    """The cached tokens that are not in `given`: all of them, unless the sums say otherwise."""
+    """The number of cached tokens that `input_tokens` does not include.
+
+    It includes all of them if the reported total is the sum of input and output.
+    """
     total = _first(usage, "total_tokens")
-    within = total is not None and total == given + (answered or 0) and cache <= given
-    return 0 if within and "prompt_tokens" in usage else cache
+    included = total == input_tokens + (output_tokens or 0) and cache <= input_tokens
+    return 0 if included and "prompt_tokens" in usage else cache
 
 
 def _details(usage: Mapping[str, object], *names: str) -> Mapping[str, object]:

@@ -24,11 +24,11 @@ _GIVE_ONE = "Start it as `treadle mcp --repo PATH`."
 class Repository:
     """Finds the root once and keeps it until the client reports changed roots."""
 
-    def __init__(self, given: Path | None, folder: Path) -> None:
-        """`given` is the root of the command line, `folder` the working directory."""
-        self._given = given
+    def __init__(self, configured_root: Path | None, folder: Path) -> None:
+        """`configured_root` is the root of the command line, `folder` the working directory."""
+        self._given = configured_root
         self._folder = folder
-        self._found = given
+        self._found = configured_root
 
     @property
     def likely(self) -> Path:

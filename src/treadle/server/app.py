@@ -112,7 +112,7 @@ def create_app(
     page = BuiltPage()
     app.router.routes.extend(page.routes())
     app.router.default = page.or_else(app.router.default)
-    app.add_middleware(BodyLimit, most=size_bytes(settings.traces.max_request))
+    app.add_middleware(BodyLimit, limit=size_bytes(settings.traces.max_request))
     app.add_middleware(Guard, hosts=hosts, credentials=credentials)
     app.add_middleware(SecurityHeaders)
     return app

@@ -29,19 +29,19 @@ _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
 class TooLargeError(UsageError):
     """The body exceeds the limit."""
 
-    def __init__(self, most: int) -> None:
-        super().__init__(f"The body is larger than {most:,} bytes.", hint="Send smaller requests.")
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The body is larger than {limit:,} bytes.", hint="Send smaller requests.")
 
 
 class EncodingError(UsageError):
     """The `Content-Encoding` of the body is unknown."""
 
 
-def unpack(body: bytes, encoding: str, most: int, hold: Callable[[int], None]) -> bytes:
-    """The decompressed body, of at most `most` bytes.
+def unpack(body: bytes, encoding: str, limit: int, hold: Callable[[int], None]) -> bytes:
+    """The decompressed body, of at most `limit` bytes.
 
     `hold` receives the size of every part, and may raise an error to refuse it. Raises
-    TooLargeError, EncodingError, and UsageError for invalid data. The memory use is at most `most`
+    TooLargeError, EncodingError, and UsageError for invalid data. The memory use is at most `limit`
     and one part.
     """
     encoding = encoding.strip().lower()
@@ -53,13 +53,13 @@ def unpack(body: bytes, encoding: str, most: int, hold: Callable[[int], None]) -
         )
     for window in _WINDOWS[encoding]:
         try:
-            return b"".join(_inflate(body, window, most, hold))
+            return b"".join(_inflate(body, window, limit, hold))
         except zlib.error:
             continue
     raise UsageError(f"The body is not {encoding}.", hint="Check its Content-Encoding.")
 
 
-def _inflate(body: bytes, window: int, most: int, hold: Callable[[int], None]) -> Iterator[bytes]:
+def _inflate(body: bytes, window: int, limit: int, hold: Callable[[int], None]) -> Iterator[bytes]:
     size = at = 0
     while at < len(body):  # a gzip body may have several members
         stream, rest = zlib.decompressobj(window), b""
@@ -74,8 +74,8 @@ def _inflate(body: bytes, window: int, most: int, hold: Callable[[int], None]) -
                 raise zlib.error("it is truncated")
             hold(len(block))
             size += len(block)
-            if size > most:
-                raise TooLargeError(most)
+            if size > limit:
+                raise TooLargeError(limit)
             yield block
         at = min(at, len(body)) - len(stream.unused_data)
         if window != _WINDOWS["gzip"][0]:
@@ -89,9 +89,9 @@ class BodyLimit:
     format. The middleware replaces any other answer.
     """
 
-    def __init__(self, app: ASGIApp, *, most: int) -> None:
+    def __init__(self, app: ASGIApp, *, limit: int) -> None:
         self._app = app
-        self._most = most
+        self._most = limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, and count the bytes of its body."""
@@ -115,10 +115,10 @@ class BodyLimit:
 class _CountedBody:
     """The `receive` and `send` of one request, with the limit."""
 
-    def __init__(self, receive: Receive, send: Send, most: int, *, too_large: bool) -> None:
+    def __init__(self, receive: Receive, send: Send, limit: int, *, too_large: bool) -> None:
         self._receive = receive
         self._send = send
-        self._most = most
+        self._most = limit
         self._too_large = too_large
         self._read = 0
         self._ended = False

@@ -52,10 +52,10 @@ class ServerState:
     active_requests: ActiveRequests
     _ingest: IngestQueue | None
 
-    async def announce_conversation(self, conversation_id: str, *, gone: bool = False) -> None:
+    async def announce_conversation(self, conversation_id: str, *, deleted: bool = False) -> None:
         """Publish that a person changed or deleted a conversation."""
         event = ConversationChanged(
-            request_id=NO_REQUEST, conversation_id=conversation_id, gone=gone
+            request_id=NO_REQUEST, conversation_id=conversation_id, gone=deleted
         )
         await self.app.bus.publish(event)
 

@@ -308,20 +308,20 @@ class ConversationStore:
     def _summaries(
         self,
         db: Connection,
-        where: str,
+        condition: str,
         values: tuple[object, ...],
         limit: int,
         kind: Kind,
     ) -> tuple[ConversationSummary, ...]:
         rows = db.execute(
-            # `where` is one of the constants in this module; all values are bound.
+            # `condition` is one of the constants in this module; all values are bound.
             f"""SELECT id, root, model, title, created_us, updated_us,
                    (SELECT count(*) FROM messages
                     WHERE conversation_id = id AND kind = 'user'),
                    (SELECT stop_reason FROM messages
                     WHERE conversation_id = id AND kind = 'user' ORDER BY position DESC LIMIT 1),
                    agent
-            FROM conversations WHERE {where} AND {kind.condition}
+            FROM conversations WHERE {condition} AND {kind.condition}
             ORDER BY updated_us DESC, id DESC LIMIT ?""",  # noqa: S608
             (*values, limit),
         ).fetchall()

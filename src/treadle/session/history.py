@@ -186,10 +186,10 @@ def build_prompt(
     )
 
 
-def result_limit(room: int, calls: int, most: int) -> int:
-    """Tokens for each result of `calls` calls: at most `most`, and all within `room`."""
+def result_limit(room: int, calls: int, maximum: int) -> int:
+    """Tokens for each result of `calls` calls: at most `maximum`, and all within `room`."""
     each = room // max(1, calls) - _MESSAGE_TOKENS - _CALL_TOKENS
-    return max(_MIN_RESULT_TOKENS, min(most, each))
+    return max(_MIN_RESULT_TOKENS, min(maximum, each))
 
 
 def smaller_window(prompt: Prompt, reported: Window | None) -> int:
@@ -331,10 +331,10 @@ class _Fitter:
         self._run = kept
         self._note_dropped(dropped, "of the current run")
 
-    def _note_dropped(self, dropped: int, what: str) -> None:
+    def _note_dropped(self, dropped: int, description: str) -> None:
         if dropped:
             self.left_out += dropped
-            self.changes.append(f"{dropped} {_plural(dropped, 'message')} {what} left out")
+            self.changes.append(f"{dropped} {_plural(dropped, 'message')} {description} left out")
 
     def _shorten_older_results(self) -> None:
         shortened, over = 0, self._excess()

@@ -210,7 +210,7 @@ class RequestSession:
         if self._over:
             return False
         self._steering.append(text)
-        await self._reporter.steering(text, taken=False)
+        await self._reporter.steering(text, received=False)
         return True
 
     @property
@@ -329,7 +329,7 @@ class RequestSession:
         while self._steering:
             text = self._steering.popleft()
             await self._take_user_message(text, steers=True)
-            await self._reporter.steering(text, taken=True)
+            await self._reporter.steering(text, received=True)
 
     async def _run_calls(
         self, received: ReceivedReply, message: AssistantMessage, cut_off: tuple[ToolCall, ...]
@@ -391,9 +391,11 @@ class RequestSession:
             None,
         )
 
-    async def _refuse_calls(self, draft: ReplyDraft, message: AssistantMessage, why: str) -> None:
+    async def _refuse_calls(
+        self, draft: ReplyDraft, message: AssistantMessage, reason: str
+    ) -> None:
         """Keep a reply whose calls may not run, and a refusal for each call."""
-        content = failure_content(ToolFailure(ErrorKind.LIMIT, f"Not run: {why}."))
+        content = failure_content(ToolFailure(ErrorKind.LIMIT, f"Not run: {reason}."))
         results = [ToolMessage(call.key, content, ok=False) for call in message.calls]
         try:
             await draft.complete(message)

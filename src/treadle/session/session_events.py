@@ -138,9 +138,9 @@ class SessionReporter:
             )
         )
 
-    async def steering(self, text: str, *, taken: bool) -> None:
-        kind = MessageSteered if taken else MessageQueued
-        extra = {} if taken else {"steers": True}
+    async def steering(self, text: str, *, received: bool) -> None:
+        kind = MessageSteered if received else MessageQueued
+        extra = {} if received else {"steers": True}
         await self._bus.publish(
             kind(request_id=self._request_id, parent_id=self._request_id, text=text, **extra)
         )

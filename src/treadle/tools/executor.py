@@ -471,10 +471,10 @@ def _class(tool: AnyTool | None) -> ToolClass:
     return ToolClass.REALTIME if tool is None else tool.tool_class
 
 
-def _overlap(one: AbstractSet[str], other: AbstractSet[str]) -> bool:
-    if not one or not other:
+def _overlap(first: AbstractSet[str], second: AbstractSet[str]) -> bool:
+    if not first or not second:
         return False
-    return EVERYTHING in one or EVERYTHING in other or not one.isdisjoint(other)
+    return EVERYTHING in first or EVERYTHING in second or not first.isdisjoint(second)
 
 
 def _failure(tool: AnyTool, error: Exception) -> ToolFailure:

@@ -110,9 +110,9 @@ def _excerpt(content: str, limit: int) -> str:
         "limit": limit,
     }
 
-    def excerpt(kept: int) -> str:
-        head = int(kept * _HEAD_SHARE)
-        tail = content[len(content) - (kept - head) :]
+    def excerpt(characters: int) -> str:
+        head = int(characters * _HEAD_SHARE)
+        tail = content[len(content) - (characters - head) :]
         return _compact({**sizes, "head": content[:head], "tail": tail, "hint": _HINT})
 
     low, high = 0, min(len(content) - 1, limit * _CHARACTERS_PER_TOKEN)

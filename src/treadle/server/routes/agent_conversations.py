@@ -222,7 +222,7 @@ async def delete(server: CurrentServer, conversation: str) -> None:
     """Delete a conversation. Its recorded spans stay."""
     root = server.app.root
     deleted = await server.conversations.delete(conversation, root=root, kind=Kind.AGENT)
-    await server.announce_conversation(str(deleted.id), gone=True)
+    await server.announce_conversation(str(deleted.id), deleted=True)
 
 
 async def _conversation_response(server: ServerState, request: Request, reference: str) -> Response:

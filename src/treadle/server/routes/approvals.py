@@ -47,7 +47,7 @@ async def pending(server: CurrentServer) -> Pending:
 
 
 @router.post("/{approval_id}")
-async def answer(server: CurrentServer, approval_id: UUID, given: Answer) -> Taken:
+async def answer(server: CurrentServer, approval_id: UUID, body: Answer) -> Taken:
     """Answer a question. `taken` is false if it no longer waits."""
-    scope = ApprovalScope(given.scope.value)
-    return Taken(taken=server.app.approvals.answer(approval_id, scope, given.words))
+    scope = ApprovalScope(body.scope.value)
+    return Taken(taken=server.app.approvals.answer(approval_id, scope, body.words))

@@ -186,14 +186,14 @@ async def experiments(
 
 
 @router.post("", status_code=201)
-async def new(opened: OpenedExperiments, given: NewExperiment) -> JsonOf[ExperimentWithBatches]:
+async def new(opened: OpenedExperiments, body: NewExperiment) -> JsonOf[ExperimentWithBatches]:
     """Create an experiment from recorded calls."""
-    if given.query is None:
-        created = await asyncio.to_thread(opened.from_spans, given.spans, name=given.name)
+    if body.query is None:
+        created = await asyncio.to_thread(opened.from_spans, body.spans, name=body.name)
     else:
-        query = parse_query(given.query, now_us=SystemClock().now_us())
+        query = parse_query(body.query, now_us=SystemClock().now_us())
         created = await asyncio.to_thread(
-            opened.from_query, query, limit=given.limit, name=given.name
+            opened.from_query, query, limit=body.limit, name=body.name
         )
     return ExperimentWithBatches.of(created)
 
@@ -207,17 +207,17 @@ async def experiment(opened: OpenedExperiments, reference: str) -> JsonOf[Experi
 
 @router.patch("/{reference}")
 async def change(
-    opened: OpenedExperiments, reference: str, given: ExperimentChange
+    opened: OpenedExperiments, reference: str, body: ExperimentChange
 ) -> JsonOf[ExperimentWithBatches]:
     """Add a version. An invalid request is refused with all its errors."""
-    changed = await asyncio.to_thread(opened.edit, reference, given.data, note=given.note)
+    changed = await asyncio.to_thread(opened.edit, reference, body.data, note=body.note)
     return ExperimentWithBatches.of(changed)
 
 
 @router.post("/{reference}/check")
-async def check(opened: OpenedExperiments, reference: str, given: ExperimentChange) -> Problems:
+async def check(opened: OpenedExperiments, reference: str, body: ExperimentChange) -> Problems:
     """The errors that a change would cause. This changes nothing."""
-    found = await asyncio.to_thread(opened.check, reference, given.data)
+    found = await asyncio.to_thread(opened.check, reference, body.data)
     return Problems(problems=found)
 
 
@@ -242,18 +242,18 @@ async def batches(opened: OpenedExperiments, reference: str) -> JsonOf[BatchList
 
 @router.post("/{reference}/batches", status_code=202)
 async def run(
-    opened: OpenedExperiments, running: Running, reference: str, given: NewBatch
+    opened: OpenedExperiments, running: Running, reference: str, body: NewBatch
 ) -> JsonOf[Batch]:
     """Start to run variants. The batch has the progress."""
     planned = await asyncio.to_thread(
         opened.plan,
         reference,
-        repeats=given.repeats,
-        variants=given.variants,
-        models=given.models,
-        budget=given.budget.budget(),
-        at_once=given.at_once,
-        seconds_each=given.seconds_each,
+        repeats=body.repeats,
+        variants=body.variants,
+        models=body.models,
+        budget=body.budget.budget(),
+        at_once=body.at_once,
+        seconds_each=body.seconds_each,
     )
     await running.start(planned.id)
     return await asyncio.to_thread(opened.batch, planned.id)
@@ -281,13 +281,13 @@ async def resume(
     running: Running,
     reference: str,
     batch_reference: str,
-    given: Annotated[Resumption | None, Body()] = None,
+    body: Annotated[Resumption | None, Body()] = None,
 ) -> JsonOf[Batch]:
     """Run the missing runs of a cancelled or interrupted batch, or of one without budget left."""
-    given = given or Resumption()
+    body = body or Resumption()
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
-    budget = given.budget.budget() if given.budget else None
-    await running.start(found.id, budget=budget, retry_failed=given.retry_failed)
+    budget = body.budget.budget() if body.budget else None
+    await running.start(found.id, budget=budget, retry_failed=body.retry_failed)
     return await asyncio.to_thread(opened.batch, found.id)
 
 
@@ -305,11 +305,11 @@ async def comparison(
 
 @router.post("/{reference}/batches/{batch_reference}/judge")
 async def judge(
-    opened: OpenedExperiments, reference: str, batch_reference: str, given: Judging
+    opened: OpenedExperiments, reference: str, batch_reference: str, body: Judging
 ) -> JsonOf[Comparison]:
     """Let a model score the outputs, each pair in both orders, then compare."""
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
-    return await opened.judge(found.id, given.model, criteria=given.criteria, base=given.base)
+    return await opened.judge(found.id, body.model, criteria=body.criteria, base=body.base)
 
 
 def _batch(opened: Experiments, reference: str, batch_reference: str) -> Batch:

@@ -159,9 +159,9 @@ async def breakpoints(gateway: OpenedGateway) -> BreakpointList:
 
 
 @router.post("", status_code=201)
-async def add(gateway: OpenedGateway, given: Annotated[Given, Body()]) -> Breakpoint:
+async def add(gateway: OpenedGateway, body: Annotated[Given, Body()]) -> Breakpoint:
     """Add a breakpoint."""
-    return await gateway.breakpoints.add(**given.values())
+    return await gateway.breakpoints.add(**body.values())
 
 
 @router.get("/held")

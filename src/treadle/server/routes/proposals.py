@@ -69,23 +69,23 @@ async def proposal(server: CurrentServer, reference: str) -> JsonOf[ShownProposa
 
 
 @router.post("/{reference}/approve")
-async def approve(server: CurrentServer, reference: str, given: Decision) -> JsonOf[ListedProposal]:
+async def approve(server: CurrentServer, reference: str, body: Decision) -> JsonOf[ListedProposal]:
     """Apply the proposal, or only the selected hunks and deny the others."""
 
     def run(edits: Edits, found: Proposal) -> None:
-        hunks = chosen_parts(found, given.hunks, given.files)
-        edits.apply(found.id, hunks=hunks, words=given.words)
+        hunks = chosen_parts(found, body.hunks, body.files)
+        edits.apply(found.id, hunks=hunks, words=body.words)
 
     return await _changed(server, reference, run)
 
 
 @router.post("/{reference}/deny")
-async def deny(server: CurrentServer, reference: str, given: Decision) -> JsonOf[ListedProposal]:
+async def deny(server: CurrentServer, reference: str, body: Decision) -> JsonOf[ListedProposal]:
     """Deny the proposal, or only the selected hunks."""
 
     def run(edits: Edits, found: Proposal) -> None:
-        hunks = chosen_parts(found, given.hunks, given.files)
-        edits.deny(found.id, words=given.words, hunks=hunks)
+        hunks = chosen_parts(found, body.hunks, body.files)
+        edits.deny(found.id, words=body.words, hunks=hunks)
 
     return await _changed(server, reference, run)
 

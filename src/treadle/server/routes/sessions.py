@@ -77,5 +77,5 @@ async def change(server: CurrentServer, session: str, changes: SessionChange) ->
 async def delete(server: CurrentServer, session: str) -> JsonOf[ConversationSummary]:
     """Delete a conversation with all its branches."""
     deleted = await server.conversations.delete(session, root=server.app.root)
-    await server.announce_conversation(str(deleted.id), gone=True)
+    await server.announce_conversation(str(deleted.id), deleted=True)
     return deleted

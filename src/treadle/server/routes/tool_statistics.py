@@ -87,9 +87,9 @@ def _without_none(*moments: int | None) -> list[int]:
     return [each for each in moments if each is not None]
 
 
-def _moment(name: str, given: str | None, now_us: int) -> int | None:
+def _moment(name: str, text: str | None, now_us: int) -> int | None:
     try:
-        return None if given is None else read_moment(given, now_us)
+        return None if text is None else read_moment(text, now_us)
     except ValueError as error:
         what, hint = error.args
         raise UsageError(f"{name}: {what}", hint=hint) from error

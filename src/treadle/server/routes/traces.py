@@ -303,10 +303,10 @@ async def delete_trace(server: CurrentServer, request: Request, trace_id: str) -
     return await _deleted(server, reference, lambda: server.traces.delete(traces=[reference]))
 
 
-async def _deleted(server: ServerState, what: str, delete: Callable[[], Deleted]) -> Deleted:
+async def _deleted(server: ServerState, description: str, delete: Callable[[], Deleted]) -> Deleted:
     deleted = await asyncio.to_thread(delete)
     if not deleted.spans:
-        raise NotFoundError(f"Nothing is recorded under {what}.")
+        raise NotFoundError(f"Nothing is recorded under {description}.")
     event = SpansDeleted(request_id=NO_REQUEST, spans=deleted.spans, traces=deleted.traces)
     await server.app.bus.publish(event)
     return deleted

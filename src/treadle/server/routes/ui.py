@@ -115,10 +115,10 @@ async def ask(server: CurrentServer, question: PageQuestion) -> PageAnswer:
 
 @router.post("/requests/{ui_id}/answer")
 async def take_answer(
-    server: CurrentServer, ui_id: UUID, given: Annotated[UiAnswer, Body(discriminator="type")]
+    server: CurrentServer, ui_id: UUID, body: Annotated[UiAnswer, Body(discriminator="type")]
 ) -> Taken:
     """The answer of a page to `UiRequested`. `taken` is false if there is one already."""
-    return Taken(taken=await server.ui.answer(ui_id, given))
+    return Taken(taken=await server.ui.answer(ui_id, body))
 
 
 async def _shown(server: ServerState, shown: UiState) -> Shown:

@@ -70,17 +70,17 @@ async def views(server: CurrentServer, screen: str | None = None) -> ViewList:
 
 
 @router.post("", status_code=201)
-async def save(server: CurrentServer, given: NewView) -> View:
+async def save(server: CurrentServer, body: NewView) -> View:
     """Save a view."""
-    kept = await server.ui.save_view(SavedView(id="", updated_us=0, **given.model_dump()))
+    kept = await server.ui.save_view(SavedView(id="", updated_us=0, **body.model_dump()))
     return View.model_validate(kept)
 
 
 @router.patch("/{view_id}")
-async def change(server: CurrentServer, view_id: str, given: ViewChange) -> View:
+async def change(server: CurrentServer, view_id: str, body: ViewChange) -> View:
     """Change a view."""
     found = await server.ui.view(view_id)
-    changed = replace(found, **given.model_dump(exclude_none=True))
+    changed = replace(found, **body.model_dump(exclude_none=True))
     return View.model_validate(await server.ui.save_view(changed))
 
 

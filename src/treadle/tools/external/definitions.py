@@ -131,9 +131,9 @@ def _usable_schema(definition: ToolDefinition) -> JsonSchema:
         raise _unusable(definition.name, str(error)) from error
 
 
-def _unusable(tool: str, what: str) -> UsageError:
+def _unusable(tool: str, description: str) -> UsageError:
     return UsageError(
-        f"The parameters of the tool {tool} are not a usable JSON schema: {what}.",
+        f"The parameters of the tool {tool} are not a usable JSON schema: {description}.",
         hint='Use a JSON schema of type "object" without references to other documents.',
     )
 
