@@ -29,7 +29,7 @@ class RepositoryUse(Enum):
 
 
 def set_repository_use(parser: argparse.ArgumentParser, use: RepositoryUse) -> None:
-    """Declare the purpose of the repository for a command, if it is not the subject."""
+    """Declare the purpose of the repository for a command. The default is `ROOT`."""
     parser.set_defaults(repository_use=use)
 
 

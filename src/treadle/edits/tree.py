@@ -31,12 +31,12 @@ _EXCHANGE = 2
 _UNSUPPORTED = frozenset({
     errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM,
 })  # fmt: skip
-_CLOSE = getattr(os, "O_CLOEXEC", 0)
-_STRAIGHT = getattr(os, "O_NOFOLLOW", 0) | _CLOSE
+_CLOSE_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | _CLOSE_ON_EXEC
 
 
 class System:
-    """The operating system. Every method raises OSError without an effect."""
+    """The operating system. A method that raises OSError has had no effect."""
 
     def open_root(self, path: str) -> int:
         return open_root(path)
@@ -45,12 +45,12 @@ class System:
         return open_folder(folder, name)
 
     def open_file(self, folder: int, name: str) -> int:
-        """For reading; does not wait for a pipe."""
+        """Open a file for reading, without waiting if it is a pipe."""
         return open_file(folder, name)
 
     def create_file(self, folder: int, name: str, mode: int) -> int:
-        """A new file, for writing."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _STRAIGHT
+        """Create a file and open it for writing."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW
         return os.open(name, flags, mode, dir_fd=folder)
 
     def close(self, file: int) -> None:
@@ -109,20 +109,20 @@ class System:
         if not _rename_with(folder, first, second, _EXCHANGE):
             self.exchange_by_links(folder, first, second)
 
-    def exchange_by_links(self, folder: int, one: str, other: str) -> None:
+    def exchange_by_links(self, folder: int, first: str, second: str) -> None:
         """Does the same as `exchange` on systems that cannot exchange two files.
 
-        `other` exists at every moment. If another program writes a file to `other` between the
+        `second` exists at every moment. If another program writes a file to `second` between the
         first two calls, that file is lost.
         """
-        spare = spare_name(one)
-        self.link(folder, other, spare)
+        spare = spare_name(first)
+        self.link(folder, second, spare)
         try:
-            self.rename(folder, one, other)
+            self.rename(folder, first, second)
         except OSError:
             self.remove_file(folder, spare)
             raise
-        self.rename(folder, spare, one)
+        self.rename(folder, spare, first)
 
     def move(self, folder: int, name: str, target: str) -> None:
         """Rename to an unused name. Raises FileExistsError."""
@@ -193,12 +193,12 @@ def _renameat2() -> "_NamedFuncPointer | None":
 
 
 MAX_BYTES = 64 * 1024 * 1024
-"""Larger files are not edited: several copies of one are in memory at a time."""
+"""Larger files are not edited, because an edit needs several copies of the file in memory."""
 
 ATTEMPTS = 2
-"""The number of attempts to remove a leftover file."""
+"""The maximum number of attempts to remove a leftover file."""
 
-_STAYS = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT})
+_NOT_REMOVED = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT})
 _PERMISSION = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _log = logging.getLogger(__name__)
 
@@ -368,7 +368,7 @@ class Tree:
         return tuple("/".join(folders[:each]) for each in range(1, len(folders) + 1))
 
     def make_folders(self, paths: tuple[str, ...]) -> None:
-        """Create folders, outermost first; existing ones stay."""
+        """Create the folders that do not exist, outermost first."""
         for path in paths:
             with self.folder_of(path) as (folder, name):
                 with suppress(FileExistsError):
@@ -376,20 +376,20 @@ class Tree:
                 self.system.sync(folder)
 
     def remove_folders(self, paths: tuple[str, ...]) -> None:
-        """Remove the empty ones of the folders, innermost first."""
+        """Remove the folders that are empty, innermost first."""
         for path in reversed(paths):
             for _ in range(ATTEMPTS):
                 try:
                     with self.folder_of(path) as (folder, name):
                         self.system.remove_folder(folder, name)
                 except (OSError, EditError) as error:
-                    if not isinstance(error, OSError) or error.errno not in _STAYS:
+                    if not isinstance(error, OSError) or error.errno not in _NOT_REMOVED:
                         continue
                 break
 
 
 def as_edit_error(path: str, error: OSError) -> EditError:
-    """Why a file cannot be written, for a person."""
+    """Convert an OSError to an EditError that states why a file cannot be written."""
     if error.errno in _PERMISSION:
         hint = "Change its permissions or those of its folder, then apply the edit again."
         kind = ErrorKind.PERMISSION

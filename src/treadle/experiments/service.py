@@ -57,8 +57,8 @@ _NAME_CHARACTERS = 60
 class Runnable:
     """Whether a recorded call can run again, and a sentence with the reason.
 
-    `readable`: it contains a chat request, which an experiment can change. `here`: a provider of
-    this machine has its model, so the call can run unchanged.
+    `readable` states whether the call contains a chat request, which an experiment can change.
+    `here` states whether a provider of this machine has its model: then the call can run unchanged.
     """
 
     readable: bool
@@ -132,7 +132,7 @@ class Experiments:
         return found if found.id else self._create([find_call(self._traces, reference)], "")
 
     def draft_for_span(self, reference: str) -> Experiment:
-        """The newest experiment with only that call, or an unsaved one without an id."""
+        """The newest experiment with only that call, or an unsaved experiment without an id."""
         span = find_call(self._traces, reference)
         known = self._store.of_span(span.trace_id, span.span_id)
         return self.get(known) if known is not None else self._new([span], "", "")
@@ -211,7 +211,10 @@ class Experiments:
         return self.get(experiment.id)
 
     def delete(self, reference: str) -> None:
-        """Delete it with all runs, but not the recorded spans. Raises UsageError while it runs."""
+        """Delete an experiment with all its runs. The recorded spans stay.
+
+        Raises UsageError while a batch of the experiment runs.
+        """
         experiment = self.get(reference)
         running = [b for b in self.batches(experiment.id) if b.state is BatchState.RUNNING]
         if running:

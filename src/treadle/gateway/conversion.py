@@ -52,7 +52,7 @@ def _of_assistant(messages: list[Message]) -> Message:
 
 
 def merge_assistant_messages(messages: Sequence[Message]) -> list[Message]:
-    """Consecutive assistant messages merged into one: reasoning, text and calls."""
+    """Merge the reasoning, text and calls of consecutive assistant messages."""
     result: list[Message] = []
     for message in messages:
         last = result[-1] if result else None
@@ -80,7 +80,7 @@ def _thought(item: Mapping[str, object]) -> str:
 
 
 def _content(content: object) -> object:
-    """A text, or parts as in chat requests; several texts are joined."""
+    """Convert contents to a text or to the parts of a chat request. Joins several texts."""
     if not isinstance(content, list):
         return content
     parts = [_part(part) for part in content]

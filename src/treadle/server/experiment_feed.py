@@ -33,7 +33,7 @@ _Seen = tuple[object, int | None, int | None]
 
 @asynccontextmanager
 async def experiments_followed(path: Path, bus: EventBus) -> AsyncIterator[None]:
-    """Publish the changes of the file at `path` until this is left. The file may not exist yet."""
+    """Publish the changes of the file at `path` while the context is active. The file may not exist yet."""
     feed = _Feed(path)
     following = asyncio.create_task(_follow(feed, bus), name="experiments")
     try:
@@ -80,11 +80,11 @@ class _Feed:
         if self._connection is None and not self._path.exists():
             return {}
         try:
-            return self._compared()
+            return self._read_changes()
         except sqlite3.Error:  # another process creates or locks the file
             return {}
 
-    def _compared(self) -> dict[_Key, _Seen]:
+    def _read_changes(self) -> dict[_Key, _Seen]:
         if self._connection is None:
             self._connection = Database(self._path, _SCHEMA).connect(read_only=True)
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()

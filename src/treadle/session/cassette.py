@@ -41,7 +41,7 @@ _SHOWN = 160
 Json = dict[str, Any]
 
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""The exceptions for a missing value, or a value of another type than recorded."""
+"""The exceptions for a missing value, or for a value of the wrong type."""
 
 
 class CassetteMismatchError(TreadleError):
@@ -80,7 +80,7 @@ class CassetteWriter:
 
 @dataclass(slots=True)
 class Cassette:
-    """A recorded session. Outcomes and retrievals are by call (turn, slot)."""
+    """A recorded session. The keys of outcomes and retrievals are the turn and slot of a call."""
 
     path: Path
     head: Json

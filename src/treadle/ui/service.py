@@ -103,7 +103,7 @@ class Ui:
         raise NotFoundError(f"There is no view {view_id}.", hint="GET /api/v1/views lists them.")
 
     async def save_view(self, view: SavedView) -> SavedView:
-        """Save a view; without an id it is new. Raises UsageError for a name in use."""
+        """Save a view. A view without an id gets one. Raises UsageError for a name in use."""
         kept = replace(view, id=view.id or str(new_id()), updated_us=self._clock.now_us())
         await asyncio.to_thread(self._store.save_view, kept)
         return kept

@@ -205,7 +205,7 @@ def _list_approvals(root: Path, *, as_json: bool) -> int:
 
 
 def _revoke(root: Path, which: str, *, as_json: bool) -> int:
-    """Revoke the approval with that number, or `all`. Raises NotFoundError for an unknown one."""
+    """Revoke the approval with a number, or `all`. Raises NotFoundError for an unknown number."""
     number = None if which == "all" else int(which)
     count = GrantStore(approvals_path()).revoke(root, number)
     if not count and number is not None:

@@ -69,30 +69,31 @@ class Limits(BaseModel):
 async def retention(server: CurrentServer, configured: Configured) -> RetentionAnswer:
     """The limits, and the current amount of traces."""
     own = configured.settings.traces
-    held, due = await asyncio.to_thread(_looked, server, own.keep, own.max_size)
+    held, due = await asyncio.to_thread(_count_traces, server, own.keep, own.max_size)
     return RetentionAnswer(keep=own.keep, max_size=own.max_size, held=held, due=due)
 
 
 @router.get("/preview")
 async def preview(server: CurrentServer, limits: Annotated[Limits, Query()]) -> RetentionPreview:
     """The traces that these limits would delete. This request deletes nothing."""
-    held, deleted = await asyncio.to_thread(_looked, server, limits.keep, limits.max_size)
+    held, deleted = await asyncio.to_thread(_count_traces, server, limits.keep, limits.max_size)
     return RetentionPreview(keep=limits.keep, max_size=limits.max_size, held=held, deleted=deleted)
 
 
-def _looked(
+def _count_traces(
     server: ServerState, keep: str | None, max_size: str | None
 ) -> tuple[HeldTraces, HeldTraces]:
     age = _read("keep", keep, age_us, "30d")
     before = None if age is None else time.time_ns() // 1_000 - age
-    most = _read("max_size", max_size, size_bytes, "2GB")
+    max_bytes = _read("max_size", max_size, size_bytes, "2GB")
     held = server.traces.held()
-    gone = server.traces.preview_prune(before_us=before, max_bytes=most)
-    return HeldTraces.model_validate(held), HeldTraces.model_validate(gone)
+    due = server.traces.preview_prune(before_us=before, max_bytes=max_bytes)
+    return HeldTraces.model_validate(held), HeldTraces.model_validate(due)
 
 
-def _read(name: str, given: str | None, read: Callable[[str], int], such: str) -> int | None:
+def _read(name: str, text: str | None, read: Callable[[str], int], example: str) -> int | None:
     try:
-        return None if given is None else read(given)
+        return None if text is None else read(text)
     except ValueError as error:
-        raise UsageError(f"{name} {error}.", hint=f"Write it in a form such as {such}.") from error
+        hint = f"Write it in a form such as {example}."
+        raise UsageError(f"{name} {error}.", hint=hint) from error
