@@ -33,7 +33,10 @@ _Seen = tuple[object, int | None, int | None]
 
 @asynccontextmanager
 async def experiments_followed(path: Path, bus: EventBus) -> AsyncIterator[None]:
-    """Publish the changes of the file at `path` while the context is active. The file may not exist yet."""
+    """Publish the changes of the file at `path` while the context is active.
+
+    The file may not exist yet.
+    """
     feed = _Feed(path)
     following = asyncio.create_task(_follow(feed, bus), name="experiments")
     try:
