@@ -144,14 +144,19 @@ class Approvals:
         if granted and not (assessment.protected and assessment.required):
             return Decision(allowed=True, private=private)
         if not self._front_ends:
-            return Decision(allowed=False, reason=f"{assessment.reason} {_NOBODY_APPROVES}", unanswered=True)
+            return Decision(
+                allowed=False, reason=f"{assessment.reason} {_NOBODY_APPROVES}", unanswered=True
+            )
         with waiting():
             scope, words = await self._ask(question, context, assessment)
         if scope is ApprovalScope.DENIED:
             return Decision(allowed=False, scope=scope, words=words)
         if scope is ApprovalScope.WITHDRAWN:
             return Decision(
-                allowed=False, reason=f"{assessment.reason} {_NOBODY_APPROVES}", scope=scope, unanswered=True
+                allowed=False,
+                reason=f"{assessment.reason} {_NOBODY_APPROVES}",
+                scope=scope,
+                unanswered=True,
             )
         if scope is ApprovalScope.ALWAYS and not assessment.protected:
             await self._remember(assessment.required, context)
