@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from treadle.app.application import App
-from treadle.app.turn_answers import Failure, Final
+from treadle.app.conversation_answers import Failure, Final
 from treadle.cli.output import print_json, report_line
 from treadle.cli.terminal import Terminal
 from treadle.clock import SystemClock

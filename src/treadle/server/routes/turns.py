@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.app.assistant import Choices
-from treadle.app.turn_answers import Failure, Final
+from treadle.app.conversation_answers import Failure, Final
 from treadle.server.event_log import LoggedEvent
 from treadle.server.event_shapes import any_event
 from treadle.server.openapi import DocumentedAs, JsonOf
