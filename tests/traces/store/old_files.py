@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from treadle.spans.span import Span
-from treadle.traces.store.packed_text import packed
+from treadle.traces.store.statements import packed
 
 _COLUMNS = """trace_id TEXT NOT NULL, span_id TEXT NOT NULL, parent_id TEXT,
     kind TEXT NOT NULL, operation TEXT NOT NULL, name TEXT NOT NULL,

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 from treadle.spans.span import WAITED, Span, SpanKind
 from treadle.traces.query.amounts import NANO
-from treadle.traces.store.packed_text import Text, pack_text, packed
+from treadle.traces.store.statements import Text, pack_text, packed
 
 PREVIEW_LENGTH = 400
 

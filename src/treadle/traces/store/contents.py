@@ -18,7 +18,7 @@ from treadle.events.types import Usage
 from treadle.spans.span import CostSource, Span, SpanEvent, SpanKind, SpanLink, SpanStatus
 from treadle.traces.store import blobs, statements
 from treadle.traces.store.attachments import SHORTEST, may_hold_base64
-from treadle.traces.store.packed_text import packed
+from treadle.traces.store.statements import packed
 
 _COMPRESSION = 1
 _REPEATED = 200

@@ -13,7 +13,7 @@ from treadle.spans.span import SpanKind
 from treadle.spans.totals import SEPARATE, STEPS, Step, counted_calls, forwards_call
 from treadle.traces.store import statements
 from treadle.traces.store.columns import SpanRow
-from treadle.traces.store.packed_text import Text
+from treadle.traces.store.statements import Text
 
 SpanId = tuple[int, Text]
 """A trace (`traces.id`) and a span id."""

@@ -17,8 +17,8 @@ from typing import NamedTuple, TypeVar
 from treadle.database import transaction
 from treadle.traces.store import connections, span_merge
 from treadle.traces.store.columns import COLUMNS, SpanRow
-from treadle.traces.store.packed_text import labels_of, packed
 from treadle.traces.store.results import Deleted, Held
+from treadle.traces.store.statements import labels_of, packed
 from treadle.traces.store.sums import SumChanges, trace_states
 from treadle.traces.store.writer_thread import Writer
 

@@ -17,10 +17,9 @@ from treadle.traces.store import (
 from treadle.traces.store.columns import COLUMNS
 from treadle.traces.store.counters import COUNTERS
 from treadle.traces.store.examinations import EXAMINATION_TABLES
-from treadle.traces.store.packed_text import unpacked
 from treadle.traces.store.schema import COUNTER_TYPE, INDEXES, TABLES
 from treadle.traces.store.span_merge import SpanKeys, prepare
-from treadle.traces.store.statements import PREPARED
+from treadle.traces.store.statements import PREPARED, unpacked
 from treadle.traces.store.sums import HOUR_US, SumChanges, trace_states
 
 VERSION = 7

@@ -13,7 +13,7 @@ from treadle.traces.query.amounts import NANO
 from treadle.traces.query.conditions import Field, Rows
 from treadle.traces.query.language import write_value
 from treadle.traces.store.counters import COUNTER_NAMES
-from treadle.traces.store.selection import From, Selection
+from treadle.traces.store.statements import From, Selection
 
 
 def dollars(nano: int | None) -> float | None:

@@ -9,7 +9,7 @@
 - **Revisions state what is new**: `spans.revision` increases with every write of any process. A
   live view reads the revisions that it has not seen yet, after any pause.
 
-Text with a lone surrogate is not valid UTF-8 and is stored as bytes (`packed_text`).
+Text with a lone surrogate is not valid UTF-8 and is stored as bytes (`statements.pack_text`).
 """
 
 from treadle.traces.store.columns import COLUMNS

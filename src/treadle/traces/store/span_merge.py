@@ -20,9 +20,9 @@ from treadle.traces.store.blobs import NewBlobs
 from treadle.traces.store.columns import COLUMNS, SpanRow, span_row
 from treadle.traces.store.counters import added, counters
 from treadle.traces.store.examinations import KEYED_BY_SPAN
-from treadle.traces.store.packed_text import Text, labels_of, packed
 from treadle.traces.store.schema import KEY_BITS
 from treadle.traces.store.search_text import newest_text, search_text
+from treadle.traces.store.statements import Text, labels_of, packed
 from treadle.traces.store.sums import SumChanges, TraceState, trace_states
 
 _EARLIEST = -(1 << 51)

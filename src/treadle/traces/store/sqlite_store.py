@@ -23,7 +23,6 @@ from treadle.traces.store.deletion import Deleter
 from treadle.traces.store.examination_writer import ExaminationWriter
 from treadle.traces.store.examinations import Examinations, SpanExaminer
 from treadle.traces.store.migrations import SCHEMA
-from treadle.traces.store.packed_text import packed, unpacked
 from treadle.traces.store.queries import (
     examinations,
     facets,
@@ -51,6 +50,7 @@ from treadle.traces.store.results import (
     ThreadSummary,
 )
 from treadle.traces.store.span_reader import EVERYTHING, SpanReader
+from treadle.traces.store.statements import packed, unpacked
 from treadle.traces.store.writer_thread import Writer
 from treadle.traces.tool_stats import END_OF_TIME, ToolStats, tool_stats
 

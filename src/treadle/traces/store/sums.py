@@ -22,7 +22,7 @@ from treadle.traces.store.counters import (
     counters,
     nothing,
 )
-from treadle.traces.store.packed_text import Text
+from treadle.traces.store.statements import Text
 
 Rank = tuple[bool, bool, int, bool, Text]
 

@@ -16,10 +16,8 @@ from treadle.spans.span import OWN_LABELS
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import patterns
 from treadle.traces.query.conditions import Condition, Field, Operator, Query
-from treadle.traces.store.packed_text import packed
 from treadle.traces.store.schema import KEY_BITS
-from treadle.traces.store.selection import plain
-from treadle.traces.store.statements import Value
+from treadle.traces.store.statements import Value, packed, plain
 
 _ESCAPE = re.compile(r"\\\w\Z")
 """The index has the letter of `\\n` together with the word that follows it in the text."""

@@ -12,11 +12,11 @@ from treadle.traces.store.examinations import (
     ExaminationTable,
     SpanExaminer,
 )
-from treadle.traces.store.packed_text import unpacked
 from treadle.traces.store.queries.conditions import Sql, joined, register_holds, resolved
 from treadle.traces.store.queries.span_pages import conditions
 from treadle.traces.store.queries.span_sources import ALL_SPANS, Source, best_source
 from treadle.traces.store.queries.summaries import newest_asked_about
+from treadle.traces.store.statements import unpacked
 
 MAX_EXAMINED_SPANS = 1_000
 """One query examines at most this many new spans, the newest ones."""

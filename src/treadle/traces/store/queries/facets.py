@@ -15,14 +15,13 @@ from treadle.errors import UsageError
 from treadle.spans.span import is_shown
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
-from treadle.traces.store.packed_text import packed
 from treadle.traces.store.queries.conditions import Sql, register_holds, resolved
 from treadle.traces.store.queries.groups import SHOWN_LABEL, value_rows
 from treadle.traces.store.queries.run_pages import fitting_rows
 from treadle.traces.store.queries.span_pages import conditions
 from treadle.traces.store.queries.span_sources import Source, spans_in_all, whole_source
 from treadle.traces.store.results import Facets, FieldValues, ValueCount
-from treadle.traces.store.selection import plain
+from treadle.traces.store.statements import packed, plain
 
 MAX_READ_SPANS = 200_000
 """At most this many spans, runs or threads are counted, the newest ones."""

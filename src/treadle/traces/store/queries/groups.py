@@ -24,7 +24,7 @@ from treadle.traces.store.queries.conditions import Sql, joined, listing, regist
 from treadle.traces.store.queries.span_pages import check_page, conditions
 from treadle.traces.store.queries.span_sources import HOUR_US, whole_source
 from treadle.traces.store.results import Group, LabelCount, LabelCounts, Sums, sums
-from treadle.traces.store.selection import plain
+from treadle.traces.store.statements import plain
 
 HOUR_SECONDS = 3_600
 LARGEST_PAGE = 10_000

@@ -31,7 +31,6 @@ from treadle.traces.query.pages import (
     write_cursor,
 )
 from treadle.traces.store import contents
-from treadle.traces.store.packed_text import packed
 from treadle.traces.store.queries.conditions import (
     ALL,
     Sql,
@@ -45,7 +44,7 @@ from treadle.traces.store.queries.conditions import (
 from treadle.traces.store.queries.span_pages import check_page, conditions
 from treadle.traces.store.queries.span_sources import ALL_SPANS, best_source
 from treadle.traces.store.results import RUN_SUMMARY, THREAD_SUMMARY, RunSummary, ThreadSummary
-from treadle.traces.store.selection import plain
+from treadle.traces.store.statements import packed, plain
 
 T = TypeVar("T")
 

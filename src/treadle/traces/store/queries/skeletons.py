@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from treadle.errors import NotFoundError
 from treadle.spans.forest import Node, arrange
-from treadle.traces.store.packed_text import packed
 from treadle.traces.store.results import Columns, Skeleton
-from treadle.traces.store.selection import plain
+from treadle.traces.store.statements import packed, plain
 
 
 class Flag(IntFlag):

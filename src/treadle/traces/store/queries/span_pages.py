@@ -28,7 +28,7 @@ from treadle.traces.store.queries.conditions import (
 )
 from treadle.traces.store.queries.span_sources import ALL_SPANS, Source, best_source, whole_source
 from treadle.traces.store.results import LISTED_SPAN, FoundIn, Hit, ListedSpan
-from treadle.traces.store.selection import plain
+from treadle.traces.store.statements import plain
 
 MAX_ROWS = 1_000
 MAX_OFFSET = 10_000

@@ -21,7 +21,6 @@ from treadle.traces.query.conditions import (
     SortKey,
 )
 from treadle.traces.store.counters import CONTRIBUTIONS, TOTALS, added, nothing
-from treadle.traces.store.packed_text import packed
 from treadle.traces.store.queries.conditions import Sql, register_holds, resolved
 from treadle.traces.store.queries.groups import groups_page, label_counts, sums_of
 from treadle.traces.store.queries.span_pages import conditions, spans_page
@@ -35,7 +34,7 @@ from treadle.traces.store.results import (
     ToolUsage,
     sums,
 )
-from treadle.traces.store.selection import plain
+from treadle.traces.store.statements import packed, plain
 
 
 def newest_asked_about(connection: sqlite3.Connection) -> int:
