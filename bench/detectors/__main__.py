@@ -15,7 +15,7 @@ from bench.detectors.timing import TEXTS, microseconds
 from treadle.diagnosis.detectors import Layer
 
 WAYS = {
-    "words of the earlier system": by_words,
+    "thirteen words of failure, anywhere in a span": by_words,
     "the same, outputs alone": by_words_of_output,
     "layer 1: structure": by_layers(Layer.SIGNALS),
     "layer 2: anchored patterns": by_layers(Layer.PATTERNS),
