@@ -13,16 +13,16 @@ from tools.train_embedding.packages import Source, sources  # noqa: E402  (below
 
 HEAD = """# What the embedding is trained on
 
-Functions of these packages and their doc comments, nothing else. All are under licences that only
-ask to be named (MIT, BSD, Apache-2.0, ISC, PSF, Zlib and the like), as their own metadata says;
-that is compared again whenever a package is downloaded. Files under another licence, and files
-that are generated or copied from elsewhere, are left out. No package of the
-[benchmarks](benchmarks.md) is among them, nor one that shares code with those, and no function
-that equals one of theirs.
+The embedding is trained only on the functions and doc comments of these packages. By their own
+metadata, all of them have licences that require only attribution (MIT, BSD, Apache-2.0, ISC, PSF,
+Zlib and similar licences). Each download checks the licence again. Files under another licence,
+generated files and copied files are left out. The list contains no package of the
+[benchmarks](benchmarks.md), and no package that shares code with one of them. Functions that equal
+a function of the benchmarks are left out too.
 
 `python -m tools.train_embedding.examples` downloads the packages with the registries' own clients
-(`pip`, `npm`, `apt-get`), reads them into `.cache/` and counts what it found. The list is
-`tools/train_embedding/packages.tsv`; this page is written from it by `make docs`.
+(`pip`, `npm`, `apt-get`), reads them into `.cache/` and counts their functions. `make docs` writes this page from the list in
+`tools/train_embedding/packages.tsv`.
 """
 CLIENTS = {
     "wheel": "wheel, `pip`",
