@@ -21,8 +21,8 @@ generated files and copied files are left out. The list contains no package of t
 a function of the benchmarks are left out too.
 
 `python -m tools.train_embedding.examples` downloads the packages with the registries' own clients
-(`pip`, `npm`, `apt-get`), reads them into `.cache/` and counts their functions. `make docs` writes this page from the list in
-`tools/train_embedding/packages.tsv`.
+(`pip`, `npm`, `apt-get`), reads them into `.cache/` and counts their functions. `make docs` writes
+this page from the list in `tools/train_embedding/packages.tsv`.
 """
 CLIENTS = {
     "wheel": "wheel, `pip`",
