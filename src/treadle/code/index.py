@@ -52,7 +52,7 @@ _CONTEXT_CANDIDATES = 250
 _NEAREST = 50
 """Items that only vectors find."""
 _TOKENS_OF_ITEM = 80
-"""A context is chosen from one item for each of so many tokens; about half of them are shown."""
+"""A context is chosen from one item for this many tokens. About half of them are shown."""
 _FEWEST_ITEMS, _MAX_ITEMS = 5, 200
 
 

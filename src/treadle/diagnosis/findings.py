@@ -1,4 +1,4 @@
-"""Findings of the spans of a store: what the detectors and the user's rules find in them."""
+"""Findings of the spans of a store, by the detectors and the user's rules."""
 
 import json
 from collections.abc import Callable, Collection, Sequence
@@ -26,9 +26,10 @@ from treadle.traces.store.span_reader import EVERYTHING, SpanReader
 class Findings:
     """The findings of all spans that match a query, as `detect` over these spans returns them.
 
-    `snapshot` is as that of a `Summary`. `spans` match. Of these, `unexamined` are new and were too
-    many to examine; the next call continues with them. `total` counts the findings. `data` has
-    them in order of time, and with a limit only the most severe.
+    `snapshot` has the meaning of `Summary.snapshot`. `spans` is the number of matching spans. One
+    call examines a limited number of new spans. `unexamined` is the number of the others, with
+    which the next call continues. `total` counts the findings. `data` has the findings in order of
+    time, or the most severe ones if there is a limit.
     """
 
     snapshot: Annotated[int, JsonField(omit=True)]
@@ -45,7 +46,7 @@ def findings(
     rules: Sequence[Rule] = (),
     limit: int | None = None,
 ) -> Findings:
-    """The findings of the spans that match, each at its first occurrence among them."""
+    """The findings of the matching spans, each at its first occurrence in them."""
     found = reader.examinations(query, examiners=examiners(rules))
     examined = (
         SpanExamination(
@@ -58,7 +59,7 @@ def findings(
 
 
 def examiners(rules: Sequence[Rule] = ()) -> tuple[SpanExaminer, ...]:
-    """The examiners of the detectors and, where the user has rules, of these rules."""
+    """The examiners of the detectors and of the user's rules, if there are any."""
     ours = _digest_of_detectors()
     made = [
         SpanExaminer(ExaminationTable.EXAMINED, ours, _encoded((), (Layer.SIGNALS, Layer.PATTERNS)))
@@ -81,12 +82,12 @@ def _encoded(rules: Sequence[Rule], layers: Collection[Layer]) -> Callable[[Span
 
 
 _READ = ("evidence.py", "field_paths.py", "span_messages.py")
-"""Modules outside of the detectors that decide what they find."""
+"""Modules outside of the detectors that affect their findings."""
 
 
 @cache
 def _digest_of_detectors() -> bytes:
-    """Changes with every line of the detectors, so that nobody has to raise a version."""
+    """A digest of the source of the detectors, which replaces a version number."""
     digest = blake2b(__version__.encode(), digest_size=16)
     modules = [
         *resources.files(detectors).iterdir(),

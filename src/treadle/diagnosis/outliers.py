@@ -22,10 +22,10 @@ from treadle.traces.store.results import ListedSpan
 from treadle.traces.store.span_reader import SpanReader
 
 MAX_EARLIER_SPANS = 1_000
-"""Earlier spans that are the baseline of newer ones."""
+"""The most earlier spans that are the baseline of newer spans."""
 _PAGE = 500
 MIN_PEERS = 5
-"""Values that a group needs before any of them can be an outlier."""
+"""The least number of values of a group with outliers."""
 MIN_DISTANCE = 3.5
 """Deviations from the median at which a value becomes an outlier."""
 MIN_RATIO = 2.0
@@ -35,7 +35,7 @@ MIN_DEVIATION = 0.2
 """The least deviation of the logarithms. Peers that hardly differ are not a measure."""
 _CONSISTENT = 1.4826
 _REPLY_OVERHEAD = 100
-"""Tokens added to those of a reply, so that the time of a short reply does not count as slow."""
+"""Tokens that are added to the tokens of a reply, so that short replies do not count as slow."""
 
 T = TypeVar("T")
 Key = TypeVar("Key", bound=Hashable)
@@ -43,14 +43,14 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What is typical among `n` values: their median, and the deviation of their logarithms."""
+    """The median of `n` values, and the deviation of their logarithms."""
 
     n: int
     median: float
     deviation: float
 
     def distance(self, value: float) -> float:
-        """The deviations that `value` is above the median; negative below."""
+        """The distance of `value` from the median in deviations; negative below the median."""
         return (math.log(value) - math.log(self.median)) / self.deviation
 
     def has_outlier(self, value: float) -> bool:
@@ -64,7 +64,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Outlier(Generic[T]):
-    """An item whose value is far above those of its peers."""
+    """An item whose value is far above the values of its peers."""
 
     item: T
     value: float
@@ -72,22 +72,22 @@ class Outlier(Generic[T]):
 
     @property
     def times(self) -> float:
-        """How many times the median the value is."""
+        """The ratio of the value to the median."""
         return self.value / self.baseline.median
 
     @property
     def excess(self) -> float:
-        """How much the value is above the median."""
+        """The difference between the value and the median."""
         return self.value - self.baseline.median
 
     @property
     def distance(self) -> float:
-        """How many deviations the value is above the median."""
+        """The distance of the value from the median in deviations."""
         return self.baseline.distance(self.value)
 
 
 def baseline(values: Sequence[float]) -> Baseline | None:
-    """The baseline of the positive `values`; None without any."""
+    """The baseline of the positive `values`; None without positive values."""
     logarithms = [math.log(value) for value in values if value > 0]
     if not logarithms:
         return None
@@ -134,7 +134,7 @@ def slow_spans(
     earlier: Sequence[ListedSpan] = (),
     earlier_own_us: SelfTimes | None = None,
 ) -> tuple[Outlier[ListedSpan], ...]:
-    """The spans whose own time is far above that of their peers, the farthest first.
+    """The spans whose own time is far above the time of their peers, the farthest first.
 
     Peers have the same kind, operation, name and model. The time of a reply counts for each token.
     If a group has enough `earlier` spans, they alone are its baseline: now all may be slow.
@@ -167,7 +167,7 @@ def _paces(
 
 
 def _pace(span: ListedSpan, own_us: int) -> float:
-    """Own time; of a reply for each token, since a long one may take long."""
+    """The own time of a span; for a reply the time per token, since long replies take longer."""
     if span.kind is SpanKind.MODEL and span.tokens.output is not None:
         return own_us / (_REPLY_OVERHEAD + span.tokens.output)
     return float(own_us)
@@ -176,7 +176,7 @@ def _pace(span: ListedSpan, own_us: int) -> float:
 def expensive_calls(
     spans: Iterable[ListedSpan], earlier: Iterable[ListedSpan] = ()
 ) -> tuple[Outlier[ListedSpan], ...]:
-    """The model calls whose cost is far above that of their peers, the farthest first.
+    """The model calls whose cost is far above the cost of their peers, the farthest first.
 
     Peers have the same operation and the same name without the model.
     """
@@ -191,7 +191,7 @@ def _cost_peers(span: ListedSpan) -> Hashable:
 
 
 def newest_spans(reader: SpanReader, query: Query, most: int) -> tuple[ListedSpan, ...]:
-    """The newest `most` spans that match, in order of time."""
+    """The newest `most` matching spans, in order of time."""
     found: list[ListedSpan] = []
     cursor: str | None = None
     while len(found) < most:

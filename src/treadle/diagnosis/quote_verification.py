@@ -83,7 +83,7 @@ class CachedSpans:
 
 
 def has_quote(evidence: Evidence, spans: CachedSpans) -> bool:
-    """Whether the quote of `evidence` is at its position."""
+    """Whether the span has the quote of `evidence` at its position."""
     span = spans.get(evidence.span)
     return span is not None and holds(evidence, span)
 

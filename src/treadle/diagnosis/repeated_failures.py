@@ -19,7 +19,7 @@ class RepeatedFailure:
     """Findings of the same kind and tool whose quotes differ only by numbers and ids."""
 
     name: str
-    """The tool; of findings without a tool it is empty."""
+    """The tool; empty for findings without a tool."""
     findings: tuple[Finding, ...]
 
     @property

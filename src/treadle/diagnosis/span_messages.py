@@ -44,7 +44,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text of a span. `tool` and `arguments` are those of its call."""
+    """A text of a span. `tool` and `arguments` belong to its call."""
 
     path: str
     role: Role
@@ -77,7 +77,7 @@ class Reading:
     """The request of a model call."""
     reply: tuple[Message, ...] = ()
     texts: tuple[Text, ...] = ()
-    """All texts, including those of messages."""
+    """All texts, including the texts of messages."""
     error_path: str | None = None
     """The path of an error that a provider returned instead of a reply."""
 

@@ -1,4 +1,4 @@
-"""How exports of other programs become stored spans: the queue before them, and the steps.
+"""Turns exports of other programs into stored spans: a queue limits them, and steps process them.
 
 | step | code | what it does |
 |---|---|---|
@@ -24,7 +24,7 @@ from treadle.spans.span_writer import SpanWriter, StoreBusyError
 from treadle.spans.vocabularies.mapper import map_spans
 
 LARGE_BYTES = 8_000_000
-"""The size from which an export is a large one."""
+"""The least size of a large export, in bytes."""
 HELD_BYTES = 64_000_000
 """The most bytes of exports in memory at one time."""
 
@@ -51,8 +51,8 @@ class IngestQueue:
     """Bounds the memory of concurrent exports, and runs their steps in its threads.
 
     One thread takes one export at a time: several threads would compete for the interpreter, and
-    delay the writer and the event loop. A second thread takes large exports, so that small ones
-    do not wait for them. Use it as a context manager.
+    delay the writer and the event loop. A second thread takes large exports, so that small ones do
+    not wait for them. Use it as a context manager.
     """
 
     def __init__(self, store: SpanWriter, *, most_bytes: int) -> None:

@@ -13,7 +13,7 @@ _AROUND = 20
 
 
 def redact_spans(spans: Sequence[Span]) -> tuple[tuple[Span, ...], Mapping[str, int]]:
-    """`spans` without secrets, and how many of each kind were removed.
+    """`spans` without secrets, and the number of removed secrets of each kind.
 
     All texts are searched except the ids of a span, of its trace and of its parent: names, errors,
     inputs and outputs, labels, and names and values of all attributes at any depth. A value under

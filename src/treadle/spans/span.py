@@ -22,7 +22,7 @@ ANALYST_LABEL = "treadle:analyst"
 them, so that a question does not change its own answer."""
 
 EXPERIMENT_LABEL = "treadle:experiment"
-"""The label of every call of an experiment, including those that compare outputs."""
+"""The label of every call of an experiment, including the calls that compare outputs."""
 
 OWN_LABELS = (ANALYST_LABEL, EXPERIMENT_LABEL)
 """The labels of spans of Treadle's analyst and experiments, which lists omit by default."""
@@ -40,7 +40,7 @@ def is_shown(label: str) -> bool:
 
 
 def given_labels(labels: Iterable[str]) -> tuple[str, ...]:
-    """The labels that a client may set: none that decides whether or for what a call counts."""
+    """The labels that a client may set. Labels that affect the counting of a call are removed."""
     reserved = (ANALYST_LABEL, BUDGET_LABEL, REPOSITORY_LABEL)
     return tuple(sorted({label for label in labels if label and not label.startswith(reserved)}))
 
@@ -63,7 +63,7 @@ class SpanKind(StrEnum):
 
 
 class SpanStatus(StrEnum):
-    """How a span ended."""
+    """The outcome of a span."""
 
     UNFINISHED = "unfinished"
     """No end is recorded: the operation still runs, or its process died."""
@@ -206,7 +206,7 @@ class Trace:
 
     @property
     def root(self) -> Span | None:
-        """The span that names the trace; None for one without spans."""
+        """The span that names the trace; None for a trace without spans."""
         return true_root(self.spans)
 
     @property

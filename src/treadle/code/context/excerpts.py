@@ -28,7 +28,7 @@ _LONG = 150
 _OPENING_LINES = 4
 """Most lines of the signature of a type that is shown above its methods."""
 _BEFORE = 4
-"""One in so many lines of an excerpt is before the line that matches best."""
+"""One line in this number of lines of an excerpt is before the line that matches best."""
 _BETTER = 1.2
 """The factor by which another position must match better than the start of the item."""
 _FROM_START = frozenset(

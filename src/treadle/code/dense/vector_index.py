@@ -72,7 +72,7 @@ class VectorIndex:
     """Empty, or the vectors of files, which are computed at the first use."""
 
     def of_files(self) -> "FileVectors":
-        """The vectors of files, each the sum of those of its items."""
+        """The vectors of files. Each is the sum of the vectors of its items."""
         if not self._of_files:
             self._of_files.append(_file_vectors(self.items, self.rows))
         return self._of_files[0]
@@ -173,7 +173,7 @@ def _sieved(
 ) -> "NDArray[numpy.intp]":
     """The rising positions of the `count` vectors with the most signs of the query.
 
-    Of the vectors with as many signs as the last one, the first are taken.
+    If several vectors have as many signs as the last one, the first of them are returned.
     """
     if signs.shape[1] <= count:
         return numpy.arange(signs.shape[1])

@@ -30,7 +30,7 @@ Messages alone rank the right file with an MRR of 0.310 over tasks of 19 tuning 
 MAX_FILES = 30
 """Most files of a commit that counts; a larger commit says nothing about any of them."""
 MAX_NUMBER = WINDOW + 1_000
-"""After so many commits all are read again, since the rows of terms also contain old numbers."""
+"""After this many commits all are read again, since the rows of terms also contain old numbers."""
 ID_BYTES = 8
 """Stored bytes of a commit's id."""
 

@@ -91,7 +91,7 @@ def _read_on(head: Head, store: Store, known: Mark | None, mark: Mark) -> None:
         mark = mark._replace(reach=WINDOW)
     with store.writing() as connection:
         if read_mark(connection) != known:
-            return  # another process was quicker
+            return  # another process has already stored it
         if first == 0:
             forget_history(connection)
         for change in _added(connection, commits, head.prefix, first):

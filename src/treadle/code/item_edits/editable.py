@@ -69,9 +69,9 @@ class EditableItem:
 
 @dataclass(frozen=True, slots=True)
 class ItemEdit:
-    """Bytes `start` to `end` become `code`.
+    """An edit that replaces bytes `start` to `end` with `code`.
 
-    `is_item`: the range is that of the item, so that the code may be indented like it. `note` is a
+    `is_item`: the range is the range of the item, so the code may be indented like it. `note` is a
     sentence for the model about kept text. `siblings` is the list of which only this element may
     change.
     """

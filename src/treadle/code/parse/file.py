@@ -52,7 +52,7 @@ MAX_TEXT_BYTES = 500_000
 _BINARY_PROBE = 8_192  # as git does
 
 _MINIFIED_LINE = 1_000
-"""Mean bytes of a line from which a file counts as minified."""
+"""The least mean length of a line, in bytes, of a minified file."""
 
 _LOCK_FILES = re.compile(
     r"(?:^|/)(?:[^/]*\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum)$"

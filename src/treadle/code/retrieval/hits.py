@@ -62,7 +62,7 @@ from 0.60 to 0.63; tuning queries stayed the same.
 """
 
 _LONG = 8
-"""Lines from which on a constant has the full weight."""
+"""The least number of lines of a constant with full weight."""
 
 DECLARATIONS = re.compile(r"\.d\.[cm]?ts$|\.pyi$")
 """Files that only declare names which other files define."""

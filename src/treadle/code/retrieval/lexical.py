@@ -47,7 +47,7 @@ them and 0.87 with ten files; with 15 files and 30 candidates each 0.90, for 80 
 """
 
 _POSTINGS_BUDGET = 10_000
-"""Postings that are read to find candidates; frequent terms only score them (as MaxScore does).
+"""The most postings that are read to find candidates. Frequent terms only score them (MaxScore).
 
 Twice as many took half as long again over 50,000 items and found nothing better; with a quarter
 NDCG@10 fell by 0.009 (300 tuning queries).

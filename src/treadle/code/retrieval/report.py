@@ -44,7 +44,7 @@ class Report(NamedTuple):
         return f"{self.title}\n{self.prose}"
 
     def terms(self) -> dict[str, float]:
-        """The distinct terms with their weights, those of the title first."""
+        """The distinct terms with their weights. The terms of the title come first."""
         found: dict[str, float] = {}
         for zone, text in zip(WEIGHTS, self, strict=True):
             for term, weight in query_terms(text).items():

@@ -48,7 +48,7 @@ _applied: list[str] = []
 
 
 def confine(folders: Iterable[str]) -> None:
-    """Reduce the rights of this thread, which must be the only one, to those of a parser.
+    """Reduce the rights of this thread, which must be the only one, to the rights of a parser.
 
     It may read below `folders`. Open files stay open.
     """

@@ -47,7 +47,7 @@ MEMORY_BYTES = 1_500_000_000
 """Address space of a worker. It needs 400 MB with numpy and the embedding loaded; a file of 2 MB
 takes up to 300 MB more."""
 IDLE_SECONDS = 600.0
-"""A worker without calls for so long ends."""
+"""A worker ends after this many seconds without a call."""
 _MAX_WORKERS = 8
 _AHEAD = 8
 """Tasks per worker whose results may wait during a transaction of the writer."""

@@ -22,7 +22,7 @@ ticks every two seconds, so a file that was read sooner after its last change is
 _BATCH_BYTES = 3_000_000
 """Source bytes of one transaction; bounds memory and the time that other writers wait."""
 _POOL_BYTES = 3_000_000
-"""Bytes of changes from which several worker processes pay off (2 cores, docs/context.md)."""
+"""The least bytes of changes for which several workers are faster (2 cores, docs/context.md)."""
 _TASK_BYTES = 200_000
 
 

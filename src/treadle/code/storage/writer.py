@@ -101,7 +101,7 @@ class IndexWriter:
         self._free = self._free_ids()
 
     def _free_ids(self) -> Iterator[int]:
-        """Free ids of files: those of removed files, then new ones, so that groups stay full."""
+        """Free ids of files. Ids of removed files come first, so that groups stay full."""
         count, last = self._connection.execute(
             "SELECT COUNT(*), COALESCE(MAX(id), 0) FROM files"
         ).fetchone()

@@ -20,7 +20,7 @@ from treadle.spans.span import Span
 MAX_COMPARED = 50
 """A message in a history is compared with this many latest failed calls of its tool."""
 MIN_COMPARED = 4
-"""Characters that an error needs to be recognised in a later message."""
+"""The least length of an error that is recognised in a later message."""
 
 
 def detect(

@@ -19,7 +19,7 @@ from treadle.diagnosis.evidence import Evidence, SpanReference
 from treadle.diagnosis.field_paths import parsed
 
 Occurrence = tuple[str, int]
-"""The digest of a message, and how often the message has occurred so far, from 1."""
+"""The digest of a message, and the number of its occurrences so far, from 1."""
 
 
 def content_digest(kind: str, text: str) -> bytes:
@@ -96,7 +96,7 @@ class Fault(NamedTuple):
 
 
 class TextFaults(NamedTuple):
-    """The faults of one text of a span, or of the span itself, as far as combining needs them."""
+    """The parts of the faults of one text, or of the span itself, that combining spans needs."""
 
     keys: tuple[str, ...]
     """The key of each fault: its weight as one digit, its kind and its position."""

@@ -1,4 +1,4 @@
-"""Layer 1 on short results: empty ones, and those that only report a failure."""
+"""Layer 1 on short results: empty results, and results that only report a failure."""
 
 import re
 from collections.abc import Mapping

@@ -91,7 +91,7 @@ _REFUSES = re.compile(
 
 
 def hits(reading: Reading) -> Iterator[Hit]:
-    """The faults that the structure of a span states, except those of results."""
+    """The faults that the structure of a span states, except the faults of results."""
     span = reading.span
     if span.kind is SpanKind.MODEL:
         yield from _reply_hits(reading)

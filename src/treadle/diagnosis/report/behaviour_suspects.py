@@ -17,7 +17,7 @@ from treadle.traces.fencing import inline
 from treadle.traces.store.results import ListedSpan
 
 LEAST = 3
-"""Calls that make a repeated call. Two equal calls are common."""
+"""The least number of equal calls that are a repeated call. Two equal calls are common."""
 
 
 class RepeatReason(StrEnum):

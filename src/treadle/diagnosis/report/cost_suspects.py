@@ -23,7 +23,7 @@ from treadle.traces.store.results import ListedSpan
 
 _SLOW, _DOMINATES, _DEAR, _CACHE, _LARGE = 30.0, 20.0, 34.0, 34.0, 36.0
 _BY_SHARE = 46.0
-"""Score of a suspect that takes 100 % of the time or cost."""
+"""The score of a suspect that takes 100 % of the time or cost."""
 _MIN_SHARE = 0.08
 _EXTREME = 10.0
 """An outlier of this many times the median is a suspect however small its share is."""

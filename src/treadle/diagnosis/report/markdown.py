@@ -29,7 +29,7 @@ _QUOTED = 100
 
 
 def render(report: Report) -> str:
-    """The report as Markdown. A report on no spans consists of the summary."""
+    """The report as Markdown. A report without spans has only the summary."""
     if not report.total:
         return _section("Summary", [_cell(each) for each in report.summary])
     parts = [

@@ -1,4 +1,4 @@
-"""Suspects whose arguments or results differ from those of their peers."""
+"""Suspects whose arguments or results differ from the arguments or results of their peers."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -35,7 +35,7 @@ class AnalysisReader(SpanReader, SpanSource, Protocol):
     """A source of spans, such as a store."""
 
     def examine(self, examiners: Sequence[SpanExaminer], *, most: int | None = None) -> int:
-        """Examine new spans, at most so many. Returns how many were examined."""
+        """Examine up to `most` new spans. Returns the number of examined spans."""
         ...
 
 

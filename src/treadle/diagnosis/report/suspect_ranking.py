@@ -21,7 +21,7 @@ _EXPLAINED = 0.3
 """The factor of a suspect that another one explains."""
 
 _OFTEN = 0.01
-"""The gain of a frequent cause: a tenth for a hundred times."""
+"""The gain of a frequent cause. A cause that occurs a hundred times gains a tenth."""
 
 _ABOUT_TIME = frozenset(
     {Cause.SLOW_STEP, Cause.LOOP, Cause.RETRIES, Cause.POLLING, Cause.NEVER_ENDED}

@@ -26,7 +26,7 @@ _NAMES = (
     *("arrayValue", "kvlistValue"),
 )
 _SNAKE = {re.sub("([A-Z])", lambda found: f"_{found[0].lower()}", name): name for name in _NAMES}
-"""The names in snake case, which JSON of protobuf allows too, with those in camel case."""
+"""The names in snake case, which JSON of protobuf also allows, with the names in camel case."""
 
 _HEX = frozenset("0123456789abcdef")
 _URL_SAFE = str.maketrans("-_", "+/")

@@ -101,7 +101,7 @@ class _Reader:
         return decoded
 
     def _unknown(self, tag: int, where: str) -> None:
-        """Note a field that no known version of the protocol has."""
+        """Record a field that no known version of the protocol has."""
         field = f"field {tag >> 3} of {where}"
         if field not in self._unknown_fields[:8]:
             self._unknown_fields.append(field)
