@@ -63,13 +63,6 @@ ALLOWED = {
 """Phrases of a path that are right there, such as a term of the field or a quoted text."""
 
 NOT_YET_CHECKED: dict[str, int] = {
-    "tests/cli": 8,
-    "tests/code": 23,
-    "tests/diagnosis": 30,
-    "tests/toolbox": 31,
-    "tests/traces": 15,
-    "docs/tools-reference.md": 1,
-    "src/treadle/toolbox": 4,
     "src/treadle/traces/store": 7,
 }
 """The most findings that a file or a folder may have. Clean a path, then remove its entry."""

@@ -21,7 +21,7 @@ _OF_INTERPRETER = ("PYTHON", "LC_", "LANG")
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of a command."""
+    """The result of a command."""
 
     status: int
     out: str
@@ -46,7 +46,7 @@ def treadle(
 
 
 async def start(*arguments: str, home: Path, repo: Path, **env: str) -> asyncio.subprocess.Process:
-    """Start `treadle` beside a provider that runs on this loop."""
+    """Start `treadle` with a provider that runs on this loop."""
     return await asyncio.create_subprocess_exec(
         *start_of(env),
         *arguments,

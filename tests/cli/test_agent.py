@@ -1,4 +1,4 @@
-"""`treadle agent`: what is asked is kept, gone on with, and listed."""
+"""`treadle agent`: stores, resumes and lists conversations."""
 
 import json
 from pathlib import Path

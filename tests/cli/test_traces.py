@@ -136,7 +136,7 @@ def test_a_table_fits_the_terminal_and_steers_nothing(home: Path) -> None:
     assert "\x1b" not in ran.out
 
 
-def test_search_shows_where_a_text_stands(home: Path) -> None:
+def test_search_shows_the_position_of_a_text(home: Path) -> None:
     found = lines(treadle("traces", "search", "not found", "--limit", "1", home=home))
     percent = lines(treadle("traces", "search", "50%", "model:gpt*", home=home))
     hits = json.loads(treadle("traces", "search", "not found", "--json", home=home).out)["data"]
@@ -190,7 +190,7 @@ def test_a_summary_leaves_out_models_of_refused_calls(tmp_path: Path) -> None:
         (("search",), "QUERY"),
     ],
 )
-def test_what_cannot_be_asked_is_told_in_one_line(
+def test_invalid_query_is_refused_in_one_line(
     home: Path, words: tuple[str, ...], says: str
 ) -> None:
     ran = treadle("traces", *words, home=home)
@@ -201,7 +201,7 @@ def test_what_cannot_be_asked_is_told_in_one_line(
     assert ran.err.count("\n") == 1
 
 
-def test_nothing_that_fits_is_no_failure(home: Path) -> None:
+def test_query_without_matches_succeeds(home: Path) -> None:
     for action in ("list", "search", "summary"):
         ran = treadle("traces", action, "nowhere", home=home)
 

@@ -115,7 +115,7 @@ def test_a_rule_is_tried_on_what_is_stored(home: Path) -> None:
     assert len(stored(home)) == 2
 
 
-def test_faults_are_told_also_where_the_status_is_ok(home: Path) -> None:
+def test_faults_are_reported_although_the_status_is_ok(home: Path) -> None:
     said = '{"ok": false, "error": "No such order: 17"}'
     call = replace(span("t", kind=SpanKind.TOOL), input="{}", output=said, status=SpanStatus.OK)
     seed(home, call, replace(span("fine", start_us=2_000), output="No errors found."))
@@ -129,7 +129,7 @@ def test_faults_are_told_also_where_the_status_is_ok(home: Path) -> None:
     assert [each["evidence"]["span"]["span_id"] for each in as_json["findings"]] == ["t"]
 
 
-def test_the_worst_faults_of_all_spans_are_told_up_to_a_limit(home: Path) -> None:
+def test_worst_faults_of_all_spans_are_reported_up_to_the_limit(home: Path) -> None:
     call = replace(span("t", kind=SpanKind.TOOL), input="{}", status=SpanStatus.OK)
     results = ["[]"] * 3 + ["Error: disk is full"] * 2
     seed(

@@ -1,4 +1,4 @@
-"""What an index holds, told without the numbers that only mean something inside of it."""
+"""The contents of an index without its internal ids, for comparisons."""
 
 import sqlite3
 from array import array

@@ -93,7 +93,7 @@ def descriptors_of(path: str) -> int:
 
 
 @needs_landlock
-def test_worker_reads_software_alone(tmp_path: Path) -> None:
+def test_worker_can_read_only_installed_software(tmp_path: Path) -> None:
     private = tmp_path / "key"
     private.write_text("secret")
     assert call_apart(read, str(private)) == "PermissionError"
@@ -104,7 +104,7 @@ def test_worker_reads_software_alone(tmp_path: Path) -> None:
 
 
 @needs_landlock
-def test_worker_changes_no_file(tmp_path: Path) -> None:
+def test_worker_cannot_change_files(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     kept.write_text("as it was")
     assert call_apart(write, str(kept)) == "PermissionError"
@@ -115,7 +115,7 @@ def test_worker_changes_no_file(tmp_path: Path) -> None:
 
 
 @needs_landlock
-def test_worker_reads_the_folders_that_a_call_names(tmp_path: Path) -> None:
+def test_worker_can_read_the_folders_of_a_call(tmp_path: Path) -> None:
     for name in ("model", "other"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "table").write_text("x")
@@ -132,25 +132,25 @@ def test_worker_reads_the_folders_that_a_call_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(LANDLOCK < 4, reason="Landlock restricts TCP from version 4")
-def test_worker_connects_to_no_port() -> None:
+def test_worker_cannot_connect_to_a_port() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         assert call_apart(connect, server.getsockname()[1]) == "PermissionError"
 
 
 @pytest.mark.skipif(LANDLOCK < 6, reason="Landlock restricts signals from version 6")
-def test_worker_signals_no_other_process() -> None:
+def test_worker_cannot_signal_other_processes() -> None:
     assert call_apart(signal_parent) == "PermissionError"
 
 
 @needs_seccomp
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6, socket.AF_UNIX])
 @pytest.mark.parametrize("kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM])
-def test_worker_opens_no_socket(family: int, kind: int) -> None:
+def test_worker_cannot_open_sockets(family: int, kind: int) -> None:
     assert call_apart(open_socket, int(family), int(kind)) == "PermissionError"
 
 
 @needs_seccomp
-def test_worker_starts_threads_but_no_process() -> None:
+def test_worker_can_start_threads_but_not_processes() -> None:
     assert call_apart(run_program) == "PermissionError"
     assert call_apart(replace_process) == "PermissionError"
     assert call_apart(fork) == "PermissionError"
@@ -159,7 +159,7 @@ def test_worker_starts_threads_but_no_process() -> None:
 
 
 @pytest.mark.skipif(not ON_LINUX, reason="other systems start a new Python")
-def test_worker_has_no_file_of_its_parent_open(tmp_path: Path) -> None:
+def test_worker_does_not_inherit_open_files(tmp_path: Path) -> None:
     path = tmp_path / "records.db"
     with closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TABLE spans (id)")

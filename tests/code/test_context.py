@@ -95,7 +95,7 @@ def test_different_items_of_one_name_are_not_copies(tmp_path: Path) -> None:
     assert {entry.file for entry in result.entries} == set(files)
 
 
-def test_of_a_long_function_the_lines_that_match_are_shown(tmp_path: Path) -> None:
+def test_excerpt_of_a_long_function_shows_matching_lines(tmp_path: Path) -> None:
     answer = "    send_invoice_to_archive(customer)\n"
     text = f"def process(customer):\n{statements(80)}{answer}{statements(80)}"
     result = context(
@@ -107,7 +107,7 @@ def test_of_a_long_function_the_lines_that_match_are_shown(tmp_path: Path) -> No
     assert entry.start_line > 60
 
 
-def test_of_a_named_function_as_much_as_fits_is_shown_before_anything_else(tmp_path: Path) -> None:
+def test_named_function_is_shown_first_up_to_the_budget(tmp_path: Path) -> None:
     files = {"long.py": f"def settle():\n{statements(300)}"} | {
         f"near{n}.py": f"def settle_{n}():\n    return settle({n})\n" for n in range(9)
     }
@@ -168,7 +168,7 @@ def test_methods_of_a_large_class_are_shown_next_to_its_first_lines(tmp_path: Pa
     assert not shown["InvoiceArchive"].whole
 
 
-def test_a_function_that_fits_is_whole(tmp_path: Path) -> None:
+def test_function_that_fits_is_shown_complete(tmp_path: Path) -> None:
     files = {"a.py": f"def pay_the_bill():\n{statements(80)}"} | {
         f"b{n}.py": f"def bill_{n}():\n{statements(20)}" for n in range(9)
     }
@@ -222,7 +222,7 @@ def test_entries_are_lines_of_their_files_and_never_overlap(
         everything = index.context(query, top_k=top_k, fits=lambda _entries, _omitted: True)
     assert within(budget)(result.entries, result.omitted)
     assert len(result.entries) <= top_k
-    # A type's first line beside its method is none of the items that were found.
+    # The first line of a type above its method is not one of the items that were found.
     found = {entry.canonical_path for entry in everything.entries if entry.whole}
     assert result.omitted >= len(found - {entry.canonical_path for entry in result.entries})
     assert result.omitted <= top_k

@@ -160,7 +160,7 @@ def test_python_calls_resolve_by_scope_and_imports(build: Build) -> None:
     }
 
 
-def test_an_edge_without_a_target_says_why(build: Build) -> None:
+def test_unresolved_edge_has_a_reason(build: Build) -> None:
     index = build(PYTHON)
     item = index.lookup("Store.sell").items[0]
     reasons = {edge.text: edge.unresolved for edge in index.edges(item.id).edges if edge.text}
@@ -170,7 +170,7 @@ def test_an_edge_without_a_target_says_why(build: Build) -> None:
     assert reasons["self.count"] is None
 
 
-def test_python_edges_are_found_from_the_other_end(build: Build) -> None:
+def test_python_edges_are_found_from_their_targets(build: Build) -> None:
     index = build(PYTHON)
     assert into(index, "Store.sell", EdgeKind.CALLS) == {
         "shop.store.dumps_of",
@@ -474,7 +474,7 @@ def test_walks_end_at_the_requested_depth(build: Build) -> None:
     assert reached(9) == [("b", 1), ("c", 2), ("d", 3), ("a", 4)]
 
 
-def test_import_circles_end(build: Build) -> None:
+def test_circular_imports_are_resolved(build: Build) -> None:
     index = build(
         {
             "a.py": "from b import *\nfrom b import gone\ngone()\n"
@@ -509,7 +509,7 @@ fn m<T: Lock>(config: &Config) { config.more(); T::lock(); make().lock(); crate:
 }
 
 
-def test_rust_crates_start_where_cargo_says(build: Build) -> None:
+def test_rust_crates_begin_at_the_root_files_of_cargo(build: Build) -> None:
     index = build(CARGO)
     assert into(index, "lev::closest", EdgeKind.CALLS) == {
         "crate::kit::inner::deep::d",
@@ -529,7 +529,7 @@ def test_rust_impl_blocks_of_other_modules_belong_to_the_type(build: Build) -> N
     assert into(index, "Config::more", EdgeKind.CALLS) == {"crate::kit::config::more::m"}
 
 
-def test_uses_that_may_mean_an_item_are_not_passed_over(build: Build) -> None:
+def test_possible_uses_of_an_item_are_listed(build: Build) -> None:
     index = build(CARGO)
     assert maybe_into(index, "Config::lock", EdgeKind.CALLS) == {
         "crate::kit::config::more::m: T::lock": "the type of the value is not known",
@@ -566,7 +566,7 @@ def test_go_methods_are_not_called_by_their_bare_name(build: Build) -> None:
     assert out(index, "a.T.Mark", EdgeKind.CALLS) == {"Mark": "a.Mark"}
 
 
-def test_the_graph_parts_paths_as_the_languages_do() -> None:
+def test_graph_splits_paths_like_the_languages() -> None:
     for language in LANGUAGES:
         parts = tuple(filter(None, (language.member_separator, language.separator)))
         assert SEPARATORS.get(language.name, (".",)) == parts, language.name

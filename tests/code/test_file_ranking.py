@@ -84,7 +84,7 @@ MIXED = {
 }
 
 
-def test_a_topic_finds_the_file_whose_items_are_all_about_it(tmp_path: Path, model: Path) -> None:
+def test_topic_finds_the_file_with_the_most_related_items(tmp_path: Path, model: Path) -> None:
     """Only one function of the other file is; its name is the word itself."""
     assert files_of(tmp_path, MIXED, "how does weaving work", model)[0] == "loom.py"
 
@@ -93,7 +93,7 @@ def test_a_sentence_finds_the_file_of_its_function(tmp_path: Path, model: Path) 
     assert files_of(tmp_path, MIXED, "Weaves something here.", model)[0] == "attic.py"
 
 
-def test_files_that_change_are_compared_as_they_are_now(tmp_path: Path, model: Path) -> None:
+def test_changed_file_is_ranked_by_its_current_content(tmp_path: Path, model: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     for name, text in MIXED.items():
@@ -130,5 +130,5 @@ def test_the_file_that_defines_a_mentioned_name_comes_first(tmp_path: Path) -> N
         ("Close the lid", []),
     ],
 )
-def test_names_in_a_query_are_those_that_only_code_has(query: str, names: list[str]) -> None:
+def test_query_names_have_the_form_of_code(query: str, names: list[str]) -> None:
     assert mentioned_names(query) == names

@@ -1,4 +1,4 @@
-"""Never stale: whatever happens to a tree between queries, the index is as if made anew."""
+"""After any changes of a tree between queries, the index equals a rebuilt one."""
 
 import os
 import shutil
@@ -35,7 +35,7 @@ QUERIES = (*WORDS, "where is the bobbin wound", "pkg")
 
 
 def text_for(path: str, word: str) -> str:
-    """Texts of one size for each path, so that only their bytes tell them apart."""
+    """Texts of one size for each path, so that they differ only in their bytes."""
     word = word.ljust(8, "x")
     if path.endswith(".ts"):
         return f"export function {word}() {{ return '{word}'; }}\n"
@@ -43,7 +43,7 @@ def text_for(path: str, word: str) -> str:
 
 
 class Tree(RuleBasedStateMachine):
-    """A git tree that changes at random, its index, and an index made anew to compare with."""
+    """A git tree that changes at random, its index, and a rebuilt index to compare with."""
 
     @initialize()
     def make(self) -> None:
@@ -77,7 +77,7 @@ class Tree(RuleBasedStateMachine):
             place.unlink()
 
     def clear(self, path: str) -> Path:
-        """Make room for a file at `path`, whatever stands in its way."""
+        """Remove files and folders at the path of a new file."""
         place = self.root / path
         for above in place.relative_to(self.root).parents:
             if (self.root / above).is_file():
@@ -131,7 +131,7 @@ class Tree(RuleBasedStateMachine):
 
     @rule(query=st.sampled_from(QUERIES))
     def context_without_a_refresh(self, query: str) -> None:
-        """What is shown is on disk, even if nobody told the index of a change."""
+        """A shown snippet is on disk, even if the index was not refreshed after a change."""
         self.check_snippets(query)
 
     @rule()
@@ -184,11 +184,11 @@ TestTree.settings = FEW
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_a_tree_for_long() -> None:
+def test_index_follows_random_changes() -> None:
     run_state_machine_as_test(Tree, settings=settings(FEW, max_examples=300))
 
 
-def test_a_change_that_keeps_size_and_time_is_seen(tmp_path: Path) -> None:
+def test_change_with_equal_size_and_time_is_detected(tmp_path: Path) -> None:
     """The index is written within one tick of the clock, and somebody turns the time back."""
     root = tmp_path / "tree"
     root.mkdir()
@@ -243,7 +243,7 @@ HEAVY = {
 }  # fmt: skip
 
 
-def test_a_search_where_nothing_changed_loads_little(tmp_path: Path) -> None:
+def test_search_without_changes_imports_few_modules(tmp_path: Path) -> None:
     """Most of what a search takes as a process is loading modules; these it does without."""
     root = tmp_path / "tree"
     root.mkdir()

@@ -125,7 +125,7 @@ def test_messages_find_further_files(root: Path, asked: Asked) -> None:
     assert list(names) == ["a.py"]
 
 
-def test_together_is_the_cosine_with_the_best(root: Path, asked: Asked) -> None:
+def test_together_is_the_cosine_with_the_best_files(root: Path, asked: Asked) -> None:
     for _ in range(2):
         commit(root, "both", "a.py", "b.py")
     for _ in range(2):
@@ -151,7 +151,7 @@ def test_merge_brings_the_commits_of_its_branch(root: Path, asked: Asked) -> Non
     assert {path: each.commits for path, each in asked.past().items()} == {"a.py": 1, "b.py": 1}
 
 
-def test_renamed_file_begins_again(root: Path, asked: Asked) -> None:
+def test_renamed_file_has_a_new_history(root: Path, asked: Asked) -> None:
     commit(root, "one", "a.py")
     git(root, "mv", "a.py", "moved.py")
     commit(root, "move")
@@ -178,7 +178,7 @@ def test_messages_that_are_not_text_are_read(root: Path, asked: Asked) -> None:
     assert past[name].messages > 0
 
 
-def test_root_below_the_top_has_the_past_of_its_files(root: Path, tmp_path: Path) -> None:
+def test_root_below_the_top_has_the_history_of_its_files(root: Path, tmp_path: Path) -> None:
     commit(root, "one", "lib/x.py", "a.py")
     commit(root, "two", "lib/x.py")
     commit(root, "three", "library/x.py")
@@ -195,7 +195,7 @@ def test_rewritten_history_replaces_the_old(root: Path, asked: Asked) -> None:
     assert past["b.py"].messages == 0
 
 
-def test_linked_work_tree_has_the_past_of_its_own_head(root: Path, tmp_path: Path) -> None:
+def test_linked_work_tree_has_the_history_of_its_head(root: Path, tmp_path: Path) -> None:
     commit(root, "one", "a.py")
     git(root, "worktree", "add", "-q", str(tmp_path / "linked"), "-b", "other")
     commit(tmp_path / "linked", "two", "b.py")
@@ -203,7 +203,7 @@ def test_linked_work_tree_has_the_past_of_its_own_head(root: Path, tmp_path: Pat
     assert set(Asked(tmp_path / "linked", tmp_path / "cache").past()) == {"a.py", "b.py"}
 
 
-def test_submodule_has_its_own_past(root: Path, tmp_path: Path) -> None:
+def test_submodule_has_its_own_history(root: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     git(project, "init", "-q")
@@ -223,7 +223,7 @@ def test_packed_refs_and_a_detached_head_are_read(root: Path, asked: Asked) -> N
     assert asked.past() == {}
 
 
-def test_shallow_clone_knows_the_commits_that_it_has(root: Path, tmp_path: Path) -> None:
+def test_shallow_clone_has_the_history_of_its_commits(root: Path, tmp_path: Path) -> None:
     for path in ("a.py", "b.py", "c.py"):
         commit(root, f"change {path}", path)
     clone = tmp_path / "clone"
@@ -249,7 +249,7 @@ def objects_of(root: Path) -> set[Path]:
     return {path for path in (root / ".git" / "objects").rglob("*") if path.is_file()}
 
 
-def test_nothing_of_the_repository_is_run_or_written(root: Path, tmp_path: Path) -> None:
+def test_reading_history_does_not_run_or_write_repository_files(root: Path, tmp_path: Path) -> None:
     commit(root, "one", "a.py")
     ran = tmp_path / "ran"
     program = tmp_path / "program"
@@ -294,7 +294,7 @@ def test_a_missing_commit_has_no_history(root: Path, asked: Asked) -> None:
     assert asked.past() == {}
 
 
-def test_tree_without_git_has_no_past(tmp_path: Path) -> None:
+def test_tree_without_git_has_no_history(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "a.py").write_text("def f(): return 1\n")
     assert Asked(tmp_path / "tree", tmp_path / "cache").past() == {}
@@ -338,7 +338,7 @@ def test_unchanged_head_starts_no_process(
     assert asked.past() == before
 
 
-def test_refreshes_go_back_step_by_step(
+def test_each_refresh_reads_older_commits(
     root: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for path in ("a.py", "b.py", "c.py"):
@@ -356,7 +356,7 @@ def test_complete_history_reads_the_whole_window(root: Path, asked: Asked) -> No
     assert asked.stored()["0.py"].age == 2
 
 
-def test_people_are_not_kept(root: Path, asked: Asked) -> None:
+def test_names_of_people_are_not_stored(root: Path, asked: Asked) -> None:
     commit(
         root,
         "Repair the counter\n\nThanks to Wilhelmina <wilhelmina@example.org>\n"
@@ -403,7 +403,7 @@ def imported(root: Path, commits: Iterable[tuple[list[int], int, set[str], str]]
 @given(
     commits=COMMITS, moves=st.lists(st.tuples(st.integers(0, 24), st.integers(1, 9)), max_size=6)
 )
-def test_past_is_the_same_however_it_was_read(
+def test_history_is_independent_of_the_order_of_reading(
     tmp_path_factory: pytest.TempPathFactory,
     commits: list[tuple[list[int], int, set[str], str]],
     moves: list[tuple[int, int]],

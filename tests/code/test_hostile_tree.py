@@ -59,7 +59,7 @@ def repository(tmp_path: Path) -> Callable[[str], Path]:
     return make
 
 
-def test_every_odd_file_is_indexed_or_left_out_with_a_reason(tmp_path: Path) -> None:
+def test_unusual_file_is_indexed_or_skipped_with_a_reason(tmp_path: Path) -> None:
     root = tmp_path / "tree"
     root.mkdir()
     for name, data in FILES.items():
@@ -120,7 +120,7 @@ def test_submodule_is_read_like_a_folder_and_another_repository_is_skipped(
 
 
 @pytest.mark.parametrize("with_git", [True, False])
-def test_an_empty_repository_and_none_at_all(tmp_path: Path, with_git: bool) -> None:
+def test_empty_and_missing_repositories_are_indexed(tmp_path: Path, with_git: bool) -> None:
     root = tmp_path / "tree"
     root.mkdir()
     if with_git:

@@ -83,7 +83,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(top=lines, below=lines)
-def test_agrees_with_git(
+def test_ignored_paths_equal_those_of_git(
     repository: tuple[Path, list[str]], top: list[str], below: list[str]
 ) -> None:
     root, files = repository
@@ -96,7 +96,7 @@ def test_agrees_with_git(
     assert walked & set(files) == set(files) - ours
 
 
-def test_our_own_ignore_file_is_the_strongest(tmp_path: Path) -> None:
+def test_treadleignore_overrides_other_ignore_files(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("*.log\n")
     (tmp_path / ".treadleignore").write_text("!keep.log\nvendor/\n")
     rules = IgnoreRules(tmp_path)
@@ -105,7 +105,7 @@ def test_our_own_ignore_file_is_the_strongest(tmp_path: Path) -> None:
     assert rules.ignored("deep/vendor/x.py", is_dir=False)
 
 
-def test_rules_above_a_sub_folder_hold_up_to_the_git_root(tmp_path: Path) -> None:
+def test_rules_above_the_root_apply_up_to_the_git_root(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("outside\n")
     git_root = tmp_path / "repo"
     (git_root / ".git/info").mkdir(parents=True)
@@ -118,7 +118,7 @@ def test_rules_above_a_sub_folder_hold_up_to_the_git_root(tmp_path: Path) -> Non
     assert not rules.ignored("outside", is_dir=False)
 
 
-def test_caches_are_left_out_without_git_unless_re_included(tmp_path: Path) -> None:
+def test_caches_are_ignored_without_git_unless_re_included(tmp_path: Path) -> None:
     assert IgnoreRules(tmp_path).ignored("node_modules/x/index.js", is_dir=False)
     (tmp_path / ".ignore").write_text("!node_modules/\n")
     assert not IgnoreRules(tmp_path).ignored("node_modules/x/index.js", is_dir=False)
@@ -126,7 +126,7 @@ def test_caches_are_left_out_without_git_unless_re_included(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("linked", [False, True])
-def test_gits_own_exclude_files_hold_as_git_says(tmp_path: Path, linked: bool) -> None:
+def test_exclude_files_of_git_apply_in_the_order_of_git(tmp_path: Path, linked: bool) -> None:
     """The global file and `info/exclude`, also of the repository of a linked worktree."""
     git = ("git", "-c", "user.name=a", "-c", "user.email=a@b.c")
     root = tmp_path / "repo"

@@ -1,4 +1,4 @@
-"""The index through its public door: refresh, search, context, files, many users at once."""
+"""The public interface of the index: refresh, search, context, files, concurrent users."""
 
 import multiprocessing
 import os
@@ -124,7 +124,9 @@ def test_a_touched_file_is_not_parsed_again_and_a_change_of_equal_size_is_seen(
     assert found(index, "charge_bill")[0] == "shop.payment.charge_bill"
 
 
-def test_incremental_equals_rebuilt(index: CodeIndex, root: Path, tmp_path: Path) -> None:
+def test_incremental_index_equals_a_rebuilt_one(
+    index: CodeIndex, root: Path, tmp_path: Path
+) -> None:
     write(root, {"src/shop/cart.py": FILES["web/cart.ts"], "a/b.rs": "pub fn total() {}\n"})
     index.refresh()
     shutil.rmtree(root / "web")
@@ -159,7 +161,7 @@ def test_progress_counts_files(root: Path, tmp_path: Path) -> None:
     assert heard[-1] == (5, 5)
 
 
-def test_workers_give_the_same_index(
+def test_workers_build_the_same_index(
     index: CodeIndex, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(refresh, "_POOL_BYTES", 0)
@@ -170,7 +172,7 @@ def test_workers_give_the_same_index(
     assert contents(root, tmp_path / "workers") == contents(root, tmp_path / "cache")
 
 
-def test_workers_that_cannot_start_are_done_without(
+def test_index_is_built_without_workers_if_none_can_start(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(refresh, "_POOL_BYTES", 0)
@@ -180,7 +182,7 @@ def test_workers_that_cannot_start_are_done_without(
         assert index.refresh().files == 5
 
 
-def test_an_empty_and_a_missing_root(tmp_path: Path) -> None:
+def test_empty_and_missing_roots_are_indexed(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for name in ("empty", "missing"):
         with CodeIndex.open(tmp_path / name, cache_dir=tmp_path / "cache") as index:
@@ -190,7 +192,7 @@ def test_an_empty_and_a_missing_root(tmp_path: Path) -> None:
             assert index.context("anything", top_k=5, fits=everything).entries == ()
 
 
-def test_odd_file_names_are_indexed(index: CodeIndex, root: Path) -> None:
+def test_unusual_file_names_are_indexed(index: CodeIndex, root: Path) -> None:
     names = ["a b.py", "\N{SNAKE}.py", "new\nline.py", os.fsdecode(b"caf\xe9.py")]
     for name in names:
         (root / name).write_text("def oddly_named_zebra(): pass\n")
@@ -223,7 +225,7 @@ def test_a_question_in_words_finds_the_code_before_its_test(index: CodeIndex) ->
     assert found(index, f"test: {question}", View.FILES)[0] == "tests/test_payment.py"
 
 
-def test_results_are_numbered_and_carry_exact_ranges(index: CodeIndex, root: Path) -> None:
+def test_results_have_ranks_and_exact_ranges(index: CodeIndex, root: Path) -> None:
     results = index.search("cart", top_k=3)
     assert [result.rank for result in results.results] == [1, 2, 3]
     first = results.results[0]
@@ -236,13 +238,13 @@ def test_results_are_numbered_and_carry_exact_ranges(index: CodeIndex, root: Pat
 @pytest.mark.parametrize(
     "query", ["", "   ", "?!", "the of and", "\0", "\udc80", "%'\";--", "::", "a::"]
 )
-def test_odd_queries_are_answered(index: CodeIndex, query: str) -> None:
+def test_unusual_queries_are_answered(index: CodeIndex, query: str) -> None:
     for view in View:
         assert index.search(query, view=view).query == query
     assert index.context(query, top_k=5, fits=everything).query == query
 
 
-def test_a_query_of_a_megabyte_is_answered_from_its_head(index: CodeIndex) -> None:
+def test_search_reads_the_beginning_of_a_huge_query(index: CodeIndex) -> None:
     assert found(index, "charge card " + "cart wrap total " * 70_000)
 
 
@@ -284,7 +286,9 @@ def test_an_item_that_does_not_fit_is_a_signature_or_omitted(index: CodeIndex, r
     assert (nothing.entries, nothing.omitted) == ((), 1)
 
 
-def test_a_file_changed_since_the_refresh_is_indexed_again(index: CodeIndex, root: Path) -> None:
+def test_context_indexes_a_file_that_changed_since_the_refresh(
+    index: CodeIndex, root: Path
+) -> None:
     moved = "# moved\n\n\n" + FILES["src/shop/payment.py"]
     (root / "src/shop/payment.py").write_text(moved)
     (entry, *_) = index.context("charge_card", top_k=5, fits=everything).entries
@@ -332,7 +336,7 @@ blocks = st.sampled_from(
     budget=st.integers(1, 3_000),
     top_k=st.integers(1, 20),
 )
-def test_never_above_the_budget_and_always_exact(
+def test_context_stays_within_its_budget_with_exact_bytes(
     tmp_path_factory: pytest.TempPathFactory, bodies: list[list[str]], budget: int, top_k: int
 ) -> None:
     root = tmp_path_factory.mktemp("budget")
@@ -354,7 +358,7 @@ def test_never_above_the_budget_and_always_exact(
 # Files
 
 
-def test_summary_of_a_file(index: CodeIndex) -> None:
+def test_file_summary_has_language_and_items(index: CodeIndex) -> None:
     summary = index.files_summary("src/shop/payment.py")
     assert summary is not None
     assert (summary.language, summary.items, summary.lines) == ("python", 2, 3)
@@ -362,7 +366,7 @@ def test_summary_of_a_file(index: CodeIndex) -> None:
     assert index.files_summary("nope.py") is None
 
 
-def test_nearest_paths(index: CodeIndex) -> None:
+def test_nearest_paths_are_the_most_similar(index: CodeIndex) -> None:
     assert index.nearest_paths("src/shop/payments.py", 1) == ("src/shop/payment.py",)
     assert index.nearest_paths("cart.py")[0] == "src/shop/cart.py"
     assert index.nearest_paths("zzzz") == ()
@@ -403,7 +407,7 @@ def test_an_index_of_another_version_is_rebuilt(root: Path, tmp_path: Path) -> N
         assert index.refresh().added == 5
 
 
-def test_a_cache_folder_that_cannot_be_used(root: Path, tmp_path: Path) -> None:
+def test_unusable_cache_folder_is_an_error(root: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be read or written"):
         CodeIndex.open(root, cache_dir=tmp_path / "file")
@@ -435,7 +439,7 @@ def _refresh_elsewhere(root: Path, cache: Path) -> None:
         index.refresh()
 
 
-def test_processes_refresh_at_once(root: Path, tmp_path: Path) -> None:
+def test_processes_refresh_concurrently(root: Path, tmp_path: Path) -> None:
     write(root, {f"p{n}.py": f"def process_{n}(): pass\n" for n in range(200)})
     context = multiprocessing.get_context("spawn")
     started = [

@@ -1,4 +1,4 @@
-"""The own vectors of an index: made with it, renewed beside it, and what a search has of them."""
+"""The vectors of an index: how they are computed and renewed, and how a search uses them."""
 
 import logging
 import os
@@ -112,9 +112,7 @@ def test_renewal_computes_the_same_vectors_without_reading_files(
     assert contents(root, tmp_path / "without") == contents(root, tmp_path / "with")
 
 
-def test_another_model_renews_vectors_and_nothing_else(
-    tmp_path: Path, model: Path, other_model: Path
-) -> None:
+def test_another_model_renews_only_vectors(tmp_path: Path, model: Path, other_model: Path) -> None:
     root = tree(tmp_path / "root")
     for turn, folder in enumerate((model, other_model, model)):
         with opened(root, tmp_path / "cache", folder) as index:
@@ -154,7 +152,7 @@ def test_concurrent_renewals_and_writes_complete(tmp_path: Path, model: Path) ->
         try:
             with opened(root, cache, model) as index:
                 index.search("the bobbin and the spindle")
-        except BaseException as error:  # noqa: BLE001  (told by the test)
+        except BaseException as error:  # noqa: BLE001  (the test reports it)
             failures.append(error)
 
     threads = [threading.Thread(target=search) for _ in range(3)]
@@ -232,7 +230,7 @@ def test_vectors_in_memory_equal_the_index_after_changes(tmp_path: Path, model: 
                 assert index.search(query).results == anew.search(query).results, turn
 
 
-def test_a_model_that_cannot_be_read_leaves_the_answer_to_the_words(
+def test_unreadable_model_disables_vectors_only(
     tmp_path: Path, model: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = tree(tmp_path / "root")

@@ -12,7 +12,7 @@ from treadle.code.parse.file import parse_file
 @pytest.mark.parametrize(
     ("name", "unit"), [("a.js", b"{a:"), ("a.py", b"("), ("a.go", b"func("), ("a.js", b"`${")]
 )
-def test_endless_nesting_is_split_by_lines(tmp_path: Path, name: str, unit: bytes) -> None:
+def test_deeply_nested_file_is_split_by_lines(tmp_path: Path, name: str, unit: bytes) -> None:
     """The first of these overflows the stack of the parser."""
     (tmp_path / name).write_bytes(b"\n".join([unit] * 200_000))
     parsed = parse_file(tmp_path, name)
@@ -21,9 +21,7 @@ def test_endless_nesting_is_split_by_lines(tmp_path: Path, name: str, unit: byte
     assert parsed.items
 
 
-def test_a_parse_that_takes_too_long_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_parse_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.py").write_text("def f(): pass\n" * 10_000)
     monkeypatch.setattr(limits, "PARSE_SECONDS", 0.0)
     assert parse_file(tmp_path, "a.py").reading is Reading.LINES
@@ -35,7 +33,7 @@ def test_a_parse_that_takes_too_long_is_given_up(
     ("name", "unit"),
     [("a.py", "class A: pass\n"), ("a.md", "# A\n\nb\n"), ("a.go", "type A int\n")],
 )
-def test_a_file_of_too_many_items_is_split_by_lines(
+def test_file_with_too_many_items_is_split_by_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, unit: str
 ) -> None:
     monkeypatch.setattr(limits, "MAX_ITEMS", 200)

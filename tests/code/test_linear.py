@@ -152,7 +152,7 @@ def test_work_grows_with_the_size_of_large_texts(function: str, text: str) -> No
         ("[a-z]*" * 12 + "9", "a" * 4_000),
     ],
 )
-def test_ignore_pattern_of_a_dozen_stars_is_matched_at_once(pattern: str, path: str) -> None:
+def test_ignore_pattern_with_many_stars_matches_in_linear_time(pattern: str, path: str) -> None:
     assert seconds(lambda text: ignored(pattern, text), path) < 1.0
 
 

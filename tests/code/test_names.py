@@ -24,12 +24,12 @@ from treadle.code.parse.names import names, type_name
         ("table[0]()", "", ""),
     ],
 )
-def test_a_call_is_named_by_its_path_or_by_its_end(written: str, shown: str, path: str) -> None:
+def test_call_is_named_by_its_path_or_last_name(written: str, shown: str, path: str) -> None:
     assert names(written.encode(), True) == (shown, path)
 
 
 @given(st.binary(max_size=200) | st.text("<>[]().a: -&", max_size=60).map(str.encode))
-def test_whatever_is_written_gives_a_name_or_none(written: bytes) -> None:
+def test_any_text_has_a_name_or_none(written: bytes) -> None:
     for is_call in (True, False):
         text, path = names(written, is_call)
         assert not path or text
@@ -37,7 +37,7 @@ def test_whatever_is_written_gives_a_name_or_none(written: bytes) -> None:
 
 
 @pytest.mark.parametrize("count", [3, 80])
-def test_each_call_of_a_chain_is_kept_however_long_it_is(count: int) -> None:
+def test_long_chain_keeps_each_call(count: int) -> None:
     """A file that sets up a command line is one chain of thousands of bytes."""
     chain = "".join(f"\n        .arg_{number}(name < {number})" for number in range(count))
     source = f"fn cli() -> Command {{\n    Command::new(){chain}\n}}\n".encode()

@@ -36,7 +36,7 @@ def test_word_that_occurs_nowhere_is_named(tmp_path: Path, query: str, expected:
     assert notes(tmp_path, query, a__py="def load_orders():\n    return orders\n") == (expected,)
 
 
-def test_of_a_report_only_the_title_is_looked_at(tmp_path: Path) -> None:
+def test_notes_check_only_the_title_of_a_report(tmp_path: Path) -> None:
     report = "The zebra fails\n\n### Environment\n\nGiraffe 1.2.3 on an okapi"
     code = "def load_orders():\n    return orders  # the one that fails\n"
     assert notes(tmp_path, report, a__py=code) == ('"zebra" occurs nowhere in the index.',)
@@ -55,7 +55,7 @@ def test_file_with_hits_that_was_parsed_with_errors_is_named(tmp_path: Path) -> 
     assert note == "a.py was parsed with errors: some of its items may be missing."
 
 
-def test_skipped_file_is_named_where_a_word_is_missing(tmp_path: Path) -> None:
+def test_skipped_files_are_named_if_a_word_is_missing(tmp_path: Path) -> None:
     found = notes(tmp_path, "zebra", a__py="def load(): pass\n", b__txt="zebra " * 100_000)
     assert found[0] == '"zebra" occurs nowhere in the index.'
     assert found[1].startswith("b.txt is not in the index (")
@@ -67,7 +67,7 @@ def test_file_that_crashed_its_parser_is_named(tmp_path: Path) -> None:
     assert note == "b.py is not in the index: it crashed its parser (SIGSEGV)."
 
 
-def test_command_line_says_it_in_json_and_on_standard_error(tmp_path: Path) -> None:
+def test_command_line_prints_notes_in_json_and_on_standard_error(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def load_orders():\n    return 1\n")
     command = [sys.executable, "-m", "treadle", "search", "load zebra", "--repo", str(tmp_path)]
     shown = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -30,12 +30,12 @@ def parse(root: Path, name: str, data: bytes) -> ParsedFile:
         ("a.txt", b"word\n" * 120_000, "text without a grammar, larger than 500 kB"),
     ],
 )
-def test_skipped_with_a_reason(tmp_path: Path, name: str, data: bytes, reason: str) -> None:
+def test_file_is_skipped_with_a_reason(tmp_path: Path, name: str, data: bytes, reason: str) -> None:
     parsed = parse(tmp_path, name, data)
     assert (parsed.skipped, tuple(parsed.items)) == (reason, ())
 
 
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_file_is_skipped(tmp_path: Path) -> None:
     assert parse_file(tmp_path, "gone.py").skipped == "unreadable: No such file or directory"
     (tmp_path / "link.py").symlink_to("gone.py")
     assert str(parse_file(tmp_path, "link.py").skipped).startswith("unreadable")
@@ -43,7 +43,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     assert parse_file(tmp_path, "pipe.py").skipped == "unreadable: Not a regular file"
 
 
-def test_an_empty_file_is_fine(tmp_path: Path) -> None:
+def test_empty_file_is_parsed(tmp_path: Path) -> None:
     assert parse(tmp_path, "empty.txt", b"").items == []
     (module,) = parse(tmp_path, "empty.py", b"").items
     assert (module.item.start_byte, module.item.end_byte, module.item.start_line) == (0, 0, 1)
@@ -60,7 +60,7 @@ def test_crlf_bom_and_latin_1_keep_their_bytes(tmp_path: Path) -> None:
     assert parsed.lines == 5
 
 
-def test_a_line_of_100_000_characters(tmp_path: Path) -> None:
+def test_line_of_100_000_characters_is_parsed(tmp_path: Path) -> None:
     text = "# " + "word " * 20_000 + "\n" + "\n".join(f"x{n} = {n}" for n in range(200))
     assert {"x1", "x199"} <= {
         entry.item.name for entry in parse(tmp_path, "a.py", text.encode()).items
@@ -84,7 +84,7 @@ def test_a_line_of_100_000_characters(tmp_path: Path) -> None:
         ("a.rs", b"m! { ", b"}"),
     ],
 )
-def test_nesting_of_10_000_levels(
+def test_nesting_of_10_000_levels_is_parsed(
     tmp_path: Path, name: str, opening: bytes, closing: bytes
 ) -> None:
     parsed = parse(
@@ -94,12 +94,12 @@ def test_nesting_of_10_000_levels(
     assert len(parsed.items) < 2_000
 
 
-def test_deep_python_blocks(tmp_path: Path) -> None:
+def test_deep_python_blocks_are_parsed(tmp_path: Path) -> None:
     data = "\n".join(" " * depth + "class A:" for depth in range(1_000))
     assert len(parse(tmp_path, "a.py", data.encode()).items) < 100
 
 
-def test_many_siblings_with_comments(tmp_path: Path) -> None:
+def test_many_siblings_with_comments_are_parsed(tmp_path: Path) -> None:
     parsed = parse(tmp_path, "a.py", b"# c\ndef f(): pass\n" * 16_000)
     assert len(parsed.items) == 16_001
     assert parsed.items[15_999].item.start_line == 31_999

@@ -83,7 +83,7 @@ def test_a_question_or_a_name_is_a_topic_and_a_phrase_is_not(
     assert Question.of(query).files is files
 
 
-def test_only_the_head_of_a_long_query_counts() -> None:
+def test_only_the_beginning_of_a_long_query_is_read() -> None:
     question = Question.of("alpha " * 5_000 + "omega")
     assert len(question.text) <= 10_000
     assert "omega" not in question.terms

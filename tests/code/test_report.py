@@ -78,7 +78,7 @@ def test_lines_of_a_template_are_not_part_of_the_question() -> None:
         ("Versions:", "## How the purchase went"),
     ],
 )
-def test_a_section_about_nothing_ends_at_any_heading_of_its_level(aside: str, heading: str) -> None:
+def test_ignored_section_ends_at_the_next_heading_of_its_level(aside: str, heading: str) -> None:
     report = read_report(f"It fails\n{aside}\nalmond\n{heading}\nThe cart is empty.")
     assert "The cart is empty." in report.prose
     assert "almond" not in report.prose
@@ -95,7 +95,7 @@ def test_a_text_of_one_line_is_its_own_title() -> None:
     assert not report.prose
 
 
-def test_words_of_a_template_do_not_crowd_out_the_problem(tmp_path: Path) -> None:
+def test_template_words_do_not_outweigh_the_problem(tmp_path: Path) -> None:
     code = {
         "environment.py": "def compiler_version(system):\n"
         "    '''The version of the parser, the compiler and the operating system.'''\n"
@@ -107,7 +107,7 @@ def test_words_of_a_template_do_not_crowd_out_the_problem(tmp_path: Path) -> Non
     assert best_files(tmp_path, code, ISSUE)[0] == "session.py"
 
 
-def test_words_of_the_title_count_more_than_those_below() -> None:
+def test_title_words_count_more_than_other_words() -> None:
     terms = Question.of("Crash on resume\n\nThe player stops in the menu.").terms
     assert terms["resum"] > terms["player"]
 
@@ -195,7 +195,7 @@ ORDERS = {
 }
 
 
-def test_a_call_of_an_installed_package_is_not_taken_for_an_own_file(tmp_path: Path) -> None:
+def test_call_in_an_installed_package_names_no_file_of_the_repository(tmp_path: Path) -> None:
     trace = """Every order breaks
 
 Traceback (most recent call last):
@@ -237,7 +237,7 @@ def test_a_report_that_mentions_a_test_does_not_ask_for_tests(tmp_path: Path) ->
     assert best_items(tmp_path, code, query)[0] == "keep"
 
 
-def test_a_call_in_a_test_does_not_lift_the_test(tmp_path: Path) -> None:
+def test_call_in_a_test_does_not_raise_the_score_of_the_test(tmp_path: Path) -> None:
     code = ORDERS | {"tests/test_entry.py": "def test_entry(order):\n    return entry(order)\n"}
     query = "The order in the entry breaks\n\n```\ntests/test_entry.py:2: in test_entry\n```"
     assert best_files(tmp_path, code, query)[0] == "shop/api/entry.py"
@@ -258,12 +258,12 @@ def test_hostile_reports_are_read_to_their_end(part: str) -> None:
 
 
 @pytest.mark.timeout(60)
-def test_an_indented_line_of_prose_is_read_at_once() -> None:
+def test_indented_prose_is_read_in_linear_time() -> None:
     report = read_report("Crash on resume\n\n1. open the menu\n" + " " * 400 + "it stops")
     assert "it stops" in report.code
 
 
-def test_a_path_that_several_files_end_in_lifts_none_of_them(tmp_path: Path) -> None:
+def test_ambiguous_path_does_not_raise_scores(tmp_path: Path) -> None:
     code = {
         "one/core/zeros.py": "def zeros(order):\n    return order\n",
         "two/core/zeros.py": "def zeros(order):\n    return order[:1]\n",

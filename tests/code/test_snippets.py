@@ -19,7 +19,9 @@ paths = st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), min_siz
     content=st.one_of(texts, st.sampled_from(["\n</code>", '<code="/a" #0:3>\nabc\n</code>'])),
 )
 @example(prose="x\n", path="/a", start=0, content="")
-def test_round_trip_inside_of_any_prose(prose: str, path: str, start: int, content: str) -> None:
+def test_snippets_round_trip_inside_any_text(
+    prose: str, path: str, start: int, content: str
+) -> None:
     end = start + len(content.encode())
     try:
         written = write_snippet(path, start, end, content)
@@ -38,7 +40,7 @@ def test_any_text_can_be_parsed(text: str) -> None:
     assert isinstance(parse_snippets(f'<code="/a" #0:99>\n{text}\n</code>'), tuple)
 
 
-def test_a_closing_tag_inside_does_no_harm() -> None:
+def test_closing_tag_in_a_snippet_is_content() -> None:
     content = b"a\n</code>\nb"
     written = write_snippet("/x.html", 5, 5 + len(content), content)
     assert written == '<code="/x.html" #5:16>\na\n</code>\nb\n</code>'

@@ -53,7 +53,7 @@ def test_vectors_are_weighted_sums_within_half_a_step(
 
 
 @given(items=st.lists(counted, min_size=1, max_size=6), data=st.data())
-def test_a_vector_is_the_same_in_any_company_and_any_order(
+def test_vector_is_independent_of_other_items_and_order(
     model: StaticEmbedding, items: Items, data: st.DataObject
 ) -> None:
     together = model.documents(items)
@@ -124,9 +124,7 @@ def vectors(seed: int, count: int, dimension: int) -> "numpy.typing.NDArray[nump
     seed=st.integers(0, 1000), count=st.integers(0, SIEVED), dimension=st.integers(1, 130),
     limit=st.integers(1, 60),
 )  # fmt: skip
-def test_of_few_items_the_nearest_are_exact(
-    seed: int, count: int, dimension: int, limit: int
-) -> None:
+def test_nearest_of_few_items_are_exact(seed: int, count: int, dimension: int, limit: int) -> None:
     *rows, query = vectors(seed, count + 1, dimension)
     whole = numpy.rint(numpy.reshape(rows, (count, dimension)) * LENGTH).astype(numpy.int8)
     index = held(whole)
@@ -140,9 +138,7 @@ def test_of_few_items_the_nearest_are_exact(
 
 
 @given(seed=st.integers(0, 1000), place=st.integers(0, 4_999))
-def test_of_many_items_the_one_in_the_direction_of_the_query_is_never_lost(
-    seed: int, place: int
-) -> None:
+def test_item_in_the_direction_of_the_query_is_always_found(seed: int, place: int) -> None:
     rows = vectors(seed, 5_000, 100)
     index = held(numpy.rint(rows * LENGTH).astype(numpy.int8))
     assert index.nearest(rows[place], 50)[0] == 5 + 3 * place

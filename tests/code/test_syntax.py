@@ -25,12 +25,12 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("path", SOUND)
-def test_sound_files_have_no_problem(path: str) -> None:
+def test_valid_files_have_no_syntax_errors(path: str) -> None:
     assert problems(path, SOUND[path]) == ()
 
 
 @pytest.mark.parametrize("path", BROKEN)
-def test_a_broken_line_is_named(path: str) -> None:
+def test_syntax_error_names_its_line(path: str) -> None:
     data, line = BROKEN[path]
     found = problems(path, data)
     assert found is not None
@@ -54,7 +54,7 @@ def test_deep_nesting_is_not_parsed() -> None:
     assert problems("a.py", b"(" * 200_000) is None
 
 
-def test_an_error_that_swallows_the_file_is_named_where_the_change_is() -> None:
+def test_error_over_the_whole_file_is_reported_at_the_change() -> None:
     lines = [f"def f{n}(a):\n    return g(a, {n})\n\n\n" for n in range(300)]
     before = ("class A:\n    x = 1\n\n\n" + "".join(lines)).encode()
     after = before.replace(b"return g(a, 200)", b"return (g(a, 200")

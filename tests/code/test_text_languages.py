@@ -42,11 +42,11 @@ def test_documents_and_tests_come_after_code_in_the_answer_to_a_task(tmp_path: P
     assert set(files[:2]) == {"pool.py", "tools.py"}
 
 
-def test_a_file_without_the_words_is_not_found(tmp_path: Path) -> None:
+def test_file_without_query_words_is_not_found(tmp_path: Path) -> None:
     assert ranked(tmp_path, SPREAD, "Fix the zeppelin", View.FILES) == []
 
 
-def test_many_files_of_one_text_are_not_all_looked_at(tmp_path: Path) -> None:
+def test_search_of_many_equal_files_reads_few(tmp_path: Path) -> None:
     files = {f"p{number:03}/index.js": "export function spindle() {}\n" for number in range(120)}
     write(tmp_path / "root", files)
     with CodeIndex.open(tmp_path / "root", cache_dir=tmp_path / "cache") as index:
@@ -55,7 +55,7 @@ def test_many_files_of_one_text_are_not_all_looked_at(tmp_path: Path) -> None:
     assert [file.path for file in found.files] == sorted(files)[:50]
 
 
-def test_the_order_in_which_files_came_decides_nothing(tmp_path: Path) -> None:
+def test_ranking_is_independent_of_the_order_of_indexing(tmp_path: Path) -> None:
     """More items have one score than are candidates; ids follow the order of indexing."""
     files = {f"part{number:03}.py": "def spindle():\n    pass\n" for number in range(260)}
     root = tmp_path / "root"
@@ -70,5 +70,5 @@ def test_the_order_in_which_files_came_decides_nothing(tmp_path: Path) -> None:
         assert index.search("the spindle", top_k=20).results == grown
 
 
-def test_texts_are_the_languages_with_outlines() -> None:
+def test_text_languages_are_those_with_outlines() -> None:
     assert {outline.name for outline in OUTLINES} == TEXT_LANGUAGES

@@ -12,7 +12,7 @@ def paths(root: Path) -> list[str]:
     return [entry.path for entry in walk(root)]
 
 
-def test_an_empty_and_a_missing_folder(tmp_path: Path) -> None:
+def test_empty_and_missing_folders_are_walked(tmp_path: Path) -> None:
     assert paths(tmp_path) == []
     heard: list[tuple[str, str]] = []
     assert list(walk(tmp_path / "no", on_skip=lambda *skipped: heard.append(skipped))) == []
@@ -31,7 +31,7 @@ def test_links_are_reported_and_never_followed(tmp_path: Path) -> None:
     assert heard == [("dangling", "link"), ("out", "link"), ("real/loop", "link")]
 
 
-def test_odd_names_survive(tmp_path: Path) -> None:
+def test_unusual_names_are_kept(tmp_path: Path) -> None:
     names = [
         "with space.py",
         "\N{SNAKE}.py",
@@ -44,7 +44,7 @@ def test_odd_names_survive(tmp_path: Path) -> None:
     assert sorted(paths(tmp_path)) == sorted(names)
 
 
-def test_special_files_and_repository_folders_are_left_out(tmp_path: Path) -> None:
+def test_special_files_and_git_folders_are_skipped(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "sub/.git").mkdir(parents=True)
     (tmp_path / "sub/.git/config").write_text("")
@@ -71,7 +71,7 @@ def test_file_entries_have_size_times_and_inode(tmp_path: Path) -> None:
     assert (entry.size, entry.mtime_ns, entry.inode) == (4, stat.st_mtime_ns, stat.st_ino)
 
 
-def test_packages_named_like_files_of_keys_show_their_source_code_alone(tmp_path: Path) -> None:
+def test_package_with_the_name_of_a_key_file_shows_only_source_code(tmp_path: Path) -> None:
     shown = [
         "src/credentials/Retriever.java", "src/credentials/helper/Store.java",
         "Vault.Secrets/Client.cs", "secrets/store.py", "kubeconfig/load_test.go",

@@ -67,7 +67,7 @@ def test_submodule_is_part_of_the_project(root: Path, tmp_path: Path) -> None:
     assert walked(root)[0] == {"own.py", "libs/library/lib.py"}
 
 
-def test_repositories_side_by_side_are_walked(tmp_path: Path) -> None:
+def test_repositories_in_adjacent_folders_are_walked(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         git(tmp_path / name, "init", "-q")
@@ -76,7 +76,7 @@ def test_repositories_side_by_side_are_walked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["2", "3", "4"])
-def test_a_tracked_file_is_read_although_it_is_ignored(root: Path, version: str) -> None:
+def test_ignored_tracked_file_is_read(root: Path, version: str) -> None:
     git(root, "config", "index.version", version)
     (root / ".gitignore").write_text("gen.py\nbuild/\n*.min.py\n")
     (root / ".git" / "info" / "exclude").write_text("excluded.py\n")
@@ -92,7 +92,7 @@ def test_a_tracked_file_is_read_although_it_is_ignored(root: Path, version: str)
     assert walked(root / "build")[0] >= {"in.py", "deep/in.py"}
 
 
-def test_tracked_file_can_be_left_out_by_an_ignore_file_of_ours(root: Path) -> None:
+def test_treadleignore_excludes_a_tracked_file(root: Path) -> None:
     (root / ".treadleignore").write_text("own.py\n")
     assert walked(root)[0] == set()
 

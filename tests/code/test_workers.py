@@ -102,7 +102,7 @@ def names(index: CodeIndex) -> set[str]:
 @pytest.mark.parametrize(
     "name", ["nested.py", "heredocs.rb", pytest.param("hashes.swift", marks=pytest.mark.slow)]
 )
-def test_file_that_ends_its_parser_costs_one_file(
+def test_parser_crash_skips_only_its_file(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     (tree / name).write_text(HOSTILE[name])
@@ -140,7 +140,7 @@ def test_failed_text_is_not_parsed_again_under_another_name(tree: Path, tmp_path
         assert dict(index.refresh().skipped) == {"renamed.py": reason}
 
 
-def test_failing_files_among_many_cost_only_themselves(tmp_path: Path) -> None:
+def test_parser_crashes_skip_only_their_files(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     for number in range(60):
@@ -269,7 +269,7 @@ def test_tasks_are_answered_in_order_by_several_processes() -> None:
     assert not tasks
 
 
-def test_process_that_cannot_start_is_an_os_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_that_cannot_start_raises_os_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "")
     monkeypatch.setattr(processes, "_alone", lambda: False)
     worker = Worker()
@@ -277,7 +277,7 @@ def test_process_that_cannot_start_is_an_os_error(monkeypatch: pytest.MonkeyPatc
         list(worker.answers(double, [(1,)]))
 
 
-def test_answer_can_name_no_function_of_the_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answer_cannot_call_a_function_of_the_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = Worker()
     script = "import pickle, sys, os; pickle.dump((os.getpid, ''), sys.stdout.buffer)"
 

@@ -69,19 +69,21 @@ def test_an_item_is_found_by_its_name_with_its_signature(shop: Repository) -> No
         ({"name": "docs/guide.md > Guide > Totals"}, ["docs/guide.md > Guide > Totals"]),
     ],
 )
-def test_names_and_paths(shop: Repository, arguments: dict[str, str], paths: list[str]) -> None:
+def test_item_is_found_by_its_name_or_path(
+    shop: Repository, arguments: dict[str, str], paths: list[str]
+) -> None:
     items = shop.ok("code_item_lookup", **arguments)["items"]
     assert [item["canonical_path"] for item in items] == paths
 
 
-def test_a_name_that_does_not_exist_brings_the_nearest(shop: Repository) -> None:
+def test_unknown_name_lists_the_nearest_items(shop: Repository) -> None:
     for tool in ("code_item_lookup", "code_item_edges"):
         error = shop.failed(tool, name="Cart.totals").error
         assert (error.kind, error.field) == (ErrorKind.NOT_FOUND, "name")
         assert str(error.hint).startswith("The nearest: shop.Cart.total (src/shop.py:5), ")
 
 
-def test_many_matches_are_cut_to_the_budget_and_can_be_read_on(repository: Repository) -> None:
+def test_matches_are_cut_to_the_budget_and_paged(repository: Repository) -> None:
     for number in range(60):
         repository.write(f"m{number:02}.py", "def same(argument):\n    pass\n")
     outcome = repository.call("code_item_lookup", name="same", max_tokens=600)
@@ -97,7 +99,7 @@ def test_many_matches_are_cut_to_the_budget_and_can_be_read_on(repository: Repos
     assert seen == [f"m{number:02}.py" for number in range(60)]
 
 
-def test_edges_out_with_what_is_not_resolved(shop: Repository) -> None:
+def test_outgoing_edges_include_unresolved_ones(shop: Repository) -> None:
     result = shop.ok("code_item_edges", name="Cart.total", direction="out", edges=["calls"])
     assert result["item"]["canonical_path"] == "shop.Cart.total"
     assert [
@@ -112,7 +114,7 @@ def test_edges_out_with_what_is_not_resolved(shop: Repository) -> None:
     assert result["edges"][0]["at"] == "src/shop.py:6"
 
 
-def test_edges_in_are_followed_to_a_depth(shop: Repository) -> None:
+def test_incoming_edges_are_followed_to_the_depth(shop: Repository) -> None:
     result = shop.ok("code_item_edges", name="rounded", direction="in", edges=["calls"], depth=2)
     assert [(edge["source"]["canonical_path"], edge.get("step")) for edge in result["edges"]] == [
         ("shop.Cart.total", None),
@@ -120,7 +122,7 @@ def test_edges_in_are_followed_to_a_depth(shop: Repository) -> None:
     ]
 
 
-def test_places_that_may_mean_the_item_are_told(repository: Repository) -> None:
+def test_possible_uses_of_the_item_are_listed(repository: Repository) -> None:
     calls = "".join(f"def use{number}(thing): thing.close()\n" for number in range(14))
     repository.write("a.py", f"class Till:\n    def close(self): ...\n\n{calls}")
     result = repository.ok("code_item_edges", name="close", direction="in", edges=["calls"])
@@ -133,7 +135,7 @@ def test_places_that_may_mean_the_item_are_told(repository: Repository) -> None:
     assert "more" not in result
 
 
-def test_a_name_of_several_items_is_asked_back(shop: Repository) -> None:
+def test_ambiguous_name_is_refused_with_its_items(shop: Repository) -> None:
     error = shop.failed("code_item_edges", name="total").error
     assert error.kind is ErrorKind.VALIDATION
     assert "shop.Cart.total (src/shop.py), shop.Order.total" in str(error.hint)

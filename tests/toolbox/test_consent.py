@@ -19,9 +19,7 @@ def tree(repository: Repository) -> Repository:
 
 
 @pytest.mark.parametrize("path", SECRETS)
-def test_a_person_or_a_rule_that_names_them_can_let_secrets_be_read(
-    tree: Repository, path: str
-) -> None:
+def test_secrets_are_read_with_consent_of_a_person_or_a_rule(tree: Repository, path: str) -> None:
     calls: list[tuple[str, dict[str, str]]] = [
         ("read_file", {}), ("grep", {"pattern": "PASS"}), ("get_file_metadata", {})
     ]  # fmt: skip
@@ -40,7 +38,7 @@ def test_a_person_or_a_rule_that_names_them_can_let_secrets_be_read(
     assert [each["name"] for each in listed] == ["config"]
 
 
-def test_consent_to_one_file_is_none_to_others(tree: Repository) -> None:
+def test_consent_to_one_file_does_not_cover_others(tree: Repository) -> None:
     tree.rules = ApprovalSettings(allow=("*", "* path=**", "read_file path=.env"))
     assert tree.ok("read_file", path=".env")
     assert tree.failed("grep", pattern="P", path=".env").error.kind is ErrorKind.DENIED
@@ -50,7 +48,7 @@ def test_consent_to_one_file_is_none_to_others(tree: Repository) -> None:
 
 
 @pytest.mark.parametrize("kind", ["deny", "ask"])
-def test_what_a_rule_closes_is_in_no_answer_of_a_search(tree: Repository, kind: str) -> None:
+def test_search_omits_files_that_a_rule_denies(tree: Repository, kind: str) -> None:
     tree.rules = ApprovalSettings(**{kind: ("* path=closed/",)})
     assert tree.failed("read_file", path="closed/b.py").error.kind is ErrorKind.DENIED
     assert tree.failed("list_dir", path="closed").error.kind is ErrorKind.DENIED

@@ -114,7 +114,7 @@ def test_kind_distinguishes_an_impl_block_from_its_type(bench: Bench) -> None:
     assert bench.read("src/cart.rs").decode() == RUST[: RUST.index("/// What")] + "impl Cart {}\n"
 
 
-def test_an_unknown_item_is_answered_with_the_nearest(bench: Bench) -> None:
+def test_unknown_item_lists_the_nearest_items(bench: Bench) -> None:
     bench.write("cart.py", PYTHON)
     failure = bench.refused(
         {"file": "cart.py", "item": {"canonical_path": "Cart.totl", "code": ""}}
@@ -206,7 +206,7 @@ def test_the_model_receives_the_comment_of_a_denial(bench: Bench) -> None:
     assert isinstance(bench.events[-1], EditDenied)
 
 
-def test_the_model_receives_which_hunks_a_person_left_out(bench: Bench) -> None:
+def test_model_receives_the_hunks_that_a_person_denied(bench: Bench) -> None:
     bench.write("a.py", "".join(f"v{n} = {n}\n" for n in range(30)))
 
     def second_only(question: ApprovalRequested) -> Answer:
@@ -379,7 +379,7 @@ def test_a_person_may_allow_changes_of_a_private_file(bench: Bench) -> None:
     assert "usually holds keys" in bench.questions[0].reason
 
 
-def test_an_edit_needs_exactly_one_way(bench: Bench) -> None:
+def test_edit_requires_exactly_one_of_its_forms(bench: Bench) -> None:
     failure = bench.refused({"file": "a.py"})
     assert failure.kind is ErrorKind.VALIDATION
     assert "exactly one" in failure.message

@@ -46,7 +46,7 @@ def test_a_source_file_is_described(repository: Repository) -> None:
         (b"x" * ((1 << 18) - 1) + "é\n".encode(), "utf-8", "lf", 1),
     ],
 )
-def test_encodings_and_line_ends_are_told(
+def test_encoding_and_line_endings_are_reported(
     repository: Repository,
     content: bytes,
     encoding: str,
@@ -61,7 +61,7 @@ def test_encodings_and_line_ends_are_told(
     assert result["size"] == len(content)
 
 
-def test_a_missing_file_does_not_exist_and_the_nearest_are_named(repository: Repository) -> None:
+def test_missing_file_lists_the_nearest_paths(repository: Repository) -> None:
     repository.write("src/events/bus.py", "x = 1\n")
     result = repository.ok("get_file_metadata", path="src/bus.py")
     assert (result["exists"], result["nearest"]) == (False, ["src/events/bus.py"])

@@ -78,43 +78,41 @@ def test_path_and_glob_choose_the_files(
     assert set(lines(tree.ok("grep", pattern="find", **arguments))) == files
 
 
-def test_an_ignored_folder_is_told_not_passed_over_in_silence(tree: Repository) -> None:
+def test_ignored_folder_is_reported(tree: Repository) -> None:
     result = tree.ok("grep", pattern="find", path="build")
     assert result["total_matches"] == 0
     assert "excluded by an ignore file" in result["note"]
 
 
-def test_the_end_of_a_line_is_found_before_either_line_end(tree: Repository) -> None:
+def test_dollar_matches_before_lf_and_crlf(tree: Repository) -> None:
     assert tree.ok("grep", pattern=";$")["total_matches"] == 2
     assert tree.ok("grep", pattern="^$", path="src/a.py")["total_matches"] == 1
 
 
-def test_a_match_never_goes_beyond_its_line(tree: Repository) -> None:
+def test_match_never_spans_lines(tree: Repository) -> None:
     assert tree.ok("grep", pattern=r"os\s+def")["total_matches"] == 0
     assert tree.ok("grep", pattern=r"[^x]*", path="src/a.py")["total_matches"] == 4
 
 
-def test_literal_text_and_case(tree: Repository) -> None:
+def test_literal_and_case_options_apply(tree: Repository) -> None:
     assert tree.ok("grep", pattern="find()", literal=True)["total_matches"] == 1
     assert tree.ok("grep", pattern="FIND")["total_matches"] == 0
     assert tree.ok("grep", pattern="FIND", ignore_case=True)["total_matches"] == 3
 
 
 @pytest.mark.parametrize("pattern", ["(", "a(?=b)", r"(a)\1", "[z-a]", "\\"])
-def test_a_pattern_that_cannot_be_used_is_told_with_a_way_out(
-    tree: Repository, pattern: str
-) -> None:
+def test_invalid_pattern_is_refused_with_advice(tree: Repository, pattern: str) -> None:
     error = tree.failed("grep", pattern=pattern).error
     assert (error.kind, error.field) == (ErrorKind.VALIDATION, "pattern")
     assert "literal" in (error.hint or "")
 
 
-def test_a_pattern_that_would_never_end_elsewhere_ends_here(tree: Repository) -> None:
+def test_exponential_pattern_is_matched_in_linear_time(tree: Repository) -> None:
     tree.write("a.txt", "a" * 5000 + "\n")
     assert tree.ok("grep", pattern=r"^(a|aa|a*)+$|(a+)+b", path="a.txt")["total_matches"] == 1
 
 
-def test_a_pattern_that_costs_much_is_tried_on_less_at_a_time(tree: Repository) -> None:
+def test_expensive_pattern_is_matched_in_smaller_blocks(tree: Repository) -> None:
     path = tree.write("a.txt", b"abc" * 50_000)
     asked = 0
 
@@ -129,12 +127,12 @@ def test_a_pattern_that_costs_much_is_tried_on_less_at_a_time(tree: Repository) 
     assert asked == 4
 
 
-def test_a_pattern_too_large_to_try_is_refused(tree: Repository) -> None:
+def test_too_large_pattern_is_refused(tree: Repository) -> None:
     error = tree.failed("grep", pattern=".{900}a.{900}b.{900}c.{900}").error
     assert (error.kind, error.field) == (ErrorKind.LIMIT, "pattern")
 
 
-def test_all_matches_are_counted_and_only_as_many_shown_as_fit(tree: Repository) -> None:
+def test_all_matches_are_counted_and_those_that_fit_are_shown(tree: Repository) -> None:
     tree.write("many.txt", "".join(f"needle number {n}\n" for n in range(5000)))
     outcome = tree.call("grep", pattern="needle", max_tokens=500)
     assert isinstance(outcome, ToolCallCompleted)
@@ -157,7 +155,7 @@ def test_a_long_line_is_cut_around_its_match(tree: Repository) -> None:
     assert line.endswith("…")
 
 
-def test_a_line_without_end_is_searched_in_pieces(tree: Repository) -> None:
+def test_very_long_line_is_searched_in_parts(tree: Repository) -> None:
     tree.write("huge.json", b"needle" + b"x" * 3_000_000 + b"needle")
     result = tree.ok("grep", pattern="needle")
     assert (result["total_matches"], result["total_files"]) == (1, 1)
@@ -168,7 +166,7 @@ def test_a_missing_folder_is_not_found(tree: Repository) -> None:
     assert tree.failed("grep", pattern="x", path=".env").error.kind is ErrorKind.DENIED
 
 
-def test_after_the_time_limit_what_was_found_is_the_answer(tree: Repository) -> None:
+def test_time_limit_returns_the_matches_so_far(tree: Repository) -> None:
     class Leaping(SystemClock):
         now = 0.0
 
@@ -183,7 +181,7 @@ def test_after_the_time_limit_what_was_found_is_the_answer(tree: Repository) -> 
     assert result.note.startswith("Stopped after 20 seconds")
 
 
-async def test_a_cancelled_search_leaves_no_thread_at_work(repository: Repository) -> None:
+async def test_cancelled_search_stops_its_thread(repository: Repository) -> None:
     endless = repository.write("endless.txt", "text\n" * 10_000)
     os.truncate(endless, 10**11)  # sparse: takes no room, but minutes to read
     task = asyncio.create_task(_grep(repository))
@@ -208,7 +206,7 @@ async def _grep(repository: Repository) -> object:
     text=st.text(alphabet="ab\n\r", max_size=60).map(str.encode),
     pattern=st.sampled_from(["a", "^a", "b$", "a.b", "^$", "a*", "ab|ba", "[^a]+$"]),
 )
-def test_the_same_lines_are_found_as_line_by_line(
+def test_block_search_finds_the_lines_of_a_search_by_line(
     tmp_path: Path, text: bytes, pattern: str
 ) -> None:
     path = tmp_path / "f"

@@ -58,7 +58,7 @@ def followed(more: str, answer: dict[str, Any]) -> dict[str, Any]:
     return {"cursor": answer["pagination"]["next_cursor"]}
 
 
-async def test_following_more_gives_the_whole_list(bench: Workbench) -> None:
+async def test_following_the_more_hints_returns_the_whole_list(bench: Workbench) -> None:
     for name, (field, asked) in LISTS.items():
         budget = "max_tokens" if name == "list_dir" or "code" in name else "maxTokens"
         whole = await bench.ok(name, **asked, **{budget: 100_000})
@@ -82,7 +82,7 @@ def _identity(row: Any) -> Any:
     return row[keys[0]] if keys else row
 
 
-async def test_following_more_of_read_file_gives_every_line(bench: Workbench) -> None:
+async def test_following_the_more_hints_of_read_file_returns_every_line(bench: Workbench) -> None:
     source = (bench.app.root / "loom/big.py").read_text().splitlines()
     added: dict[str, Any] = {}
     last = 0
@@ -97,7 +97,7 @@ async def test_following_more_of_read_file_gives_every_line(bench: Workbench) ->
     assert last == len(source)
 
 
-async def test_the_hash_of_read_file_is_taken_by_edits(bench: Workbench) -> None:
+async def test_edits_accept_the_hash_of_read_file(bench: Workbench) -> None:
     shown = await bench.ok("read_file", path="loom/weave3.py", end_line=2)
     told = await bench.ok("get_file_metadata", path="loom/weave3.py")
     assert shown["content_hash"] == told["content_hash"]
@@ -180,7 +180,7 @@ def test_hints_name_only_tools_and_arguments_that_exist(tools: Registry) -> None
             assert word in known, (path.name, text)
 
 
-def test_bounds_in_descriptions_are_those_of_the_schema(tools: Registry) -> None:
+def test_bounds_in_descriptions_equal_the_schema(tools: Registry) -> None:
     for spec in tools.specs():
         for name, field in _fields(spec.parameters):
             bounds = [field.get("maximum"), field.get("maxItems"), field.get("maxLength")]
@@ -189,7 +189,7 @@ def test_bounds_in_descriptions_are_those_of_the_schema(tools: Registry) -> None
 
 
 @pytest.mark.slow
-async def test_a_call_at_the_bounds_of_the_schema_is_taken_and_one_beyond_is_refused(
+async def test_only_values_within_the_schema_bounds_are_accepted(
     bench: Workbench,
 ) -> None:
     for spec in bench.app.registry.specs():

@@ -529,7 +529,7 @@ def test_no_white_space_is_left_in_the_line_of_a_removed_method(bench: Bench) ->
     assert new == "class A:\n\n\n    def g(self):\n        pass\n"
 
 
-def test_a_file_that_crashes_its_parser_is_edited_by_its_text_alone(bench: Bench) -> None:
+def test_file_that_crashes_its_parser_is_edited_only_as_text(bench: Bench) -> None:
     nested = "".join(" " * level + "if x:\n" for level in range(520))
     source = f"def z():\n    return 1\n\n\n{nested}{' ' * 520}y = 'a'\n"
     said = _refusal(bench, "a.py", source, "z", "def z():\n    return 2\n")

@@ -42,7 +42,7 @@ def test_ignored_entries_are_counted_and_listed_when_asked_for(repository: Repos
     ]
 
 
-def test_rules_of_folders_above_hold_below(repository: Repository) -> None:
+def test_ignore_rules_of_parent_folders_apply(repository: Repository) -> None:
     repository.write(".gitignore", "/src/gen/\n")
     repository.write("src/gen/x.py", "")
     repository.write("src/y.py", "")
@@ -51,7 +51,7 @@ def test_rules_of_folders_above_hold_below(repository: Repository) -> None:
     assert result["path"] == "src"
 
 
-def test_a_large_folder_is_given_in_parts(repository: Repository) -> None:
+def test_large_folder_is_paged(repository: Repository) -> None:
     for number in range(300):
         repository.write(f"file_{number:03}.py", "")
     names: list[str] = []
@@ -69,7 +69,7 @@ def test_a_large_folder_is_given_in_parts(repository: Repository) -> None:
     assert names == [f"file_{number:03}.py" for number in range(300)]
 
 
-def test_a_name_that_is_no_utf8_is_listed(repository: Repository) -> None:
+def test_name_that_is_not_utf8_is_listed(repository: Repository) -> None:
     (repository.root / "caf\udce9").write_text("x")
     assert [entry["name"] for entry in repository.ok("list_dir")["entries"]] == ["caf?"]
 
@@ -83,7 +83,7 @@ def test_a_name_that_is_no_utf8_is_listed(repository: Repository) -> None:
         ("..", ErrorKind.PERMISSION),
     ],
 )
-def test_what_is_no_folder_of_ours_is_refused(
+def test_path_that_is_not_a_folder_of_the_root_is_refused(
     repository: Repository, path: str, kind: ErrorKind
 ) -> None:
     repository.write("a.py", "")

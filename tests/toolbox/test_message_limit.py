@@ -28,7 +28,7 @@ async def test_every_tool_message_is_json_within_any_limit(
                 assert json.loads(message)["ok"] in {True, False}, (name, limit)
 
 
-async def test_tools_with_a_budget_answer_within_the_limit_by_their_own_rules(
+async def test_tools_with_a_budget_stay_within_the_message_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))

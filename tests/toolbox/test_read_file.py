@@ -19,7 +19,7 @@ def only_snippet(result: dict[str, str]) -> Snippet:
     return snippet
 
 
-def test_a_whole_file_is_given_with_its_size_and_exact_bytes(repository: Repository) -> None:
+def test_whole_file_is_returned_with_its_size_and_exact_bytes(repository: Repository) -> None:
     path = repository.write("src/a.py", "first\nsecond\n</code>\nlast")
     result = repository.ok("read_file", path="src/a.py")
     assert result == {
@@ -35,7 +35,7 @@ def test_a_whole_file_is_given_with_its_size_and_exact_bytes(repository: Reposit
     }
 
 
-def test_lines_are_chosen_and_their_bytes_named(repository: Repository) -> None:
+def test_requested_lines_are_returned_with_their_byte_range(repository: Repository) -> None:
     repository.write("a.txt", "one\ntwo\r\nthree\nfour\n")
     result = repository.ok("read_file", path="a.txt", start_line=2, end_line=3)
     snippet = only_snippet(result)
@@ -43,20 +43,20 @@ def test_lines_are_chosen_and_their_bytes_named(repository: Repository) -> None:
     assert (result["lines"], result["total_lines"]) == ("2-3", 4)
 
 
-def test_an_end_beyond_the_file_is_its_end(repository: Repository) -> None:
+def test_end_beyond_the_file_is_limited_to_the_file(repository: Repository) -> None:
     repository.write("a.txt", "one\ntwo")
     result = repository.ok("read_file", path="a.txt", start_line=2, end_line=99)
     assert only_snippet(result).content == "two"
     assert result["lines"] == "2-2"
 
 
-def test_an_empty_file_is_empty(repository: Repository) -> None:
+def test_empty_file_has_an_empty_snippet(repository: Repository) -> None:
     repository.write("a.txt", "")
     result = repository.ok("read_file", path="a.txt")
     assert (result["lines"], result["total_lines"], only_snippet(result).content) == ("none", 0, "")
 
 
-def test_what_does_not_fit_is_named_with_how_to_get_it(repository: Repository) -> None:
+def test_omitted_lines_are_reported_with_the_next_call(repository: Repository) -> None:
     repository.write("a.py", "".join(f"value_{n} = {n}\n" for n in range(2000)))
     collected, start = "", 1
     for _ in range(100):
@@ -84,7 +84,7 @@ def test_a_byte_order_mark_is_not_shown(repository: Repository) -> None:
     assert (snippet.start, snippet.content) == (3, "using System;\r\n")
 
 
-def test_a_damaged_byte_is_shown_as_one_sign_and_told(repository: Repository) -> None:
+def test_invalid_byte_is_shown_as_one_character_and_reported(repository: Repository) -> None:
     repository.write("latin.txt", b"caf\xe9\nplain\n")
     result = repository.ok("read_file", path="latin.txt")
     assert only_snippet(result).content == "caf?\nplain\n"
@@ -101,14 +101,16 @@ def test_a_damaged_byte_is_shown_as_one_sign_and_told(repository: Repository) ->
         ("text".encode("utf-16-le"), "binary"),
     ],
 )
-def test_what_is_no_text_is_refused(repository: Repository, content: bytes, word: str) -> None:
+def test_file_that_is_not_text_is_refused(
+    repository: Repository, content: bytes, word: str
+) -> None:
     repository.write("blob", content)
     error = repository.failed("read_file", path="blob").error
     assert error.kind is ErrorKind.UNAVAILABLE
     assert word in error.message
 
 
-def test_a_start_beyond_the_file_is_told_with_the_number_of_lines(repository: Repository) -> None:
+def test_start_beyond_the_file_is_refused_with_the_number_of_lines(repository: Repository) -> None:
     repository.write("a.txt", "one\ntwo\n")
     error = repository.failed("read_file", path="a.txt", start_line=3).error
     assert (error.kind, error.field) == (ErrorKind.VALIDATION, "start_line")
@@ -121,21 +123,21 @@ def test_an_end_before_the_start_is_refused(repository: Repository) -> None:
     assert (error.kind, error.field) == (ErrorKind.VALIDATION, "end_line")
 
 
-def test_a_missing_file_is_answered_with_the_nearest(repository: Repository) -> None:
+def test_missing_file_is_refused_with_the_nearest_paths(repository: Repository) -> None:
     repository.write("src/session/history.py", "x = 1\n")
     error = repository.failed("read_file", path="src/history.py").error
     assert error.kind is ErrorKind.NOT_FOUND
     assert "src/session/history.py" in (error.hint or "")
 
 
-def test_a_folder_is_answered_with_the_tool_for_it(repository: Repository) -> None:
+def test_folder_is_refused_with_the_name_of_the_right_tool(repository: Repository) -> None:
     error = repository.failed("read_file", path=".").error
     assert (error.kind, error.received) == (ErrorKind.VALIDATION, "a folder")
     assert "list_dir" in (error.hint or "")
 
 
 @pytest.mark.parametrize("name", [".env", "tls/server.key", ".git/config", "../outside", "link"])
-def test_secrets_and_what_is_outside_are_refused(repository: Repository, name: str) -> None:
+def test_secrets_and_paths_outside_the_root_are_refused(repository: Repository, name: str) -> None:
     (repository.root / "link").symlink_to(repository.root.parent)
     error = repository.failed("read_file", path=name).error
     outside = name in {"../outside", "link"}
@@ -162,7 +164,7 @@ def test_a_pipe_is_not_waited_for(repository: Repository) -> None:
     assert repository.failed("read_file", path="pipe").error.kind is ErrorKind.UNAVAILABLE
 
 
-def test_a_large_file_is_read_from_anywhere(repository: Repository) -> None:
+def test_large_file_is_read_from_any_line(repository: Repository) -> None:
     line = "x" * 99 + "\n"
     repository.write("big.log", line * 60_000 + "the end\n")
     result = repository.ok("read_file", path="big.log", start_line=60_001)
@@ -187,7 +189,7 @@ def test_a_person_sees_one_line(repository: Repository) -> None:
     start=st.integers(1, 5),
     max_tokens=st.integers(200, 1500),
 )
-def test_what_is_shown_is_what_is_there_and_never_too_much(
+def test_snippet_has_exact_bytes_within_the_budget(
     repository: Repository, content: bytes, start: int, max_tokens: int
 ) -> None:
     path: Path = repository.write("f", content)

@@ -53,7 +53,7 @@ def tree(repository: Repository) -> Repository:
     return repository
 
 
-def test_exact_snippets_are_given_best_first_and_nothing_else(tree: Repository) -> None:
+def test_result_has_only_exact_snippets_best_first(tree: Repository) -> None:
     result = tree.ok("request_code_context", token_budget=2000, hint="parse_header")
     assert list(result) == ["ok", "query", "top_k", "context", "omitted"]
     assert (result["ok"], result["query"], result["top_k"]) == (True, "parse_header", 25)
@@ -68,7 +68,7 @@ def test_exact_snippets_are_given_best_first_and_nothing_else(tree: Repository) 
 @pytest.mark.parametrize(
     ("budget", "top_k"), [(1, 5), (479, 5), (480, 6), (6_000, 75), (16_000, 200), (50_000, 200)]
 )
-def test_the_budget_decides_how_many_are_looked_for(
+def test_budget_determines_the_number_of_candidates(
     tree: Repository, budget: int, top_k: int
 ) -> None:
     result = tree.ok("request_code_context", token_budget=budget, hint="header")
@@ -83,14 +83,14 @@ def test_a_large_budget_is_filled_with_many_small_items(tree: Repository) -> Non
     assert len(result["context"]) > 50
 
 
-def test_an_edit_is_seen_by_the_next_call(tree: Repository) -> None:
+def test_next_call_reads_the_edited_file(tree: Repository) -> None:
     tree.ok("request_code_context", token_budget=1000, hint="header")
     tree.write("web/fresh.py", "def entirely_new_thing() -> int:\n    return 1\n")
     result = tree.ok("request_code_context", token_budget=1000, hint="entirely_new_thing")
     assert result["context"][0]["file"] == "web/fresh.py"
 
 
-def test_when_nothing_fits_it_says_so_and_what_would_do(tree: Repository) -> None:
+def test_too_small_budget_is_reported_with_a_sufficient_one(tree: Repository) -> None:
     result = tree.ok("request_code_context", token_budget=60, hint="HeaderCache")
     assert list(result) == ["ok", "query", "top_k", "context", "omitted", "note"]
     assert result["context"] == []
@@ -100,14 +100,14 @@ def test_when_nothing_fits_it_says_so_and_what_would_do(tree: Repository) -> Non
     assert again["context"]
 
 
-def test_context_is_empty_where_no_word_occurs_and_says_so(tree: Repository) -> None:
+def test_context_without_matching_words_is_empty_with_a_note(tree: Repository) -> None:
     result = tree.ok("request_code_context", token_budget=1000, hint="zzzyqx")
     assert (result["context"], result["omitted"]) == ([], 0)
     assert result["note"] == '"zzzyqx" occurs nowhere in the index.'
 
 
 @pytest.mark.parametrize("arguments", [{}, {"hint": None}, {"hint": " \n"}])
-def test_without_hint_and_message_it_asks_for_one(
+def test_call_without_hint_and_message_is_refused(
     tree: Repository, arguments: dict[str, Any]
 ) -> None:
     error = tree.failed("request_code_context", token_budget=1000, **arguments).error
@@ -127,7 +127,7 @@ def test_a_long_query_is_cut_in_the_answer_only(tree: Repository) -> None:
     assert result["context"]
 
 
-def test_secrets_never_come_out_even_where_they_are_the_best_match(tree: Repository) -> None:
+def test_secrets_are_never_returned(tree: Repository) -> None:
     tree.write(".env", "PASSPHRASE_OF_THE_VAULT=opensesame\n")
     tree.write("deploy/server.pem", "passphrase of the vault opensesame\n")
     outcome = tree.call("request_code_context", token_budget=5000, hint="passphrase vault")
@@ -245,7 +245,7 @@ hints = st.lists(words, min_size=1, max_size=4).map(" ".join)
 
 @settings(max_examples=100, deadline=None)
 @given(repositories, budgets, hints)
-def test_the_message_is_never_above_its_budget_and_snippets_are_exact(
+def test_message_stays_within_its_budget_with_exact_snippets(
     repository: dict[str, tuple[str, bytes]], budgets: list[int], hint: str
 ) -> None:
     check_budgets(repository, budgets, hint)
@@ -255,7 +255,7 @@ def test_the_message_is_never_above_its_budget_and_snippets_are_exact(
 @pytest.mark.timeout(1200)
 @settings(max_examples=1000, deadline=None)
 @given(repositories, budgets, hints)
-def test_the_same_over_many_repositories(
+def test_message_stays_within_its_budget_in_many_repositories(
     repository: dict[str, tuple[str, bytes]], budgets: list[int], hint: str
 ) -> None:
     check_budgets(repository, budgets, hint)

@@ -159,7 +159,7 @@ async def test_a_long_list_is_cut_to_its_tokens_and_counted(desk: Desk) -> None:
         assert result.get("more", "").startswith(left_out if shown < 60 else "")
 
 
-async def test_without_checks_the_answer_says_what_to_do(desk: Desk) -> None:
+async def test_answer_without_checks_states_how_to_add_them(desk: Desk) -> None:
     result = await desk.ok()
     assert result["checks"] == []
     assert "[checks.commands]" in result["more"]
@@ -260,13 +260,13 @@ async def test_paths_outside_of_the_project_are_refused(
     assert (await calculator.failed(check="pytest", paths=[path])).error.kind is kind
 
 
-async def test_a_check_without_paths_takes_none(desk: Desk) -> None:
+async def test_paths_for_a_check_without_paths_are_refused(desk: Desk) -> None:
     desk.write("Makefile", "test:\n\ttrue\n")
     failure = await desk.failed(check="make test", paths=["Makefile"])
     assert failure.error.message == "The check make test takes no paths."
 
 
-async def test_an_unknown_name_is_answered_with_the_nearest(calculator: Desk) -> None:
+async def test_unknown_check_is_refused_with_the_nearest_names(calculator: Desk) -> None:
     failure = await calculator.failed(check="pytset")
     assert failure.error.kind is ErrorKind.NOT_FOUND
     assert str(failure.error.hint).startswith("The nearest: pytest")
@@ -301,7 +301,7 @@ async def test_rules_match_the_exact_command(
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no C compiler")
-async def test_make_and_the_compiler_below_it(desk: Desk) -> None:
+async def test_make_reports_errors_of_the_compiler(desk: Desk) -> None:
     desk.write("Makefile", "check:\n\tgcc -Wall -o program main.c\n")
     desk.write("main.c", "int main(void) {\n  int unused;\n  return y;\n}\n")
     result = await desk.ok(check="make check")
@@ -314,7 +314,7 @@ async def test_make_and_the_compiler_below_it(desk: Desk) -> None:
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
 @pytest.mark.skipif(shutil.which("npm") is None, reason="there is no npm")
-async def test_npm_and_the_tests_below_it(desk: Desk) -> None:
+async def test_npm_reports_failed_tests(desk: Desk) -> None:
     desk.write("package.json", '{"name": "x", "scripts": {"test": "node --test"}}')
     desk.write(
         "a.test.mjs",
@@ -328,7 +328,7 @@ async def test_npm_and_the_tests_below_it(desk: Desk) -> None:
     ]
 
 
-async def test_an_unknown_output_gives_its_beginning_and_end(desk: Desk) -> None:
+async def test_output_in_an_unknown_format_shows_its_beginning_and_end(desk: Desk) -> None:
     desk.write("Makefile", "test:\n\t@seq -f 'odd %g' 5000; exit 1\n")
     outcome = await desk.call(check="make test", max_tokens=1000)
     assert isinstance(outcome, ToolCallCompleted)
@@ -340,7 +340,7 @@ async def test_an_unknown_output_gives_its_beginning_and_end(desk: Desk) -> None
     assert result["more"].startswith("Not shown: 4,")
 
 
-async def test_many_diagnostics_fit_and_are_counted(desk: Desk) -> None:
+async def test_many_diagnostics_are_cut_to_the_budget_and_counted(desk: Desk) -> None:
     desk.commands = {"many": {"command": ["seq", "-f", "a.c:%.0f:1: error: no %.0f", "1000"]}}
     desk.commands["many"]["command"] = [
         "bash",
@@ -403,7 +403,7 @@ async def test_a_program_that_changed_after_the_question_is_not_run(
 
 
 @pytest.mark.parametrize("proposal", [None, "p1"])
-async def test_a_cancelled_call_leaves_nothing(
+async def test_cancelled_call_leaves_no_processes_or_copies(
     desk: Desk, tmp_path: Path, proposal: str | None
 ) -> None:
     desk.proposals = {"p1": {"new": b"x"}}

@@ -241,7 +241,7 @@ def test_outdated_quote_is_not_shown(
     assert answer["faults"]["unverified"] == 1
 
 
-def test_several_at_once_do_not_disturb_each_other(recordings: Recordings) -> None:
+def test_concurrent_calls_return_the_same_summaries(recordings: Recordings) -> None:
     recordings.record(*flights())
 
     async def ask() -> list[Outcome]:

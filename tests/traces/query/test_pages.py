@@ -10,7 +10,7 @@ NUMBERS = st.integers(-(1 << 63) + 1, (1 << 63) - 1)
 
 
 @given(st.builds(Position, st.none() | NUMBERS, NUMBERS), st.text())
-def test_a_cursor_tells_the_position_in_its_own_list(position: Position, name: str) -> None:
+def test_cursor_has_the_position_in_its_own_list(position: Position, name: str) -> None:
     assert read_cursor(write_cursor(position, name), name) == position
 
 

@@ -211,7 +211,7 @@ class Contract:
             with pytest.raises(NotFoundError, match="There is no trace"):
                 store.trace(unknown)
 
-    def test_changes_tell_each_span_once_in_the_order_of_writing(
+    def test_changes_list_each_span_once_in_the_order_of_writing(
         self, store: SqliteTraceStore
     ) -> None:
         begun = store.changes(None)
@@ -235,7 +235,7 @@ class Contract:
         assert (len(second.spans), second.more) == (2, False)
         assert second.newest == store.changes(None).newest
 
-    def test_a_less_complete_version_is_no_change(self, store: SqliteTraceStore) -> None:
+    def test_less_complete_version_changes_nothing(self, store: SqliteTraceStore) -> None:
         store.write([span("a")]).result()
         newest = store.changes(None).newest
         store.write([span("a", end_us=None)]).result()
@@ -286,7 +286,7 @@ class Contract:
         accepted.result()
         assert [run.trace_id for run in store.runs().data] == ["trace"]
 
-    def test_one_ill_span_fails_alone(self, store: SqliteTraceStore) -> None:
+    def test_invalid_span_does_not_affect_others(self, store: SqliteTraceStore) -> None:
         futures = [
             store.write([span("good 1")]),
             store.write([span("ill", start_us=2**70)]),
@@ -316,7 +316,7 @@ class Contract:
                 for number in range(30):
                     store.write([span(f"{name}{number}")]).result()
                     store.trace("trace")
-            except Exception as error:  # noqa: BLE001  (told by the test)
+            except Exception as error:  # noqa: BLE001  (the test reports it)
                 failures.append(error)
 
         threads = [Thread(target=work, args=(name,)) for name in "abcd"]

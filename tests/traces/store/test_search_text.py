@@ -151,7 +151,7 @@ def test_a_list_shows_of_a_request_what_is_new_in_it(said: str, newest: str) -> 
 
 
 @pytest.mark.parametrize("content", ["plain", None, '[1, {"role": "user"}]', '{"role": "user"}'])
-def test_of_what_is_no_request_all_is_shown(content: str | None) -> None:
+def test_all_text_of_other_content_is_shown(content: str | None) -> None:
     assert newest_text(content, search_text(content)) == search_text(content)
 
 

@@ -37,7 +37,7 @@ def test_a_full_disk_fails_the_write_and_not_the_writer(store: SqliteTraceStore)
     refused = store.write([large(number) for number in range(20)])
 
     assert "database or disk is full" in str(refused.exception())
-    store.write([large(1)]).result()  # the writer connected anew, without the limit
+    store.write([large(1)]).result()  # the writer connected again, without the limit
     assert len(dump(store)["spans"]) == 2
 
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Filled:
-    """`keys` are the places of the spans in the order of time, which tell equals apart."""
+    """`keys` are the positions of the spans in the order of time, which distinguish equal spans."""
 
     def __init__(self, store: SqliteTraceStore, spans: list[naive.NaiveSpan]) -> None:
         self.store = store
@@ -45,7 +45,7 @@ def filled(random: Random) -> Iterator[Filled]:
 def walked(
     page_after: Callable[[str | None], Page[T]], between: Callable[[], object] = lambda: None
 ) -> tuple[list[T], int | None]:
-    """All rows of a list by its cursors, and the total that its first page tells."""
+    """All rows of a list by its cursors, and the total of its first page."""
     first = page = page_after(None)
     rows = list(page.data)
     while page.pagination.next_cursor:

@@ -139,7 +139,7 @@ def test_a_child_outside_of_its_parent_is_marked_and_its_times_are_kept(
     assert found.columns.starts == [500, 0, 500, 1_400]
 
 
-def test_the_true_root_is_no_later_child_that_calls_itself_one(store: SqliteTraceStore) -> None:
+def test_true_root_is_not_a_later_child_without_a_parent(store: SqliteTraceStore) -> None:
     found = skeleton(
         store,
         span("root", start_us=1_000),
@@ -183,7 +183,7 @@ def test_every_span_is_there_once_whatever_its_parents_say(
     assert all(parent < place for place, parent in enumerate(columns.parents))
 
 
-def test_an_unknown_trace_is_told(store: SqliteTraceStore) -> None:
+def test_unknown_trace_raises_not_found(store: SqliteTraceStore) -> None:
     with pytest.raises(NotFoundError, match="no trace nowhere"):
         store.skeleton("nowhere")
 

@@ -96,7 +96,7 @@ def test_a_walk_shows_each_span_once_while_others_arrive(seed: int) -> None:
 
 @given(SEEDS)
 @settings(max_examples=4)
-def test_listed_spans_tell_their_run_thread_and_whether_they_count(seed: int) -> None:
+def test_listed_spans_have_run_thread_and_counted(seed: int) -> None:
     with filled(Random(seed)) as there:
         rows, _ = walked(lambda cursor: there.store.spans(limit=1000, cursor=cursor))
 
