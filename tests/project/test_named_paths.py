@@ -12,9 +12,12 @@ from tests.project.pages import PAGES, ROOT
 PACKAGE = ROOT / "src" / "treadle"
 TESTS = ROOT / "tests"
 NAMED_PAGES = ("CONTRIBUTING.md", "docs/architecture.md")
+CURRENT_PAGES = tuple(page for page in PAGES if page.parent.name != "decisions")
+"""All pages except the records of decisions, which describe the past."""
 CREATED = {".venv/", ".cache/"}
 """Folders that commands of the project create."""
 _CODE = re.compile(r"`([^`\n]+)`")
+_FROM_ROOT = re.compile(r"(?:src/treadle|tests|bench|scripts|tools/train_embedding|web)/.")
 _NAME = re.compile(r"`(treadle(?:\.\w+)+)`")
 _PATH = re.compile(r"[A-Za-z0-9_./-]+(?:\.(?:py|tsv?|tsx|toml|json|md|sh)|/)")
 
@@ -46,6 +49,12 @@ def test_every_path_that_a_page_names_exists(page: str, project_paths: str) -> N
     missing |= {path for path in modules if not [*PACKAGE.rglob(path), *TESTS.rglob(path)]}
     assert len(named) > 30
     assert missing - CREATED == set()
+
+
+@pytest.mark.parametrize("page", CURRENT_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_path_from_the_root_that_a_page_names_exists(page: Path, project_paths: str) -> None:
+    named = {path for path in named_paths(page.read_text("utf-8")) if _FROM_ROOT.match(path)}
+    assert {path for path in named if f"\n/{path}\n" not in project_paths} == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
