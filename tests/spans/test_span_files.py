@@ -1,6 +1,7 @@
 import gzip
 import json
 import tracemalloc
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,13 @@ def test_value_of_another_type_is_refused(field: str, value: object) -> None:
     assert span_from_json(values) == plain(1)
     with pytest.raises(ValueError, match=r"\w"):
         span_from_json({**values, field: value})
+
+
+@pytest.mark.parametrize("field", [item.name for item in fields(Span)])
+def test_nested_list_is_refused_in_every_field(field: str) -> None:
+    values = json.loads(json.dumps(plain(1).to_json()))
+    with pytest.raises(ValueError, match=r"\w"):
+        span_from_json(values | {field: [["x"]]})
 
 
 def test_newer_version_is_refused(tmp_path: Path) -> None:

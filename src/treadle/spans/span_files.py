@@ -105,10 +105,14 @@ def span_from_json(values: Mapping[str, Any]) -> Span:
     return span
 
 
+def _fields_of(kind: object) -> tuple[str, ...]:
+    """The fields of a span that are declared with a type."""
+    return tuple(item.name for item in fields(Span) if item.type == kind)
+
+
 _FIELDS = {item.name for item in fields(Span)}
-_TEXTS = ("trace_id", "span_id", "operation", "name")
-_OPTIONAL_TEXTS = ("parent_id", "error", "model", "provider", "thread_id", "run_id", "input")
-_NUMBERS = ("end_us", "time_to_first_token_us", "start_ns", "end_ns")
+_TEXTS, _OPTIONAL_TEXTS = _fields_of(str), _fields_of(str | None)
+_OPTIONAL_NUMBERS = _fields_of(int | None)
 _MOST = (1 << 63) - 1
 _LAST_US = _MOST // 1_000
 """A time in the year 2262, the last in nanoseconds."""
@@ -127,8 +131,8 @@ def _check(span: Span) -> None:
         values += [("links", link.trace_id, str), ("links", link.span_id, str)]
         values.append(("links", link.attributes, dict))
     optional: list[tuple[str, object, type]] = [
-        *((each, getattr(span, each), str) for each in (*_OPTIONAL_TEXTS, "output")),
-        *((each, getattr(span, each), int) for each in _NUMBERS),
+        *((each, getattr(span, each), str) for each in _OPTIONAL_TEXTS),
+        *((each, getattr(span, each), int) for each in _OPTIONAL_NUMBERS),
         *(("tokens", getattr(span.tokens, each.name), int) for each in fields(Usage)),
         ("cost", None if type(span.cost) is int else span.cost, float),
         ("input_counts_cache", span.input_counts_cache, bool),
@@ -143,7 +147,7 @@ def _check(span: Span) -> None:
     if not all(0 <= at_us <= _LAST_US for at_us in moments):
         raise ValueError("one of its times is not between the years 1970 and 2262")
     counts = (getattr(span.tokens, each.name) for each in fields(Usage))
-    numbers = (*counts, span.time_to_first_token_us, span.start_ns, span.end_ns)
+    numbers = (*counts, *(getattr(span, each) for each in _OPTIONAL_NUMBERS))
     if not all(0 <= (number or 0) <= _MOST for number in numbers):
         raise ValueError("one of its numbers is negative or too large")
     if span.cost is not None and read_cost(span.cost) is None:
