@@ -137,7 +137,7 @@ class AgentService:
     async def _report(
         self, question: str, page: PageContext, request_id: UUID, conversation: Conversation
     ) -> SessionOutcome:
-        """Answer with the report on what the page shows."""
+        """Answer with the report on the spans that the page shows."""
 
         async def context(_text: str, _request_id: UUID) -> str:
             return page.describe()

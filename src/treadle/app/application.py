@@ -65,7 +65,7 @@ class App:
     index: CodeIndex
     edits: Edits | None
     edits_error: str | None
-    """Why there are no proposals."""
+    """The reason why there are no proposals."""
     conversations: Conversations
     ui_store: UiStore
     recording: Recording

@@ -19,7 +19,7 @@ BUDGETS = {"off": 0, "light": 1_200, "full": 6_000}
 """The maximum tokens of the context, by setting."""
 
 _MAX_PART = 8
-"""A context takes at most this part of the window: one eighth."""
+"""A context takes at most the window divided by this number: an eighth."""
 
 _HEADING = "Current code of this repository that may be relevant to the message below:"
 

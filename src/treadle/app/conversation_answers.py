@@ -112,7 +112,7 @@ class TurnTokens:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a turn failed, and what to do."""
+    """The reason why a turn failed, and what to do."""
 
     message: str
     hint: str | None

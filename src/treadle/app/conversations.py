@@ -34,7 +34,7 @@ class Conversations:
         self._opening = asyncio.Lock()
         self._locks: defaultdict[UUID, asyncio.Lock] = defaultdict(asyncio.Lock)
         self.unsaved: StoreError | None = None
-        """Why conversations cannot be saved; None while they can, or before the first use."""
+        """The reason why conversations cannot be saved. None before the first use."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -86,7 +86,7 @@ class Conversations:
     async def reserve(
         self, conversation: Conversation, message: UserMessage, request_id: UUID
     ) -> AsyncIterator[Conversation]:
-        """Wait until the conversation is free, and keep it until this is left.
+        """Wait until the conversation is free, and keep it until the context ends.
 
         Yields the conversation with the messages that were added while the caller waited. If the
         caller fails before `message` is in the conversation, the service saves it with the failure.

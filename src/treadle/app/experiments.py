@@ -59,7 +59,7 @@ class GatewayCaller:
 
     @contextmanager
     def lent(self, gateway: "Gateway") -> Iterator[None]:
-        """Use that gateway until this is left: its budgets and breakpoints then apply."""
+        """Use that gateway until the context ends: its budgets and breakpoints then apply."""
         self._lent = gateway
         try:
             yield

@@ -15,7 +15,7 @@ from treadle.ids import new_id
 
 @asynccontextmanager
 async def refresh_in_background(index: CodeIndex, bus: EventBus) -> AsyncIterator[None]:
-    """Refresh the index until this is left."""
+    """Refresh the index until the context ends."""
     refreshing = asyncio.create_task(refresh_index(index, bus, new_id()), name="index")
     try:
         yield

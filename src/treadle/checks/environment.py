@@ -54,9 +54,9 @@ def check_environment(
 ) -> Environment:
     """The environment for a check of the project at `root`.
 
-    Variables whose names or values look like keys are removed, and those named in `secret`; those
-    named in `keep` stay. Programs of the project's own environments come first in PATH, which keeps
-    only absolute folders.
+    Variables whose names or values look like keys are removed, and the variables that `secret`
+    names. The variables that `keep` names stay. Programs of the project's own environments come
+    first in PATH, which keeps only absolute folders.
     """
     withheld = tuple(
         sorted(

@@ -88,7 +88,7 @@ class Output:
 
 
 class CheckStatus(StrEnum):
-    """How a run ended."""
+    """The outcome of a run."""
 
     PASSED = "passed"
     FAILED = "failed"

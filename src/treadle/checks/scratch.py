@@ -25,7 +25,7 @@ _LEFT_OUT = frozenset({
     ".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox",
     ".nox", "target", *SHARED,
 })  # fmt: skip
-"""Folders that are skipped if git does not state what is ignored: tools create them."""
+"""Folders that tools create. They are skipped if git does not state which files are ignored."""
 
 _NEVER_IN_A_NAME = frozenset({"..", ".git"})
 
@@ -155,8 +155,8 @@ class _Copy:
     def _copy_entry(self, name: Path) -> None:
         """Copy one entry of the tree; entries that are not a file, link or folder are skipped.
 
-        Names that lead out of the tree are skipped too, since git does not check those in its
-        index, and names that are too deep.
+        Names that lead out of the tree are skipped too, since git does not check the names in its
+        index. Names that are too deep are skipped.
         """
         leads_out = name.is_absolute() or not _NEVER_IN_A_NAME.isdisjoint(name.parts)
         if leads_out or len(name.parts) > MAX_DEPTH + 1:

@@ -35,7 +35,7 @@ class Checks:
         *,
         preview: Preview | None = None,
     ) -> None:
-        """`environment` is that of this process; checks get it without what looks like a key.
+        """`environment` is the environment of this process; checks get it without API keys.
 
         Without `preview` no proposal can be checked.
         """

@@ -18,7 +18,7 @@ _ITEM = re.compile(r" {0,3}([-*+]|\d+[.)]) ")
 
 
 class Kind(StrEnum):
-    """How to show a block."""
+    """The form in which a block is shown."""
 
     PROSE = "prose"
     CODE = "code"

@@ -42,7 +42,7 @@ def add_query(parser: argparse.ArgumentParser, *, required: bool = False) -> Non
 
 
 def add_page(parser: argparse.ArgumentParser) -> None:
-    """Add what says which part of a list is shown, and in which order."""
+    """Add the options for the part and the order of a list."""
     parser.add_argument(
         "--limit",
         type=positive,

@@ -87,7 +87,7 @@ Layer = dict[schema.Path, Setting]
 
 
 def read_file(path: Path, kind: LayerKind) -> Layer:
-    """The settings in a TOML file; none if it does not exist. Raises ConfigError."""
+    """The settings in a TOML file; empty if the file does not exist. Raises ConfigError."""
     text = _text(path)
     if text is None:
         return {}
@@ -185,7 +185,7 @@ def read_flags(overrides: Mapping[str, object]) -> Layer:
 
 
 def why_untrusted(path: Path) -> str | None:
-    """Why the settings in a file are not this user's; None if they are."""
+    """The reason why the settings in a file are not this user's; None if they are."""
     try:
         status = path.stat()
     except OSError:

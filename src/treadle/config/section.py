@@ -1,4 +1,4 @@
-"""The base of all tables of settings, and marks for who may set a setting."""
+"""The base of all tables of settings, and marks that restrict who may change a setting."""
 
 from collections.abc import Callable
 from typing import Annotated

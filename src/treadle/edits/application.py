@@ -60,7 +60,7 @@ def require_fresh(change: FileChange, present: bytes) -> FileChange:
 def fit_changes(
     tree: Tree, changes: Sequence[FileChange], placing: Placing
 ) -> Iterator[tuple[FileChange, bytes | None, bytes | None]]:
-    """Each change as it is applied, and the bytes of its file before and after.
+    """Each change to apply, with the bytes of its file before and after.
 
     For a rename the bytes after are at its target. Raises EditError, of kind conflict when a file
     is missing or one is in the way.

@@ -163,7 +163,7 @@ def _same_ends(old: bytes, new: bytes) -> tuple[int, int]:
 
 
 def _longest(limit: int, same: Callable[[int], bool]) -> int:
-    """The greatest size up to `limit` that is the same; smaller ones are the same too."""
+    """The greatest size up to `limit` for which `same` is true. It is true for smaller sizes."""
     return bisect_right(range(1, limit + 1), 0, key=lambda size: 0 if same(size) else 1)
 
 

@@ -66,7 +66,7 @@ def styles(indents: Iterable[bytes]) -> tuple[bool, bool]:
 def shift_between(
     pairs: Sequence[tuple[bytes, bytes]], unmatched: Iterable[bytes] = (), *, bare: bool = False
 ) -> Reindent | None:
-    """The one shift that turns each indentation of `pairs` (model, file) into that of the file.
+    """The shift that converts the indentation of the model to that of the file for all `pairs`.
 
     `unmatched` are other indentations of the model, which help to find its step. With `bare` the
     first line may lack its own indentation while the others have theirs. Returns None when the

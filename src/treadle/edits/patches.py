@@ -119,12 +119,12 @@ class Lines:
 
     @property
     def text(self) -> str:
-        """The next line."""
+        """The current line, which is not consumed yet."""
         return self.texts[self._at]
 
     @property
     def next(self) -> str:
-        """The line after the next one, or an empty text."""
+        """The line after the current line, or an empty text."""
         return self.ahead(1) or ""
 
     def take(self) -> str:
@@ -376,7 +376,7 @@ class _Section:
         return path
 
     def _content(self, side: str) -> str:
-        """The lines that the hunks of a new file add, or that those of a deleted file remove."""
+        """The lines that the hunks add to a new file or remove from a deleted file."""
         lines = [line for hunk in self.hunks for line in hunk.lines]
         if any(mark != side for mark, _ in lines):
             raise mismatch(

@@ -1,4 +1,4 @@
-"""Completes or reverts plans whose process died while it wrote; locks show which ones are alive."""
+"""Completes or reverts plans whose process died while it wrote. Locks show living processes."""
 
 import logging
 import os

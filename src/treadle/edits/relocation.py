@@ -24,7 +24,7 @@ _CONTEXTS = [
     for after in range(MAX_CONTEXT_LINES + 1)
     if before or after
 ]
-"""How many lines before and after a hunk may locate it."""
+"""The maximum number of lines before and after a hunk that are used to locate it."""
 
 
 def relocate(change: FileChange, present: bytes) -> FileChange:
@@ -72,7 +72,10 @@ def _conflict(change: FileChange, present: str, reason: str) -> EditError:
 
 
 def _reason(source: Source, hunk: Hunk, positions: Sequence[int]) -> str:
-    """Why a hunk has no position. Its line names it, since denied hunks are not counted here."""
+    """The reason why a hunk has no position.
+
+    The reason identifies the hunk by its line, since denied hunks are not counted here.
+    """
     if positions:
         found = source.lines_text(positions)
         return f"the change of line {hunk.line} matches several positions, {found}"

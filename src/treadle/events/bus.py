@@ -61,7 +61,7 @@ class Subscription:
         self.dropped = 0
 
     def wants(self, event: Event) -> bool:
-        """Whether this subscriber subscribed to such an event."""
+        """Whether this subscriber subscribed to the type and request of `event`."""
         if self._request_id is not None and event.request_id != self._request_id:
             return False
         return not self._types or isinstance(event, self._types)
@@ -233,7 +233,7 @@ class Listener(ABC):
 
     @abstractmethod
     async def _on_event(self, envelope: Envelope) -> None:
-        """Take one event. An exception ends the listener and is raised on leaving."""
+        """Process one event. An exception ends the listener and is raised when its context ends."""
 
     async def _hear_all(self) -> None:
         async for envelope in self._subscription:

@@ -1,4 +1,4 @@
-"""Events as JSON: what `--json` prints and other programs read."""
+"""Converts events to the JSON that `--json` prints and other programs read."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass

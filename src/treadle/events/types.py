@@ -73,7 +73,7 @@ HTTP_STATUS = MappingProxyType({
     ErrorKind.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
     ErrorKind.INTERNAL: HTTPStatus.INTERNAL_SERVER_ERROR,
 })  # fmt: skip
-"""The HTTP status of an answer that is such a failure; 500 means a fault in the server."""
+"""The HTTP status for each kind of failure; 500 means a fault in the server."""
 
 
 class ApprovalScope(StrEnum):
@@ -98,7 +98,7 @@ class Purpose(StrEnum):
 
 
 class StopReason(StrEnum):
-    """Why a request session ended."""
+    """The reason why a request session ended."""
 
     COMPLETED = "completed"
     """The model replied without calling a tool."""

@@ -184,7 +184,7 @@ class BatchState(StrEnum):
     CANCELLED = "cancelled"
     OUT_OF_BUDGET = "out_of_budget"
     INTERRUPTED = "interrupted"
-    """Its process ended early. It can be resumed, as CANCELLED and OUT_OF_BUDGET can."""
+    """The process of the batch ended early. The batch can be resumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How many runs of a batch are done, and their usage. `cost` is None while none is known."""
+    """The number of completed runs of a batch, and their usage. An unknown `cost` is None."""
 
     done: int
     total: int

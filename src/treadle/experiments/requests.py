@@ -125,7 +125,7 @@ def _placeholders(value: object) -> Iterator[str]:
 
 
 def _filled(value: Any, values: Mapping[str, str]) -> Any:
-    """Replace each `{{name}}` that has a value. Any other one stays text."""
+    """Replace each `{{name}}` that has a value. Other names stay text."""
     if not values:
         return value
     if isinstance(value, str):

@@ -76,7 +76,7 @@ class AnswerCache:
         return found[1]
 
     def add(self, key: bytes, answer: Kept) -> None:
-        """Cache an answer; the least recently used ones make room."""
+        """Cache an answer. Drops the least recently used answers if the cache is full."""
         self._drop(key)
         if answer.size > self._max_size:
             return

@@ -116,7 +116,7 @@ class BreakpointStore:
         return found, len(rows) - len(found)
 
     def save(self, breakpoint_: Breakpoint) -> None:
-        """Store a breakpoint, replacing the one with its id."""
+        """Store a breakpoint. Replaces a breakpoint with the same id."""
         data = json.dumps(asdict(breakpoint_))
         self._write("REPLACE INTO breakpoints VALUES (?, ?)", breakpoint_.id, data)
 
@@ -199,7 +199,7 @@ class Breakpoints:
         self._remembered: dict[str, Held] = {}
         self._noting: set[asyncio.Future[None]] = set()
         self.broken: str | None = None
-        """Why breakpoints are not stored, if they are not."""
+        """The reason why breakpoints are not stored, if they are not."""
 
     async def __aenter__(self) -> Self:
         self._store: BreakpointStore | None = None

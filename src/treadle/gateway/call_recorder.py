@@ -22,7 +22,7 @@ from treadle.spans.span import Span
 from treadle.spans.span_writer import SpanWriter
 
 _WAITING_BYTES = 256_000_000
-"""Finished calls that may wait; further ones are lost."""
+"""The maximum number of finished calls that wait. Further calls are lost."""
 _BATCH = 64
 """The most calls that are redacted and passed on together."""
 _GATHER_SECONDS = 0.05
@@ -60,7 +60,7 @@ class CallRecorder:
 
     @property
     def loss(self) -> Loss | None:
-        """How many calls could not be recorded, and why the first one could not."""
+        """The number of calls that could not be recorded, and the reason for the first of them."""
         return self._loss
 
     async def __aenter__(self) -> Self:

@@ -21,7 +21,7 @@ def messages_of_request(values: Mapping[str, object]) -> list[Message]:
 
 
 def messages_of_items(items: Sequence[object]) -> list[Message]:
-    """The messages of items; an item that is not a message stays as it is, with its type."""
+    """Convert items to messages. An item that is not a message is kept unchanged."""
     messages: list[Message] = []
     for item in items:
         if not isinstance(item, Mapping):

@@ -53,7 +53,7 @@ _OPERATIONS = {operation.path: operation for operation in Operation}
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How many calls were answered since the start, and how many were not recorded."""
+    """The number of calls that were answered since the start, and of unrecorded calls."""
 
     calls: int
     unrecorded: int
@@ -177,7 +177,7 @@ class Gateway:
         return f"Available here: {', '.join(similar)}."
 
     def health(self) -> Health:
-        """How completely the calls are recorded."""
+        """The number of calls that were answered, and of calls that were not recorded."""
         loss = self._recorder.loss
         if loss is None:
             return Health(self._calls, 0, None)

@@ -91,7 +91,7 @@ _scan = json.JSONDecoder().raw_decode
 
 
 class Operation(StrEnum):
-    """The operations of clients; the names are those of recorded operations."""
+    """The operations of clients, with the names that recorded operations have."""
 
     CHAT = "chat"
     RESPONSES = "responses"

@@ -27,7 +27,7 @@ from treadle.llm.profiles import (
 from treadle.llm.provider_errors import FaultKind, ProviderError
 
 _NAMED = 20
-"""Models that a refusal suggests to a client that named an unknown one."""
+"""The number of models that a refusal suggests to a client that named an unknown model."""
 
 _CLIENT_KEY = "the-key-of-the-client"
 """Placeholder for a provider's key when the client brings one."""
@@ -92,7 +92,7 @@ class Router:
         return tuple(targets)
 
     def _order(self, route: GatewayRoute) -> Sequence[str]:
-        """The targets in order, or drawn by their weights; those of weight 0 come last."""
+        """The targets in order, or drawn by their weights. Targets of weight 0 come last."""
         if not route.weights:
             return route.to
         weighed = list(zip(route.to, route.weights, strict=True))

@@ -82,7 +82,7 @@ _THEIRS = frozenset({
 """Headers of an answer that refer to another host than the client called."""
 
 _READABLE = frozenset({"gzip", "deflate", "identity"})
-"""Encodings of which a copy can be decoded for the trace."""
+"""The encodings that can be decoded for the trace."""
 
 
 def forwarded(headers: Iterable[tuple[str, str]]) -> Headers:
@@ -232,7 +232,7 @@ class Upstream:
         return self._proxies[endpoint.base_url]
 
     async def _new_session(self, endpoint: Endpoint) -> "aiohttp.ClientSession":
-        """The connections to this machine, or those to all others, which need certificates."""
+        """The connections to this machine, or to other machines, which need certificates."""
         import aiohttp
 
         near = endpoint.loopback

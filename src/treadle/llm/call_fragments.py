@@ -86,7 +86,7 @@ class CallSlots:
         return grows
 
     def finish(self) -> list[Finished]:
-        """All calls, also those with incomplete arguments."""
+        """All calls, including calls with incomplete arguments."""
         self._join_nameless()
         return [
             (

@@ -95,7 +95,10 @@ async def fetch_models(endpoint: Endpoint) -> tuple[ModelInfo, ...]:
 async def list_models(
     settings: Settings, env: Mapping[str, str], *, clock: Clock | None = None
 ) -> list[ProviderModels]:
-    """Ask all reachable providers at once: those with a key, configured, or on this machine."""
+    """Ask all reachable providers concurrently.
+
+    They have a key, are configured, or run on this machine.
+    """
     clock = clock or SystemClock()
     endpoints = []
     if (unnamed := unnamed_endpoint(settings, env, "")) is not None:

@@ -43,7 +43,7 @@ _WINDOW = 4096
 """Tokens of the engine. The model accepts 8192, which would double memory and wait."""
 
 _DENSITY = 1.4
-"""The most tokens of its small vocabulary for one o200k token of code."""
+"""An o200k token of code takes at most this many tokens of the model's small vocabulary."""
 
 _ANSWER_TOKENS = 160
 _TOOL = "request_code_context"

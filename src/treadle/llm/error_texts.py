@@ -90,7 +90,7 @@ _LIMIT_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _COMPARED = re.compile(r">=?\s*(?:[a-z_]{1,12}\s*[:=]\s*)?(\d[\d,_]{2,})", re.IGNORECASE)
-"""As in `213462 tokens > 200000 maximum`: the limit is on the right."""
+"""Matches texts with the limit on the right, such as `213462 tokens > 200000 maximum`."""
 _LIMIT_BEHIND = re.compile(r"\s*(?:tokens? )?(?:max\b|maximum|limit)", re.IGNORECASE)
 
 

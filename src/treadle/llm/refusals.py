@@ -291,4 +291,4 @@ _READERS: tuple[Callable[[Refusal], Change | None], ...] = (
     _order,
     _missing_text,
 )
-"""The readers in their order: those with the most specific texts first."""
+"""The readers in their order. The readers of the most specific texts come first."""

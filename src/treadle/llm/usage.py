@@ -40,7 +40,7 @@ _LAST_ONLY = frozenset({"details"})
 
 @lru_cache(maxsize=4_096)
 def meaning_of(name: str) -> Meaning | None:
-    """The part that a name counts; None for any other name."""
+    """The part of the usage that the field `name` counts, or None for an unknown name."""
     words = [word.lower() for word in _WORDS.findall(name)]
     said = set(words[:-1]) - _LAST_ONLY | set(words[-1:])
     if said.isdisjoint(_COUNTS) or not said.isdisjoint(_OTHER_UNITS):
@@ -151,7 +151,7 @@ def read_usage(usage: Mapping[str, object]) -> Usage:
 
 
 def read_cost(value: object) -> float | None:
-    """A cost in US dollars; None for any other value."""
+    """`value` as a cost in US dollars, or None if it is not a valid cost."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value <= MAX_DOLLARS else None  # false for NaN

@@ -132,7 +132,7 @@ def _merge_system_messages(history: Sequence[Message], strictness: Strictness) -
 
 
 def _as_user(message: Message) -> Message:
-    """A system message or note as a user message; any other message unchanged."""
+    """Convert a system message or note to a user message. Other messages stay unchanged."""
     match message:
         case UserMessage(text=text, context=context):
             fenced = verbatim(context, "context of this message") if context.strip() else ""

@@ -58,7 +58,7 @@ async def serve_stdio(
     """Serve one client until it closes standard input; it gets the tools of `groups`.
 
     With `all_traces` it may also read the records of other repositories and programs. Without
-    `repository` it uses the root of the client, else the repository that contains the working
+    `repository` it uses the root of the client, or else the repository that contains the working
     directory. Only the protocol writes to standard output.
     """
     async with AsyncExitStack() as stack:

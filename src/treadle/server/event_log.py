@@ -36,7 +36,7 @@ class Gap(NamedTuple):
 
 
 class EventLog(Listener):
-    """Reads a bus until it is left. Any number of readers follow it, each at its own speed.
+    """Reads a bus until its context ends. Any number of readers follow it, each at its own speed.
 
     The numbers of events start at `begin`. The log of a new server starts above the last number of
     the earlier server, so that its readers notice the gap.

@@ -30,7 +30,7 @@ class Changing(Protocol):
 
 
 class LiveSpans:
-    """Follows the revisions of the store until it is left."""
+    """Follows the revisions of the store until its context ends."""
 
     def __init__(self, store: Changing, bus: EventBus) -> None:
         self._store = store

@@ -10,7 +10,7 @@ from treadle.app.application import App
 
 
 class McpEndpoint:
-    """The application at `/mcp`, until it is left."""
+    """The application at `/mcp`, until its context ends."""
 
     def __init__(self, app: App) -> None:
         self._app = app

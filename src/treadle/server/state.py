@@ -104,7 +104,7 @@ class ServerState:
 
 @asynccontextmanager
 async def _pruned(store: SqliteTraceStore, settings: TraceSettings) -> AsyncIterator[None]:
-    """Delete old spans by the settings at intervals, until this is left."""
+    """Delete old spans by the settings at intervals, until the context ends."""
     retention = Retention(
         seconds=None if settings.keep is None else age_us(settings.keep) // 1_000_000,
         max_bytes=None if settings.max_size is None else size_bytes(settings.max_size),

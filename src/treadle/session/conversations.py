@@ -184,7 +184,7 @@ class ConversationStore:
     async def list(
         self, *, root: Path | None = None, limit: int = 50, kind: Kind = Kind.ASSISTANT
     ) -> tuple[ConversationSummary, ...]:
-        """Conversations, the latest change first; only of one repository when `root` is given."""
+        """Conversations, most recently changed first. `root` selects those of one repository."""
         where, values = ("root = ?", (_storable(root),)) if root else ("1", ())
         return await self._database.run(lambda db: self._summaries(db, where, values, limit, kind))
 

@@ -93,7 +93,7 @@ class ContextWindowError(TreadleError):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The messages of a request, the estimated tokens with those of the tools, and the budget.
+    """The messages of a request, the estimated tokens of messages and tools, and the budget.
 
     `left_out` counts messages; `reason` says in words what was left out or shortened and why.
     `unscaled_tokens` is the estimate before it is scaled to a model. `room` is the number of tokens

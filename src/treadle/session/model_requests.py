@@ -55,7 +55,7 @@ _REQUEST = UserMessage(
 )
 
 _KEPT_SHARE = 4
-"""The newest exchanges stay unchanged if they take at most one part in so many of the budget."""
+"""The newest exchanges stay unchanged if they fit into the budget divided by this number."""
 
 
 def messages_to_summarize(conversation: Conversation, room: int, counts: TokenCounts) -> int:

@@ -63,7 +63,7 @@ class SourceCollector(Listener):
 
 
 def merge_ranges(ranges: Iterable[SourceRange]) -> tuple[SourceRange, ...]:
-    """`ranges` without those that are inside another range of the same file.
+    """`ranges` without the ranges that are inside another range of the same file.
 
     The first of equal ranges is kept. A stale range does not cover a range that is not stale.
     """
@@ -99,7 +99,7 @@ def _lines_read(content: str) -> list[SourceRange]:
 
 
 class QuoteVerdict(StrEnum):
-    """How a quote compares with the file."""
+    """The result of the comparison of a quote with the file."""
 
     EXACT = "exact"
     """The file has these bytes at this range."""

@@ -15,7 +15,7 @@ from treadle.tools.schemas import JsonSchema, branches_of, in_words, schema_at, 
 A = TypeVar("A", bound=Arguments)
 
 MAX_ENCODINGS = 4
-"""How many times a value may be encoded as JSON text."""
+"""The number of times that a value may be encoded as JSON text."""
 
 SHOWN_CHARACTERS = 100
 """Characters of an invalid value in an error."""

@@ -290,7 +290,7 @@ class Registry:
         return Registry(tool for tool in self if tool.name in names)
 
     def with_tools(self, tools: Iterable[AnyTool]) -> "Registry":
-        """A registry of the tools of this one and then of these."""
+        """A registry with the tools of this registry, followed by `tools`."""
         return Registry((*self, *tools))
 
     def replacing(self, tools: Iterable[AnyTool]) -> "Registry":

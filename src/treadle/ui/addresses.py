@@ -1,4 +1,4 @@
-"""The addresses of the page, and those that a tool may open."""
+"""The addresses of the page, and the check of addresses that a tool may open."""
 
 from urllib.parse import urlsplit
 

@@ -15,13 +15,13 @@ from treadle.ids import NO_REQUEST
 from treadle.ui.store import UiStore
 
 POLL_SECONDS = 0.1
-"""How often the feed checks for changes and requests of other processes."""
+"""The time between two checks for changes and requests of other processes."""
 _BEAT_SECONDS = 5.0
-"""How often the feed renews the open pages."""
+"""The time between two renewals of the open pages."""
 
 
 class UiFeed:
-    """Follows the file of the state until it is left."""
+    """Follows the file of the state until its context ends."""
 
     def __init__(self, store: UiStore, bus: EventBus, clock: Clock | None = None) -> None:
         self._store = store
@@ -51,7 +51,7 @@ class UiFeed:
 
     @asynccontextmanager
     async def attended(self, page: str) -> AsyncIterator[None]:
-        """Register a page as open until this is left."""
+        """Register a page as open until the context ends."""
         self._pages[page] += 1
         try:
             with contextlib.suppress(StoreError):  # the next renewal tries again

@@ -126,7 +126,7 @@ class ExperimentResults(_Message):
 
 
 class Done(_Message):
-    """Whether the page did what the request says, and if not, why."""
+    """Whether the page did what the request asked, or the reason why it did not."""
 
     type: Literal[
         "navigate_to_response",

@@ -92,7 +92,7 @@ class Ui:
         return await asyncio.to_thread(self._store.answer, ui_id, answer.fields)
 
     async def views(self, screen: str | None = None) -> list[SavedView]:
-        """The saved views, of one screen if given."""
+        """The saved views. `screen` selects the views of one screen."""
         return await asyncio.to_thread(self._store.views, screen)
 
     async def view(self, view_id: str) -> SavedView:

@@ -214,7 +214,7 @@ def _print_hit(hit: Hit) -> None:
 
 
 def _marked(hit: Hit) -> str:
-    """The excerpt with what fits in the signs that mark it."""
+    """The excerpt, with markers around the parts that match."""
     pieces, place = [], 0
     for start, end in hit.ranges:
         pieces += [hit.excerpt[place:start], "»", hit.excerpt[start:end], "«"]

@@ -37,7 +37,7 @@ class AgentList(BaseModel):
 
 
 class Ask(BaseModel):
-    """A question, what the screen shows, and the model to use."""
+    """A question, the content of the screen, and the model to use."""
 
     model_config = ConfigDict(extra="forbid")
 

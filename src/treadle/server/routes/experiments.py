@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 class RunningBatches:
-    """Runs batches until it is left, and then cancels those that still run."""
+    """Runs batches until its context ends, and then cancels the batches that still run."""
 
     def __init__(self, experiments: Experiments) -> None:
         self._experiments = experiments
@@ -313,7 +313,7 @@ async def judge(
 
 
 def _batch(opened: Experiments, reference: str, batch_reference: str) -> Batch:
-    """A batch of that experiment. Raises NotFoundError for a batch of another one."""
+    """A batch of the experiment. Raises NotFoundError for a batch of another experiment."""
     found, of = opened.batch(batch_reference), opened.get(reference)
     if found.experiment_id != of.id:
         raise NotFoundError(f"The experiment {of.id} has no batch {batch_reference[:100]}.")

@@ -26,7 +26,7 @@ _METHODS = ["GET", "POST"]
 async def open_gateway(
     server: ServerState, settings: Settings, env: Mapping[str, str]
 ) -> AsyncIterator[Gateway]:
-    """Open the gateway until this is left."""
+    """Open the gateway until the context ends."""
     register_keys(settings, env)
     recording = server.app.recording
     async with Gateway.open(
@@ -137,7 +137,7 @@ class HeldList(BaseModel):
 
 
 class Continued(BaseModel):
-    """How to continue: with the original body, or with this one."""
+    """The body with which the call continues; by default its original body."""
 
     model_config = ConfigDict(extra="forbid")
 

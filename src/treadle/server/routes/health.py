@@ -67,7 +67,7 @@ class ModelHealth(BaseModel):
 
 
 class Health(BaseModel):
-    """`recording` states what could not be recorded."""
+    """`recording` names the data that could not be recorded."""
 
     ok: bool
     version: str

@@ -142,7 +142,7 @@ async def parse(query: Annotated[str, Query(max_length=MAX_CHARACTERS)] = "") ->
 async def values(
     server: CurrentServer, parameters: Annotated[Completing, Query()], request: Request
 ) -> Response:
-    """Values of a field that contain a text, those that begin with it first."""
+    """Values of a field that contain a text. Values that begin with the text come first."""
     name = NAMES.get(parameters.field.lower())
     if name is None:
         raise UsageError(

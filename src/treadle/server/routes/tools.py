@@ -27,7 +27,7 @@ class ListedTool(BaseModel):
 
 
 class Listed(BaseModel):
-    """All tools; those of front ends come last."""
+    """All tools. The tools of front ends come last."""
 
     data: list[ListedTool]
 

@@ -121,7 +121,7 @@ class RunWithSpans:
 async def threads(
     server: CurrentServer, parameters: Annotated[Paging, Query()], request: Request
 ) -> Response:
-    """Threads with matching spans, by default those with the newest runs first."""
+    """Threads with matching spans, by default in the order of their newest runs."""
     return await _page(request, parameters, server.traces.threads)
 
 

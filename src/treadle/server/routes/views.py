@@ -65,7 +65,7 @@ class ViewChange(BaseModel):
 
 @router.get("")
 async def views(server: CurrentServer, screen: str | None = None) -> ViewList:
-    """The saved views, of one screen if given."""
+    """The saved views. `screen` selects the views of one screen."""
     return ViewList(data=[View.model_validate(each) for each in await server.ui.views(screen)])
 
 

@@ -52,7 +52,7 @@ class ResolvedSubject:
 
     @property
     def private(self) -> str | None:
-        """Why reading its path needs consent; None if it does not or if it has no path."""
+        """The reason why reading the path needs consent, or None."""
         is_folder = self.real is not None and is_directory(self.real)
         reasons = (why_private(path, is_folder=is_folder) for path in self.paths)
         by_name = next(filter(None, reasons), None)
@@ -62,7 +62,7 @@ class ResolvedSubject:
 
     @property
     def protected(self) -> str | None:
-        """Why a change to it always needs a question; None if it does not."""
+        """The reason why a change of the path always needs approval, or None."""
         return self.subject.protected or next(filter(None, map(why_protected, self.paths)), None)
 
 

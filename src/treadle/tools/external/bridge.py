@@ -33,7 +33,7 @@ EVERY_TOOL = "*"
 """In a list of names: every external tool."""
 
 RECONNECT_SECONDS = 15.0
-"""How long a call waits for a front end that has left."""
+"""The time that a call waits for a front end that has disconnected."""
 
 ENDED_KEPT = 1_000
 """Ended calls that are remembered. A late answer to one of them is not an unknown call."""
@@ -62,7 +62,7 @@ class AnswerStatus(StrEnum):
     REPEATED = "repeated"
     """The call has an answer already."""
     UNKNOWN = "unknown"
-    """This front end was not offered such a call."""
+    """The front end answered a call that it did not receive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class Bridge:
         return connection
 
     def attach(self, front_end: str, request_id: UUID) -> None:
-        """Send the calls of a request to that front end instead of the newest one."""
+        """Send the calls of a request to the given front end instead of the newest front end."""
         self._front_ends.setdefault(front_end, _FrontEnd(front_end)).requests.add(request_id)
 
     def release(self, request_id: UUID) -> None:
