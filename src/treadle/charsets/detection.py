@@ -73,7 +73,7 @@ def detected(data: bytes) -> Charset:
         return Charset(None, _UNCLEAR)
     best, weight = found[0]
     characters, invalid = _utf8_parts(data)
-    if characters and best not in _SEVERAL_BYTES:  # a text in it has no such sequence
+    if characters and best not in _SEVERAL_BYTES:  # single-byte text has no UTF-8 sequence
         return Charset(None, _MIXED)
     few = invalid + 2 * characters < _FEW
     close = _CLOSE_FOR_FEW if few else _CLOSE

@@ -110,7 +110,7 @@ def _term(word: str) -> str:
 
 
 def _terminal_width() -> int | None:
-    """None where nobody looks at the lines but another program."""
+    """The width from COLUMNS or the terminal, or None if standard output is not a terminal."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)

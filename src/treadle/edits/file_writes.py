@@ -1,4 +1,4 @@
-"""Writes the files of a plan, all or none.
+"""Writes all files of a plan, or no file.
 
 Each file is written to a temporary file in its folder and synced. Then the temporary files and the
 old files exchange their names, one after the other, and all files are read again. A displaced file

@@ -25,7 +25,7 @@ LONG_LINE = 2_000
 
 
 def build_hunks(source: Source, replacements: Sequence[Replacement]) -> tuple[Hunk, ...]:
-    """The hunks of ordered changes that do not overlap; none if nothing differs."""
+    """The hunks of ordered changes that do not overlap; empty if nothing differs."""
     found: list[Hunk] = []
     group: list[Replacement] = []
     stop = -1

@@ -112,7 +112,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Changes that are made all or none, in the order in which the files were first named.
+    """Changes that are all made or not made, in the order in which the files were first named.
 
     `notes` are sentences for the model, one for each leniency of the matching.
     """

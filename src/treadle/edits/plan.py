@@ -1,4 +1,4 @@
-"""Turns edit requests into a plan: each edit is located in the original file, all or none."""
+"""Converts edit requests to a plan. If one edit cannot be located, there is no plan."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -289,7 +289,7 @@ def _delete(request: DeleteFile, data: bytes | None, configured: Configured) -> 
 
 
 def _is_content(data: bytes, content: str, charset: Charset) -> bool:
-    """Whether a patch states the content of a file, whatever its line ends and unreadable bytes."""
+    """Whether a patch states the content of a file. Ignores line ends and unreadable bytes."""
     there = with_plain_ends(data.removeprefix(BOM)).removesuffix(b"\n")
     forms = {there, there.decode(errors="replace").encode()}
     if charset.stored is not None:

@@ -204,7 +204,7 @@ class ProposalStore:
             return _decode_applied(*found) if found and found[0] is not None else None
 
     def begin(self, former: Proposal, entry: JournalEntry) -> None:
-        """Note that the write of a proposal begins; until `end` nobody else can change it.
+        """Record that the write of a proposal begins. Until `end`, no other process can change it.
 
         Raises what `replace` raises.
         """

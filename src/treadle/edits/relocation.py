@@ -112,7 +112,7 @@ def _positions(source: Source, line_break: bytes, hunk: Hunk, position: int) -> 
 
 
 def _tells(pattern: bytes, line_break: bytes) -> bool:
-    """Whether at least two lines contain more than brackets and blanks."""
+    """Whether at least two lines contain more than brackets and white space."""
     lines = split_lines(pattern, line_break)
     return sum(any(byte >= 0x80 or chr(byte).isalnum() for byte in line) for line in lines) >= 2
 

@@ -16,7 +16,7 @@ class ReplaceEdit:
 
 @dataclass(frozen=True, slots=True)
 class RangeEdit:
-    """Bytes `start` to `end`, half open, become `code`.
+    """Replace the bytes from `start` up to, but not including, `end` by `code`.
 
     Only the line ends of `code` are adapted to the file. With `reindent` the range is a whole item
     and begins at its first character that is not white space; `code` may be indented like the item,

@@ -1,4 +1,4 @@
-"""Finds a text in a file: exactly, or except for line ends, trailing blanks or indentation.
+"""Finds a text in a file, exactly or ignoring line ends, trailing white space or indentation.
 
 Each step runs only if the one before found nothing, and counts only if it finds one match. Nothing
 is matched by similarity; if nothing matches, the error names the most similar lines.
@@ -182,7 +182,7 @@ def _steps(source: Source, old: bytes, new: bytes, limit: int) -> Iterator[list[
         return
     yield list(_but_for_last_end(source, plain, new))
     lines = plain.splitlines(keepends=True)
-    yield _but_for_blanks(source, lines)
+    yield _ignoring_trailing_space(source, lines)
     yield _but_for_indentation(source, lines, new)
 
 
@@ -219,13 +219,13 @@ def _but_for_last_end(source: Source, plain: bytes, new: bytes) -> Iterator[Matc
 
 
 def _begins_line(source: Source, at: int) -> bool:
-    """Whether only blanks precede offset `at` of the plain text in its line."""
+    """Whether only white space precedes offset `at` of the plain text in its line."""
     start = max(source.text_start, source.plain.rfind(b"\n", 0, at) + 1)
     return not source.plain[start:at].strip(WHITE_SPACE)
 
 
-def _but_for_blanks(source: Source, lines: Sequence[bytes]) -> list[Match]:
-    """Matches of whole lines, ignoring blanks at their ends."""
+def _ignoring_trailing_space(source: Source, lines: Sequence[bytes]) -> list[Match]:
+    """Matches of whole lines, ignoring white space at their ends."""
     parts = [re.escape(line.rstrip(WHITE_SPACE)) + rb"[ \t]*\n" for line in lines[:-1]]
     last = rb"[ \t]*\n" if lines[-1].endswith(b"\n") else rb"[ \t]*(?![^\n])"
     pattern = re.compile(b"".join([*parts, re.escape(lines[-1].rstrip(WHITE_SPACE)), last]))

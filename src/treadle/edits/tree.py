@@ -391,7 +391,7 @@ class Tree:
 def as_edit_error(path: str, error: OSError) -> EditError:
     """Convert an OSError to an EditError that states why a file cannot be written."""
     if error.errno in _PERMISSION:
-        hint = "Change its permissions or those of its folder, then apply the edit again."
+        hint = "Change the permissions of the file or its folder, then apply the edit again."
         kind = ErrorKind.PERMISSION
     elif error.errno in {errno.ENOSPC, errno.EDQUOT}:
         hint = "Free some space, then apply the edit again."

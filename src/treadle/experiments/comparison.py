@@ -262,13 +262,13 @@ def _known_values(outcomes: Mapping[_Position, Outcome], name: str) -> list[floa
 
 
 def _judged(judgements: Sequence[Judgement], *, several: bool) -> tuple[Judged, ...]:
-    asked: dict[tuple[str, str], dict[Cell, dict[bool, Winner]]] = {}
+    scored_pairs: dict[tuple[str, str], dict[Cell, dict[bool, Winner]]] = {}
     for each in judgements:
-        pairs = asked.setdefault((each.model, each.criteria), {})
+        pairs = scored_pairs.setdefault((each.model, each.criteria), {})
         pairs.setdefault(each.cell, {})[each.swapped] = each.winner
     return tuple(
         _judge(model, criteria, pairs, several=several)
-        for (model, criteria), pairs in sorted(asked.items())
+        for (model, criteria), pairs in sorted(scored_pairs.items())
     )
 
 

@@ -185,10 +185,10 @@ class Budgets:
     def _used_up(self, name: str, limit: str, end: int) -> RefusalError:
         budget = self._budgets[name]
         seconds = max(1, round((end - self._clock.now_us()) / 1e6))
-        anew = f"{datetime.fromtimestamp(end / 1e6, UTC):%Y-%m-%d %H:%M} UTC"
+        next_start = f"{datetime.fromtimestamp(end / 1e6, UTC):%Y-%m-%d %H:%M} UTC"
         return RefusalError(
             f"The budget {name!r} of {limit} a {budget.period} is used up or reserved.",
-            hint=f"It starts again at {anew}; change it in gateway.budgets.{name}.",
+            hint=f"It starts again at {next_start}; change it in gateway.budgets.{name}.",
             status=429,
             code="budget_exceeded",
             headers={"retry-after": str(seconds), "x-should-retry": "false"},

@@ -81,9 +81,9 @@ class Router:
         targets, problem = [], None
         for target in self._order(route):
             provider, _, model = target.partition("/")
-            wanted = request.model.removeprefix(f"{provider}/") if model == "*" else model
+            model_name = request.model.removeprefix(f"{provider}/") if model == "*" else model
             try:
-                targets.append(await self._endpoint(provider, wanted, request))
+                targets.append(await self._endpoint(provider, model_name, request))
             except RefusalError as error:  # the others may still work
                 problem = problem or error
         if not targets:

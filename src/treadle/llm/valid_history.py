@@ -226,7 +226,7 @@ def _valid_calls(history: Sequence[Message]) -> list[Message]:
 
 
 def _json_object(text: str) -> str:
-    """The text of a JSON object, whatever the model wrote: templates of servers parse it."""
+    """Arguments as the text of a JSON object, because templates of servers parse them."""
     if not text.strip():
         return "{}"
     written = text

@@ -198,12 +198,12 @@ class _Service:
 async def _progress(app: App, context: Context) -> AsyncIterator[None]:
     """Report the progress of the first index build to a client that requested it."""
     with app.bus.subscribe(IndexProgress) as events:
-        telling = asyncio.create_task(_report_progress(events, context))
+        reporting = asyncio.create_task(_report_progress(events, context))
         try:
             yield
         finally:
-            telling.cancel()
-            await asyncio.gather(telling, return_exceptions=True)
+            reporting.cancel()
+            await asyncio.gather(reporting, return_exceptions=True)
 
 
 async def _report_progress(events: Subscription, context: Context) -> None:

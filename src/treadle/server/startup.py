@@ -160,9 +160,9 @@ def _machine_names() -> frozenset[str]:
     Without the full name if the name service does not answer in time.
     """
     names = [socket.gethostname()]
-    asking = Thread(target=lambda: names.append(socket.getfqdn()), daemon=True)
-    asking.start()
-    asking.join(_NAME_SECONDS)
+    lookup = Thread(target=lambda: names.append(socket.getfqdn()), daemon=True)
+    lookup.start()
+    lookup.join(_NAME_SECONDS)
     return frozenset(name.lower() for name in tuple(names))
 
 

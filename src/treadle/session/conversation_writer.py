@@ -36,7 +36,7 @@ class ConversationWriter:
                 entry.state = MessageState.FAILED
 
     async def append(self, *messages: Message, request_id: UUID | None = None) -> None:
-        """Add messages and save all or none; `request_id` is the request of a user message."""
+        """Add messages and save them together. `request_id` is the request of a user message."""
         first = len(self.conversation.entries)
         for message in messages:
             self.conversation.add(message, self._clock.now_us(), request_id=request_id)

@@ -247,14 +247,17 @@ class ModelRequests:
         if not covers:
             return False
         before = self._counts.of(conversation.messages)
-        asked = await self._build(
+        summary_prompt = await self._build(
             SystemMessage(SUMMARY_SYSTEM), summary_messages(conversation, covers), ()
         )
         request = ChatRequest(
-            asked.messages, turn=turn, max_output_tokens=SUMMARY_TOKENS, stream=self._stream
+            summary_prompt.messages,
+            turn=turn,
+            max_output_tokens=SUMMARY_TOKENS,
+            stream=self._stream,
         )
         try:
-            reply, _ = await self._complete(request, asked, None)
+            reply, _ = await self._complete(request, summary_prompt, None)
         except (ProviderError, ModelReplacedError) as error:
             text = None
             why = str(error) or "another model replaced the requested model."

@@ -151,7 +151,7 @@ class OpenCall:
         return self._arguments
 
     def writes(self) -> AbstractSet[str]:
-        """The resources that the call writes; none when its arguments are invalid."""
+        """The resources that the call writes; empty when its arguments are invalid."""
         if self.tool is None or self.tool.effect is ToolEffect.READ:
             return frozenset()
         try:

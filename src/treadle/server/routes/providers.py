@@ -37,9 +37,9 @@ class KeyInfo(BaseModel):
     """The location of the API key of a provider, without the key.
 
     `state` describes the key that is used. `name` is the environment variable or keyring entry that
-    precedes a saved key. `kept` is the location of an entered key, `kept_for` its address if that
-    differs from the current one. `wanted`: the provider needs a key. `enterable`: a person can
-    enter one.
+    precedes a saved key. `kept` is the location of a saved key. `kept_for` is the address for which
+    it was saved, if that is not the current address. `wanted` states whether the provider needs a
+    key. `enterable` states whether a person can enter a key.
     """
 
     state: KeyState

@@ -130,7 +130,7 @@ async def parse(query: Annotated[str, Query(max_length=MAX_CHARACTERS)] = "") ->
     terms: list[QueryTerm] = []
     try:
         for term in parse_terms(query, now_us=SystemClock().now_us()):
-            terms.append(_term_json(query, term))  # noqa: PERF401  (those before a problem are kept)
+            terms.append(_term_json(query, term))  # noqa: PERF401  (keeps terms before an error)
     except QuerySyntaxError as error:
         start = _utf16_position(query, error.column - 1)
         problem = QueryProblem(start=start, message=error.what, hint=error.hint)

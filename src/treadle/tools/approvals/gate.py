@@ -38,7 +38,7 @@ class _Assessment:
     reason: str = ""
     private: set[Path] = field(default_factory=set)
     protected: bool = False
-    """Whether a person is asked every time, whatever was allowed before."""
+    """Whether a person is asked every time, even if the person allowed it before."""
 
 
 @dataclass(slots=True)

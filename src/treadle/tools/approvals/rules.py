@@ -126,8 +126,8 @@ class Rules:
             return Verdict(Policy.ASK, f"It needs consent: {private}.")
         if otherwise is Policy.ASK and target.protected:  # the call would change something
             return Verdict(Policy.ASK, f"It always needs approval: {target.protected}.")
-        if asked := about(self._ask):
-            return Verdict(Policy.ASK, f"The rule `{asked.rule}` requires approval.")
+        if ask_rule := about(self._ask):
+            return Verdict(Policy.ASK, f"The rule `{ask_rule.rule}` requires approval.")
         if not allowed:
             return Verdict(otherwise, _OTHERWISE[otherwise])
         if target.subject.program is not None and target.subject.program.inside:
