@@ -147,7 +147,7 @@ class ConversationStore:
         return conversation
 
     async def append(self, conversation: Conversation, first: int) -> None:
-        """Save the entries from position `first` on as the end of the branch, in one transaction."""
+        """Save the entries from position `first` on to the branch in one transaction."""
         await self._database.run(lambda db: self._append(db, conversation, first))
 
     async def update(self, conversation: Conversation, entry: Entry) -> None:
