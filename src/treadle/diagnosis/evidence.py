@@ -1,10 +1,8 @@
 """Evidence: the exact position of a quote in a recorded span."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from treadle.diagnosis.field_paths import text_at
-from treadle.json_values import JsonField
 from treadle.spans.span import Span
 
 
@@ -26,7 +24,7 @@ class Evidence:
     exactly `quote`.
     """
 
-    span: Annotated[SpanReference, JsonField(inline=True)]
+    span: SpanReference
     field: str
     start: int
     end: int

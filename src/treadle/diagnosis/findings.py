@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from hashlib import blake2b
 from importlib import resources
-from typing import Annotated
 
 from treadle import __version__, diagnosis
 from treadle.diagnosis import detectors
@@ -15,7 +14,6 @@ from treadle.diagnosis.detectors.detection import combine_worst
 from treadle.diagnosis.detectors.examination import decode, encode
 from treadle.diagnosis.detectors.examiner import Examiner
 from treadle.diagnosis.evidence import SpanReference
-from treadle.json_values import JsonField
 from treadle.spans.span import Span
 from treadle.traces.query.conditions import Query
 from treadle.traces.store.examinations import ExaminationTable, SpanExaminer
@@ -32,7 +30,7 @@ class Findings:
     time, or the most severe ones if there is a limit.
     """
 
-    snapshot: Annotated[int, JsonField(omit=True)]
+    snapshot: int
     spans: int
     unexamined: int
     total: int

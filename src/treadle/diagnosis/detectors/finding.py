@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import Annotated
 
 from treadle.diagnosis.evidence import Evidence, SpanReference
-from treadle.json_values import JsonField
 
 QUOTE_CHARACTERS = 240
 """The longest quote. The range of a finding is as long as its quote."""
@@ -95,22 +93,21 @@ class Finding:
 
     `confidence` is the detector's own estimate of its precision, 0 to 1. `message` is for a person
     and quotes recorded text. `count` is the number of lines in the field with the same fault.
-    `also_in` are later spans, in order of time, that only repeat the message. The JSON has their
-    number.
+    `also_in` are later spans, in order of time, that only repeat the message.
     """
 
     detector: str
-    version: Annotated[int, JsonField(omit=True)]
-    layer: Annotated[Layer, JsonField(omit=True)]
+    version: int
+    layer: Layer
     kind: Kind
     severity: Severity
     confidence: float
     message: str
-    evidence: Annotated[Evidence, JsonField(inline=True)]
+    evidence: Evidence
     tool: str = ""
     """The tool whose call or result has the fault; empty without one."""
     count: int = 1
-    also_in: Annotated[tuple[SpanReference, ...], JsonField(write=len, documented_as=int)] = ()
+    also_in: tuple[SpanReference, ...] = ()
 
     @property
     def repeats(self) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from treadle.diagnosis.findings import Findings
+from treadle.diagnosis.detectors import Finding, Kind, Severity
 from treadle.diagnosis.findings import findings as detected
 from treadle.errors import NotFoundError
 from treadle.experiments.recorded_calls import listed_call, request_of
@@ -31,6 +31,61 @@ class FaultsQuery(Filter):
 
 
 @dataclass(frozen=True, slots=True)
+class ListedFinding:
+    """A finding, as `docs/detectors.md` describes it. `also_in` counts later spans."""
+
+    trace_id: str
+    span_id: str
+    detector: str
+    kind: Kind
+    severity: Severity
+    confidence: float
+    tool: str
+    message: str
+    field: str
+    start: int
+    end: int
+    quote: str
+    count: int
+    also_in: int
+
+    @classmethod
+    def of(cls, finding: Finding) -> "ListedFinding":
+        """The JSON of a finding."""
+        evidence = finding.evidence
+        return cls(
+            trace_id=evidence.span.trace_id,
+            span_id=evidence.span.span_id,
+            detector=finding.detector,
+            kind=finding.kind,
+            severity=finding.severity,
+            confidence=finding.confidence,
+            tool=finding.tool,
+            message=finding.message,
+            field=evidence.field,
+            start=evidence.start,
+            end=evidence.end,
+            quote=evidence.quote,
+            count=finding.count,
+            also_in=len(finding.also_in),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FindingList:
+    """The findings in all matching spans, the most severe ones if there are too many.
+
+    `unexamined` of the `spans` have not been examined yet, since too many are new. Repeat the
+    request later.
+    """
+
+    data: list[ListedFinding]
+    total: int
+    spans: int
+    unexamined: int
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedRequest:
     """A recorded model call as a chat request. `notes` state what was not recorded."""
 
@@ -46,17 +101,20 @@ class ListedRunnable:
     found: Annotated[Runnable, JsonField(inline=True)]
 
 
-@router.get("/findings", response_class=Response, responses=json_responses(Findings))
+@router.get("/findings", response_class=Response, responses=json_responses(FindingList))
 async def findings(
     server: CurrentServer, parameters: Annotated[FaultsQuery, Query()], request: Request
 ) -> Response:
     """The findings of the detectors, in order of time."""
-    return await json_response(
-        request,
-        lambda: detected(
+
+    def make() -> FindingList:
+        found = detected(
             server.traces, parameters.span_query(), rules=server.rules, limit=parameters.limit
-        ),
-    )
+        )
+        data = [ListedFinding.of(each) for each in found.data]
+        return FindingList(data, found.total, found.spans, found.unexamined)
+
+    return await json_response(request, make)
 
 
 @router.get(

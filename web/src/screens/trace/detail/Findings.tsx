@@ -1,7 +1,7 @@
 // The findings of the detectors about a span, each with its quote.
 import { useQuery } from "@tanstack/react-query";
 import { client, ok } from "../../../api/client";
-import type { Finding } from "../../../api/schema";
+import type { ListedFinding } from "../../../api/schema";
 import { Badge } from "../../../components/Badge";
 import { written } from "../../../components/query/editing";
 import { visible, withQuotesAsRecorded } from "../../../text/visible";
@@ -39,7 +39,7 @@ export function Findings({ traceId, spanId }: { traceId: string; spanId: string 
 
 const TONES = { high: "bad", medium: "warn", low: "plain" } as const;
 
-function FindingView({ finding }: { finding: Finding }) {
+function FindingView({ finding }: { finding: ListedFinding }) {
   return (
     <li>
       <Badge tone={TONES[finding.severity]}>{finding.severity}</Badge>{" "}
