@@ -198,13 +198,13 @@ def _own(event: Event) -> Mapping[str, object]:
     return kept
 
 
-def _flat(values: Mapping[str, object], within: str = "") -> Iterator[tuple[str, object]]:
+def _flat(values: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
     """The values by name; nested values are named `outer.inner`."""
     for name, value in values.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{within}{name}.")
+            yield from _flat(value, f"{prefix}{name}.")
         else:
-            yield f"{within}{name}", value
+            yield f"{prefix}{name}", value
 
 
 def _word(value: object) -> str:

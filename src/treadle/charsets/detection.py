@@ -261,15 +261,15 @@ def _as_declared(label: str, data: bytes, *, ascii_only: bool, shifted: bool) ->
     )
 
 
-def _fitting(codec: str, data: bytes, known: str) -> Charset | None:
+def _fitting(codec: str, data: bytes, evidence: str) -> Charset | None:
     """The encoding `codec` or a superset of it, if all but a few bytes of `data` are valid."""
     if codec.startswith("iso2022"):
-        return Charset(codec, known)  # its lines are examined one by one
+        return Charset(codec, evidence)  # its lines are examined one by one
     forms = (codec, *_SUPERSETS.get(codec, ()))
     fitting = next((name for name in forms if is_text(data, name)), None)
     if fitting is None:
         fitting = next((name for name in reversed(forms) if _is_damaged(data, name)), None)
-    return None if fitting is None else Charset(fitting, known)
+    return None if fitting is None else Charset(fitting, evidence)
 
 
 def _is_damaged(data: bytes, codec: str) -> bool:

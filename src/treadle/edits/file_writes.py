@@ -188,11 +188,11 @@ def conflict(path: str, reason: str) -> EditError:
     )
 
 
-def _was_exchanged(kept: Content, present: Content | None, before: str, after: str) -> bool:
-    """Whether `kept` was displaced by `present`; otherwise it is an incomplete temporary file."""
+def _was_exchanged(temporary: Content, present: Content | None, before: str, after: str) -> bool:
+    """Whether `present` displaced `temporary`. If not, `temporary` is an incomplete file."""
     if present is None or _hash(present) != after:
         return False
-    return _hash(kept) == before or not present.data.startswith(kept.data)
+    return _hash(temporary) == before or not present.data.startswith(temporary.data)
 
 
 def _hash(content: Content) -> str:

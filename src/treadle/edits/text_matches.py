@@ -194,9 +194,9 @@ def occurrences(data: bytes, text: bytes, begin: int = 0) -> Iterator[int]:
         at = data.find(text, at + 1)
 
 
-def _in_plain(source: Source, at: int, plain: bytes, *, exact: bool = True) -> Match:
-    """The match of `plain` at offset `at` of the plain text."""
-    start, end = source.origin(at), source.origin(at + len(plain))
+def _in_plain(source: Source, offset: int, plain: bytes, *, exact: bool = True) -> Match:
+    """The match of `plain` at `offset` of the plain text."""
+    start, end = source.origin(offset), source.origin(offset + len(plain))
     same = exact and end - start == len(plain) and b"\r" not in source.data[start:end]
     return Match(start, end, None if same else ENDS)
 
@@ -218,10 +218,10 @@ def _but_for_last_end(source: Source, plain: bytes, new: bytes) -> Iterator[Matc
             yield replace(candidate, leniency=FINAL)
 
 
-def _begins_line(source: Source, at: int) -> bool:
-    """Whether only white space precedes offset `at` of the plain text in its line."""
-    start = max(source.text_start, source.plain.rfind(b"\n", 0, at) + 1)
-    return not source.plain[start:at].strip(WHITE_SPACE)
+def _begins_line(source: Source, offset: int) -> bool:
+    """Whether only white space precedes `offset` of the plain text in its line."""
+    start = max(source.text_start, source.plain.rfind(b"\n", 0, offset) + 1)
+    return not source.plain[start:offset].strip(WHITE_SPACE)
 
 
 def _ignoring_trailing_space(source: Source, lines: Sequence[bytes]) -> list[Match]:
@@ -285,26 +285,26 @@ def _located(source: Source, candidate: Match, old: bytes, new: bytes) -> Replac
 
 def rewritten(
     end: bytes,
-    kept: Sequence[bytes],
+    matched: Sequence[bytes],
     old: Sequence[bytes],
     new: Sequence[bytes],
     reindent: Reindent | None = None,
 ) -> list[bytes]:
     """The new lines with the line ends of the file.
 
-    `kept` are the lines of the file that matched the lines of `old`. A line that is both in `old`
-    and in `new` is taken from `kept`. Other lines get the line end of the line that they replace,
-    or of the previous line, or `end`.
+    `matched` are the lines of the file that matched the lines of `old`. A line that is both in
+    `old` and in `new` is taken from `matched`. Other lines get the line end of the line that they
+    replace, or of the previous line, or `end`.
     """
     lines: list[bytes] = []
-    end = next((found for line in kept if (found := line_end(line))), end)
-    kept = [*kept, *[b""] * (len(old) - len(kept))]
+    end = next((found for line in matched if (found := line_end(line))), end)
+    matched = [*matched, *[b""] * (len(old) - len(matched))]
 
     def write(first: int, last: int, begin: int, stop: int) -> None:
         nonlocal end
         for number, line in enumerate(new[begin:stop], first):
             content = line.rstrip(b"\n")
-            mate = kept[number] if number < last else b""
+            mate = matched[number] if number < last else b""
             end = line_end(mate) or end
             if number < last and content == old[number].rstrip(b"\n"):
                 content = mate.rstrip(b"\r\n")
@@ -314,8 +314,8 @@ def rewritten(
 
     position = 0
     for first, last, begin, stop in differences(old, new):
-        lines += kept[position:first]
+        lines += matched[position:first]
         end = next((found for line in lines[::-1] if (found := line_end(line))), end)
         write(first, last, begin, stop)
         position = last
-    return [*lines, *kept[position : len(old)]]
+    return [*lines, *matched[position : len(old)]]

@@ -206,5 +206,5 @@ def _remember_unknown(
         opaque["function"] = {**kept, **inner} if isinstance(kept, dict) else inner
 
 
-def _foreign(source: Mapping[str, object], known: frozenset[str]) -> dict[str, object]:
-    return {name: value for name, value in source.items() if name not in known and value}
+def _foreign(source: Mapping[str, object], known_names: frozenset[str]) -> dict[str, object]:
+    return {name: value for name, value in source.items() if name not in known_names and value}

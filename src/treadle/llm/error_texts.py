@@ -258,12 +258,12 @@ def _characters(error_text: str) -> str | None:
     return letters + "_" * ("underscore" in lowered) + "-" * bool(re.search("dash|hyphen", lowered))
 
 
-def _class_members(inside: str) -> str | None:
+def _class_members(members: str) -> str | None:
     """The characters that a regular expression's class accepts; None if it is not a class."""
-    if "-" not in inside and "\\" not in inside:
+    if "-" not in members and "\\" not in members:
         return None
     try:
-        pattern = re.compile(f"[{inside}]")
+        pattern = re.compile(f"[{members}]")
     except re.error:
         return None
     accepted = "".join(c for c in string.printable if c.isprintable() and pattern.match(c))

@@ -171,21 +171,23 @@ class _Rates:
     reasoning: _Rate | None
     request: float
 
-    def total(self, usage: Usage, given: int, answered: int) -> float | None:
+    def total(self, usage: Usage, input_tokens: int, output_tokens: int) -> float | None:
         """The cost of a call. Parts without their own price cost the price of the whole."""
-        if (given and self.input is None) or (answered and self.output is None):
+        if (input_tokens and self.input is None) or (output_tokens and self.output is None):
             return None
-        cached = min(usage.cached or 0, given)
-        written = min(usage.cache_write or 0, given - cached)
-        thought = min(usage.reasoning or 0, answered)
+        cached = min(usage.cached or 0, input_tokens)
+        written = min(usage.cache_write or 0, input_tokens - cached)
+        thought = min(usage.reasoning or 0, output_tokens)
         counted = (
-            (given - cached - written, self.input),
+            (input_tokens - cached - written, self.input),
             (cached, self.cached or self.input),
             (written, self.cache_write or self.input),
-            (answered - thought, self.output),
+            (output_tokens - thought, self.output),
             (thought, self.reasoning or self.output),
         )
-        total = sum(tokens * rate.rate_for(given) for tokens, rate in counted if rate is not None)
+        total = sum(
+            tokens * rate.rate_for(input_tokens) for tokens, rate in counted if rate is not None
+        )
         return round(self.request + total, 12)
 
 

@@ -139,26 +139,26 @@ def _all() -> Mapping[str, SavedKey]:
     return everything
 
 
-def _parsed(at: Path) -> dict[str, SavedKey]:
+def _parsed(path: Path) -> dict[str, SavedKey]:
     try:
-        status = at.stat()
-        refuse_foreign(at, status)
+        status = path.stat()
+        refuse_foreign(path, status)
         mode = status.st_mode
-        content = at.read_bytes() if stat.S_ISREG(mode) else b""
+        content = path.read_bytes() if stat.S_ISREG(mode) else b""
     except OSError as error:
         raise ConfigError(
-            f"{at} cannot be read: {error.strerror}.", hint="Check its permissions."
+            f"{path} cannot be read: {error.strerror}.", hint="Check its permissions."
         ) from error
     if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise ConfigError(
-            f"Other users may read the stored keys in {at}.",
-            hint=f"Run `chmod 600 {at}`, and replace the keys: other users may have read them.",
+            f"Other users may read the stored keys in {path}.",
+            hint=f"Run `chmod 600 {path}`, and replace the keys: other users may have read them.",
         )
     try:
         return {str(name): _entry(each) for name, each in json.loads(content)["keys"].items()}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise ConfigError(
-            f"{at} is not a valid key file.",
+            f"{path} is not a valid key file.",
             hint="Delete it, and store the keys again with `treadle models key set PROVIDER`.",
         ) from None  # the cause would show the content
 

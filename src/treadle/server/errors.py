@@ -138,8 +138,8 @@ async def _invalid_value(_request: Request, error: Exception) -> AsciiJsonRespon
     return _response(ErrorDetail(f"The request is invalid. {reason}", "Change it."), 422)
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
+def _nearest(name: str, names: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, sorted(names), n=1, cutoff=0.5)
     suggestion = f"Did you mean {near[0]!r}? " if near else ""
     return f"{suggestion}See /api/openapi.json for the parameters and fields."
 

@@ -181,22 +181,24 @@ def check(number: int, recorded: Json, request: ChatRequest, version: str) -> No
         )
 
 
-def difference(recorded: Any, now: Any, at: str = "") -> str | None:
+def difference(recorded: Any, now: Any, location: str = "") -> str | None:
     """The first difference between two JSON values in words; None when they are equal."""
     if recorded == now:
         return None
     if isinstance(recorded, dict) and isinstance(now, dict):
         for name in dict.fromkeys((*recorded, *now)):
-            found = difference(recorded.get(name), now.get(name), f"{at}.{name}" if at else name)
+            found = difference(
+                recorded.get(name), now.get(name), f"{location}.{name}" if location else name
+            )
             if found:
                 return found
     if isinstance(recorded, list) and isinstance(now, list):
         for position, (left, right) in enumerate(zip(recorded, now, strict=False)):
-            if found := difference(left, right, f"{at}[{position}]"):
+            if found := difference(left, right, f"{location}[{position}]"):
                 return found
-        return f"{at}: {len(recorded)} recorded, {len(now)} now"
+        return f"{location}: {len(recorded)} recorded, {len(now)} now"
     left, right = _around_difference(recorded, now)
-    return f"{at}: recorded {left}, now {right}"
+    return f"{location}: recorded {left}, now {right}"
 
 
 def _around_difference(recorded: Any, now: Any) -> tuple[str, str]:

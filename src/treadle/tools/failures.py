@@ -114,13 +114,13 @@ def effect_of_unfinished(tool: AnyTool | None) -> Effect:
     return Effect.NONE if reads else Effect.UNKNOWN
 
 
-def unknown_tool(name: str, known: tuple[str, ...]) -> ToolFailure:
+def unknown_tool(name: str, available: tuple[str, ...]) -> ToolFailure:
     """The failure of a call of a tool that does not exist. It lists the existing tools."""
     return ToolFailure(
         ErrorKind.UNKNOWN_TOOL,
         f"There is no tool named {name[:100]!r}.",
         received=name[:100],
-        hint=f"The tools are: {', '.join(known)}." if known else "No tools are available.",
+        hint=f"The tools are: {', '.join(available)}." if available else "No tools are available.",
     )
 
 

@@ -96,9 +96,9 @@ class PytestReader(Reader):
         elif at := _PLACE.fullmatch(text) or _FILE.fullmatch(text):
             self._set_location(failure, at)
 
-    def _set_location(self, failure: _Failure, at: re.Match[str]) -> None:
-        failure.location = (at["file"], at["line"])
-        if self.findings.is_ours(at["file"]):
+    def _set_location(self, failure: _Failure, match: re.Match[str]) -> None:
+        failure.location = (match["file"], match["line"])
+        if self.findings.is_ours(match["file"]):
             failure.ours = failure.location
 
     def _add(self, failure: _Failure, code: str) -> None:
