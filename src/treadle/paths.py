@@ -128,3 +128,11 @@ def _own_folder(kind: str) -> Path:
 
     find = getattr(platformdirs, f"user_{kind}_path")
     return Path(find("treadle", appauthor=False))
+
+
+def is_same(path: Path, other: Path) -> bool:
+    """Whether both exist and are the same file or folder."""
+    try:
+        return path.samefile(other)
+    except (OSError, ValueError):  # no file system allows the name
+        return False

@@ -13,6 +13,8 @@ import stat
 import struct
 from pathlib import Path
 
+from treadle.paths import is_same
+
 ID_NAME = "treadle-id"
 _ID = re.compile(r"[0-9a-f]{32}")
 _MOST = 4_096
@@ -77,16 +79,9 @@ def _borrows(root: Path) -> bool:
     folder = root / named.removeprefix("gitdir:").strip()
     back = _text(folder / "gitdir")  # of a work tree
     if back is not None:
-        return not _is_same(folder / back, root / ".git")
+        return not is_same(folder / back, root / ".git")
     tree = _WORK_TREE.search(_text(folder / "config") or "")  # of a submodule
-    return tree is None or not _is_same(folder / tree[1], root)
-
-
-def _is_same(path: Path, other: Path) -> bool:
-    try:
-        return path.samefile(other)
-    except (OSError, ValueError):
-        return False
+    return tree is None or not is_same(folder / tree[1], root)
 
 
 def _birth_ns(path: Path) -> int | None:

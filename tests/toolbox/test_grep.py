@@ -175,7 +175,7 @@ def test_time_limit_returns_the_matches_so_far(tree: Repository) -> None:
             return self.now
 
     grep = Grep(Workspace(tree.root, tree.index))
-    context = ToolContext(new_id(), CallKey(0, 0), tree.root, clock=Leaping())
+    context = ToolContext(new_id(), CallKey(0, 0), clock=Leaping())
     result = grep._grep(GrepArguments(pattern="find"), context, threading.Event())
     assert result.note is not None
     assert result.note.startswith("Stopped after 20 seconds")
@@ -195,7 +195,7 @@ async def test_cancelled_search_stops_its_thread(repository: Repository) -> None
 
 async def _grep(repository: Repository) -> object:
     grep = Grep(Workspace(repository.root, repository.index))
-    context = ToolContext(request_id=new_id(), key=CallKey(0, 0), root=repository.root)
+    context = ToolContext(request_id=new_id(), key=CallKey(0, 0))
     return await grep.run(GrepArguments(pattern="needle"), context)
 
 

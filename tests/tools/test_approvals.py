@@ -333,7 +333,7 @@ async def test_a_proposing_tool_needs_one_question_with_its_preview(root: Path) 
 
 
 async def test_a_refusal_states_whether_a_person_could_be_asked(root: Path) -> None:
-    context = ToolContext(UUID(int=3), CallKey(0, 0), root, tool="change")
+    context = ToolContext(UUID(int=3), CallKey(0, 0), tool="change")
     question = Question((Subject(path="a"),), Policy.ASK, "change a")
     async with gate(root) as at:
         assert (await at.approvals.decide(question, context)).unanswered

@@ -1,6 +1,6 @@
 """The text of a file in another encoding as UTF-8, and the way back to its exact bytes."""
 
-from treadle.charsets.detection import Configured, charset_of
+from treadle.charsets.detection import charset_of
 from treadle.charsets.model import Charset, is_text, round_trips
 
 _RAW = 0xDC00
@@ -114,11 +114,11 @@ class Transcoded:
         return data[:1]
 
 
-def as_utf8(path: str, data: bytes, configured: Configured = lambda: None) -> bytes:
+def as_utf8(path: str, data: bytes) -> bytes:
     """The text of the file at `path` as UTF-8; `data` itself if its encoding is unknown."""
     if data.isascii() and b"\x1b$" not in data:
         return data
-    charset = charset_of(path, data, configured)
+    charset = charset_of(path, data, lambda: None)
     if charset.stored is None:
         return data
     try:

@@ -101,8 +101,7 @@ class CheckStatus(StrEnum):
 class CheckRun:
     """A finished run. `exit_status` is None after a time-out or a signal.
 
-    `withheld` are the names of the environment variables that the program did not get. `scratch`
-    states that it ran in a copy.
+    `scratch` states that it ran in a copy.
     """
 
     check: Check
@@ -113,5 +112,4 @@ class CheckRun:
     reading: Reading
     output: Output
     reason: str | None = None
-    withheld: tuple[str, ...] = ()
     scratch: bool = False

@@ -4,7 +4,6 @@ import asyncio
 import difflib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from treadle.checks.discovery import find_checks
@@ -132,7 +131,7 @@ class Checks:
             await asyncio.to_thread(self._require_same, check, allowed)
         if proposal is None:
             await asyncio.to_thread(_require, self._root, paths)
-            ran = await run(
+            return await run(
                 check,
                 self._root,
                 clock=clock,
@@ -140,12 +139,11 @@ class Checks:
                 progress=progress,
                 paths=paths,
             )
-            return replace(ran, withheld=given.withheld)
         files = await asyncio.to_thread(self._files, proposal)
         async with scratch_copy(self._root, files) as tree:
             await asyncio.to_thread(_require, tree, paths)
             variables = await asyncio.to_thread(in_copy, given.variables, self._root, tree)
-            ran = await run(
+            return await run(
                 check,
                 tree,
                 clock=clock,
@@ -154,7 +152,6 @@ class Checks:
                 paths=paths,
                 original=self._root,
             )
-        return replace(ran, withheld=given.withheld)
 
     def _require_same(self, check: Check, allowed: Program) -> None:
         """Raise TreadleError if the check starts another program than the allowed one."""

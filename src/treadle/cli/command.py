@@ -1,6 +1,7 @@
 """The definition of a command, and the options that commands share."""
 
 import argparse
+import os
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
@@ -90,3 +91,14 @@ def allow_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--yes", action="store_true", help="run a program inside the repository without asking"
     )
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal; None if standard output is not a terminal."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(1).columns or None
+    except OSError:
+        return None

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import NamedTuple, NoReturn
 
 from treadle import __version__
-from treadle.cli.command import Command, add_common_options
+from treadle.cli.command import Command, add_common_options, terminal_width
 from treadle.errors import ExitStatus, TreadleError, UsageError
 
 
@@ -49,17 +49,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Help with the width of the terminal, without importing `shutil`, which is slow to load."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_terminal_width() - 2)
-
-
-def _terminal_width() -> int:
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns) > 0:
-        return int(columns)
-    try:
-        return os.get_terminal_size(1).columns or 80
-    except OSError:  # closed, or no terminal
-        return 80
+        super().__init__(prog, width=(terminal_width() or 80) - 2)
 
 
 class Parser(argparse.ArgumentParser):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import RepositoryUse, positive, repository, set_repository_use
 from treadle.cli.output import print_json, print_text, report, report_line
-from treadle.cli.trace_queries import Actions, add_query, typed_query
+from treadle.cli.trace_queries import Actions, add_output, add_query, typed_query
 from treadle.config.quantities import age_us, shown_size, size_bytes
 from treadle.errors import ExitStatus, NotFoundError, UsageError
 from treadle.json_values import to_json
@@ -27,13 +27,7 @@ def configure_export(actions: Actions) -> None:
     """Add the sub-command."""
     parser = actions.add_parser("export", help="write complete spans as JSON lines")
     add_query(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        default="-",
-        help="the output file (default: -, standard output)",
-    )
+    add_output(parser)
     parser.add_argument(
         "--format",
         choices=("jsonl", "otlp-json"),

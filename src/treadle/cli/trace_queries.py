@@ -1,13 +1,18 @@
 """Parses queries about recorded spans from the command line, and formats tables of results."""
 
 import argparse
-import os
 import re
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from treadle.cli.command import RepositoryUse, positive, repository, set_repository_use
+from treadle.cli.command import (
+    RepositoryUse,
+    positive,
+    repository,
+    set_repository_use,
+    terminal_width,
+)
 from treadle.cli.output import one_line, table
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import NEWEST, Query, Sort, SortKey, format_query, parse_query
@@ -25,6 +30,17 @@ if TYPE_CHECKING:
     Actions = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  (no public name)
 else:
     Actions = argparse.Action
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add the file that an export writes."""
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="-",
+        help="the output file (default: -, standard output)",
+    )
 
 
 def add_query(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
@@ -95,7 +111,7 @@ def chosen_sort(options: argparse.Namespace) -> Sort:
 
 def fitted_table(rows: Sequence[tuple[str, ...]], headers: tuple[str, ...]) -> str:
     """A table whose last column is cut to the width of the terminal."""
-    width = _terminal_width()
+    width = terminal_width()
     room = _LONGEST
     if width is not None:
         fixed = [max(map(len, column)) for column in list(zip(headers, *rows, strict=True))[:-1]]
@@ -107,14 +123,3 @@ def _term(word: str) -> str:
     if re.search(r"\s", word) and not _SYNTAX.search(word):
         return format_query(Query((Condition(Field.TEXT, Operator.CONTAINS, (word,)),)))
     return word
-
-
-def _terminal_width() -> int | None:
-    """The width from COLUMNS or the terminal, or None if standard output is not a terminal."""
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns) > 0:
-        return int(columns)
-    try:
-        return os.get_terminal_size(1).columns or None
-    except OSError:
-        return None

@@ -363,7 +363,7 @@ def _json(text: str) -> object:
         return None
 
 
-def trace_lines(view: TraceView, *, with_answer: bool = True) -> Iterator[str]:
+def trace_lines(view: TraceView) -> Iterator[str]:
     """The lines of `treadle traces show`: a header, the tree, the answer and the totals."""
     started = datetime.fromtimestamp(view.start_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     outcome = view.status.value
@@ -375,7 +375,7 @@ def trace_lines(view: TraceView, *, with_answer: bool = True) -> Iterator[str]:
     yield ""
     for row in view.rows:
         yield from row_lines(row)
-    if view.answer and with_answer:
+    if view.answer:
         yield ""
         yield "answer:"
         yield from view.answer.splitlines()

@@ -330,11 +330,7 @@ class CodeIndex:
         def run() -> Lookup:
             with self._store.reading() as connection:
                 items, total = lookup.lookup(connection, name, file=file, kind=kind, limit=limit)
-                near = (
-                    []
-                    if items
-                    else lookup.nearest_items(connection, name, file=file, kind=kind, limit=5)
-                )
+                near = [] if items else lookup.nearest_items(connection, name, file=file, kind=kind)
             return Lookup(tuple(items), total, tuple(near))
 
         return self._guarded(run)

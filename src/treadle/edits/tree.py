@@ -20,7 +20,7 @@ from treadle.edits.model import EditError
 from treadle.errors import PathRefusedError
 from treadle.events.types import ErrorKind
 from treadle.inside import BY_FOLDER, open_file, open_folder, open_root
-from treadle.paths import resolve_inside
+from treadle.paths import is_same, resolve_inside
 
 if TYPE_CHECKING:
     from ctypes import _NamedFuncPointer
@@ -243,7 +243,7 @@ class Tree:
             )
         path = Path(os.path.normpath(os.path.join(self.root, name)))  # noqa: PTH118  (drops "a/..")
         for folder in path.parents:
-            if folder == self.root or _is_same(folder, self.root):
+            if folder == self.root or is_same(folder, self.root):
                 return path.relative_to(folder).as_posix()
         real = resolve_inside(self.root, name)
         raise PathRefusedError(
@@ -404,10 +404,3 @@ def as_edit_error(path: str, error: OSError) -> EditError:
         kind = ErrorKind.UNAVAILABLE
     reason = error.strerror or type(error).__name__
     return EditError(kind, f"{path} cannot be written: {reason}.", path=path, hint=hint)
-
-
-def _is_same(folder: Path, root: Path) -> bool:
-    try:
-        return folder.samefile(root)
-    except (OSError, ValueError):  # the folder does not exist, or no file system allows its name
-        return False

@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from treadle.clock import Clock, SystemClock
+from treadle.clock import SystemClock
 from treadle.config.model import Settings
 from treadle.errors import TreadleError
 from treadle.llm import provider_errors
@@ -92,14 +93,11 @@ async def fetch_models(endpoint: Endpoint) -> tuple[ModelInfo, ...]:
         await client.close()
 
 
-async def list_models(
-    settings: Settings, env: Mapping[str, str], *, clock: Clock | None = None
-) -> list[ProviderModels]:
+async def list_models(settings: Settings, env: Mapping[str, str]) -> list[ProviderModels]:
     """Ask all reachable providers concurrently.
 
     They have a key, are configured, or run on this machine.
     """
-    clock = clock or SystemClock()
     endpoints = []
     if (unnamed := unnamed_endpoint(settings, env, "")) is not None:
         endpoints.append(unnamed)
@@ -118,34 +116,33 @@ async def list_models(
         for server in await local_servers(settings, env)
         if server.endpoint.provider not in done
     ]
-    listed += await asyncio.gather(*(_list_models(endpoint, clock) for endpoint in endpoints))
+    listed += await asyncio.gather(*(_list_models(endpoint) for endpoint in endpoints))
     if not missing_parts():
         own = (ModelInfo(MODEL_NAME),)
         listed.append(ProviderModels(EMBEDDED, None, True, None, None, own))
     return listed
 
 
-async def check_model(model: ChatModel, *, clock: Clock | None = None) -> ModelTest:
+async def check_model(model: ChatModel) -> ModelTest:
     """Ask `model` to call a tool, once, and return the result. The caller closes the model."""
-    clock = clock or SystemClock()
-    started = clock.monotonic()
+    started = time.monotonic()
     try:
         reply = await model.complete(_PING, _Silent())
     except ProviderError as error:
         return ModelTest(model.provider, model.model, False, str(error), None, False)
-    latency = clock.monotonic() - started
+    latency = time.monotonic() - started
     called = any(call.name == _PING.tools[0].name for call in reply.message.calls)
     return ModelTest(model.provider, model.model, True, None, latency, called)
 
 
-async def _list_models(endpoint: Endpoint, clock: Clock) -> ProviderModels:
+async def _list_models(endpoint: Endpoint) -> ProviderModels:
     name, url, own = endpoint.provider, endpoint.base_url, endpoint.settings.models
-    started = clock.monotonic()
+    started = time.monotonic()
     try:
         models = await fetch_models(endpoint)
     except ProviderError as error:
         return ProviderModels(name, url, False, str(error), None, tuple(map(ModelInfo, own)))
-    latency = clock.monotonic() - started
+    latency = time.monotonic() - started
     if own:
         known = {info.id: info for info in models}
         models = tuple(known.get(model, ModelInfo(model)) for model in own)

@@ -84,8 +84,6 @@ async def connect_with_fallbacks(
     env: Mapping[str, str],
     *,
     model: str | None = None,
-    clock: Clock | None = None,
-    ids: IdSource = new_id,
 ) -> ChatModel:
     """Like `connect`, with the models of `fallback_models` as fallbacks.
 
@@ -95,9 +93,9 @@ async def connect_with_fallbacks(
     named = {name: value for name, value in env.items() if name != "TREADLE_BASE_URL"}
 
     async def fallback(name: str) -> ChatModel:
-        return await connect(settings, named, model=name, clock=clock, ids=ids)
+        return await connect(settings, named, model=name)
 
-    first = await connect(settings, env, model=model, clock=clock, ids=ids)
+    first = await connect(settings, env, model=model)
     names = settings.fallback_models
     return FallbackModel(first, names, fallback) if names else first
 

@@ -124,7 +124,7 @@ class RequestSession:
         Sessions that use the same models share `calibration`.
         """
         self._executor = executor
-        self._bus = bus = executor.bus
+        bus = executor.bus
         self._model = model
         self._registry = registry
         self._settings = settings or ToolSettings()

@@ -137,12 +137,11 @@ T = TypeVar("T")
 class ToolContext:
     """The session of a running call, and the ways in which the call communicates.
 
-    `root` is the resolved root of the repository. `last_user_message` is empty outside a session.
+    `last_user_message` is empty outside a session.
     """
 
     request_id: UUID
     key: CallKey
-    root: Path
     tool: str = ""
     session_id: UUID | None = None
     parent_id: UUID | None = None

@@ -361,7 +361,6 @@ class ToolExecutor:
         context = ToolContext(
             request_id=call.request.request_id,
             key=call.request.key,
-            root=self._root,
             tool=tool.name,
             session_id=call.caller.session_id,
             parent_id=call.request.parent_id,

@@ -24,7 +24,7 @@ from treadle.cli.output import (
     short_id,
     when,
 )
-from treadle.cli.trace_queries import Actions, fitted_table, typed_query
+from treadle.cli.trace_queries import Actions, add_output, fitted_table, typed_query
 from treadle.errors import ExitStatus, UsageError
 from treadle.json_values import to_json
 from treadle.owner_only import open_output
@@ -125,13 +125,7 @@ def _add_export(actions: Actions) -> None:
         "export", help="write an experiment as JSON, or its runs as JSON lines"
     )
     _add_experiment(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        default="-",
-        help="the output file (default: -, standard output)",
-    )
+    add_output(parser)
     parser.add_argument(
         "--format",
         choices=("json", "jsonl"),

@@ -68,7 +68,6 @@ class Extracted:
 
     items: list[Item]
     definitions: list[Definition]
-    skipped: list[tuple[int, int]]
     references: FileReferences
     errors: bool
 
@@ -89,9 +88,7 @@ def extract(language: Language, source: bytes, path: str, lines: Lines) -> Extra
     for definition in ordered:
         builder.add(definition)
     references = captures.collector.finish(builder.items, lines)
-    return Extracted(
-        builder.items, builder.definitions, captures.skipped, references, captures.errors
-    )
+    return Extracted(builder.items, builder.definitions, references, captures.errors)
 
 
 class _Captures:
@@ -100,7 +97,6 @@ class _Captures:
     def __init__(self, language: Language, source: bytes) -> None:
         self.definitions: dict[tuple[int, int], _Definition] = {}
         self.attached: list[CommentOrAttribute] = []
-        self.skipped: list[tuple[int, int]] = []
         self.package = ""
         self.collector = Collector(language, source)
         self.errors = False
@@ -134,8 +130,8 @@ class _Captures:
             captured = {name: nodes[0] for name, nodes in captures.items()}
             if "name" in captured:
                 self._define(pattern, captured, root)
-            elif (node := captured.get("skip")) is not None:
-                self.skipped.append((node.start_byte, node.end_byte))
+            elif "skip" in captured:
+                continue
             elif (node := captured.get("package")) is not None:
                 self.package = self.package or text_of(node)
             elif (node := captured.get("embedded")) is not None:

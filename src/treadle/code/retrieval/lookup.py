@@ -173,8 +173,11 @@ def _tier(item: Named, pattern: NamePattern, whole: str) -> int | None:
     return None
 
 
+_MOST_NEAREST = 5
+
+
 def nearest_items(
-    connection: sqlite3.Connection, name: str, *, file: str | None, kind: str | None, limit: int
+    connection: sqlite3.Connection, name: str, *, file: str | None, kind: str | None
 ) -> list[FoundItem]:
     """The items with the names most similar to `name`.
 
@@ -203,7 +206,7 @@ def nearest_items(
                 score = likeness + (0.3 if same_owner else 0.0)
                 scored.append((-score, item.file, item.start_line, item))
     scored.sort(key=lambda entry: entry[:3])
-    return [entry[3] for entry in scored[:limit]]
+    return [entry[3] for entry in scored[:_MOST_NEAREST]]
 
 
 _MIN_SIMILARITY = 0.35

@@ -117,7 +117,7 @@ class Examiner:
         result_hits = result_signals.hits(text.text, "", traits) if self._signals else []
         yield from result_hits
         if self._patterns and not result_hits:
-            for path, words in output_texts(text.text, ""):
+            for path, words in output_texts(text.text):
                 yield from line_reports.hits(words, path, traits)
 
 

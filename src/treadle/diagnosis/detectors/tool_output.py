@@ -208,17 +208,17 @@ _FEW = 3
 _MAX_ELEMENTS = 100
 
 
-def output_texts(text: str, path: str) -> Iterator[tuple[str, str]]:
+def output_texts(text: str) -> Iterator[tuple[str, str]]:
     """The path and text of each readable text: the whole result, or texts in a JSON result."""
     if text.lstrip()[:1] not in ("{", "["):
-        yield path, text
+        yield "", text
         return
     try:
         value = parsed(text)
     except ValueError:
-        yield path, text
+        yield "", text
         return
-    yield from _words(value, path, depth=0)
+    yield from _words(value, "", depth=0)
 
 
 def _words(value: object, path: str, depth: int) -> Iterator[tuple[str, str]]:

@@ -134,14 +134,9 @@ class Report:
     """The report on a set of spans at a snapshot. Equal spans give equal reports.
 
     `total` spans match the query, and the figures are of all of them. Causes are of the newest
-    `read` spans. `unverified` is the number of quotes that were not at their position and were
-    removed.
+    `read` spans.
     """
 
-    question: str
-    """The query as text; empty for all spans."""
-    focus: Focus
-    snapshot: int
     total: int
     read: int
     summary: tuple[str, ...]
@@ -152,4 +147,3 @@ class Report:
     """The likeliest cause first."""
     issues_left_out: int
     recommendations: tuple[str, ...]
-    unverified: int

@@ -20,7 +20,6 @@ from treadle.traces.amounts import cost, duration
 from treadle.traces.fencing import inline
 from treadle.traces.own_spans import without_own
 from treadle.traces.query.conditions import Query
-from treadle.traces.query.language import format_query
 from treadle.traces.store.results import Summary
 
 MAX_ISSUES = 20
@@ -44,18 +43,14 @@ def analyse(
     spans. Raises StoreError when reading fails or takes too long.
     """
     query = without_own(query)
-    question = format_query(query)
     change = _change(reader, query, now_us)
     if change is not None:
         query = within(query, change.period)
     summary = change.now if change is not None else reader.summary(query)
     span_set = read_span_set(reader, query, rules=rules, most=most_read)
     found = suspects(span_set, focus)
-    issues, unverified = verified_suspects(found[:most_issues], reader)
+    issues, _ = verified_suspects(found[:most_issues], reader)
     return Report(
-        question=question,
-        focus=focus,
-        snapshot=summary.snapshot,
         total=summary.sums.totals.spans,
         read=len(span_set.spans),
         summary=summary_of(summary, span_set, issues, focus),
@@ -65,7 +60,6 @@ def analyse(
         issues=issues,
         issues_left_out=max(0, len(found) - most_issues),
         recommendations=recommendations(issues),
-        unverified=unverified,
     )
 
 
