@@ -10,7 +10,7 @@ from treadle.clock import Clock, SystemClock
 from treadle.errors import NotFoundError, UsageError
 from treadle.ids import new_id
 from treadle.ui.messages import AnyAnswer, AnyRequest, UiAnswer, UiRequest, answers
-from treadle.ui.state import Change, Page, SavedView, UiState
+from treadle.ui.state import Change, OpenPage, SavedView, UiState
 from treadle.ui.store import UiStore
 
 PATIENCE_SECONDS = 2.0
@@ -51,7 +51,7 @@ class Ui:
         now_us = self._clock.now_us()
         return await asyncio.to_thread(self._store.change, change, by=by, now_us=now_us)
 
-    async def pages(self) -> tuple[Page, ...]:
+    async def pages(self) -> tuple[OpenPage, ...]:
         """The open pages, last used first."""
         return await asyncio.to_thread(self._store.pages, self._clock.now_us())
 

@@ -36,7 +36,7 @@ class UiState:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class OpenPage:
     """An open page, with the id that it chose."""
 
     id: str

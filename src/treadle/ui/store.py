@@ -13,7 +13,7 @@ from uuid import UUID
 from treadle.database import FAST, Database, Schema
 from treadle.errors import UsageError
 from treadle.secrets import redact
-from treadle.ui.state import MAX_COLLAPSED, Change, Page, SavedView, UiState, View
+from treadle.ui.state import MAX_COLLAPSED, Change, OpenPage, SavedView, UiState, View
 
 CONNECTED_US = 15_000_000
 """A page counts as open if its server has renewed it within this time."""
@@ -145,7 +145,7 @@ class UiStore:
         with self._database.use() as connection:
             connection.execute("DELETE FROM pages WHERE id = ?", (page,))
 
-    def pages(self, now_us: int) -> tuple[Page, ...]:
+    def pages(self, now_us: int) -> tuple[OpenPage, ...]:
         """The open pages, last used first."""
         with self._database.use() as connection:
             found = connection.execute(
@@ -153,7 +153,7 @@ class UiStore:
                 " ORDER BY used_us DESC, id",
                 (now_us - CONNECTED_US,),
             )
-            return tuple(Page(*row) for row in found)
+            return tuple(OpenPage(*row) for row in found)
 
     def ask(
         self,

@@ -12,24 +12,9 @@ from treadle.config.quantities import age_us, size_bytes
 from treadle.errors import UsageError
 from treadle.server.configuration import Configured
 from treadle.server.state import CurrentServer, ServerState
+from treadle.traces.store.results import HeldTraces
 
 router = APIRouter(prefix="/retention", tags=["settings"])
-
-
-class HeldTraces(BaseModel):
-    """A set of traces. `bytes` is approximate. Times are Unix microseconds.
-
-    `runs` counts the runs that have a trace in the set.
-    """
-
-    model_config = ConfigDict(from_attributes=True)
-
-    spans: int
-    traces: int
-    runs: int
-    bytes: int
-    oldest_us: int | None
-    newest_us: int | None
 
 
 class RetentionAnswer(BaseModel):
@@ -86,9 +71,8 @@ def _count_traces(
     age = _read("keep", keep, age_us, "30d")
     before = None if age is None else time.time_ns() // 1_000 - age
     max_bytes = _read("max_size", max_size, size_bytes, "2GB")
-    held = server.traces.held()
     due = server.traces.preview_prune(before_us=before, max_bytes=max_bytes)
-    return HeldTraces.model_validate(held), HeldTraces.model_validate(due)
+    return server.traces.held(), due
 
 
 def _read(name: str, text: str | None, read: Callable[[str], int], example: str) -> int | None:

@@ -11,7 +11,7 @@ from treadle.server.responses import Taken
 from treadle.server.state import CurrentServer, ServerState
 from treadle.ui.addresses import own_address
 from treadle.ui.messages import AnyAnswer, AnyRequest, Id, Labels, UiAnswer
-from treadle.ui.state import MAX_COLLAPSED, Change, UiState, View
+from treadle.ui.state import MAX_COLLAPSED, Change, OpenPage, UiState, View
 
 router = APIRouter(prefix="/ui", tags=["ui"])
 
@@ -26,16 +26,6 @@ def _own(url: str) -> str:
 Address = Annotated[str, AfterValidator(_own)]
 PageId = Annotated[str, Field(min_length=1, max_length=200)]
 Spans = Annotated[tuple[Id, ...], Field(max_length=MAX_COLLAPSED)]
-
-
-class OpenPage(BaseModel):
-    """An open page. `used_us` is the time of the last action of a person there."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    id: str
-    location: str
-    used_us: int
 
 
 class Shown(BaseModel):
@@ -129,5 +119,5 @@ async def _shown(server: ServerState, shown: UiState) -> Shown:
         experiment_id=shown.experiment_id,
         label_filters={view: list(labels) for view, labels in shown.label_filters.items()},
         collapsed_span_ids=list(shown.collapsed_span_ids),
-        pages=[OpenPage.model_validate(page) for page in await server.ui.pages()],
+        pages=list(await server.ui.pages()),
     )

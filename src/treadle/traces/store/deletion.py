@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 from treadle.database import transaction
 from treadle.traces.store import connections, span_merge
 from treadle.traces.store.columns import COLUMNS, SpanRow
-from treadle.traces.store.results import Deleted, Held
+from treadle.traces.store.results import Deleted, HeldTraces
 from treadle.traces.store.statements import labels_of, packed
 from treadle.traces.store.sums import SumChanges, trace_states
 from treadle.traces.store.writer_thread import Writer
@@ -120,16 +120,16 @@ def to_prune(
             return
 
 
-def held(connection: sqlite3.Connection) -> Held:
+def held(connection: sqlite3.Connection) -> HeldTraces:
     """The totals of all traces in the store."""
     size = size_of(connection)
     traces, runs, first, last = connection.execute(_TOTALS).fetchone()
-    return Held(size.spans, traces, runs, size.bytes, first, last)
+    return HeldTraces(size.spans, traces, runs, size.bytes, first, last)
 
 
 def preview_prune(
     connection: sqlite3.Connection, *, before_us: int | None, max_bytes: int | None
-) -> Held:
+) -> HeldTraces:
     """The totals of the traces that pruning with these limits would delete. Deletes nothing."""
     size = size_of(connection)
     runs: set[str | bytes | None] = set()
@@ -141,7 +141,7 @@ def preview_prune(
             runs.add(trace.run_id)
             first = trace.start_us if first is None else min(first, trace.start_us)
             last = trace.last_us if last is None else max(last, trace.last_us)
-    return Held(spans, traces, len(runs), size.estimated_bytes(spans), first, last)
+    return HeldTraces(spans, traces, len(runs), size.estimated_bytes(spans), first, last)
 
 
 def _all_oldest(connection: sqlite3.Connection, before_us: int) -> Iterator[list[OldTrace]]:

@@ -445,7 +445,7 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldTraces:
     """The totals of a store or of a part of it. `bytes` is approximately their size in the file.
 
     `runs` counts the runs with a trace in that part. The times are the times of the traces.

@@ -39,7 +39,7 @@ from treadle.traces.store.results import (
     Facets,
     FieldValues,
     Group,
-    Held,
+    HeldTraces,
     Hit,
     LabelCounts,
     ListedSpan,
@@ -273,12 +273,12 @@ class SqliteTraceStore(SpanReader):
         """
         return self._deleter.prune(before_us=before_us, max_bytes=max_bytes, dry_run=dry_run)
 
-    def held(self) -> Held:
+    def held(self) -> HeldTraces:
         """The totals of the store, and the period of its traces."""
         with self.reader() as connection:
             return deletion.held(connection)
 
-    def preview_prune(self, *, before_us: int | None, max_bytes: int | None) -> Held:
+    def preview_prune(self, *, before_us: int | None, max_bytes: int | None) -> HeldTraces:
         """The totals that `prune` would delete. It only reads, so writers do not wait for it."""
         with self.reader() as connection:
             return deletion.preview_prune(connection, before_us=before_us, max_bytes=max_bytes)
