@@ -11,19 +11,19 @@ from treadle.experiments.differences import json_changes
 from treadle.experiments.model import Experiment
 from treadle.experiments.recorded_calls import NotRunnableError
 from treadle.experiments.requests import document_of
-from treadle.experiments.service import Experiments, InvalidRequestError
-from treadle.toolbox.answers import if_any, written
+from treadle.experiments.service import InvalidRequestError
+from treadle.toolbox.answers import if_any
 from treadle.toolbox.experiments.results import (
     RUN_IT,
     ExperimentId,
     ExperimentResult,
+    ExperimentTool,
     resolve_experiment,
 )
 from treadle.toolbox.wording import counted
-from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect, ToolError
+from treadle.tools.contract import Arguments, ToolContext, ToolEffect, ToolError
 from treadle.traces.fencing import quotable
 from treadle.ui import messages
-from treadle.ui.service import Ui
 from treadle.ui.state import Change
 
 EXPERIMENTS = "experiments"
@@ -80,7 +80,7 @@ class ApplyResult(ExperimentResult):
     next_step: str = Field(serialization_alias="_next_step")
 
 
-class ApplyExperimentData(Tool[ApplyArguments, ApplyResult]):
+class ApplyExperimentData(ExperimentTool[ApplyArguments, ApplyResult]):
     """Adds a version to an experiment. The recorded call does not change."""
 
     name = "apply_experiment_data"
@@ -93,15 +93,8 @@ class ApplyExperimentData(Tool[ApplyArguments, ApplyResult]):
     arguments = ApplyArguments
     result = ApplyResult
 
-    def __init__(self, experiments: Experiments, ui: Ui) -> None:
-        self._experiments = experiments
-        self._ui = ui
-
     def writes(self, arguments: ApplyArguments) -> frozenset[str]:  # noqa: ARG002
         return frozenset({EXPERIMENTS})
-
-    def content(self, result: ApplyResult) -> str:
-        return written(result)
 
     async def run(self, arguments: ApplyArguments, context: ToolContext) -> ApplyResult:
         if arguments.spanId is not None and arguments.experimentId is None:

@@ -10,19 +10,18 @@ from pydantic import Field
 from treadle.events.types import ToolView
 from treadle.experiments.comparison import Comparison, VariantComparison
 from treadle.experiments.model import Batch, Experiment, Outcome, base_number
-from treadle.experiments.service import Experiments
 from treadle.experiments.statistics import Difference
-from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, if_any, written
+from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, if_any
 from treadle.toolbox.experiments.results import (
     RUN_IT,
     ExperimentId,
     ExperimentResult,
+    ExperimentTool,
     fitted,
     resolve_experiment,
     shortened,
 )
-from treadle.tools.contract import Arguments, Tool, ToolContext
-from treadle.ui.service import Ui
+from treadle.tools.contract import Arguments, ToolContext
 
 _MILLISECOND = 1_000
 
@@ -52,7 +51,7 @@ class EvaluateResult(ExperimentResult):
     next_step: str = Field(serialization_alias="_next_step")
 
 
-class EvaluateExperimentResults(Tool[EvaluateArguments, EvaluateResult]):
+class EvaluateExperimentResults(ExperimentTool[EvaluateArguments, EvaluateResult]):
     """Compares the variants of the newest batch with runs."""
 
     name = "evaluate_experiment_results"
@@ -63,13 +62,6 @@ class EvaluateExperimentResults(Tool[EvaluateArguments, EvaluateResult]):
     )
     arguments = EvaluateArguments
     result = EvaluateResult
-
-    def __init__(self, experiments: Experiments, ui: Ui) -> None:
-        self._experiments = experiments
-        self._ui = ui
-
-    def content(self, result: EvaluateResult) -> str:
-        return written(result)
 
     async def run(self, arguments: EvaluateArguments, context: ToolContext) -> EvaluateResult:  # noqa: ARG002
         experiment = await resolve_experiment(self._experiments, self._ui, arguments.experimentId)

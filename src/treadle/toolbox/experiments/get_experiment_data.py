@@ -9,22 +9,21 @@ from treadle.events.types import ErrorKind, ToolView
 from treadle.experiments.model import Batch, BatchState, Experiment, Outcome
 from treadle.experiments.recorded_calls import NotRunnableError
 from treadle.experiments.requests import document_of
-from treadle.experiments.service import Experiments
 from treadle.spans.page_links import experiment_link
-from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, if_any, written
+from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, if_any
 from treadle.toolbox.experiments.results import (
     RUN_IT,
     ExperimentId,
     ExperimentResult,
+    ExperimentTool,
     fitted,
     longer_texts,
     resolve_experiment,
     shortened,
 )
 from treadle.toolbox.wording import counted
-from treadle.tools.contract import Arguments, Tool, ToolContext, ToolError
+from treadle.tools.contract import Arguments, ToolContext, ToolError
 from treadle.ui import messages
-from treadle.ui.service import Ui
 
 
 class DataArguments(Arguments):
@@ -66,7 +65,7 @@ class DataResult(ExperimentResult):
     next_step: str = Field(serialization_alias="_next_step")
 
 
-class GetExperimentData(Tool[DataArguments, DataResult]):
+class GetExperimentData(ExperimentTool[DataArguments, DataResult]):
     """Shows an experiment."""
 
     name = "get_experiment_data"
@@ -78,13 +77,6 @@ class GetExperimentData(Tool[DataArguments, DataResult]):
     )
     arguments = DataArguments
     result = DataResult
-
-    def __init__(self, experiments: Experiments, ui: Ui) -> None:
-        self._experiments = experiments
-        self._ui = ui
-
-    def content(self, result: DataResult) -> str:
-        return written(result)
 
     async def run(self, arguments: DataArguments, context: ToolContext) -> DataResult:
         if arguments.spanId is not None and arguments.experimentId is None:

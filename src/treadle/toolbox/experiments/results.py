@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -12,7 +12,7 @@ from treadle.experiments.model import Experiment
 from treadle.experiments.service import Experiments
 from treadle.tokens import estimate
 from treadle.toolbox.answers import most_that_fit, written
-from treadle.tools.contract import Result, ToolError
+from treadle.tools.contract import Arguments, Result, Tool, ToolError
 from treadle.traces.fencing import quotable
 from treadle.ui.service import Ui
 
@@ -38,6 +38,21 @@ T = TypeVar("T", bound=BaseModel)
 
 class ExperimentResult(Result):
     """Base class of the results of this area. An unknown value is null."""
+
+
+A = TypeVar("A", bound=Arguments)
+R = TypeVar("R", bound=ExperimentResult)
+
+
+class ExperimentTool(Tool[A, R], Generic[A, R]):
+    """Base class of the tools of this area. The default experiment is the one on the page."""
+
+    def __init__(self, experiments: Experiments, ui: Ui) -> None:
+        self._experiments = experiments
+        self._ui = ui
+
+    def content(self, result: R) -> str:
+        return written(result)
 
 
 async def resolve_experiment(

@@ -9,22 +9,22 @@ from pydantic import Field
 from treadle.errors import UsageError
 from treadle.events.types import ToolView
 from treadle.experiments.model import CURRENT, ORIGINAL, Batch, Experiment, Outcome, Progress
-from treadle.experiments.service import Experiments, InvalidRequestError
-from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, if_any, written
+from treadle.experiments.service import InvalidRequestError
+from treadle.toolbox.answers import BRIEF_TOKENS, MaxTokens, if_any
 from treadle.toolbox.experiments.apply_experiment_data import EXPERIMENTS
 from treadle.toolbox.experiments.get_experiment_data import shortened_outcome
 from treadle.toolbox.experiments.results import (
     ExperimentId,
     ExperimentResult,
+    ExperimentTool,
     fitted,
     resolve_experiment,
     shortened,
 )
 from treadle.toolbox.wording import counted
 from treadle.tools.approvals.question import Policy
-from treadle.tools.contract import Arguments, Tool, ToolClass, ToolContext, ToolEffect
+from treadle.tools.contract import Arguments, ToolClass, ToolContext, ToolEffect
 from treadle.ui import messages
-from treadle.ui.service import Ui
 
 MOST = 20
 SECONDS_EACH = 60.0
@@ -63,7 +63,7 @@ class RunResult(ExperimentResult):
     next_step: str = Field(serialization_alias="_next_step")
 
 
-class RunExperiment(Tool[RunArguments, RunResult]):
+class RunExperiment(ExperimentTool[RunArguments, RunResult]):
     """Runs an experiment with the gateway. Completed runs are kept if the call is cancelled."""
 
     name = "run_experiment"
@@ -78,15 +78,8 @@ class RunExperiment(Tool[RunArguments, RunResult]):
     arguments = RunArguments
     result = RunResult
 
-    def __init__(self, experiments: Experiments, ui: Ui) -> None:
-        self._experiments = experiments
-        self._ui = ui
-
     def writes(self, arguments: RunArguments) -> frozenset[str]:  # noqa: ARG002
         return frozenset({EXPERIMENTS})
-
-    def content(self, result: RunResult) -> str:
-        return written(result)
 
     async def run(self, arguments: RunArguments, context: ToolContext) -> RunResult:
         experiment = await resolve_experiment(self._experiments, self._ui, arguments.experimentId)
