@@ -99,22 +99,22 @@ def _quoted_in(line: str, spans: Sequence[Span]) -> bool:
     long = [plain for plain in map(_plain, quotes) if len(plain) >= MIN_QUOTED]
     if not long:
         return True
-    said = "\n".join(_said(span) for span in spans)
-    return all(all(piece in said for piece in quote.split("…")) for quote in long)
+    span_texts = "\n".join(_span_text(span) for span in spans)
+    return all(all(part in span_texts for part in quote.split("…")) for quote in long)
 
 
-def _said(span: Span) -> str:
+def _span_text(span: Span) -> str:
     """All texts of the span, as text and as JSON."""
-    pieces = [span.name, span.model, span.error, span.input, span.output]
-    pieces += [f"{key} {value}" for key, value in span.attributes.items()]
-    pieces += [str(value) for event in span.events for value in event.attributes.values()]
-    return _plain("\n".join(piece for piece in pieces if piece))
+    texts = [span.name, span.model, span.error, span.input, span.output]
+    texts += [f"{key} {value}" for key, value in span.attributes.items()]
+    texts += [str(value) for event in span.events for value in event.attributes.values()]
+    return _plain("\n".join(part for part in texts if part))
 
 
 def _plain(text: str) -> str:
     """`text` without escapes and with single spaces, for the comparison of quotes."""
     text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
     text = _MARKDOWN.sub(r"\1", text)
-    for written, meant in (("\\n", " "), ("\\t", " "), ('\\"', '"'), ("\\\\", "\\")):
-        text = text.replace(written, meant)
+    for written, replacement in (("\\n", " "), ("\\t", " "), ('\\"', '"'), ("\\\\", "\\")):
+        text = text.replace(written, replacement)
     return _SPACE.sub(" ", text).strip()

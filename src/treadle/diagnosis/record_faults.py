@@ -73,8 +73,8 @@ def _faults(span: Span) -> Iterator[RecordFault]:
         yield RecordFault(RecordFaultKind.DROPPED, f"the exporter dropped {', '.join(counts)}")
     if UNREADABLE in span.attributes:
         faults = span.attributes[UNREADABLE]
-        said = "; ".join(map(str, faults)) if isinstance(faults, list) else str(faults)
-        yield RecordFault(RecordFaultKind.UNREADABLE, f"parts could not be read: {said}")
+        reasons = "; ".join(map(str, faults)) if isinstance(faults, list) else str(faults)
+        yield RecordFault(RecordFaultKind.UNREADABLE, f"parts could not be read: {reasons}")
 
 
 def _truncated(span: Span) -> list[str]:

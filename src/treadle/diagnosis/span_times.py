@@ -138,8 +138,8 @@ def _tree(spans: Sequence[T]) -> tuple[list[T], Mapping[SpanReference, list[T]]]
         else:
             roots.append(node.span)
     missing = children.keys() - {reference(span) for span in spans}
-    for gone in sorted(missing):
-        roots += children.pop(gone)
+    for parent_id in sorted(missing):
+        roots += children.pop(parent_id)
     for each in (roots, *children.values()):
         each.sort(key=lambda span: (-_end(span), span.start_us, span.span_id))
     return roots, children

@@ -22,8 +22,8 @@ def without_own(query: Query) -> Query:
 
     A query asks for them by `own:include`, by an id, or by one of their labels.
     """
-    meant = any(not each.negated and _means_own(each) for each in query.conditions)
-    if meant or set(OF_OTHERS.conditions) <= set(query.conditions):
+    asks_for_own = any(not each.negated and _means_own(each) for each in query.conditions)
+    if asks_for_own or set(OF_OTHERS.conditions) <= set(query.conditions):
         return query
     return query & OF_OTHERS
 
@@ -34,6 +34,6 @@ def _means_own(condition: Condition) -> bool:
     if condition.field is not Field.LABEL:
         return False
     if condition.operator is Operator.LIKE:
-        wanted = [patterns.compiled(str(value)) for value in condition.values]
-        return any(each.fullmatch(label) for each in wanted for label in OWN_LABELS)
+        value_patterns = [patterns.compiled(str(value)) for value in condition.values]
+        return any(each.fullmatch(label) for each in value_patterns for label in OWN_LABELS)
     return any(str(value).startswith(OWN_LABELS) for value in condition.values)

@@ -45,20 +45,20 @@ def without_copies(hits: Sequence[Hit], text_of: Callable[[Hit], bytes | None]) 
             known[hit] = None if text is None else frozenset(term_counts(text.decode("latin-1")))
         return known[hit]
 
-    gone: set[Hit] = set()
+    removed: set[Hit] = set()
     kept: list[Hit] = []
     for hit in hits:
-        if hit in gone:
+        if hit in removed:
             continue
         copies = [hit]
-        rest = [other for other in groups[_named(hit)] if other not in gone and other != hit]
+        rest = [other for other in groups[_named(hit)] if other not in removed and other != hit]
         for copy in (
             copies
         ):  # grows: a compiled file is similar to its source, which is similar to the declarations
-            alike = [other for other in rest if _alike(copy, other, terms)]
-            copies += alike
-            rest = [other for other in rest if other not in alike]
-        gone.update(copies)
+            similar = [other for other in rest if _are_copies(copy, other, terms)]
+            copies += similar
+            rest = [other for other in rest if other not in similar]
+        removed.update(copies)
         kept.append(min(copies, key=_distance))
     return kept
 
@@ -78,7 +78,7 @@ def _build_step(hit: Hit) -> int:
     return 2 if DECLARATIONS.search(hit.file) else int(bool(_COMPILED.search(hit.file)))
 
 
-def _alike(one: Hit, other: Hit, terms: Callable[[Hit], frozenset[str] | None]) -> bool:
+def _are_copies(one: Hit, other: Hit, terms: Callable[[Hit], frozenset[str] | None]) -> bool:
     if one.file == other.file:
         return False  # overloads and repeated definitions
     left, right = terms(one), terms(other)

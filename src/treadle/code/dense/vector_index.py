@@ -137,9 +137,9 @@ def read_vector_index(
         return before
     dimension = before.rows.shape[1]
     new = [number for file_id, number in files.items() if before.files.get(file_id) != number]
-    gone = [file_id for file_id, number in before.files.items() if files.get(file_id) != number]
+    removed = [file_id for file_id, number in before.files.items() if files.get(file_id) != number]
     of_files = before.items >> POSITION_BITS
-    staying = numpy.flatnonzero(~numpy.isin(of_files, numpy.array(gone, numpy.int64)))
+    staying = numpy.flatnonzero(~numpy.isin(of_files, numpy.array(removed, numpy.int64)))
     added = [
         (file_id << POSITION_BITS) + numpy.arange(size // dimension)
         for file_id, size in sizes_of_vectors(connection, new)

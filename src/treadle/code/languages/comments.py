@@ -65,20 +65,20 @@ _SEARCHED = 4_000
 
 
 def leading(
-    source: bytes, pieces: Sequence[CommentOrAttribute], start: int, top: int
+    source: bytes, leading_parts: Sequence[CommentOrAttribute], start: int, top: int
 ) -> LeadingLines:
     """Sort `pieces`, the comments and attributes right above a definition at `start`.
 
     `top` is the end of the comments at the top of the file.
     """
     cut = 0
-    for index, piece in enumerate(pieces):
-        if index >= cut and piece.is_comment:
-            cut = _header_end(source, pieces, index, top) or cut
-    above = tuple(pieces[cut:])
-    own = next((piece.start for piece in above if _belongs(source, piece)), start)
+    for index, part in enumerate(leading_parts):
+        if index >= cut and part.is_comment:
+            cut = _header_end(source, leading_parts, index, top) or cut
+    above = tuple(leading_parts[cut:])
+    own = next((part.start for part in above if _belongs(source, part)), start)
     return LeadingLines(
-        above, own, (pieces[0].start, pieces[cut - 1].end) if cut else (start, start)
+        above, own, (leading_parts[0].start, leading_parts[cut - 1].end) if cut else (start, start)
     )
 
 
@@ -98,37 +98,41 @@ def comment_markers(comment: bytes) -> tuple[bytes, ...]:
     return next((each for each in _FAMILIES if comment.startswith(each)), (comment[:2],))
 
 
-def _belongs(source: bytes, piece: CommentOrAttribute) -> bool:
-    return not piece.is_comment or is_doc_comment(source[piece.start : piece.end])
+def _belongs(source: bytes, part: CommentOrAttribute) -> bool:
+    return not part.is_comment or is_doc_comment(source[part.start : part.end])
 
 
-def _header_end(source: bytes, pieces: Sequence[CommentOrAttribute], index: int, top: int) -> int:
+def _header_end(
+    source: bytes, leading_parts: Sequence[CommentOrAttribute], index: int, top: int
+) -> int:
     """The number of comments up to `index` in a file header; 0 if that comment is not in one.
 
     A licence in line comments continues up to the last of them.
     """
-    piece = pieces[index]
-    text = source[piece.start : min(piece.end, piece.start + _SEARCHED)]
-    if _PRAGMA.search(text) or _first_lines(source, piece, text):
+    part = leading_parts[index]
+    text = source[part.start : min(part.end, part.start + _SEARCHED)]
+    if _PRAGMA.search(text) or _first_lines(source, part, text):
         return index + 1
-    if piece.start >= top or not _LICENCE.search(text):
+    if part.start >= top or not _LICENCE.search(text):
         return 0
     marker = _MARKER.match(text)
     if marker is not None:
-        while index + 1 < len(pieces) and _same_marker(source, pieces[index + 1], marker.group()):
+        while index + 1 < len(leading_parts) and _same_marker(
+            source, leading_parts[index + 1], marker.group()
+        ):
             index += 1
     return index + 1
 
 
-def _first_lines(source: bytes, piece: CommentOrAttribute, text: bytes) -> bool:
+def _first_lines(source: bytes, part: CommentOrAttribute, text: bytes) -> bool:
     """Whether a comment in the first lines names the interpreter or the encoding of its file."""
-    if source.count(b"\n", 0, piece.start) > 1:
+    if source.count(b"\n", 0, part.start) > 1:
         return False
     return text.startswith(b"#!") or _CODING.match(text) is not None
 
 
-def _same_marker(source: bytes, piece: CommentOrAttribute, marker: bytes) -> bool:
-    found = _MARKER.match(source[piece.start : piece.end]) if piece.is_comment else None
+def _same_marker(source: bytes, part: CommentOrAttribute, marker: bytes) -> bool:
+    found = _MARKER.match(source[part.start : part.end]) if part.is_comment else None
     return found is not None and found.group() == marker
 
 

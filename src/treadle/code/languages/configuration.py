@@ -139,7 +139,7 @@ def _value_end(source: bytes, head_end: int, end: int) -> int:
 
 def _comments_above(source: bytes, limit: int, start: int) -> int:
     """The start of the comment lines right above `start`, without file headers."""
-    pieces: list[CommentOrAttribute] = []
+    comments_above: list[CommentOrAttribute] = []
     first = start
     while first > limit:
         line_start = source.rfind(b"\n", 0, first - 1) + 1
@@ -148,9 +148,11 @@ def _comments_above(source: bytes, limit: int, start: int) -> int:
             break
         if source[line_start : line_start + 1] in b" \t":
             break  # it may be part of the value above
-        pieces.append(CommentOrAttribute(line_start, line_start + len(line), is_comment=True))
+        comments_above.append(
+            CommentOrAttribute(line_start, line_start + len(line), is_comment=True)
+        )
         first = line_start
-    return leading(source, pieces[::-1], start, first if limit else start).start
+    return leading(source, comments_above[::-1], start, first if limit else start).start
 
 
 def _name(raw: bytes) -> str:

@@ -237,8 +237,10 @@ class _Builder:
         self._lines = lines
         self._prefix = prefix
         self._attached = attached
-        self._attached_ends = [piece.end for piece in attached]
-        self._top = top_of_file(source, [piece[:2] for piece in attached if piece.is_comment])
+        self._attached_ends = [attachment.end for attachment in attached]
+        self._top = top_of_file(
+            source, [attachment[:2] for attachment in attached if attachment.is_comment]
+        )
         self._open: list[tuple[int, _Definition]] = []
         """The positions and definitions of the enclosing items."""
 
@@ -304,18 +306,18 @@ class _Builder:
         """
         position = bisect_right(self._attached_ends, start) - 1
         first = start
-        pieces: list[CommentOrAttribute] = []
+        attached_above: list[CommentOrAttribute] = []
         while position >= 0:
-            piece = self._attached[position]
-            between = self._source[piece.end : first]
-            if piece.start < limit or between.strip() or between.count(b"\n") > 1:
+            attachment = self._attached[position]
+            between = self._source[attachment.end : first]
+            if attachment.start < limit or between.strip() or between.count(b"\n") > 1:
                 break
-            if piece.is_comment and self._is_behind_code(position):
+            if attachment.is_comment and self._is_behind_code(position):
                 break
-            first = piece.start
-            pieces.append(piece)
+            first = attachment.start
+            attached_above.append(attachment)
             position -= 1
-        return leading(self._source, pieces[::-1], start, self._top)
+        return leading(self._source, attached_above[::-1], start, self._top)
 
     def _is_behind_code(self, position: int) -> bool:
         start = self._attached[position].start

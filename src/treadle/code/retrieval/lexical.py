@@ -78,8 +78,8 @@ def _name_boost(name: str, terms: Mapping[str, float]) -> float:
     """A factor that grows with the share of the name's parts in the query."""
     parts = terms_of_word(name)
     parts = parts[:-1] or parts  # the last term is the whole name
-    said = [terms[part] for part in parts if part in terms]
-    return 1.0 + NAMED * sum(said) / len(parts) if said else 1.0
+    named_weights = [terms[part] for part in parts if part in terms]
+    return 1.0 + NAMED * sum(named_weights) / len(parts) if named_weights else 1.0
 
 
 def _bm25(

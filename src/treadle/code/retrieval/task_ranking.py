@@ -147,8 +147,8 @@ def file_columns(found: Candidates, vector_scores: VectorScores) -> dict[str, li
     ]
     whole_similar = vector_scores.files or {}
     columns["whole_similarity"] = _shares([whole_similar.get(file.id, 0.0) for file in files])
-    said = _NameShares(question.terms)
-    paths = [_path_shares(file.path, said) for file in files]
+    name_shares = _NameShares(question.terms)
+    paths = [_path_shares(file.path, name_shares) for file in files]
     for position, name in enumerate(("stem", "folder", "folders")):
         columns[name] = [shares[position] for shares in paths]
     columns["test"] = [float(_is_unwanted(file, question)) for file in files]
@@ -256,12 +256,12 @@ def _ranks_in_file(hits: Sequence[Hit], scores: Sequence[float]) -> list[float]:
     return indices
 
 
-def _path_shares(path: str, said: "_NameShares") -> tuple[float, float, float]:
+def _path_shares(path: str, name_shares: "_NameShares") -> tuple[float, float, float]:
     """The shares of the file name and of its folder in the query, and how many folders match."""
     *folders, name = path.split("/")
-    shares = [said[folder] for folder in folders]
+    shares = [name_shares[folder] for folder in folders]
     return (
-        said[name.partition(".")[0]],
+        name_shares[name.partition(".")[0]],
         shares[-1] if shares else 0.0,
         float(sum(share > 0.5 for share in shares)),
     )
@@ -277,6 +277,6 @@ class _NameShares(dict[str, float]):
     def __missing__(self, text: str) -> float:
         terms = terms_of_word(text)
         terms = terms[:-1] or terms
-        said = sum([self._weights.get(term, 0.0) for term in terms])
-        self[text] = share = said / len(terms) if terms else 0.0
+        name_shares = sum([self._weights.get(term, 0.0) for term in terms])
+        self[text] = share = name_shares / len(terms) if terms else 0.0
         return share

@@ -249,9 +249,11 @@ class IndexWriter:
             for term_id in sorted({*came, *left}):
                 data = pack(came.get(term_id, ()))
                 if term_id in known:
-                    gone = left.get(term_id, ())
+                    removed = left.get(term_id, ())
                     before = _unpack(known[term_id])
-                    data = pack(each for each in before if each & POSITION_MASK not in gone) + data
+                    data = (
+                        pack(each for each in before if each & POSITION_MASK not in removed) + data
+                    )
                 rows.append((group, term_id, data))
             self._connection.executemany(
                 "INSERT OR REPLACE INTO file_postings VALUES (?, ?, ?)", rows

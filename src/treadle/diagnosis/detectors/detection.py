@@ -95,7 +95,7 @@ class _Combination:
 
     def __init__(self) -> None:
         self.found: list[_First] = []
-        self._places: dict[tuple[Occurrence, str], _First] = {}
+        self._firsts: dict[tuple[Occurrence, str], _First] = {}
         self._over_spans: dict[int, OccurrenceCounter] = {
             Series.REPLIES: OccurrenceCounter(),
             Series.TOOLS: OccurrenceCounter(),
@@ -118,8 +118,8 @@ class _Combination:
                     continue
                 history = counter = history or OccurrenceCounter()
             occurrence = counter.occurrence(text.content) if counter is not None else None
-            for place, each in enumerate(text.keys, begin):
-                first = self._report(examined, place, each, occurrence)
+            for position, each in enumerate(text.keys, begin):
+                first = self._report(examined, position, each, occurrence)
                 if text.series == Series.NONE and text.quote is not None:
                     self._failed[text.tool].append((text.quote, first))
 
@@ -140,10 +140,10 @@ class _Combination:
             self.found.append(first)
             return first
         key = (occurrence, mark[1:])
-        before = self._places.get(key)
+        before = self._firsts.get(key)
         if before is not None:
             before.repeated_in(examined.span)
             return before
-        first = self._places[key] = _First(examined, number, int(mark[0]))
+        first = self._firsts[key] = _First(examined, number, int(mark[0]))
         self.found.append(first)
         return first

@@ -145,10 +145,10 @@ def encode(examined: SpanExamination) -> bytes:
 def decode(data: bytes) -> tuple[tuple[TextFaults, ...], bytes]:
     """The texts and the encoded faults of an examination."""
     line, _, encoded = data.partition(b"\n")
-    told = tuple(
+    text_faults = tuple(
         TextFaults(tuple(keys), *rest) for keys, *rest in json.loads(line.decode(*_ENCODING))
     )
-    return told, encoded
+    return text_faults, encoded
 
 
 def _compact(value: object) -> bytes:

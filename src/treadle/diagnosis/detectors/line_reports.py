@@ -111,14 +111,14 @@ def _lines_that_report(text: str) -> Iterator[Line]:
     data = text.encode("utf-8", "replace")  # half of a surrogate pair becomes one character as well
     plain = len(data) == len(text)
     counted = characters = 0
-    for begin, end in _places(data):
+    for begin, end in _candidate_ranges(data):
         characters += begin - counted if plain else len(data[counted:begin].decode())
         counted = begin
         cut = data[begin : min(end, begin + 4 * LINE_CHARACTERS)].decode("utf-8", "ignore")
         yield Line(characters, cut[:LINE_CHARACTERS].rstrip("\r"))
 
 
-def _places(data: bytes) -> Iterator[tuple[int, int]]:
+def _candidate_ranges(data: bytes) -> Iterator[tuple[int, int]]:
     position = 0
     for begin, end in islice(reporting_lines(data), MAX_SCORED_LINES):
         position = end + 1

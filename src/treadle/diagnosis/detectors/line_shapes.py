@@ -379,8 +379,8 @@ def line_shapes_of(line: str) -> Iterator[ShapeMatch]:
     machines = _machines()
     for number in sorted(machines.any_shape.Match(line) or (), key=_RANKS.__getitem__):
         found = machines.shapes[number].search(line)
-        place = found.span(machines.groups[number])
-        yield ShapeMatch(LINE_SHAPES[number], *(place if place[0] >= 0 else found.span()))
+        word_range = found.span(machines.groups[number])
+        yield ShapeMatch(LINE_SHAPES[number], *(word_range if word_range[0] >= 0 else found.span()))
 
 
 def reporting_lines(data: bytes, position: int = 0) -> Iterator[tuple[int, int]]:

@@ -142,9 +142,9 @@ def _failure(value: object, path: str, traits: OutputTraits, depth: int) -> Hit 
 def _alone(value: object, path: str, depth: int = 0) -> Hit | None:
     """A failure that is the whole answer, or the only text of a wrapper."""
     if isinstance(value, Mapping) and depth <= _WRAPPED_DEEP:
-        told = [key for key in value if key not in _SIDE]
-        if len(told) == 1 and told[0] in (*_WRAPPERS, *_TEXTS):
-            return _alone(value[told[0]], step(path, told[0]), depth + 1)
+        text_keys = [key for key in value if key not in _SIDE]
+        if len(text_keys) == 1 and text_keys[0] in (*_WRAPPERS, *_TEXTS):
+            return _alone(value[text_keys[0]], step(path, text_keys[0]), depth + 1)
     if isinstance(value, list) and len(value) == 1 and depth <= _WRAPPED_DEEP:
         return _alone(value[0], step(path, 0), depth + 1)
     if not isinstance(value, str) or not is_failure_alone(value):
@@ -159,14 +159,14 @@ def _alone(value: object, path: str, depth: int = 0) -> Hit | None:
 def _failed_element(value: Sequence[object], path: str, traits: OutputTraits) -> Hit | None:
     if len(value) == 1 and isinstance(value[0], Mapping) and _speaks(value[0], traits):
         inner: object = value[0]
-        place = step(path, 0)
+        inner_path = step(path, 0)
         if (
             isinstance(inner, Mapping)
             and inner.get("type") == "text"
             and isinstance(inner.get("text"), str)
         ):
-            inner, place = _parsed_or_none(inner["text"]), step(place, "text")
-        found = _failure(inner, place, traits, depth=1)
+            inner, inner_path = _parsed_or_none(inner["text"]), step(inner_path, "text")
+        found = _failure(inner, inner_path, traits, depth=1)
         if found is not None:
             return found
     for number, element in enumerate(value[:_MAX_ELEMENTS]):
@@ -240,13 +240,15 @@ def _error(value: Mapping[str, object], path: str) -> Hit | None:
     for key in _ERRORS:
         inner = value.get(key)
         if isinstance(inner, str):
-            there = bool(inner.strip()) and not says_nothing(inner)
+            is_present = bool(inner.strip()) and not says_nothing(inner)
         else:
-            there = inner is True or (isinstance(inner, Mapping | list) and bool(inner))
+            is_present = inner is True or (isinstance(inner, Mapping | list) and bool(inner))
             # A mapping of fields to nothing, such as {"error": {"email": null}}, is not an error.
             if isinstance(inner, Mapping):
-                there = any(each not in (None, "", [], {}, False, 0) for each in inner.values())
-        if there:
+                is_present = any(
+                    each not in (None, "", [], {}, False, 0) for each in inner.values()
+                )
+        if is_present:
             doubtful = any(value.get(flag) is True for flag in _GOOD_FLAGS)
             return _explained(value, path, key, 0.6 if doubtful else 0.97)
     return None
@@ -279,8 +281,10 @@ def _exit(value: Mapping[str, object], path: str, traits: OutputTraits) -> Hit |
     for key in _EXITS:
         number = value.get(key)
         if isinstance(number, int) and not isinstance(number, bool) and number != 0:
-            said = "".join(str(value.get(name) or "") for name in ("stdout", "stderr", "output"))
-            if number == 1 and not said.strip() and traits.shows:
+            output_text = "".join(
+                str(value.get(name) or "") for name in ("stdout", "stderr", "output")
+            )
+            if number == 1 and not output_text.strip() and traits.shows:
                 return empty(step(path, key), "it found nothing", 0.8)  # for example grep
             message = f"it ended with code {number}"
             return _hit(Kind.EXIT_CODE, Severity.HIGH, 0.97, step(path, key), message)
@@ -297,8 +301,8 @@ def _state(value: Mapping[str, object], path: str) -> Hit | None:
         words = re.split(r"[ _-]", state.strip().lower())
         if "_".join(words) in _BAD_STATES or (key == "type" and words[0] == "error"):
             record = "id" in value and not value.keys() & set(_EXPLANATIONS)
-            told = value.keys() & set(_EXPLANATIONS) or len(value) <= 3
-            if not record and told:
+            text_keys = value.keys() & set(_EXPLANATIONS) or len(value) <= 3
+            if not record and text_keys:
                 return _explained(value, path, key, 0.9)
     return None
 
@@ -352,17 +356,17 @@ def _explanation(value: Mapping[str, object], path: str) -> tuple[str, str]:
     """The path and text of the best explanation of a failure; empty without one."""
     for name in _EXPLANATIONS:
         inner = value.get(name)
-        place = step(path, name)
+        inner_path = step(path, name)
         while isinstance(inner, Mapping | list) and inner:
             key = _first_words(inner)
             if isinstance(inner, Mapping) and isinstance(key, str):
-                place, inner = step(place, key), inner[key]
+                inner_path, inner = step(inner_path, key), inner[key]
             elif isinstance(inner, list):
-                place, inner = step(place, 0), inner[0]
+                inner_path, inner = step(inner_path, 0), inner[0]
             else:
                 break
         if isinstance(inner, str) and inner.strip():
-            return place, inner
+            return inner_path, inner
     return path, ""
 
 

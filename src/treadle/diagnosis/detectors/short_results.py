@@ -69,19 +69,19 @@ def nothing(value: object, path: str) -> Hit | None:
     """The hit of a result `value` at `path` without content."""
     if isinstance(value, str):
         return _none_in_words(value, path)
-    place: str | None = None if value else path
+    empty_path: str | None = None if value else path
     if isinstance(value, list) and all(_is_empty_block(each) for each in value):
-        place = path
+        empty_path = path
     if isinstance(value, Mapping):
         counts = [value[key] for key in _COUNTS if key in value]
         lists = [key for key in _LISTS if isinstance(value.get(key), list | Mapping)]
         if counts == [0]:
             lists = [key for key in value if value[key] == []] or lists
         if lists and all(_holds_nothing(value[key], depth=0) for key in lists):
-            place = step(path, lists[0])
-    if place is None:
+            empty_path = step(path, lists[0])
+    if empty_path is None:
         return None
-    return empty(place, "it found nothing", 0.8)
+    return empty(empty_path, "it found nothing", 0.8)
 
 
 def _holds_nothing(value: object, depth: int) -> bool:

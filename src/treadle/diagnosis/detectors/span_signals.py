@@ -136,14 +136,14 @@ def _exceptions(span: Span) -> Iterator[Hit]:
             continue
         where = step("events", number)
         path = step(f"{where}.attributes", keys[0]) if keys else f"{where}.name"
-        said = f": {inline(str(event.attributes[keys[0]]))}" if keys else ""
+        message_text = f": {inline(str(event.attributes[keys[0]]))}" if keys else ""
         though = ", although the span succeeded" if ended_well else ""
         yield Hit(
             EVENTS,
             Kind.EXCEPTION,
             Severity.MEDIUM if ended_well else Severity.HIGH,
             0.7 if ended_well else 1.0,
-            f"An exception was recorded{said}{though}.",
+            f"An exception was recorded{message_text}{though}.",
             path,
         )
 
@@ -195,10 +195,10 @@ def _nothing_retrieved(span: Span) -> Iterator[Hit]:
 def _reply_hits(reading: Reading) -> Iterator[Hit]:
     span = reading.span
     if reading.error_path is not None:
-        said = "The provider answered with an error instead of a reply."
-        place = step(reading.error_path, "message")
-        path = place if text_at(span, place) else reading.error_path
-        yield Hit(REPLY, Kind.PROVIDER_ERROR, Severity.HIGH, 0.97, said, path)
+        message_text = "The provider answered with an error instead of a reply."
+        message_path = step(reading.error_path, "message")
+        path = message_path if text_at(span, message_path) else reading.error_path
+        yield Hit(REPLY, Kind.PROVIDER_ERROR, Severity.HIGH, 0.97, message_text, path)
         return
     ended = list(_finish_hits(reading))
     yield from ended
@@ -234,35 +234,35 @@ def _is_empty(reading: Reading) -> bool:
 
 
 def _finish_hits(reading: Reading) -> Iterator[Hit]:
-    places: list[str] = []
+    finish_paths: list[str] = []
     for key in _FINISH_KEYS:
         value = reading.span.attributes.get(key)
         path = step("attributes", key)
         if isinstance(value, str):
-            places.append(path)
+            finish_paths.append(path)
         elif isinstance(value, list | tuple):
-            places += [step(path, number) for number in range(min(len(value), 20))]
-    places += [message.finish for message in reading.reply if message.finish]
+            finish_paths += [step(path, number) for number in range(min(len(value), 20))]
+    finish_paths += [message.finish for message in reading.reply if message.finish]
     seen: set[Kind] = set()
-    for path in places:
+    for path in finish_paths:
         reason = text_at(reading.span, path) or ""
         kind = _KIND_OF_END.get(reason.strip().lower().replace("-", "_"))
         if kind is not None and kind not in seen:
             seen.add(kind)
-            severity, said = _SAID_OF_END[kind]
-            yield Hit(FINISH, kind, severity, 1.0, f"{said} ({inline(reason)}).", path)
+            severity, message_text = _SAID_OF_END[kind]
+            yield Hit(FINISH, kind, severity, 1.0, f"{message_text} ({inline(reason)}).", path)
 
 
 def _refusal(message: Message) -> Iterator[Hit]:
     if message.refusal is not None:
-        said = "The model says that it refuses."
-        yield Hit(REFUSAL, Kind.REFUSAL, Severity.MEDIUM, 1.0, said, message.refusal)
+        message_text = "The model says that it refuses."
+        yield Hit(REFUSAL, Kind.REFUSAL, Severity.MEDIUM, 1.0, message_text, message.refusal)
         return
     if message.role is not Role.ASSISTANT or message.calls:
         return
     for text in message.texts:
         if len(text.text) <= _REFUSAL_CHARACTERS and (found := _REFUSES.match(text.text)):
-            said = f"The model refuses: {inline(text.text)}."
+            message_text = f"The model refuses: {inline(text.text)}."
             end = min(len(text.text), max(found.end(), QUOTE_CHARACTERS))
-            yield Hit(REFUSAL, Kind.REFUSAL, Severity.MEDIUM, 0.85, said, text.path, 0, end)
+            yield Hit(REFUSAL, Kind.REFUSAL, Severity.MEDIUM, 0.85, message_text, text.path, 0, end)
             return

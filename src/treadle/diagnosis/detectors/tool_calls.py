@@ -88,9 +88,9 @@ def arguments_hit(text: str, path: str, tool: str) -> Hit | None:
     try:
         value = parsed(text)
     except ValueError as error:
-        place = error.pos if isinstance(error, json.JSONDecodeError) else 0
+        error_position = error.pos if isinstance(error, json.JSONDecodeError) else 0
         message = f"The arguments of {inline(tool)} are not JSON: {error.args[0]}."
-        begin = max(0, min(place, len(text)) - 60)
+        begin = max(0, min(error_position, len(text)) - 60)
         return Hit(
             ARGUMENTS, Kind.INVALID_ARGUMENTS, Severity.HIGH, 0.99, message, path, begin, None
         )
@@ -138,10 +138,10 @@ def unanswered(history: tuple[Message, ...]) -> Iterator[tuple[Call, Hit]]:
         ids = [call.call_id for call in message.calls]
         if len(answers) >= len(ids):
             continue
-        told = all(ids) and len(set(ids)) == len(ids) and set(answers) <= set(ids)
+        have_unique_ids = all(ids) and len(set(ids)) == len(ids) and set(answers) <= set(ids)
         open_calls = (
             [call for call in message.calls if call.call_id not in answers]
-            if told
+            if have_unique_ids
             else list(message.calls[len(answers) :])
         )
         for call in open_calls:

@@ -59,13 +59,13 @@ def hits(user_rules: Sequence[Rule], reading: Reading) -> Iterator[Hit]:
         for text in (*reading.texts, *(attributes if rule.fields else ())):
             if _concerns(rule, text) and (found := _first(pattern, text.text)) is not None:
                 start, end, count = found
-                said = rule.message or f"The rule {rule.name} found"
+                title = rule.message or f"The rule {rule.name} found"
                 yield Hit(
                     Detector(f"rule:{rule.name}", 1, Layer.RULES),
                     Kind.RULE,
                     rule.severity,
                     1.0,
-                    f"{said.rstrip('.:')}: {inline(text.text[start:end])}.",
+                    f"{title.rstrip('.:')}: {inline(text.text[start:end])}.",
                     text.path,
                     start,
                     end,

@@ -180,7 +180,11 @@ def _contradictions(span_set: SpanSet) -> Iterator[Suspect]:
                 f" {inline(each.other.quote)}."
                 for each in conflicts[:3]
             ),
-            evidence=tuple(piece for each in conflicts[:2] for piece in (each.one, each.other)),
+            evidence=tuple(
+                conflict_quote
+                for each in conflicts[:2]
+                for conflict_quote in (each.one, each.other)
+            ),
             score=_PROMPT,
             also=tuple(map(reference, spans[1:])),
         )
@@ -188,11 +192,11 @@ def _contradictions(span_set: SpanSet) -> Iterator[Suspect]:
 
 def _other_models(span_set: SpanSet) -> Iterator[Suspect]:
     """Calls of a model that few calls with the same instructions use."""
-    alike: dict[Hashable, list[ListedSpan]] = defaultdict(list)
+    by_role: dict[Hashable, list[ListedSpan]] = defaultdict(list)
     for span in (*span_set.earlier, *span_set.spans):
         if span.kind is SpanKind.MODEL and span.model:
-            alike[_role(span, span_set)].append(span)
-    for spans in alike.values():
+            by_role[_role(span, span_set)].append(span)
+    for spans in by_role.values():
         if len(spans) < _MIN_SIMILAR:
             continue
         counts = Counter(_base(span.model) for span in spans)

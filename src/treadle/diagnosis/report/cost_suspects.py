@@ -43,7 +43,7 @@ def spending_suspects(span_set: SpanSet) -> list[Suspect]:
     return [
         *_slow(span_set),
         *_dominating(span_set),
-        *_dear(span_set),
+        *_expensive_calls(span_set),
         *_cache_misses(span_set),
         *_large_results(span_set),
     ]
@@ -101,9 +101,9 @@ def _excess_us(outlier: Outlier[ListedSpan], span_set: SpanSet) -> float:
 def _dominating(span_set: SpanSet) -> Iterator[Suspect]:
     """The step that a trace waited for most, if it is far ahead of the next and has no peers."""
     slow = {reference(each.item) for each in slow_spans_of(span_set)}
-    alike: dict[Hashable, int] = defaultdict(int)
+    peer_counts: dict[Hashable, int] = defaultdict(int)
     for span in (*span_set.spans, *span_set.earlier):
-        alike[time_peers(span)] += 1
+        peer_counts[time_peers(span)] += 1
     for trace, spans in span_set.by_trace.items():
         steps = sorted(critical_path(spans), key=lambda step: -step.own_us)
         if not steps or steps[0].span is None or steps[0].span.kind not in _LEAVES:
@@ -111,7 +111,7 @@ def _dominating(span_set: SpanSet) -> Iterator[Suspect]:
         worst, wall = steps[0].span, max(1, span_set.wall_us[trace])
         share = steps[0].own_us / wall
         second = steps[1].own_us if len(steps) > 1 else 0
-        known = alike[time_peers(worst)] >= MIN_PEERS or reference(worst) in slow
+        known = peer_counts[time_peers(worst)] >= MIN_PEERS or reference(worst) in slow
         if known or share < _DOMINATING or steps[0].own_us < _AHEAD * second:
             continue
         yield Suspect(
@@ -129,7 +129,7 @@ def _dominating(span_set: SpanSet) -> Iterator[Suspect]:
         )
 
 
-def _dear(span_set: SpanSet) -> Iterator[Suspect]:
+def _expensive_calls(span_set: SpanSet) -> Iterator[Suspect]:
     """Model calls that cost far more than their peers."""
     total = sum(span.cost or 0 for span in span_set.spans if span.counted)
     for each in expensive_calls(span_set.spans, span_set.earlier):

@@ -83,9 +83,9 @@ def _of_finding(finding: Finding, span_set: SpanSet) -> Suspect | None:
     cause = _cause(finding, span)
     score = BASES[cause] * _OF_SEVERITY[finding.severity] * finding.confidence
     why = [finding.message]
-    place = span
+    fault_span = span
     if cause is Cause.WRONG_ARGUMENT and span.kind is SpanKind.MODEL:
-        place = _call_made(finding, span, span_set) or span
+        fault_span = _call_made(finding, span, span_set) or span
     if cause is Cause.EMPTY_RESULT:
         # The severity of the finding does not count: an empty result may be harmless or fatal.
         score = BASES[cause] * finding.confidence
@@ -100,15 +100,15 @@ def _of_finding(finding: Finding, span_set: SpanSet) -> Suspect | None:
     if finding.also_in:
         why.append(f"It is {finding.repeats}.")
     suspect = Suspect(
-        span=reference(place),
-        name=place.name,
+        span=reference(fault_span),
+        name=fault_span.name,
         kind=cause,
         severity=finding.severity,
         why=tuple(why),
         evidence=(finding.evidence,),
         score=score,
     )
-    return after_recovery(suspect, place, span_set)
+    return after_recovery(suspect, fault_span, span_set)
 
 
 def _cause(finding: Finding, span: ListedSpan) -> Cause:

@@ -119,8 +119,8 @@ def contradictions(text: str) -> tuple[Contradiction, ...]:
         if (about := _clash(one, other)) is not None
     ]
     found += _conflicts_of(sentences)
-    places = {(each.one.start, each.other.start): each for each in reversed(found)}
-    return tuple(places[place] for place in sorted(places))
+    by_position = {(each.one.start, each.other.start): each for each in reversed(found)}
+    return tuple(by_position[position] for position in sorted(by_position))
 
 
 def _sentences(text: str) -> Iterator[Sentence]:

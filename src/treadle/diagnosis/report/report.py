@@ -169,9 +169,9 @@ def recommendations(issues: Sequence[Suspect]) -> tuple[str, ...]:
     """The advice for the likeliest causes, each once."""
     advice: dict[str, str] = {}
     for each in issues:
-        said = _ADVICE[each.kind]
-        if each.severity is not Severity.LOW and said not in advice:
-            advice[said] = f"{said}: {inline(each.name)} ({each.link})."
+        sentence = _ADVICE[each.kind]
+        if each.severity is not Severity.LOW and sentence not in advice:
+            advice[sentence] = f"{sentence}: {inline(each.name)} ({each.link})."
     return tuple(advice.values())[:MAX_ADVICE]
 
 

@@ -78,10 +78,10 @@ def suspects(span_set: SpanSet, focus: Focus = Focus.EVERYTHING) -> tuple[Suspec
         return -round(each.score, 6), span_set.known[each.span].start_us, each.span
 
     ranked = sorted((_joined(group) for group in groups.values()), key=order)
-    return tuple(sorted(_alike(ranked), key=order))
+    return tuple(sorted(_merge_similar(ranked), key=order))
 
 
-def _alike(ranked: Sequence[Suspect]) -> Iterator[Suspect]:
+def _merge_similar(ranked: Sequence[Suspect]) -> Iterator[Suspect]:
     """The suspects, with the same cause at spans of the same name only once."""
     groups: dict[tuple[Cause, str], list[Suspect]] = defaultdict(list)
     for each in ranked:
@@ -121,7 +121,7 @@ def _joined(group: Sequence[Suspect]) -> Suspect:
     scores = [each.score for each in group]
     why = dict.fromkeys(reason for each in (first, *others) for reason in each.why)
     also = dict.fromkeys(span for each in (first, *others) for span in each.also)
-    evidence = dict.fromkeys(piece for each in (first, *others) for piece in each.evidence)
+    evidence = dict.fromkeys(item for each in (first, *others) for item in each.evidence)
     return replace(
         first,
         severity=max((each.severity for each in group), key=lambda severity: severity.weight),

@@ -118,16 +118,16 @@ class CodeItemEdges(Tool[EdgesArguments, EdgesResult]):
         found = index.edges(
             item.id, kinds=arguments.edges, direction=direction, depth=arguments.depth
         )
-        wanted = [_shown(edge, item) for edge in found.edges if not _is_possible(edge)]
-        wanted = wanted[arguments.offset :]
+        rows = [_shown(edge, item) for edge in found.edges if not _is_possible(edge)]
+        rows = rows[arguments.offset :]
 
         def built(count: int) -> EdgesResult:
-            return _result(item, found, wanted[:count], arguments.offset)
+            return _result(item, found, rows[:count], arguments.offset)
 
         def tokens(count: int) -> int:
             return estimate(self.content(built(count)))
 
-        return built(most_that_fit(len(wanted), tokens, arguments.max_tokens))
+        return built(most_that_fit(len(rows), tokens, arguments.max_tokens))
 
     def _item(self, arguments: EdgesArguments) -> FoundItem:
         """The item with this name; ToolError if there is none, or if there are several.
@@ -165,14 +165,14 @@ def _possible(edges: list[Edge]) -> str | None:
     """The first positions of unresolved names, and the number of the others."""
     if not edges:
         return None
-    places = [
+    positions = [
         f"{shown_path(edge.file)}:{edge.line} ({edge.text}: {edge.unresolved})"
         for edge in edges[:_PLACES]
     ]
     more = f" and {len(edges) - _PLACES} more; grep finds them" if len(edges) > _PLACES else ""
     one = len(edges) == 1
     verbs = "place names it" if one else "places name it"
-    return f"{len(edges)} more {verbs} and could not be resolved: {', '.join(places)}{more}."
+    return f"{len(edges)} more {verbs} and could not be resolved: {', '.join(positions)}{more}."
 
 
 def _result(item: FoundItem, found: EdgeList, edges: list[EdgeShown], offset: int) -> EdgesResult:

@@ -75,13 +75,13 @@ class CodeItemLookup(Tool[LookupArguments, LookupResult]):
         found = index.lookup(arguments.name, file=arguments.file, kind=arguments.kind, limit=most)
         if not found.total:
             raise none_of_that_name(arguments.name, found)
-        wanted = [self._described(item, open_to) for item in found.items[arguments.offset :]]
+        rows = [self._described(item, open_to) for item in found.items[arguments.offset :]]
 
         def built(count: int) -> LookupResult:
             following = arguments.offset + count
             rest = found.total - following
             return LookupResult(
-                items=wanted[:count],
+                items=rows[:count],
                 total=found.total,
                 more=f"{rest} more; call again with offset {following}." if rest > 0 else None,
             )
@@ -89,7 +89,7 @@ class CodeItemLookup(Tool[LookupArguments, LookupResult]):
         def tokens(count: int) -> int:
             return estimate(self.content(built(count)))
 
-        return built(most_that_fit(len(wanted), tokens, arguments.max_tokens))
+        return built(most_that_fit(len(rows), tokens, arguments.max_tokens))
 
     def _described(self, item: FoundItem, open_to: Callable[[str], bool]) -> ItemFound:
         """The item with its current signature, unless a rule closes its file."""

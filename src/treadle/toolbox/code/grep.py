@@ -125,30 +125,34 @@ class Grep(Tool[GrepArguments, GrepResult]):
         matcher = Matcher(
             arguments.pattern, literal=arguments.literal, ignore_case=arguments.ignore_case
         )
-        place = self._workspace.existing(arguments.path, context.private)
+        target = self._workspace.existing(arguments.path, context.private)
         found = self._search(
             matcher,
-            self._files(place, arguments.glob, context),
+            self._files(target, arguments.glob, context),
             keep=arguments.max_tokens // TOKENS_PER_HIT + 1,
             stopped=lambda: given_up.is_set() or clock.monotonic() > until,
-            consented=not place.is_dir(),
+            consented=not target.is_dir(),
         )
-        return self._fitted(arguments, found, self._note(place, found))
+        return self._fitted(arguments, found, self._note(target, found))
 
-    def _files(self, place: Path, glob: str | None, context: ToolContext) -> Iterator[str]:
+    def _files(self, target: Path, glob: str | None, context: ToolContext) -> Iterator[str]:
         """The paths to search, relative to the root. A file that the call names is included."""
-        if not place.is_dir():
-            named = self._workspace.file(str(place), context.private)
+        if not target.is_dir():
+            named = self._workspace.file(str(target), context.private)
             yield named.relative_to(self._workspace.root).as_posix()
             return
-        below = place.relative_to(self._workspace.root).as_posix()
+        below = target.relative_to(self._workspace.root).as_posix()
         prefix = "" if below == "." else f"{below}/"
-        wanted = _glob_filter(glob) if glob else None
+        matches_glob = _glob_filter(glob) if glob else None
         for entry in walk(self._workspace.root):
             if not entry.path.startswith(prefix) or not context.open_to(entry.path):
                 continue
             shown = shown_path(entry.path)
-            if wanted is None or wanted(shown) or wanted(shown.removeprefix(shown_path(prefix))):
+            if (
+                matches_glob is None
+                or matches_glob(shown)
+                or matches_glob(shown.removeprefix(shown_path(prefix)))
+            ):
                 yield entry.path
 
     def _search(
@@ -180,15 +184,15 @@ class Grep(Tool[GrepArguments, GrepResult]):
         found.stopped = found.stopped or stopped()
         return found
 
-    def _note(self, place: Path, found: _Found) -> str | None:
+    def _note(self, target: Path, found: _Found) -> str | None:
         if found.stopped:
             return (
                 f"Stopped after {TIME_LIMIT:.0f} seconds and {found.searched:,} files; the totals "
                 "cover only those. Search a smaller folder."
             )
-        inside = place.relative_to(self._workspace.root).as_posix()
+        inside = target.relative_to(self._workspace.root).as_posix()
         rules = IgnoreRules(self._workspace.root)
-        if place.is_dir() and inside != "." and rules.ignored(inside, is_dir=True):
+        if target.is_dir() and inside != "." and rules.ignored(inside, is_dir=True):
             return (
                 f"{inside} is excluded by an ignore file; to search an ignored file, give its path."
             )

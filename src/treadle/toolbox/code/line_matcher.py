@@ -145,5 +145,5 @@ def _around(line: bytes, position: int) -> str:
     if len(line) <= SHOWN:
         return decode(line)
     start = max(0, min(position - SHOWN // 4, len(line) - SHOWN))
-    piece = line[start : start + SHOWN].decode("utf-8", "ignore")
-    return f"{'…' if start else ''}{piece}{'…' if start + SHOWN < len(line) else ''}"
+    excerpt = line[start : start + SHOWN].decode("utf-8", "ignore")
+    return f"{'…' if start else ''}{excerpt}{'…' if start + SHOWN < len(line) else ''}"

@@ -96,14 +96,14 @@ class ListDir(Tool[ListDirArguments, ListDirResult]):
                 else:
                     entries.append(entry)
             entries.sort(key=lambda entry: entry.name)
-            wanted = [_described(entry, at, folders) for entry in entries[arguments.offset :]]
+            rows = [_described(entry, at, folders) for entry in entries[arguments.offset :]]
 
         def built(count: int) -> ListDirResult:
             following = arguments.offset + count
             rest = len(entries) - following
             return ListDirResult(
                 path=self._workspace.relative(folder),
-                entries=wanted[:count],
+                entries=rows[:count],
                 total=len(entries),
                 ignored=ignored,
                 more=f"{rest} more; call again with offset {following}." if rest > 0 else None,
@@ -112,7 +112,7 @@ class ListDir(Tool[ListDirArguments, ListDirResult]):
         def tokens(count: int) -> int:
             return estimate(self.content(built(count)))
 
-        return built(most_that_fit(len(wanted), tokens, arguments.max_tokens))
+        return built(most_that_fit(len(rows), tokens, arguments.max_tokens))
 
 
 def _described(entry: os.DirEntry[str], folder: str, folders: Folders) -> DirEntry:

@@ -190,9 +190,9 @@ class AnalyzeWithLlm(TraceTool[AnalyzeWithLlmArguments, AnalyzeWithLlmResult]):
         return ToolView(f"{verdicts} on {counted(result.spans, 'span')}, of {result.model}")
 
     def _sample(self, arguments: AnalyzeWithLlmArguments) -> _Sample:
-        wanted = tuple(dict.fromkeys(arguments.spanIds))
-        listed = self._reader.spans(Query((any_of(About.SPAN, wanted),)), limit=1_000).data
-        order = {span_id: place for place, span_id in enumerate(wanted)}
+        requested_ids = tuple(dict.fromkeys(arguments.spanIds))
+        listed = self._reader.spans(Query((any_of(About.SPAN, requested_ids),)), limit=1_000).data
+        order = {span_id: place for place, span_id in enumerate(requested_ids)}
         listed = tuple(sorted(listed, key=lambda each: (order[each.span_id], -each.key)))
         read = [
             (each, span)
@@ -214,7 +214,9 @@ class AnalyzeWithLlm(TraceTool[AnalyzeWithLlmArguments, AnalyzeWithLlmResult]):
                 Duplicate(span_id=duplicate.span_id, same_as=first.span_id)
                 for duplicate, first in duplicates.items()
             ),
-            missing=tuple(each for each in wanted if all(each != one.span_id for one in listed)),
+            missing=tuple(
+                each for each in requested_ids if all(each != one.span_id for one in listed)
+            ),
             not_read=len(listed) - len(chosen) - len(duplicates),
         )
 
@@ -238,8 +240,8 @@ class AnalyzeWithLlm(TraceTool[AnalyzeWithLlmArguments, AnalyzeWithLlmResult]):
         self, model: ChatModel, sample: _Sample, focus: Focus, context: ToolContext
     ) -> _Opinion:
         named = f"{model.provider}/{model.model}"
-        asked: Hashable = (REQUEST_VERSION, named, focus, sample.revisions)
-        verdicts = self._cache.get(asked, context.clock.monotonic())
+        request_key: Hashable = (REQUEST_VERSION, named, focus, sample.revisions)
+        verdicts = self._cache.get(request_key, context.clock.monotonic())
         if verdicts is not None:
             return _Opinion(verdicts, named, _note(verdicts), cached=True)
         room = (model.context_window - MAX_OUTPUT_TOKENS) // 2 * _CHARACTERS_A_TOKEN
@@ -259,7 +261,7 @@ class AnalyzeWithLlm(TraceTool[AnalyzeWithLlmArguments, AnalyzeWithLlmResult]):
         text = reply.message.text or ""
         verdicts = await context.in_thread(lambda: quoted_verdicts(text, sample.spans))
         if verdicts.readable:
-            self._cache.put(asked, verdicts, context.clock.monotonic())
+            self._cache.put(request_key, verdicts, context.clock.monotonic())
         return _Opinion(verdicts, named, _note(verdicts))
 
 

@@ -170,9 +170,9 @@ def _hidden(
     """The spans whose status is not an error, in order."""
     references = list(found)
     for start in range(0, len(references), _LOOKED_UP):
-        some = references[start : start + _LOOKED_UP]
-        listed = _listed(reader, some)
-        for reference in some:
+        batch = references[start : start + _LOOKED_UP]
+        listed = _listed(reader, batch)
+        for reference in batch:
             span = listed.get(reference)
             if span is not None and span.status is not SpanStatus.ERROR:
                 yield reference, (span, found[reference])

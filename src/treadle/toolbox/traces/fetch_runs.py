@@ -73,10 +73,10 @@ class FetchRuns(TraceTool[FetchRunsArguments, FetchRunsResult]):
             lambda limit: self._reader.runs(
                 query, limit=limit, offset=arguments.offset, cursor=arguments.cursor
             ),
-            lambda runs, characters, place: FetchRunsResult(
+            lambda runs, characters, page: FetchRunsResult(
                 data=[run_row(run, characters) for run in runs],
-                pagination=place,
-                more=rest(place, "run"),
+                pagination=page,
+                more=rest(page, "run"),
             ),
             limit=arguments.limit,
             offset=arguments.offset,

@@ -80,10 +80,10 @@ class FetchSpans(TraceTool[FetchSpansArguments, FetchSpansResult]):
             lambda limit: self._reader.spans(
                 query, limit=limit, offset=arguments.offset, cursor=arguments.cursor
             ),
-            lambda spans, characters, place: FetchSpansResult(
+            lambda spans, characters, page: FetchSpansResult(
                 data=[span_row(span, characters) for span in spans],
-                pagination=place,
-                more=rest(place, "span"),
+                pagination=page,
+                more=rest(page, "span"),
             ),
             limit=arguments.limit,
             offset=arguments.offset,

@@ -66,11 +66,11 @@ class GetRunDetails(TraceTool[GetRunDetailsArguments, GetRunDetailsResult]):
                 offset=arguments.offset,
                 cursor=arguments.cursor,
             ),
-            lambda spans, characters, place: GetRunDetailsResult(
+            lambda spans, characters, page: GetRunDetailsResult(
                 run=run_row(found[0], max(characters, 80)),
                 spans=[span_row(span, characters, within_run=True) for span in spans],
-                pagination=place,
-                more=rest(place, "span"),
+                pagination=page,
+                more=rest(page, "span"),
             ),
             limit=_MAX_SPANS,
             offset=arguments.offset,

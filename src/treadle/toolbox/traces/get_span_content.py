@@ -146,20 +146,22 @@ class GetSpanContent(TraceTool[GetSpanContentArguments, GetSpanContentResult]):
         self._rules = rules
 
     def answer(self, arguments: GetSpanContentArguments, now_us: int) -> GetSpanContentResult:  # noqa: ARG002
-        wanted = tuple(dict.fromkeys(arguments.spanIds))
-        listed = list(self._listed(wanted))
+        requested_ids = tuple(dict.fromkeys(arguments.spanIds))
+        listed = list(self._listed(requested_ids))
         read_now = [
             self._examined(span, each)
             for each in listed[:MAX_SPANS]
             if (span := self._reader.span(each.trace_id, each.span_id)) is not None
         ]
-        missing = [span_id for span_id in wanted if all(each.span_id != span_id for each in listed)]
+        missing = [
+            span_id for span_id in requested_ids if all(each.span_id != span_id for each in listed)
+        ]
         others = len(listed) - MAX_SPANS
 
         def built(spans: int, issues: int, characters: int) -> GetSpanContentResult:
             data = [_content(each, issues, arguments, characters) for each in read_now[:spans]]
-            told = _rest(data, others, len(read_now) - spans)
-            return GetSpanContentResult(data=data, not_found=missing, more=told)
+            sentences = _rest(data, others, len(read_now) - spans)
+            return GetSpanContentResult(data=data, not_found=missing, more=sentences)
 
         def tokens(spans: int, issues: int, characters: int) -> int:
             return estimate(written(built(spans, issues, characters)))
@@ -214,7 +216,7 @@ def _content(
 ) -> SpanContent:
     span, faults = examined.span, examined.faults
     shown = [issue(finding, first_in=first) for finding, first in faults[:issues]]
-    pieces = _pieces(span, arguments, characters) if arguments.raw else ()
+    content_parts = _pieces(span, arguments, characters) if arguments.raw else ()
     return SpanContent(
         span_id=span.span_id,
         trace_id=span.trace_id,
@@ -235,7 +237,7 @@ def _content(
         ),
         assessment=_assessment(span, faults),
         link=span_link(span.trace_id, span.span_id),
-        content=tuple(pieces),
+        content=tuple(content_parts),
     )
 
 
@@ -263,13 +265,13 @@ def _assessment(span: Span, faults: Sequence[tuple[Finding, str | None]]) -> str
     if not faults:
         return f"{ended}; no fault was found in its content."
     worst = faults[0][0]
-    told = f"{counted(len(faults), 'fault')}, the worst of {worst.severity.value} severity"
-    told = f"{told} ({worst.kind.value})"
+    sentences = f"{counted(len(faults), 'fault')}, the worst of {worst.severity.value} severity"
+    sentences = f"{sentences} ({worst.kind.value})"
     if all(first is not None for _, first in faults):
-        told += ", and earlier spans already showed all of them"
+        sentences += ", and earlier spans already showed all of them"
     but = "but there is" if span.status is SpanStatus.OK and len(faults) == 1 else "with"
     but = "but there are" if span.status is SpanStatus.OK and len(faults) > 1 else but
-    return f"{ended}, {but} {told}."
+    return f"{ended}, {but} {sentences}."
 
 
 def _pieces(
@@ -300,27 +302,24 @@ def _texts(span: Span) -> Iterator[str]:
 
 def _rest(data: Sequence[SpanContent], others: int, unfit: int) -> str | None:
     """A sentence about how to get the omitted text."""
-    told = []
+    sentences = []
     if unfit:
         what = counted(unfit, "span")
-        told.append(f"{what} did not fit: call again for fewer spans or with a larger maxTokens.")
+        sentences.append(
+            f"{what} did not fit: call again for fewer spans or with a larger maxTokens."
+        )
     if others > 0:
-        told.append(f"{counted(others, 'span')} more have these ids in other traces.")
+        sentences.append(f"{counted(others, 'span')} more have these ids in other traces.")
     if any(each.issues_left_out for each in data):
-        told.append("More faults: call again with a larger maxTokens or fewer spans.")
+        sentences.append("More faults: call again with a larger maxTokens or fewer spans.")
     cut = next(
-        (
-            (each, piece)
-            for each in data
-            for piece in each.content or ()
-            if piece.end < piece.length
-        ),
+        ((each, part) for each in data for part in each.content or () if part.end < part.length),
         None,
     )
     if cut is not None:
-        span, piece = cut
-        told.append(
+        span, part = cut
+        sentences.append(
             f"More text follows: call again with raw, spanIds [{span.span_id!r}], fields "
-            f"[{piece.field!r}] and offset {piece.end}."
+            f"[{part.field!r}] and offset {part.end}."
         )
-    return " ".join(told) or None
+    return " ".join(sentences) or None

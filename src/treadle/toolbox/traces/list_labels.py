@@ -65,14 +65,14 @@ class ListLabels(TraceTool[ListLabelsArguments, ListLabelsResult]):
             lambda limit: self._reader.groups(
                 GroupBy.LABEL, query, limit=limit, offset=arguments.offset
             ),
-            lambda groups, _characters, place: ListLabelsResult(
+            lambda groups, _characters, page: ListLabelsResult(
                 data=[
                     LabelRow(name=str(group.value), count=group.sums.totals.spans)
                     for group in groups
                 ],
                 total=total,
-                pagination=place,
-                more=rest(place, "label"),
+                pagination=page,
+                more=rest(page, "label"),
             ),
             limit=arguments.limit,
             offset=arguments.offset,

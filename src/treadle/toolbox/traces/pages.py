@@ -47,14 +47,14 @@ def fitted(
 
     def built(count: int, characters: int) -> R:
         cursor = page.pagination.next_cursor if count == len(page.data) else _SOME_CURSOR
-        place = Pagination(
+        pagination = Pagination(
             offset=offset,
             limit=limit,
             total=page.pagination.total,
             returned=count,
             next_cursor=cursor if count else None,
         )
-        return build(page.data[:count], characters, place)
+        return build(page.data[:count], characters, pagination)
 
     def tokens(count: int, characters: int) -> int:
         return estimate(written(built(count, characters)))
@@ -71,15 +71,15 @@ def fitted(
     return built(0, PREVIEWS[-1])
 
 
-def rest(place: Pagination, noun: str) -> str | None:
+def rest(pagination: Pagination, noun: str) -> str | None:
     """A sentence about how to get the other rows; None if there are no others."""
-    following = place.offset + place.returned
-    left = None if place.total is None else place.total - following
-    if place.next_cursor is None and not left:
+    following = pagination.offset + pagination.returned
+    left = None if pagination.total is None else pagination.total - following
+    if pagination.next_cursor is None and not left:
         return None
-    if not place.returned:
+    if not pagination.returned:
         return f"No {noun} fits: call again with a larger maxTokens."
-    if place.next_cursor is not None:
+    if pagination.next_cursor is not None:
         return "More follow: call again with cursor set to pagination.next_cursor."
     return f"{left:,} more: call again with offset {following}."
 

@@ -96,10 +96,10 @@ class SearchSpans(TraceTool[SearchSpansArguments, SearchSpansResult]):
             lambda limit: self._hits(
                 query, limit=limit, offset=arguments.offset, cursor=arguments.cursor
             ),
-            lambda hits, characters, place: SearchSpansResult(
+            lambda hits, characters, pagination: SearchSpansResult(
                 data=[_found_span(hit, characters) for hit in hits],
-                pagination=place,
-                more=rest(place, "span"),
+                pagination=pagination,
+                more=rest(pagination, "span"),
             ),
             limit=arguments.limit,
             offset=arguments.offset,

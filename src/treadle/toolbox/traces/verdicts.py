@@ -106,15 +106,15 @@ def verdict_request(
         focus=_LOOK_FOR[focus], schema=json.dumps(schema_of(Reply)), most=MAX_VERDICTS
     )
     share = max(_MIN_SHOWN, characters // (2 * len(spans)))
-    told = "\n".join(piece for span in spans for piece in _told(span, findings, share))
+    material = "\n".join(line for span in spans for line in _lines(span, findings, share))
     return ChatRequest(
-        (SystemMessage(task), UserMessage(told)),
+        (SystemMessage(task), UserMessage(material)),
         max_output_tokens=MAX_OUTPUT_TOKENS,
         stream=False,
     )
 
 
-def _told(span: Span, findings: Sequence[Finding], share: int) -> Iterator[str]:
+def _lines(span: Span, findings: Sequence[Finding], share: int) -> Iterator[str]:
     took = "unknown" if span.duration_us is None else f"{span.duration_us / 1_000:g} ms"
     cost = "unknown" if span.cost is None else f"{span.cost:g} dollars"
     yield (
@@ -203,19 +203,19 @@ class VerdictCache:
         self._kept: OrderedDict[Hashable, tuple[float, Verdicts]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, asked: Hashable, now: float) -> Verdicts | None:
+    def get(self, request_key: Hashable, now: float) -> Verdicts | None:
         """The verdicts on a request; None if there are none or they are too old."""
         with self._lock:
-            kept = self._kept.get(asked)
+            kept = self._kept.get(request_key)
             if kept is None or now - kept[0] >= KEPT_SECONDS:
                 return None
-            self._kept.move_to_end(asked)
+            self._kept.move_to_end(request_key)
             return kept[1]
 
-    def put(self, asked: Hashable, verdicts: Verdicts, now: float) -> None:
+    def put(self, request_key: Hashable, verdicts: Verdicts, now: float) -> None:
         """Cache verdicts, and remove the least recently used ones."""
         with self._lock:
-            self._kept[asked] = (now, verdicts)
-            self._kept.move_to_end(asked)
+            self._kept[request_key] = (now, verdicts)
+            self._kept.move_to_end(request_key)
             while len(self._kept) > MAX_KEPT:
                 self._kept.popitem(last=False)

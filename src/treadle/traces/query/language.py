@@ -179,15 +179,15 @@ class _Parser:
     def _value(self, bare: re.Pattern[str]) -> Value:
         """A value of bare and quoted parts without spaces between them."""
         start = self._place
-        pieces = []
+        parts = []
         while True:
             if self._text.startswith('"', self._place):
-                pieces.append(patterns.literal(self._quoted()))
+                parts.append(patterns.literal(self._quoted()))
             elif found := bare.match(self._text, self._place):
-                pieces.append(found[0].replace("\\", "\\\\"))
+                parts.append(found[0].replace("\\", "\\\\"))
                 self._place = found.end()
             else:
-                return Value("".join(pieces), start, self._place)
+                return Value("".join(parts), start, self._place)
 
     def _quoted(self) -> str:
         opened = self._place
@@ -295,7 +295,7 @@ class _Parser:
         try:
             return read()
         except ValueError as error:
-            raise self._error(value.column, *_told(error)) from error
+            raise self._error(value.column, *_message_and_hint(error)) from error
 
     def _skip_blanks(self) -> None:
         while self._place < len(self._text) and self._text[self._place].isspace():
@@ -321,7 +321,7 @@ def _meant(text: str, known: Sequence[str]) -> str:
     return f"Perhaps you mean {near[0]!r}. " if near else ""
 
 
-def _told(error: ValueError) -> tuple[str, str]:
+def _message_and_hint(error: ValueError) -> tuple[str, str]:
     """The message and the hint of an error of `amounts` or `moments`."""
     what, hint = error.args
     return what, hint

@@ -16,12 +16,10 @@ from treadle.traces.query.moments import Period, period_bounds, read_moment
 def _listed(value: object) -> object:
     """A list unchanged. A string is split at its commas, since URLs contain lists in that form."""
     given = value if isinstance(value, list | tuple) else [value]
-    pieces: list[object] = []
+    names: list[object] = []
     for each in given:
-        pieces.extend(filter(None, each.split(","))) if isinstance(each, str) else pieces.append(
-            each
-        )
-    return tuple(pieces)
+        names.extend(filter(None, each.split(","))) if isinstance(each, str) else names.append(each)
+    return tuple(names)
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]

@@ -196,12 +196,12 @@ def _delete_some(connection: sqlite3.Connection, examiner: SpanExaminer) -> bool
     with transaction(connection):
         if progress(connection, [examiner])[table].digest is not None:
             return False  # another process with the same examiner was faster
-        gone = connection.execute(
+        deleted = connection.execute(
             f"DELETE FROM {table} WHERE span IN (SELECT span FROM {table} LIMIT ?)",  # noqa: S608
             (_DELETED_AT_ONCE,),
         ).rowcount
         connection.execute(
             "UPDATE examinations SET digest = ?, revision = 0 WHERE kept_in = ?",
-            (None if gone else examiner.digest, table),
+            (None if deleted else examiner.digest, table),
         )
-    return gone > 0
+    return deleted > 0

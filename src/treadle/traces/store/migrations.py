@@ -107,8 +107,8 @@ def _execute_all(connection: sqlite3.Connection, statements: Iterable[str]) -> N
 def _take_over(connection: sqlite3.Connection) -> None:
     keys = SpanKeys()
     spans = _old_spans(connection.execute(_OLD_SPANS))
-    while some := list(islice(spans, _AT_ONCE)):
-        span_merge.merge(connection, prepare(some), keys)
+    while batch := list(islice(spans, _AT_ONCE)):
+        span_merge.merge(connection, prepare(batch), keys)
 
 
 def _count_again(connection: sqlite3.Connection) -> None:

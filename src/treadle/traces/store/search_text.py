@@ -65,10 +65,10 @@ def newest_text(content: str | None, text: str) -> str:
     messages = _parse(content) if content and content.lstrip()[:1] == "[" else None
     if not isinstance(messages, list):
         return text
-    for place in range(len(messages) - 1, 0, -1):
-        message = messages[place]
+    for position in range(len(messages) - 1, 0, -1):
+        message = messages[position]
         if isinstance(message, dict) and message.get("role") == "user":
-            parts = _leaves(messages[place:], False, _DEEPEST, _NESTED)
+            parts = _leaves(messages[position:], False, _DEEPEST, _NESTED)
             return _valid("\n".join(_within_limit(parts))[:LIMIT]) or text
     return text
 

@@ -23,8 +23,8 @@ def insert(
     connection: sqlite3.Connection, head: str, rows: Iterable[Sequence[Value]], tail: str = ""
 ) -> None:
     """Run `head VALUES (…), (…) tail` over all rows, in order."""
-    for some in _parts(tuple(rows)):
-        connection.execute(f"{head} VALUES {_places(some)} {tail}", _flat(some))
+    for batch in _parts(tuple(rows)):
+        connection.execute(f"{head} VALUES {_placeholders(batch)} {tail}", _flat(batch))
 
 
 def select(
@@ -34,14 +34,14 @@ def select(
 
     Use `… IN ({})` for single values, and `(VALUES {})` for tuples.
     """
-    for some in _parts(tuple(values)):
-        yield from connection.execute(statement.format(_places(some)), _flat(some))
+    for batch in _parts(tuple(values)):
+        yield from connection.execute(statement.format(_placeholders(batch)), _flat(batch))
 
 
 def run(connection: sqlite3.Connection, statement: str, values: Iterable[Any]) -> None:
     """Run a statement as `select` does, but without rows as a result."""
-    for some in _parts(tuple(values)):
-        connection.execute(statement.format(_places(some)), _flat(some))
+    for batch in _parts(tuple(values)):
+        connection.execute(statement.format(_placeholders(batch)), _flat(batch))
 
 
 def _parts(values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
@@ -52,14 +52,14 @@ def _parts(values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
             position += size
 
 
-def _places(some: tuple[Any, ...]) -> str:
-    if isinstance(some[0], tuple):
-        return ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
-    return ", ".join("?" * len(some))
+def _placeholders(batch: tuple[Any, ...]) -> str:
+    if isinstance(batch[0], tuple):
+        return ", ".join([f"({', '.join('?' * len(batch[0]))})"] * len(batch))
+    return ", ".join("?" * len(batch))
 
 
-def _flat(some: tuple[Any, ...]) -> tuple[Value, ...]:
-    return tuple(chain.from_iterable(some)) if isinstance(some[0], tuple) else some
+def _flat(batch: tuple[Any, ...]) -> tuple[Value, ...]:
+    return tuple(chain.from_iterable(batch)) if isinstance(batch[0], tuple) else batch
 
 
 Text = str | bytes

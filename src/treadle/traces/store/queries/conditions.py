@@ -276,24 +276,24 @@ def _positive(condition: Condition) -> Sql:
 
 def _equal(condition: Condition) -> Sql:
     field = condition.field
-    places, values = listing(condition.values)
+    placeholders, values = listing(condition.values)
     if field in _TRACES:
-        return Sql(f"s.trace IN ({_TRACES[field].format(places)})", values)
+        return Sql(f"s.trace IN ({_TRACES[field].format(placeholders)})", values)
     if field is Field.LABEL:
         # The subquery refers to the span, or SQLite would list all spans with the label again.
         return Sql(
             "EXISTS (SELECT 1 FROM span_labels"
-            f" WHERE span_labels.span = s.id AND span_labels.label IN ({places}))",
+            f" WHERE span_labels.span = s.id AND span_labels.label IN ({placeholders}))",
             values,
         )
-    return Sql(f"{_COLUMNS[field]} IN ({places})", values)
+    return Sql(f"{_COLUMNS[field]} IN ({placeholders})", values)
 
 
 def compared(column: str, condition: Condition) -> Sql:
     """A comparison of `column` with the integers of the condition."""
     if condition.operator is Operator.IS:
-        places, values = listing(condition.values)
-        return Sql(f"{column} IN ({places})", values)
+        placeholders, values = listing(condition.values)
+        return Sql(f"{column} IN ({placeholders})", values)
     return Sql(f"{column} {condition.operator.value} ?", (int(condition.values[0]),))
 
 

@@ -88,12 +88,12 @@ def value_counts(
     register_holds(connection)
     query = resolved(connection, query)
     rows = _rows(connection, field, query)
-    place = "instr(lower(CAST(value AS TEXT)), lower(?))"
+    column = "instr(lower(CAST(value AS TEXT)), lower(?))"
     shown = SHOWN_LABEL if field is Field.LABEL else "TRUE"
     found = connection.execute(
         f"SELECT value, sum(spans) AS many FROM ({rows.text})"
-        f" WHERE CAST(value AS TEXT) <> '' AND {shown} AND {place} GROUP BY value HAVING many > 0"
-        f" ORDER BY {place} > 1, many DESC, value LIMIT ?",
+        f" WHERE CAST(value AS TEXT) <> '' AND {shown} AND {column} GROUP BY value HAVING many > 0"
+        f" ORDER BY {column} > 1, many DESC, value LIMIT ?",
         (*rows.values, packed(text), packed(text), limit + 1),
     ).fetchall()
     counts = tuple(ValueCount(plain(value), count) for value, count in found[:limit])
@@ -106,11 +106,11 @@ def facet_counts(connection: sqlite3.Connection, rows: Rows, query: Query, *, li
     query = resolved(connection, query)
     found: dict[Field, FieldValues] = {}
     complete = True
-    for alike, fields in _counted_alike(query, FACETS[rows]):
+    for row_counts, fields in _counted_alike(query, FACETS[rows]):
         if rows is Rows.SPANS:
-            counts, whole = _of_spans(connection, alike, fields)
+            counts, whole = _of_spans(connection, row_counts, fields)
         else:
-            counts, whole = _of_rows(connection, rows, alike, fields)
+            counts, whole = _of_rows(connection, rows, row_counts, fields)
         complete = complete and whole
         for label in filterfalse(is_shown, tuple(counts.get(Field.LABEL, ()))):
             del counts[Field.LABEL][label]
@@ -122,12 +122,12 @@ def _counted_alike(
     query: Query, fields: Collection[Field]
 ) -> Iterator[tuple[Query, tuple[Field, ...]]]:
     """The facets grouped by the conditions under which they are counted."""
-    asked = {each.field for each in query.conditions}
-    free = tuple(field for field in fields if field not in asked)
+    filtered = {each.field for each in query.conditions}
+    free = tuple(field for field in fields if field not in filtered)
     if free:
         yield query, free
     for field in fields:
-        if field in asked:
+        if field in filtered:
             rest = (
                 each
                 for each in query.conditions
@@ -198,23 +198,24 @@ def _read(
     source, where = _source(connection, query)
     columns = ", ".join(_COLUMNS[field] for field in fields)
     newest = "ORDER BY s.start_us DESC" if source.count > MAX_READ_SPANS else ""
-    alike: Counter[tuple[Any, ...]] = Counter(
+    row_counts: Counter[tuple[Any, ...]] = Counter(
         connection.execute(
             f"SELECT {columns} FROM {source.spans.text} WHERE {where.text} {newest} LIMIT ?",
             (*source.spans.values, *where.values, MAX_READ_SPANS + 1),
         )
     )
     counts = {
-        field: _of_column(alike, place, field is Field.LABEL) for place, field in enumerate(fields)
+        field: _of_column(row_counts, column, field is Field.LABEL)
+        for column, field in enumerate(fields)
     }
-    return counts, alike.total() <= MAX_READ_SPANS
+    return counts, row_counts.total() <= MAX_READ_SPANS
 
 
-def _of_column(alike: Counter[tuple[Any, ...]], place: int, labels: bool) -> Counter[str]:
+def _of_column(row_counts: Counter[tuple[Any, ...]], column: int, labels: bool) -> Counter[str]:
     """The number of spans with each value of a column, from counts of equal rows."""
     kept: Counter[Any] = Counter()
-    for row, count in alike.items():
-        kept[row[place]] += count
+    for row, count in row_counts.items():
+        kept[row[column]] += count
     del kept[None]
     counts: Counter[str] = Counter()
     for value, count in kept.items():

@@ -263,8 +263,8 @@ def _kept_values(others: Sequence[Condition], dimension: str | None = None) -> S
         return None  # a span with two of them would count twice
     if of_field == "label" and dimension is not None:
         return None  # its other labels are groups too
-    places, values = listing(condition.values)
-    return Sql(f"dimension = ? AND value IN ({places})", (of_field, *values))
+    placeholders, values = listing(condition.values)
+    return Sql(f"dimension = ? AND value IN ({placeholders})", (of_field, *values))
 
 
 def _hours(times: Sequence[Condition]) -> tuple[int | None, int | None] | None:

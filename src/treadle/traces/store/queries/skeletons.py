@@ -101,7 +101,7 @@ def _rows(found: Sequence[Sequence[object]]) -> list[_Row]:
 def _columns(nodes: Sequence[Node[_Row]], texts: dict[str, int], start_us: int) -> Columns:
     """The columns. Building a large trace span by span takes twice as long."""
     span_ids = [node.span_id for node in nodes]
-    places = {span_id: place for place, span_id in enumerate(span_ids)}
+    positions = {span_id: position for position, span_id in enumerate(span_ids)}
     rows = [node.span or _MISSING_ROW for node in nodes]
 
     def texts_of(values: Iterable[str | None]) -> list[int]:
@@ -112,7 +112,7 @@ def _columns(nodes: Sequence[Node[_Row]], texts: dict[str, int], start_us: int) 
     columns = Columns(
         span_ids=span_ids,
         parents=[
-            places[row.parent_id] if node.depth and row.parent_id is not None else -1
+            positions[row.parent_id] if node.depth and row.parent_id is not None else -1
             for node, row in zip(nodes, rows, strict=True)
         ],
         depths=[node.depth for node in nodes],
@@ -129,11 +129,11 @@ def _columns(nodes: Sequence[Node[_Row]], texts: dict[str, int], start_us: int) 
         costs=[row.cost_nano for row in rows],
         flags=[],
     )
-    columns.flags = [_flags(columns, node, place) for place, node in enumerate(nodes)]
+    columns.flags = [_flags(columns, node, position) for position, node in enumerate(nodes)]
     return columns
 
 
-def _flags(columns: Columns, node: Node[_Row], place: int) -> int:
+def _flags(columns: Columns, node: Node[_Row], position: int) -> int:
     row = node.span
     if row is None:
         return _MISSING
@@ -144,11 +144,11 @@ def _flags(columns: Columns, node: Node[_Row], place: int) -> int:
         flags |= _CLOCK_SKEW
     if not row.counted and row.kind == "model":
         flags |= _UNCOUNTED
-    parent = columns.parents[place]
+    parent = columns.parents[position]
     above = columns.starts[parent] if parent >= 0 else None
     if above is not None:
         took = columns.durations[parent]
-        start = columns.starts[place] or 0
+        start = columns.starts[position] or 0
         end = start + (row.duration_us or 0)
         if start < above or (took is not None and end > above + took):
             flags |= _OUTSIDE_PARENT

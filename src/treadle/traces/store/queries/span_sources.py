@@ -249,7 +249,7 @@ def _in_range(connection: sqlite3.Connection, condition: Condition) -> Iterator[
 
 def _labelled(connection: sqlite3.Connection, condition: Condition, *, alone: bool) -> Source:
     count = _count(connection, condition) or 0
-    places, values = listing(condition.values)
+    placeholders, values = listing(condition.values)
     if len(condition.values) == 1:
         return Source(
             Sql("span_labels l CROSS JOIN spans s ON s.id = l.span"),
@@ -260,7 +260,7 @@ def _labelled(connection: sqlite3.Connection, condition: Condition, *, alone: bo
             exact=alone,
             key="l.span",
         )
-    spans = f"SELECT DISTINCT span FROM span_labels WHERE label IN ({places})"
+    spans = f"SELECT DISTINCT span FROM span_labels WHERE label IN ({placeholders})"
     return Source(
         Sql(f"({spans}) l CROSS JOIN spans s ON s.id = l.span", values),
         count,
@@ -283,16 +283,16 @@ def _count(connection: sqlite3.Connection, condition: Condition) -> int | None:
         ]
         sums = " + ".join(counters) or "0"
         return _first(connection, Sql(f"SELECT sum({sums}) FROM rollups WHERE dimension = 'all'"))
-    places, values = listing(condition.values)
+    placeholders, values = listing(condition.values)
     if condition.field in _COUNTED_ALIKE:
         return _count_alike(connection, condition)
-    return _first(connection, Sql(_COUNTS[condition.field].format(places), values))
+    return _first(connection, Sql(_COUNTS[condition.field].format(placeholders), values))
 
 
 def _count_alike(connection: sqlite3.Connection, condition: Condition) -> int:
     """The number of spans with one of the values; half of all spans if the values are many."""
-    places, values = listing(condition.values)
-    found = f"{_COUNTED_ALIKE[condition.field].format(places)} LIMIT {_COUNTED_IN_RANGE}"
+    placeholders, values = listing(condition.values)
+    found = f"{_COUNTED_ALIKE[condition.field].format(placeholders)} LIMIT {_COUNTED_IN_RANGE}"
     count = _first(connection, Sql(f"SELECT count(*) FROM ({found})", values))
     if count < _COUNTED_IN_RANGE:
         return count
