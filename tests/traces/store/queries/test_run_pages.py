@@ -94,13 +94,13 @@ def test_a_run_fits_where_one_of_its_spans_does(seed: int) -> None:
 
 @settings(max_examples=5)
 @given(SEEDS)
-def test_runs_are_the_same_where_there_is_much_of_everything(seed: int) -> None:
-    """What counts as many is made few."""
+def test_runs_are_the_same_beyond_all_limits(seed: int) -> None:
+    """The limits are so small that all of them apply."""
     random = Random(seed)
     with filled(random) as there, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_pages, "_FEW", 0)
-        patch.setattr(run_pages, "_LATELY", 3)
-        patch.setattr(run_pages, "_COUNTED", 2)
+        patch.setattr(run_pages, "_FEW_SPANS", 0)
+        patch.setattr(run_pages, "_RECENT_SPANS", 3)
+        patch.setattr(run_pages, "_MAX_TOTAL", 2)
         known = naive_runs(there.spans)
         for _ in range(15):
             query = _about_spans(random_query(random, there.spans))
