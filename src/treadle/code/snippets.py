@@ -6,8 +6,9 @@
     …bytes 120 to 164 of the file…
     </code>
 
-Offsets are bytes, half open, and count the bytes between the line break after the opening tag
-and the one before the closing tag; a reader takes that many, so `</code>` inside does no harm.
+Offsets are in bytes, and the end is exclusive. The bytes are between the line break after the
+opening tag and the line break before the closing tag. A reader takes exactly `end - start` bytes,
+so the content may contain `</code>`.
 """
 
 import re

@@ -1,10 +1,10 @@
 # ruff: noqa: E501  (patterns are read as a whole)
-"""The first scan of text: whether it may contain a secret, where, and which detectors to run.
+"""The first scan of text. It finds the parts with possible secrets, and the detectors to run.
 
 RE2 matches the patterns on bytes in one pass. They match at least everything that the detectors
-find; tests check that. The automaton must stay small: a count such as `{0,24}` within another one
-multiplies its states, and RE2 takes a hundred times as long to build a state as to make a step. So
-the patterns here repeat with `*` where the detectors count.
+find; tests check that. The automaton must stay small, since building a state takes RE2 a hundred
+times as long as a step. A count such as `{0,24}` within another count multiplies the states.
+Therefore the patterns here repeat with `*` where the detectors count.
 """
 
 import re
@@ -164,7 +164,7 @@ _LEAD = 256
 _WINDOW = 700
 """The characters after a suspicious text in which a secret may begin."""
 _REACH = 640
-"""The characters after a window up to which a cue of a secret in the window may be."""
+"""The characters after a window in which a cue of a secret in the window may begin."""
 
 
 def _options() -> "re2.Options":
@@ -174,7 +174,9 @@ def _options() -> "re2.Options":
     options.encoding = re2.Options.Encoding.LATIN1
     options.never_capture = True
     options.log_errors = False
-    options.max_mem = 256 << 20  # with 64 MB, varied code drops states: 58 ms per MB, not 5
+    options.max_mem = (
+        256 << 20
+    )  # with 64 MB, RE2 drops states on varied code, and 1 MB takes 58 ms instead of 5 ms
     return options
 
 
@@ -199,7 +201,7 @@ def _cues() -> "re2.Set":
 def first_suspect(data: bytes, start: int = 0) -> tuple[int, int] | None:
     """The range of UTF-8 text after `start` that may contain a secret, or None.
 
-    Text before `start` is not read, also not to find the beginning of a word.
+    Text before `start` is never read, so a word may begin before the range.
     """
     first, second = _compiled(_FIRST), _compiled(_SECOND)
     at = start

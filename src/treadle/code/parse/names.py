@@ -4,9 +4,9 @@ import re
 from functools import lru_cache
 
 MAX_NAME = 120
-"""Most characters of a name; a longer one is an expression."""
+"""The most characters of a name. Longer texts are expressions."""
 MAX_EXPRESSION_BYTES = 4 * MAX_NAME
-"""Most bytes of an expression that is searched for a name."""
+"""The most bytes of an expression that are searched for a name."""
 
 _PATH = re.compile(r"[\w$@]+(?:\.[\w$]+)*")
 _NEW_OBJECT = re.compile(r"\(?([\w$]+)\((?:[^()]|\([^()]*\))*\)\)?\.([\w$]+)")
@@ -40,7 +40,7 @@ def type_name(written: str) -> str:
 
 @lru_cache(20_000)
 def names(raw: bytes, is_call: bool) -> tuple[str, str]:
-    """A reference as it is shown and as it is resolved; the latter is empty for chained calls."""
+    """The shown text of a reference, and the path to resolve, which is empty for chained calls."""
     written = raw.decode("utf-8", "replace")
     if written.isidentifier() and len(written) <= MAX_NAME:
         return written, written

@@ -15,7 +15,7 @@ from itertools import combinations
 from treadle.diagnosis.detectors.finding import word_set
 
 SENTENCES = 200
-"""Sentences of a prompt that are compared, from its beginning."""
+"""The most sentences of a prompt that are compared, from its beginning."""
 _CHARACTERS = 20_000
 _QUOTED = 200
 

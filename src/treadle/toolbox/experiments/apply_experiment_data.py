@@ -33,7 +33,7 @@ _SHOWN = 20
 
 
 class ApplyArguments(Arguments):
-    """The change."""
+    """The experiment, and the change of its request."""
 
     data: Annotated[
         dict[str, Any],

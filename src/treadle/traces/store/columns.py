@@ -1,7 +1,7 @@
 """The columns of the table `spans`, each declared once in `SpanRow`.
 
-The schema, the migrations and the written rows derive from `SpanRow`. `results.ListedSpan` chooses
-what lists show, and `counters.COUNTERS` what the sums count.
+The schema, the migrations and the written rows derive from `SpanRow`. `results.ListedSpan` has the
+columns of lists. `counters.COUNTERS` has the counters of sums.
 """
 
 import json
@@ -20,7 +20,7 @@ PREVIEW_LENGTH = 400
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of `spans`: its SQL type with constraints, and where its value comes from.
+    """A column of `spans`: its SQL type with constraints, and the source of its value.
 
     A column that a later version adds must allow NULL or have a DEFAULT.
     """
