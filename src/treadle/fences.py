@@ -12,17 +12,23 @@ the process runs, so a provider's cache of earlier messages stays valid.
 """
 
 import json
+from functools import cache
 from hashlib import blake2b
 from secrets import token_bytes
 
-_KEY = token_bytes(32)
 _SOURCE_CHARACTERS = 300
+
+
+@cache
+def _key() -> bytes:
+    """The key of this process, created on first use: a forked process has a different one."""
+    return token_bytes(32)
 
 
 def fence_name(text: str) -> str:
     """The name of the fence around `text`: twelve hexadecimal digits."""
     content = text.encode("utf-8", "surrogatepass")
-    return blake2b(content, digest_size=6, key=_KEY).hexdigest()
+    return blake2b(content, digest_size=6, key=_key()).hexdigest()
 
 
 def verbatim(text: str, source: str) -> str:

@@ -5,7 +5,7 @@ import logging
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
 from threading import Thread
@@ -39,6 +39,8 @@ class Ready:
     token: str = field(repr=False)
     token_path: Path | None
     """The file with the token. None if the variable has it."""
+    warnings: tuple[str, ...] = ()
+    """Sentences about data that cannot be saved or recorded."""
 
 
 async def serve(
@@ -93,7 +95,11 @@ async def serve(
             credentials.token,
             None if env.get(VARIABLE, "").strip() else token_path(),
         )
-        server = _Server(config, lambda: ready(reached))
+
+        def announce() -> None:
+            ready(replace(reached, warnings=tuple(app.state.server.app.warnings)))
+
+        server = _Server(config, announce)
         logging.getLogger("uvicorn.error").addFilter(_is_fault)
         stack.callback(logging.getLogger("uvicorn.error").removeFilter, _is_fault)
         await server.serve([listening])

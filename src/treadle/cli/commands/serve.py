@@ -52,6 +52,8 @@ def run(options: argparse.Namespace) -> int:
         report_line(f"! {warning}")
 
     def ready(served: "Ready") -> None:
+        for warning in served.warnings:
+            report_line(f"! {warning}")
         if options.json:
             print_json({
                 "type": "ready",
