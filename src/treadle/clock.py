@@ -1,4 +1,7 @@
-"""Time as a dependency: code that waits or stamps takes a `Clock`, so tests run in milliseconds."""
+"""The `Clock` with which code waits and takes timestamps.
+
+A test passes its own clock, so it runs in milliseconds.
+"""
 
 import asyncio
 import time
@@ -12,11 +15,11 @@ class Clock(Protocol):
     """A source of time that can also wait."""
 
     def monotonic(self) -> float:
-        """Seconds that never go back; for durations."""
+        """Return seconds that never go back, for measuring durations."""
         ...
 
     def now_us(self) -> int:
-        """Microseconds since the Unix epoch; for stamps."""
+        """Return microseconds since the Unix epoch, for timestamps."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -38,11 +41,11 @@ class SystemClock:
 
 
 async def wait_within(awaitable: Awaitable[T], seconds: float | None, clock: Clock) -> T:
-    """Await `awaitable`, at most `seconds` on `clock` (None: without limit).
+    """Await `awaitable` for at most `seconds` on `clock`. None means no limit.
 
-    On time-out it raises `TimeoutError` and cancels a coroutine, but not a future or task of the
-    caller. When the caller is cancelled, it cancels the awaitable in the same way. A result that is
-    there when the time is up wins.
+    On time-out the function raises `TimeoutError`. It cancels a coroutine, but not a future or task
+    of the caller. It does the same when the caller is cancelled. A result that is available when
+    the time is up is returned.
     """
     ours = asyncio.iscoroutine(awaitable)
     work = asyncio.ensure_future(awaitable)

@@ -1,6 +1,6 @@
 """SQLite files: permissions, the write-ahead log, locks, transactions, migrations and errors.
 
-Imports stay light: a search of code opens a file.
+This module imports little, because every code search opens a SQLite file.
 """
 
 import os
@@ -25,7 +25,8 @@ _PAUSE_SECONDS = 0.01
 _EXAMINE_SECONDS = 5.0
 _MAX_NAMED_TABLES = 3
 _FILE_ERRORS: tuple[type[Exception], ...] = (sqlite3.Error, OSError, UnicodeError)
-"""UnicodeError: a text with a lone surrogate, which SQLite cannot store."""
+"""Errors of a file or of its data. UnicodeError occurs for lone surrogates, which SQLite cannot
+store."""
 
 Migration = str | Callable[[sqlite3.Connection], None]
 """SQL statements, or a function that changes the tables."""
@@ -33,28 +34,28 @@ Migration = str | Callable[[sqlite3.Connection], None]
 DURABLE = ("synchronous = FULL", "foreign_keys = ON")
 """A commit survives a loss of power."""
 FAST = ("synchronous = NORMAL", "foreign_keys = ON")
-"""A commit survives a crash of the process; a loss of power may undo the last ones."""
+"""A commit survives a crash of the process. A loss of power may undo the last commits."""
 
 
 class Schema(NamedTuple):
     """The tables of one kind of file, and the settings of its connections."""
 
     records: str
-    """The content of the file, as messages name it."""
+    """The name of the file's content in messages."""
     version: int
     """`user_version` of a file that is up to date."""
     upgrade: Callable[[sqlite3.Connection, int], None]
-    """Upgrades the tables from an older version (0: an empty file), inside a transaction."""
+    """Upgrades the tables from an older version in a transaction. Version 0 is an empty file."""
     pragmas: tuple[str, ...] = DURABLE
     file_pragmas: tuple[str, ...] = ()
     """Settings that only an empty file accepts."""
     busy_seconds: float = 10.0
     """How long a statement waits for another process."""
     upgrade_seconds: float = 10.0
-    """How long an opening waits for another process that upgrades the file."""
+    """How long opening the file waits while another process upgrades it."""
     cached_statements: int = 128
     is_cache: bool = False
-    """The file can be built again: a damaged one is deleted, `upgrade` accepts any version."""
+    """The file can be rebuilt. A damaged file is deleted, and `upgrade` accepts any version."""
     row_errors: tuple[type[Exception], ...] = ()
     """Further errors that mean that a row is damaged."""
 
@@ -91,8 +92,8 @@ class Schema(NamedTuple):
 class Database:
     """One SQLite file that only its owner can read, opened or created at the first use.
 
-    Any thread may use it, one at a time; any number of processes may use one file. Failures of the
-    file are StoreErrors, except where a method states otherwise.
+    A lock admits one thread at a time. Any number of processes may open the same file. Methods
+    raise StoreError when the file fails, unless their docstring states otherwise.
     """
 
     def __init__(self, path: Path, schema: Schema) -> None:
@@ -104,7 +105,7 @@ class Database:
         self._thread: ThreadPoolExecutor | None = None
 
     def open(self) -> Self:
-        """Open the file now, so that a failure is reported now."""
+        """Open the file now instead of at the first use, so that a failure is reported early."""
         with self.use():
             return self
 
@@ -123,7 +124,7 @@ class Database:
 
     @contextmanager
     def use(self) -> Iterator[sqlite3.Connection]:
-        """The connection, for this thread only."""
+        """Yield the connection. Other threads wait until the block ends."""
         with self._lock:
             try:
                 if self._connection is None:
@@ -134,7 +135,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """The connection, for this thread only, inside a transaction."""
+        """Yield the connection in a transaction. Other threads wait until the block ends."""
         with self.use() as connection, transaction(connection):
             yield connection
 
@@ -152,7 +153,7 @@ class Database:
 
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix=self.path.stem)
-        # Shielded: a cancelled caller must not remove the work from the queue of the thread.
+        # Without the shield, a cancelled caller would remove the work from the thread's queue.
         return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, job))
 
     async def aclose(self) -> None:
@@ -169,10 +170,10 @@ class Database:
             thread.shutdown(wait=False)
 
     def open_connection(self) -> sqlite3.Connection:
-        """A connection to the file, which is created or upgraded if necessary.
+        """Open a connection to the file. Creates or upgrades the file if necessary.
 
-        Raises sqlite3.Error and OSError; StoreError for a file of another program or of a newer
-        version.
+        Raises sqlite3.Error or OSError on failure. Raises StoreError if another program or a newer
+        version of Treadle wrote the file.
         """
         try:
             return self._prepared()
@@ -185,7 +186,7 @@ class Database:
             return self._prepared()
 
     def connect(self, *, read_only: bool = False) -> sqlite3.Connection:
-        """Another connection to a file that is up to date. Raises sqlite3.Error."""
+        """Open another connection to a file that is up to date. Raises sqlite3.Error."""
         schema = self._schema
         connection = sqlite3.connect(
             f"{self.path.resolve().as_uri()}?mode=ro" if read_only else self.path,
@@ -204,12 +205,15 @@ class Database:
         return connection
 
     def delete(self) -> None:
-        """Delete the file; other processes keep what they have open."""
+        """Delete the file. Processes that have it open can still use it."""
         for ending in ("", *SIDECARS):
             self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
 
     def examine(self) -> str | None:
-        """Read the whole file; return why it cannot be used, None for a sound or a missing file."""
+        """Read the whole file, and return why it cannot be used.
+
+        Returns None if the file is sound or does not exist.
+        """
         if not self.path.exists():
             return "it is a broken link" if self.path.is_symlink() else None
         try:
@@ -229,7 +233,7 @@ class Database:
         return reason
 
     def error(self, reason: object) -> StoreError:
-        """The error for a file that cannot be used for this reason."""
+        """Return a StoreError with the reason why the file cannot be used."""
         return StoreError(
             f"The {self._schema.records} in {self.path} cannot be read or written: {reason}.",
             hint="Check the file, its permissions and the free space. If you move the file away, "
@@ -280,7 +284,7 @@ class Database:
         )
 
     def _difference(self, connection: sqlite3.Connection) -> str | None:
-        """Why a file has not the tables that it should have; None for an older version."""
+        """Return why the file does not fit the schema. None if it fits or has an older version."""
         version = _version(connection)
         if version > self._schema.version:
             return f"a newer version of Treadle wrote it (format {version}); update Treadle"
@@ -298,8 +302,8 @@ class Database:
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
     """Switch a file to WAL. Raises sqlite3.OperationalError when it is busy for ten seconds.
 
-    SQLite ignores the busy time-out for this statement: two processes that create one file would
-    fail with "database is locked".
+    SQLite ignores the busy time-out for this statement. Without retries, two processes that create
+    one file would fail with "database is locked".
     """
     deadline = time.monotonic() + _SWITCH_SECONDS
     while True:
@@ -315,7 +319,10 @@ def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """Commit all statements or none. The lock is taken first, so that waiting can time out."""
+    """Commit all statements or none.
+
+    SQLite takes the write lock at the beginning, so that waiting for it can time out.
+    """
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield connection
@@ -327,7 +334,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
 
 
 def storable_text(text: str) -> str:
-    """`text` with lone surrogates escaped, which SQLite cannot store."""
+    """Escape the lone surrogates in `text`, since SQLite cannot store them."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -340,7 +347,7 @@ def ids_with_prefix(
     where: str = "1",
     values: Sequence[object] = (),
 ) -> list[str]:
-    """The first ids of a table that begin with a prefix; `where` is another condition."""
+    """Return the first ids of a table that begin with a prefix. `where` is another condition."""
     rows = connection.execute(
         f"SELECT id FROM {table} WHERE id >= ? AND id < ? || char(0x10FFFF) AND {where}"  # noqa: S608  (constants)
         " ORDER BY id LIMIT ?",

@@ -1,10 +1,13 @@
-"""The exception tree. A message states what failed and with which value, a hint what to do next."""
+"""The exceptions of Treadle.
+
+A message states what failed, with the value. A hint states what to do next.
+"""
 
 from enum import IntEnum
 
 
 class ExitStatus(IntEnum):
-    """Exit status of the command line; the numbers are part of the contract."""
+    """Exit status of the command line. The numbers must not change."""
 
     DONE = 0
     FAILED = 1
@@ -15,10 +18,10 @@ class ExitStatus(IntEnum):
 
 
 class TreadleError(Exception):
-    """Base of all errors for people.
+    """The base class of all errors that users see.
 
-    `message` is a sentence on what failed and with which value. `hint`, if any, is a sentence on
-    what to do next. Neither ever contains a key.
+    `message` is a sentence that states what failed, with the value. `hint` is a sentence that
+    states what to do next. It may be missing. Neither ever contains a key.
     """
 
     exit_status = ExitStatus.FAILED

@@ -1,4 +1,4 @@
-r"""Names of the fences around foreign text in prompts, and the fence that keeps text unchanged.
+r"""Fences that mark foreign text in prompts.
 
 ::
 
@@ -6,9 +6,9 @@ r"""Names of the fences around foreign text in prompts, and the fence that keeps
     …text of files, tools or other programs, byte for byte…
     </recorded-5f0c9a1e62d4>
 
-The name is a digest of the text with a key that only this process knows. The author of the text
-cannot guess it or learn it in time: other text has another name. The same text keeps its name while
-the process runs, so a provider's cache of earlier messages stays valid.
+The name of a fence is a digest of the text with a key that only this process knows. The author of
+the text cannot guess the name or insert it later, since a changed text has another name. The same
+text keeps its name while the process runs, so a provider's cache of earlier messages stays valid.
 """
 
 import json
@@ -21,7 +21,10 @@ _SOURCE_CHARACTERS = 300
 
 @cache
 def _key() -> bytes:
-    """The key of this process, created on first use: a forked process has a different one."""
+    """Return the key of this process.
+
+    It is created on first use, so a process that was forked earlier has a different key.
+    """
     return token_bytes(32)
 
 
@@ -32,9 +35,9 @@ def fence_name(text: str) -> str:
 
 
 def verbatim(text: str, source: str) -> str:
-    """`text` within its fence and otherwise unchanged, for code whose bytes are counted.
+    """Return `text` in a fence, otherwise unchanged, for code whose exact bytes matter.
 
-    `source` states its origin in our words.
+    `source` states the origin of the text in Treadle's words.
     """
     head = json.dumps(source[:_SOURCE_CHARACTERS])
     name = fence_name(f"{head}\n{text}")

@@ -1,11 +1,11 @@
-"""Names of files as file systems compare them: two spellings of one file become one text."""
+"""Normalizes file names: all spellings that name the same file become the same text."""
 
 import re
 
 _IGNORED = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 """Characters that some file systems ignore when they compare names."""
 _END = re.compile(r"(?<=[^/. ])[. ]+(?=/|$)")
-"""Dots and spaces at the end of a name, which other file systems ignore."""
+"""Dots and spaces at the end of a name, which some file systems ignore."""
 
 
 def comparable(path: str) -> str:

@@ -1,4 +1,7 @@
-"""New ids, which are UUIDv7 (RFC 9562, section 5.7) and sort by time; references to ids."""
+"""Creates ids, and resolves references to ids.
+
+New ids are UUIDv7 (RFC 9562, section 5.7), which sort by time.
+"""
 
 import os
 import threading
@@ -9,13 +12,14 @@ from uuid import UUID
 from treadle.errors import NotFoundError, UsageError
 
 IdSource = Callable[[], UUID]
-"""Returns a new id at each call; injected, so that tests and replays are deterministic."""
+"""A function that returns a new id at each call. Tests and replays pass their own functions."""
 
 NO_REQUEST = UUID(int=0)
-"""The request id of events that belong to no request: of the store, the page or the gateway."""
+"""The request id of events outside of requests, such as events of the store, the page or the
+gateway."""
 
 LAST = "last"
-"""The reference of the newest record, in any case."""
+"""The reference to the newest record. Its case does not matter."""
 
 _MAX_CANDIDATES = 5
 _MAX_SHOWN = 100
@@ -26,10 +30,10 @@ _last = 0
 
 
 def new_id() -> UUID:
-    """A new UUIDv7. Strictly increasing inside a process, also within one millisecond.
+    """Return a new UUIDv7. It is greater than all earlier ids of this process.
 
-    Layout: 48 bits of Unix milliseconds, then 74 free bits; the first 12 of them continue the time
-    (RFC 9562, section 6.2, method 3), the rest are random.
+    The first 48 bits are Unix milliseconds. The next 12 free bits are the fraction of the
+    millisecond (RFC 9562, section 6.2, method 3). The other 62 free bits are random.
     """
     global _last
     nanoseconds = time.time_ns()
@@ -56,11 +60,12 @@ def resolve_prefix(
     listing: str,
     scope: str = "",
 ) -> str:
-    """The id that equals `reference`, or the only one that begins with it.
+    """Return the id that equals `reference`, or the only id that begins with it.
 
-    `find(prefix, limit)` returns ids with a prefix in their order, at most `limit`. A UUID may be
-    written with or without dashes. `listing` is the command or the path that lists the ids; `scope`
-    states where they were searched. Raises NotFoundError and UsageError.
+    `find(prefix, limit)` returns the first `limit` ids that begin with a prefix, in order. A UUID
+    may be written with or without dashes. `listing` is the command or the path that lists the ids.
+    `scope` states where they were searched. Raises NotFoundError if no id matches, and UsageError
+    if several ids match.
     """
     text = reference.strip()
     for spelling in _spellings(text):
@@ -78,7 +83,7 @@ def resolve_prefix(
 
 
 def unknown_id(reference: str, *, noun: str, listing: str, scope: str = "") -> NotFoundError:
-    """The error for a reference that no id matches, with the words of `resolve_prefix`."""
+    """Return the error for a reference that no id matches, as `resolve_prefix` raises it."""
     return NotFoundError(
         f"There is no {noun} {reference[:_MAX_SHOWN]!r}{scope}.",
         hint=f"List the ids with {listing}.",

@@ -1,8 +1,8 @@
-"""Opens files below a root folder by folder, so that no link on the way is followed.
+"""Opens files below a root, one folder after the other, without following links.
 
-A path that was checked can lead elsewhere a moment later, if a link replaces one of its folders.
-Here each folder is opened relative to its parent, so the opened file is below the root in any case.
-On systems without such calls, paths are opened as they are.
+After a path was checked, it can lead elsewhere if a link replaces one of its folders. This module
+opens each folder relative to its parent, so the opened file is always below the root. On a system
+that cannot do this, it opens the whole path at once.
 """
 
 import errno
@@ -21,40 +21,43 @@ _FILE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) 
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _STRAIGHT
 _NOT_BELOW = frozenset({"", ".", ".."})
 MAX_DEPTH = 200
-"""The deepest nesting of folders in a tree. A path costs its depth each time it is opened."""
+"""The deepest nesting of folders in a tree. Opening a path takes time in proportion to its
+depth."""
 _MAX_OPEN = 32
-"""Folders above a folder that stay open: a path may be thousands deep."""
+"""The most folders of a path that stay open. A path may have thousands."""
 
 
 def open_root(root: str) -> int:
-    """The root itself, by a path whose links are followed."""
+    """Open the root. Links in its path are followed."""
     return os.open(root, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOSE)
 
 
 def open_folder(folder: int, name: str) -> int:
-    """The folder of that name in an open one."""
+    """Open the folder `name` in the open folder `folder`."""
     return os.open(name, _FOLDER, dir_fd=folder)
 
 
 def open_file(folder: int, name: str) -> int:
-    """The file of that name in an open folder, for reading; does not wait for a pipe."""
+    """Open the file `name` in an open folder for reading, without waiting for a pipe."""
     return os.open(name, _FILE, dir_fd=folder)
 
 
 class Folders:
     """The folders below a root, each opened relative to its parent.
 
-    The parents of the last one stay open, so that a walk opens each folder once. For one thread.
-    Methods take POSIX paths relative to the root and raise OSError, also for a link on the way.
+    The parents of the last opened folder stay open, so that a walk opens each folder once. Only one
+    thread may use an instance. Methods take POSIX paths relative to the root. They raise OSError on
+    failure, and for a link in the path.
     """
 
     def __init__(self, root: Path | str) -> None:
         self._root = os.fspath(root)
         self._names: list[str] = []
         self._open: list[int] = []
-        """The root and the folders of `_names`, if the path is short enough."""
+        """The descriptors of the root and of the folders in `_names`, at most `_MAX_OPEN`
+        folders."""
         self._deep = -1
-        """The last opened folder, if it is deeper than that."""
+        """The descriptor of the last opened folder if it is deeper than `_MAX_OPEN`, else -1."""
 
     def __enter__(self) -> Self:
         return self
@@ -63,11 +66,11 @@ class Folders:
         self.close()
 
     def close(self) -> None:
-        """Close all folders; they are opened again when needed."""
+        """Close all folders. Later calls open them again."""
         self._keep(0)
 
     def read(self, path: str) -> BinaryIO:
-        """The regular file at `path`, open for reading; it does not wait for a pipe."""
+        """Open the regular file at `path` for reading, without waiting for a pipe."""
         folder, _, name = path.rpartition("/")
         opened = open_file(self.at(folder), name) if BY_FOLDER else os.open(self._full(path), _FILE)
         try:
@@ -78,19 +81,19 @@ class Folders:
             raise
 
     def target(self, path: str) -> str:
-        """The literal target of the link at `path`."""
+        """Return the target of the link at `path`, exactly as it is stored."""
         folder, _, name = path.rpartition("/")
         if not BY_FOLDER:
             return os.readlink(self._full(path))  # noqa: PTH115  (the literal text)
         return os.readlink(name, dir_fd=self.at(folder))
 
     def entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
-        """The entries of a folder. Use them before opening another folder."""
+        """Return the entries of a folder. Read them before you open another folder."""
         with os.scandir(self.at(folder) if BY_FOLDER else self._full(folder)) as listing:
             yield from listing
 
     def at(self, folder: str) -> int:
-        """The open folder of that path, "" for the root; a later call or `close` closes it."""
+        """Open the folder at this path, "" for the root. A later call or `close` closes it."""
         names = folder.split("/") if folder else []
         if any(name in _NOT_BELOW for name in names):
             raise OSError(errno.EINVAL, "Not a path below the root", folder)
@@ -129,11 +132,13 @@ class Folders:
 
 
 def read_regular(path: str, limit: int, *, follow: bool = True) -> bytes:
-    """At most `limit` bytes of the regular file at `path`. Raises OSError, also for other kinds.
+    """Return at most `limit` bytes of the regular file at `path`.
 
-    Neither a pipe nor a device makes the caller wait. With `follow` false a link is refused.
+    Raises OSError on failure, and if the file is not regular.
+
+    The call never waits for a pipe or a device. If `follow` is false, a link is refused.
     """
-    if "\0" in path:  # git may store such a name; `os.open` raises ValueError
+    if "\0" in path:  # `os.open` would raise ValueError, and git may store such a name
         raise OSError(errno.EINVAL, "Not a path", path)
     opened = os.open(path, _FILE & ~getattr(os, "O_NOFOLLOW", 0) if follow else _FILE)
     with os.fdopen(opened, "rb") as file:
@@ -142,12 +147,12 @@ def read_regular(path: str, limit: int, *, follow: bool = True) -> bytes:
 
 
 def read_inside(root: Path | str, path: str) -> BinaryIO:
-    """Open one regular file below `root` for reading; `Folders.read` for a single file."""
+    """Open one regular file below `root` for reading, as `Folders.read` does."""
     with Folders(root) as folders:
         return folders.read(path)
 
 
 def _refuse_others(file: int, path: str) -> None:
-    """Raise OSError unless the open file is a regular one: others might never end."""
+    """Raise OSError unless the open file is regular. Other files may never end."""
     if not stat.S_ISREG(os.fstat(file).st_mode):
         raise OSError(errno.EINVAL, "Not a regular file", path)

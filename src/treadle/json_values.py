@@ -1,6 +1,7 @@
 """The JSON form of dataclasses and named tuples, derived from their fields.
 
-`to_json` converts a value for `json.dumps`. A class states deviations in its annotations:
+`to_json` converts a value for `json.dumps`. The annotations of a class state where its JSON differs
+from its fields:
 
     class SearchResults(NamedTuple):
         took: Annotated[float, JsonField("took_ms", write=milliseconds)]
@@ -41,19 +42,19 @@ class JsonField(NamedTuple):
     """Marks a field whose JSON differs from its value, as in `Annotated[int, JsonField("n")]`."""
 
     name: str | None = None
-    """The key; default: the name of the field."""
+    """The key in the JSON object. By default it is the name of the field."""
     write: Callable[[Any], Any] | None = None
     """Converts the value first. Its return annotation is the documented type."""
     omit: bool = False
     """The JSON does not contain the field."""
     optional: bool = False
-    """The JSON omits the key while the value, before `write`, is None."""
+    """The JSON omits the key if the value is None before `write` converts it."""
     inline: bool = False
     """The JSON contains the fields of the value instead of the value."""
     as_is: bool = False
     """The value consists of JSON types already. It is passed on without a copy."""
     documented_as: Any = None
-    """The documented type, or a function that returns it; default: the annotated type."""
+    """The documented type, or a function that returns it. By default it is the annotated type."""
 
 
 class json_property(Generic[T]):  # noqa: N801  (a decorator, as `property` is)
@@ -81,7 +82,7 @@ class JsonMember(NamedTuple):
     hint: Any
     """The annotation, unevaluated."""
     read: Callable[[Any], Any] | None = None
-    """The function of a `json_property`; None for a field."""
+    """The function of a `json_property`. None for a field."""
 
     @property
     def key(self) -> str:
@@ -95,7 +96,7 @@ class JsonMember(NamedTuple):
 
 
 def is_record(kind: type) -> bool:
-    """Whether the JSON of the class is an object: for dataclasses and named tuples."""
+    """Whether the class is a dataclass or a named tuple, which become JSON objects."""
     return hasattr(kind, "__dataclass_fields__") or (
         issubclass(kind, tuple) and hasattr(kind, "_fields")
     )
@@ -103,7 +104,7 @@ def is_record(kind: type) -> bool:
 
 @cache
 def json_members(kind: type) -> tuple[JsonMember, ...]:
-    """The fields of a class and its properties for JSON, without the omitted ones."""
+    """Return the fields and JSON properties of a class, without omitted fields."""
     found = [JsonMember(name, _form(hint), hint) for name, hint in _annotated(kind)]
     for base in reversed(kind.__mro__):
         for name, value in vars(base).items():
@@ -127,10 +128,10 @@ def _form(hint: Any) -> JsonField:
 
 
 def to_json(value: Any) -> Any:
-    """`value` as dicts, lists, strings, numbers, booleans and None.
+    """Convert `value` to dicts, lists, strings, numbers, booleans and None.
 
-    Dataclasses and named tuples become objects, other tuples and sets become lists, enums become
-    their values, UUIDs and paths strings. Raises TypeError for other types.
+    Dataclasses and named tuples become objects. Other tuples and sets become lists. Enums become
+    their values. UUIDs and paths become strings. Raises TypeError for other types.
     """
     kind: Any = type(value)
     return value if kind in _PLAIN else _writer(kind)(value)
@@ -178,7 +179,7 @@ _WRITERS: Mapping[Any, Callable[[Any], Any]] = {
 
 
 def _record_writer(kind: type) -> Callable[[Any], dict[str, Any]]:
-    """Compile a function, as `dataclasses` does: a loop over 25 fields takes twice as long."""
+    """Compile a function that converts a record. A loop over 25 fields takes twice as long."""
     found = json_members(kind)
     optional = [each for each in found if each.form.optional]
     conversions = {each.attribute: _conversion(each) for each in found}
@@ -204,7 +205,7 @@ def _without_absent(
 
 
 def _conversion(member: JsonMember) -> Callable[[Any], Any] | None:
-    """The conversion of a field, as far as its annotation decides it; None: not needed."""
+    """Return the conversion that the annotation of a field requires, or None."""
     write = member.form.write
     if write is not None:
         return lambda value: to_json(

@@ -1,8 +1,8 @@
-"""Folders and files that only their owner may read: all data of Treadle.
+"""Creates folders and files that only their owner may read, for all data of Treadle.
 
-The modes are set explicitly, whatever the umask. Existing files that others can read are closed to
-them. A folder or file that belongs to another user is refused, since that user could read it,
-replace it or control its content.
+The functions set modes explicitly, whatever the umask. They remove the rights of others from
+existing files. They refuse a folder or file that belongs to another user, since that user could
+read it, replace it or control its content.
 """
 
 import os
@@ -23,7 +23,7 @@ SIDECARS = ("-wal", "-shm", "-journal")
 
 
 def private_folder(path: Path) -> Path:
-    """Create the folder and missing parents for its owner alone; returns `path`.
+    """Create the folder and missing parents for their owner alone. Returns `path`.
 
     Rights of others on an existing folder are removed. Raises PathRefusedError when it belongs to
     another user, OSError when it cannot be created.
@@ -40,12 +40,14 @@ def private_folder(path: Path) -> Path:
 
 
 def private_file(path: Path) -> Path:
-    """Create an empty file in a private folder, or close an existing one to others; returns `path`.
+    """Ensure that a file in a private folder exists, and remove the rights of others from it.
 
-    The files that SQLite creates next to it are closed to others too. An existing file is not
-    opened: closing it would drop the locks that SQLite holds on it in this process. Raises
-    PathRefusedError when the file or its folder belongs to another user, OSError when it cannot be
-    created.
+    Returns `path`. A missing file is created empty.
+
+    The rights of others are removed from the files that SQLite creates next to it too. An existing
+    file is not opened, because closing it would drop the locks that SQLite holds on it in this
+    process. Raises PathRefusedError when the file or its folder belongs to another user, OSError
+    when it cannot be created.
     """
     private_folder(path.parent)
     try:
@@ -79,7 +81,7 @@ def close_to_others(path: Path) -> None:
 
 
 def open_output(path: Path) -> BinaryIO:
-    """Open an empty file that a person named for output, for its owner alone.
+    """Create or empty the output file that a user named, for its owner alone.
 
     A device or a pipe stays as it is. Raises PathRefusedError when the file belongs to another
     user, who could read the output; OSError when it cannot be opened.
@@ -98,7 +100,10 @@ def open_output(path: Path) -> BinaryIO:
 
 
 def is_foreign(status: os.stat_result) -> bool:
-    """Whether it belongs to another user; root does not count, since root can do everything."""
+    """Whether the file belongs to another user.
+
+    Root does not count, since root can read any file.
+    """
     return hasattr(os, "geteuid") and status.st_uid not in {os.geteuid(), _ROOT}
 
 

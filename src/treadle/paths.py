@@ -1,4 +1,4 @@
-"""Paths: the root of a repository, files inside it, and our own folders."""
+"""Finds the root of a repository, paths inside it, and Treadle's own folders."""
 
 import os
 import stat
@@ -9,7 +9,8 @@ from treadle.errors import PathRefusedError, StoreError
 from treadle.owner_only import private_folder
 
 HOME_VARIABLE = "TREADLE_HOME"
-"""Names one folder for all data of Treadle, instead of the platform's default folders."""
+"""The environment variable that names one folder for all data of Treadle. It replaces the
+platform's default folders."""
 
 
 def find_root(start: Path) -> Path:
@@ -22,10 +23,10 @@ def find_root(start: Path) -> Path:
 
 
 def resolve_inside(root: Path, name: str) -> Path:
-    """The resolved path of `name`, relative to `root` or absolute, which need not exist.
+    """Resolve `name`, which is absolute or relative to `root`. The path need not exist.
 
-    Every link on the way is followed, also in `root` itself; the result must be inside the resolved
-    root. Raises PathRefusedError when it is not, or when `name` is not a valid path.
+    Every link is followed, including links in `root` itself. Raises PathRefusedError when the
+    result is outside of the resolved root, or when `name` is not a valid path.
     """
     real_root = os.path.realpath(root)
     try:
@@ -44,7 +45,7 @@ def resolve_inside(root: Path, name: str) -> Path:
 
 
 def resolve_readable(root: Path, name: str, consented: Collection[Path] = ()) -> Path:
-    """`resolve_inside`, which also refuses files that tools must not read.
+    """Resolve a path as `resolve_inside` does, and refuse files that tools must not read.
 
     It examines the given name, the path that its links lead to, and the beginning of the file.
     Resolved paths in `consented` may be read whatever their names.
@@ -66,12 +67,12 @@ def resolve_readable(root: Path, name: str, consented: Collection[Path] = ()) ->
 
 
 def is_directory(path: Path) -> bool:
-    """Whether `path` is a folder; False for a name that is too long, where `Path.is_dir` raises."""
+    """Whether `path` is a folder. `Path.is_dir` would raise if the name is too long."""
     return os.path.isdir(path)  # noqa: PTH112
 
 
 def why_private_file(path: Path) -> str | None:
-    """Why no tool reads the regular file at `path`, by its content; None if one may."""
+    """Return why the content of the file forbids tools to read it, or None if they may."""
     from treadle.private_files import HEAD_BYTES, why_private_content
 
     try:
@@ -84,32 +85,32 @@ def why_private_file(path: Path) -> str | None:
 
 
 def holds_home(root: Path) -> bool:
-    """Whether `root` is the home folder or above it: a whole disk should not be indexed."""
+    """Whether `root` is the home folder or contains it. Such a folder should not be indexed."""
     return Path.home().resolve().is_relative_to(root)
 
 
 def user_cache_dir() -> Path:
-    """Folder for data that can be built again, such as code indexes. Not created here."""
+    """Return the folder for data that can be rebuilt, such as code indexes. Does not create it."""
     return _own_folder("cache")
 
 
 def user_data_dir() -> Path:
-    """Folder for permanent data: conversations and traces. Not created here."""
+    """Return the folder for permanent data: conversations and traces. Does not create it."""
     return _own_folder("data")
 
 
 def user_config_dir() -> Path:
-    """Folder of the user's configuration file. Not created here."""
+    """Return the folder of the user's configuration file. Does not create it."""
     return _own_folder("config")
 
 
 def data_path(name: str) -> Path:
-    """The path of a file in the data folder, which is created for its owner alone."""
+    """Return the path of a file in the data folder. Creates that folder for its owner alone."""
     return private_folder(user_data_dir()) / name
 
 
 def cache_folder() -> Path:
-    """The cache folder, which is created for its owner alone. Raises StoreError."""
+    """Return the cache folder. Creates it for its owner alone. Raises StoreError on failure."""
     folder = user_cache_dir()
     try:
         return private_folder(folder)

@@ -1,4 +1,4 @@
-"""Files that usually contain keys or passwords, by name and by content.
+"""Recognizes files that usually contain keys or passwords, by name and by content.
 
 No tool reads, greps, indexes or writes them without consent.
 """
@@ -28,7 +28,8 @@ SECRET_TAILS = frozenset({
     "huggingface/token", ".streamlit/secrets.toml", ".mc/config.json", ".openstack/clouds.yaml",
     ".vscode/sftp.json", ".circleci/cli.yml", ".ngrok2/ngrok.yml", ".pulumi/credentials.json",
 })  # fmt: skip
-"""The last two parts of paths of files, and of folders with all their content, in lower case."""
+"""The last two parts of private paths, in lower case. A path names a file, or a folder with all its
+content."""
 
 SECRET_NAMES = frozenset({
     ".envrc", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".pypirc", ".npmrc",
@@ -54,7 +55,7 @@ SECRET_NAMES = frozenset({
     "oauth.json", "service-account-key.json", "gcp-key.json", "google-credentials.json",
     "local.settings.json", "auth.json", "keystore.properties", "signing.properties",
 })  # fmt: skip
-"""Names, in lower case."""
+"""Names of private files, in lower case."""
 
 SECRET_KEYS = ("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk")
 """Names of private keys of SSH, also with any suffix except `.pub`, as in `id_rsa.bak`."""
@@ -65,16 +66,16 @@ SECRET_ENDINGS = (
     ".kubeconfig", ".ovpn", ".mobileprovision", ".keytab", ".asc.key", ".gpg-key", ".secret",
     ".secrets", ".htpasswd", ".pgpass", ".netrc", ".tfplan",
 )  # fmt: skip
-"""Ends of names."""
+"""Endings of names of private files."""
 
 HARMLESS_ENDINGS = (
     ".example", ".sample", ".template", ".dist", ".tmpl", ".tpl", ".defaults", ".j2", ".pub",
     "-example", "-sample", "-template", "_example", "_sample", "_template", ".md",
 )  # fmt: skip
-"""Ends of the names of example files."""
+"""Endings of names of example files."""
 
 _HARMLESS_WORD = re.compile(r"(?:^|[._-])(?:example|sample|template)(?:[._-]|$)")
-"""The same words anywhere in a name: `terraform.example.tfvars`, `example.env`."""
+"""The words of `HARMLESS_ENDINGS` anywhere in a name: `terraform.example.tfvars`, `example.env`."""
 
 _DOTENV = re.compile(
     r"\.env(?:[._~\d-]|$)|env\.(?:local|prod|dev|stag)|client_secret_|(?:wg\d{1,3}\.conf)$"
@@ -89,16 +90,16 @@ PROGRAM_ENDINGS = (
     ".mm", ".ml", ".sol",
     ".proto", ".graphql", ".gql",
 )  # fmt: skip
-"""Ends of names of source code. Shell scripts are left out: many of them only set keys."""
+"""Endings of names of source code. Shell scripts are left out, since many of them only set keys."""
 
 _ABOUT_KEYS = (*PROGRAM_ENDINGS, ".html")
-"""Ends of names of files about a kind of key, such as `id_rsa_test.go`."""
+"""Endings of names of files about a kind of key, such as `id_rsa_test.go`."""
 
 _COPY = re.compile(
     r"(?:~|#|\.(?:bak|backup|old|orig|save|saved|swp|swo|tmp|copy|disabled|off|prev|\d{1,8})"
     r"|[._-](?:bak|backup|old|copy)|\s?\(\d+\))$"
 )
-"""Ends of the names of copies, which have the content of the original."""
+"""Endings of names of copies, which have the content of the original."""
 
 _PRIVATE_FOLDER = "the folder {} holds internal data or keys"
 _PRIVATE_NAME = "a file of such a name usually holds keys or passwords"
@@ -152,32 +153,39 @@ _CONTENTS = (
     )),
     (b"$ANSIBLE_VAULT", "an encrypted vault", (rb"\A\$ANSIBLE_VAULT;",)),
 )  # fmt: skip
-"""A word of the content, what the content is, and patterns that all match in its head.
+"""A word of the content, a description of the content, and patterns that all match in its head.
 
-The words come first because few files have any of them: a file takes 39 us instead of 127 (the
-first 8,000 bytes of 682 source files, on a busy machine).
+The words are tested first, because few files have any of them. A file takes 39 us instead of 127 us
+(the first 8,000 bytes of 682 source files, on a busy machine).
 """
 
 
 class _Rule(NamedTuple):
-    """Why nothing in a folder is read, and why only source code in it is; None if it is not so."""
+    """The reasons why tools must not read files in a folder.
+
+    `nothing` applies to all files, and `only_programs` to all files except source code. None means
+    that there is no such reason.
+    """
 
     nothing: str | None = None
     only_programs: str | None = None
 
 
 def why_private(relative: str, *, is_folder: bool = False) -> str | None:
-    """Why no tool reads the file or folder at `relative` (POSIX, to the root); None if one may.
+    """Return why tools must not read the file or folder at `relative`, or None if they may.
 
-    It looks at names alone, whatever their case. Some private names are ordinary words that
-    packages have too: source code below `credentials/` may be read, and nothing else there.
+    `relative` is a POSIX path relative to the root.
+
+    The function examines names alone and ignores their case. Some private names are ordinary words
+    that packages have too. Therefore source code below `credentials/` may be read, but no other
+    file there.
     """
     folder, _, name = comparable(relative).rpartition("/")
     return _rule_of(folder).nothing or why_private_entry(folder, name, is_folder=is_folder)
 
 
 def why_private_entry(folder: str, name: str, *, is_folder: bool) -> str | None:
-    """`why_private` for an entry of a readable folder, given relative to the root."""
+    """Return `why_private` for an entry of a readable folder. `folder` is relative to the root."""
     above, name = comparable(folder.rpartition("/")[2]), comparable(name)
     if is_folder:
         return _rule_below(above, name).nothing
@@ -188,7 +196,10 @@ def why_private_entry(folder: str, name: str, *, is_folder: bool) -> str | None:
 
 @lru_cache(1_024)
 def _rule_of(folder: str) -> _Rule:
-    """The rule of a folder, given relative to the root, by its name and all names above it."""
+    """Return the rule of a folder from its name and its parents' names.
+
+    `folder` is relative to the root.
+    """
     only_programs = None
     for above, name in pairwise(["", *comparable(folder).split("/")]):
         rule = _rule_below(above, name)
@@ -201,7 +212,8 @@ def _rule_of(folder: str) -> _Rule:
 def _rule_below(above: str, name: str) -> _Rule:
     """The rule of the folder `name` in a folder named `above`.
 
-    Settings and keys of programs are in folders whose names begin with a dot.
+    Programs keep settings and keys in folders whose names begin with a dot. In such a private
+    folder even source code is forbidden.
     """
     reason = _why_private_in(above, name)
     if reason and (name.startswith(".") or _is_secret_tail(above, name)):
@@ -240,9 +252,9 @@ def _is_secret(name: str) -> bool:
 
 
 def why_private_content(head: bytes) -> str | None:
-    """Why no tool reads a file that begins with `head`, whatever its name; None if one may.
+    """Return why tools must not read a file that begins with `head`, or None if they may.
 
-    It is for files that are keys or credentials, not for code that mentions a key.
+    The function recognizes files that are keys or credentials, not code that mentions a key.
     """
     head = head[:HEAD_BYTES]
     if any(word in head for word in _KEY_WORDS):

@@ -1,4 +1,7 @@
-"""Files that decide what runs, or where prompts and keys go: a person approves each change."""
+"""Recognizes files that decide what runs, or where prompts and keys go.
+
+A person must approve each change of such a file.
+"""
 
 from fnmatch import fnmatchcase
 
@@ -13,7 +16,7 @@ PROTECTED_FOLDERS = frozenset({
     ".roo", ".kiro", ".amazonq", ".junie", ".opencode", ".clinerules", ".aider", ".vim", ".nvim",
     ".pnp", ".yarn", "node_modules", ".venv", "venv", "site-packages",
 })  # fmt: skip
-"""Folders, in lower case, all of whose files are protected: settings of programs that run
+"""Folders whose files are all protected, in lower case. They contain settings of programs that run
 commands."""
 
 PROTECTED_NAMES = frozenset({
@@ -28,7 +31,7 @@ PROTECTED_NAMES = frozenset({
     "cloudbuild.yaml", "cloudbuild.yml", "buildspec.yml",
     ".pre-commit-config.yaml", ".pre-commit-hooks.yaml", "lefthook.yml", ".lefthook.yml",
     ".overcommit.yml", ".huskyrc", "codeowners", "renovate.json", ".renovaterc",
-    # builds, tests and starts: these name commands
+    # builds, tests and starts, which name commands
     "makefile", "gnumakefile", "justfile", ".justfile", "taskfile.yml", "taskfile.yaml", "rakefile",
     "package.json", "setup.py", "setup.cfg", "pyproject.toml", "tox.ini", "noxfile.py",
     "conftest.py",
@@ -68,7 +71,7 @@ PROTECTED_NAMES = frozenset({
     ".aider.conf.yml", ".sublime-project",
     "claude.md", ".cursorrules", ".windsurfrules", "copilot-instructions.md",
 })  # fmt: skip
-"""Names, in lower case."""
+"""Names of protected files, in lower case."""
 
 PROTECTED_PATTERNS = (
     "dockerfile.*", "*.dockerfile", "makefile.*", "*.mk", "jenkinsfile.*", "*.pth",
@@ -87,11 +90,14 @@ PROTECTED_PATTERNS = (
     "*.props",
     "*.service", "*.plist", "*.desktop",
 )  # fmt: skip
-"""Patterns of names, in lower case."""
+"""Patterns of names of protected files, in lower case."""
 
 
 def why_protected(relative: str) -> str | None:
-    """Why a change of the file at `relative` (POSIX, to the root) needs approval, or None."""
+    """Return why a change of the file at `relative` needs approval, or None.
+
+    `relative` is a POSIX path relative to the root.
+    """
     *folders, name = comparable(relative).split("/")
     for folder in folders:
         if folder in PROTECTED_FOLDERS:

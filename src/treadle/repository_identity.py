@@ -1,8 +1,8 @@
-"""The identity of the repository at a path: consent to one repository is not valid for another.
+"""Identifies the repository at a path, so that consent to it is not valid for another one.
 
-A git repository has a random id in its git folder, which clones do not have. Another folder is
-identified by its device and inode, and for consent by its time of birth too: a folder that replaces
-a removed one often has the same inode.
+The identity of a git repository is a random id in its git folder. Clones do not have this id. The
+identity of any other folder is its device and inode. Consent also depends on the folder's creation
+time, since a folder that replaces a removed one often has the same inode.
 """
 
 import ctypes
@@ -21,14 +21,15 @@ _MOST = 4_096
 _WORK_TREE = re.compile(r"^[ \t]*worktree[ \t]*=[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _AT_FDCWD, _STATX_BTIME, _STATX_BYTES = -100, 0x800, 256
 _BIRTH = struct.Struct("=I76xqI")
-"""Of struct statx: its mask, and the seconds and nanoseconds of the time of birth."""
+"""The fields of struct statx that are read: the mask, and the seconds and nanoseconds of
+creation."""
 
 
 def identity(root: Path, *, create: bool = False) -> str | None:
-    """The identity of the repository at `root`; with `create` it gets an id if it has none.
+    """Return the identity of the repository at `root`. `create` gives it an id if it has none.
 
-    None for a repository without one, and for a missing folder. Raises OSError when no id can be
-    created.
+    Returns None for a repository without an id, and for a missing folder. Raises OSError when the
+    id cannot be created.
     """
     folder = _git_folder(root)
     if folder is None:
@@ -51,10 +52,10 @@ def identity(root: Path, *, create: bool = False) -> str | None:
 
 
 def consent_identity(root: Path, *, create: bool = False) -> str | None:
-    """`identity` as consent is bound to it.
+    """Return the identity to which consent is bound.
 
     A file `.git` may name a git folder anywhere, so that folder must name `root` as well. If the
-    system does not show the time of birth, the inode alone identifies a folder.
+    system does not report creation times, the device and inode alone identify a folder.
     """
     found = _folder_id(root) if _borrows(root) else identity(root, create=create)
     if found is None or not found.startswith("folder:"):
@@ -77,15 +78,15 @@ def _borrows(root: Path) -> bool:
     if named is None or not named.startswith("gitdir:"):
         return False
     folder = root / named.removeprefix("gitdir:").strip()
-    back = _text(folder / "gitdir")  # of a work tree
+    back = _text(folder / "gitdir")  # the link back from a work tree's folder
     if back is not None:
         return not is_same(folder / back, root / ".git")
-    tree = _WORK_TREE.search(_text(folder / "config") or "")  # of a submodule
+    tree = _WORK_TREE.search(_text(folder / "config") or "")  # the same for a submodule
     return tree is None or not is_same(folder / tree[1], root)
 
 
 def _birth_ns(path: Path) -> int | None:
-    """When a folder was created, in nanoseconds; None if the system does not show it."""
+    """Return when a folder was created, in nanoseconds. None if the system does not report it."""
     try:
         status = path.stat()
         if (born := getattr(status, "st_birthtime", None)) is not None:
@@ -101,7 +102,7 @@ def _birth_ns(path: Path) -> int | None:
 
 
 def _git_folder(root: Path) -> Path | None:
-    """The folder that all work trees of the repository share; None without git."""
+    """Return the git folder that all work trees of the repository share. None without git."""
     git = root / ".git"
     try:
         mode = git.lstat().st_mode
@@ -122,7 +123,7 @@ def _git_folder(root: Path) -> Path | None:
 
 
 def _text(path: Path) -> str | None:
-    """The text of a small regular file; no link is followed, no pipe is awaited."""
+    """Return the text of a small regular file. Does not follow links or wait for pipes."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         file = os.open(path, flags)

@@ -1,9 +1,10 @@
-"""Token estimates without a tokenizer: fast, linear in the length, rarely below the real count.
+"""Estimates token counts without a tokenizer. They are rarely below the real count.
 
-The text is cut as the o200k pattern cuts it (a word with one character or space before it, up to
-three digits, other characters, white space). Each part gets the average cost of its class and
-length, and the sum gets a margin. The weights were fitted with the exact o200k counts of 300 files
-of code, prose and JSON; tests/llm/test_tokens.py checks the bounds.
+The estimate takes time linear in the length. The text is split like the o200k pattern splits it (a
+word with one character or space before it, up to three digits, other characters, white space). Each
+part gets the average cost of its class and length, and the sum gets a margin. The weights were
+fitted with the exact o200k counts of 300 files of code, prose and JSON. tests/llm/test_tokens.py
+checks the bounds.
 """
 
 import math
@@ -12,7 +13,7 @@ from collections import Counter
 from functools import lru_cache
 
 _MARGIN = 1.06
-"""Makes the sum of averages an upper bound in practice: the fit spreads by about 5 %."""
+"""A factor that makes the sum an upper bound in practice, since the fit spreads by about 5 %."""
 
 _SIGNS = r"!-/:-@\[-`{-~"
 _PIECES = re.compile(
@@ -25,11 +26,11 @@ _LETTERS = re.compile(r"[A-Za-z]+")
 _VOWELS = frozenset("aeiouyAEIOUY")
 
 _LONG_WORD = 14
-"""Letters from which on a run is rarely a word, but hex, base64 or joined words."""
+"""A run of at least this many letters is rarely a word. It is hex, base64 or joined words."""
 
 
 def estimate(text: str) -> int:
-    """About how many o200k tokens `text` has; in practice at least the real number.
+    """Estimate the o200k tokens of `text`. The result is rarely below the real number.
 
     Other vocabularies of current models differ from o200k by some 10 to 20 %.
     """
@@ -67,7 +68,7 @@ def _signs(length: int) -> float:
 
 
 def _other_script(piece: str) -> float:
-    """Scripts outside ASCII, each with its own average; a part is a run of one of them."""
+    """Return the average number of tokens of a part that is a run of one script outside ASCII."""
     first = piece[0]
     if first < "\u0370":  # Latin with accents
         return float(len(piece))

@@ -1,7 +1,7 @@
-"""Parses TOML of other authors: names with hundreds of parts are refused before parsing.
+"""Parses untrusted TOML. It refuses names with hundreds of parts before parsing.
 
-The parser of the standard library keeps each part of a dotted name with all parts before it, so
-that a name of 80 kB takes gigabytes.
+For each part of a dotted name, the parser of the standard library stores all parts before it. A
+name of 80 kB takes gigabytes.
 """
 
 import re
@@ -9,14 +9,14 @@ import tomllib
 from typing import Any
 
 MAX_PARTS = 100
-"""The most parts of a dotted name; real ones have fewer than ten."""
+"""The most parts of a dotted name. Real names have fewer than ten."""
 _LONG_NAME = re.compile(
     rf"(?<![\w\"'-])(?:(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MAX_PARTS}}}"
 )
 
 
 def loads(text: str) -> dict[str, Any]:
-    """The document. Raises `tomllib.TOMLDecodeError`, and `RecursionError` for deep values."""
+    """Parse a document. Raises `tomllib.TOMLDecodeError`, or `RecursionError` for deep values."""
     if (found := _LONG_NAME.search(text)) is not None:
         line = text.count("\n", 0, found.start()) + 1
         raise tomllib.TOMLDecodeError(

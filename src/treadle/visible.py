@@ -1,7 +1,7 @@
-"""Foreign text shown so that nothing in it is hidden or acts on what is around it.
+"""Shows foreign text so that nothing in it is hidden or changes the text around it.
 
 This module decides which characters are hidden, for every output. The page has the same list in
-`web/src/text/visible.ts`; a test compares both.
+`web/src/text/visible.ts`. A test compares both lists.
 """
 
 import re
@@ -14,13 +14,13 @@ _UNSEEN = (
     "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Ranges of the characters that Unicode lets a program ignore when it shows text: spaces without
-width, marks of direction, fillers, tags and variations that can carry hidden text. In addition the
-separators of lines, and halves of surrogate pairs. The joiners of letters and emoji, and the two
-variations of emoji, are not included."""
+"""Ranges of hidden characters, which Unicode lets programs ignore when they show text. They are
+spaces without width, marks of direction, fillers, tags and variations that can carry hidden text.
+Separators of lines and halves of surrogate pairs are included. The joiners of letters and emoji,
+and the two variations of emoji, are not included."""
 
 _JOINERS = "\u200c\u200d"
-"""They shape some scripts and emoji. Where exact text matters, they are shown as well."""
+"""Joiners, which shape some scripts and emoji. Functions for exact text escape them too."""
 
 _HIDDEN = re.compile(f"[{_CONTROLS}{_UNSEEN}]")
 _HIDDEN_IN_LINE = re.compile(f"[{_CONTROLS}\t\n{_UNSEEN}]")
@@ -31,43 +31,43 @@ _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def printable(text: str) -> str:
-    """`text` with each hidden or steering character as an escape. Line ends and tabs stay."""
+    """Escape each hidden or steering character in `text`. Line ends and tabs stay."""
     if text.isascii() and text.isprintable():
         return text
     return _HIDDEN.sub(_escape, text.replace("\r\n", "\n"))
 
 
 def in_line(text: str) -> str:
-    """`printable` on a single line. The name of a file may contain line breaks."""
+    """Return `printable(text)` on a single line, since a file name may contain line breaks."""
     if text.isascii() and text.isprintable():
         return text
     return _HIDDEN_IN_LINE.sub(lambda found: _SHORT.get(found[0]) or _escape(found), text)
 
 
 def in_json(text: str) -> str:
-    """JSON `text` with the same characters as escapes of JSON. The value stays equal."""
+    """Write the same characters of JSON text as JSON escapes. The value does not change."""
     if text.isascii() and "\x7f" not in text:
         return text
     return _HIDDEN.sub(lambda found: _units(found[0]), text)
 
 
 def with_control_pictures(text: str) -> str:
-    """`text` on a single line with pictures for hidden characters and joiners, such as ␛."""
+    """Return `text` on a single line, with pictures such as ␛ for hidden characters and joiners."""
     return _INEXACT_IN_LINE.sub(lambda found: _picture(ord(found[0])), text)
 
 
 def in_braces(text: str) -> str:
-    r"""`text` with hidden characters and joiners as `\u{202e}`. `from_braces` reverses it."""
+    r"""Escape hidden characters and joiners in the form `\u{202e}`. `from_braces` reverses it."""
     return _INEXACT.sub(lambda found: braced(found[0]), text)
 
 
 def braced(character: str) -> str:
-    """One character as `in_braces` writes it."""
+    """Escape one character in the form of `in_braces`."""
     return f"\\u{{{ord(character):x}}}"
 
 
 def from_braces(text: str) -> str:
-    """The text that `in_braces` escaped."""
+    """Restore the text that `in_braces` escaped."""
     return _BRACED.sub(lambda found: chr(int(found[1], 16)), text)
 
 
@@ -85,6 +85,9 @@ def _picture(code: int) -> str:
 
 
 def _units(character: str) -> str:
-    """JSON escapes the halves of a surrogate pair one by one."""
+    """Return the JSON escape of a character.
+
+    JSON escapes each half of a surrogate pair separately.
+    """
     data = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{data[at]:02x}{data[at + 1]:02x}" for at in range(0, len(data), 2))

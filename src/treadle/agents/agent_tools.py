@@ -50,7 +50,7 @@ class AgentCalls:
         return self._answers.get(name)
 
     def count(self, name: str, task: str) -> None:
-        """Count a call. Raises ToolError for a repeated task, and above the maximum of calls."""
+        """Count a call. Raises ToolError for a repeated task, and for too many calls."""
         key = (name, " ".join(task.split()).lower())
         if key in self._tasks:
             raise ToolError(
@@ -111,7 +111,7 @@ class CallAgent(Tool[CallArguments, CallResult]):
 
 
 def call_agent(agent: Agent, run_agent: RunAgent, calls: AgentCalls) -> CallAgent:
-    """The tool that calls `agent`; `calls` belong to the session that gets the tool."""
+    """The tool that calls `agent`. `calls` counts the calls of the session that has the tool."""
 
     class Named(CallAgent):
         name = f"{CALL}{agent.name}"
@@ -206,7 +206,7 @@ class Final(Tool[FinalArguments, FinalResult]):
 
 
 def omit_wrong_lines(verified: VerifiedAnswer) -> str:
-    """The lines that the record confirms, and the number of omitted lines."""
+    """The answer without lines that the record does not confirm. A note counts these lines."""
     lines = len(verified.dropped)
     if not lines:
         return verified.text

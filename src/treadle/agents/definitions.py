@@ -1,6 +1,6 @@
 """Definitions of agents: Markdown files with TOML front matter and the prompt.
 
-The agents of the package come first, then those of the user, then those of a trusted repository.
+Treadle searches its package, then the folder of the user, then a trusted repository.
 """
 
 import re
@@ -27,7 +27,7 @@ from treadle.inside import read_regular
 from treadle.paths import user_config_dir
 
 EVERY_TOOL = "*"
-"""In `external_tools`: all tools that front ends run."""
+"""The value in `external_tools` that means all tools of front ends."""
 FINAL = "final"
 """The tool that ends the session of an agent with its answer."""
 CALL = "call_"
@@ -66,24 +66,24 @@ class AgentLimits(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     turns: int = Field(12, ge=1, le=100)
-    """Replies of the model."""
+    """The maximum number of replies of the model."""
     tool_calls: int = Field(40, ge=1, le=1_000)
     seconds: float = Field(300, gt=0, le=3_600)
     tokens: int | None = Field(None, ge=1)
     cost: float | None = Field(None, gt=0)
-    """US dollars."""
+    """The maximum cost in US dollars."""
 
 
 class Header(BaseModel):
-    """The front matter."""
+    """The front matter of a definition."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Name
     description: Annotated[str, StringConstraints(min_length=1, max_length=500)]
-    """The purpose of the agent, which the agents that call it read."""
+    """The purpose of the agent. Agents that call it read this text."""
     model: str | None = None
-    """PROVIDER/MODEL; default: the model of the settings."""
+    """The model as PROVIDER/MODEL. The default is the model of the settings."""
     tools: Annotated[tuple[ToolName, ...], AfterValidator(_check_tool_names)] = ()
     """Tools of Treadle, by name."""
     external_tools: tuple[ToolName | Annotated[str, Field(pattern=r"^\*$")], ...] = ()
@@ -95,7 +95,7 @@ class Header(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent as its file defines it; `source` is the path of the file."""
+    """An agent as its file defines it. `source` is the path of the file."""
 
     header: Header
     prompt: str
@@ -109,7 +109,7 @@ class Agent:
 
 
 def parse_agent(text: str, *, origin: Origin, source: str) -> Agent:
-    """The agent that a file defines. Raises ConfigError."""
+    """Parse the definition of an agent. Raises ConfigError."""
     matter, prompt = _split(text.replace("\r\n", "\n"), source)
     try:
         header = Header.model_validate(toml.loads(matter))
@@ -130,7 +130,7 @@ def parse_agent(text: str, *, origin: Origin, source: str) -> Agent:
 
 
 def _split(text: str, source: str) -> tuple[str, str]:
-    """The front matter and the prompt."""
+    """Split a definition into the front matter and the prompt."""
     fence = text.partition("\n")[0].strip()
     found = re.search(rf"^{re.escape(fence)}[ \t]*$", text[len(fence) :], re.MULTILINE)
     if fence not in _FENCES or found is None:
@@ -165,7 +165,7 @@ class Agents(Mapping[str, Agent]):
 def problem_of(
     agent: Agent, agents: Mapping[str, Agent], path: tuple[str, ...] = ()
 ) -> tuple[Agent, ConfigError] | None:
-    """The first agent, among `agent` and the agents that it reaches, that cannot run, and why."""
+    """Find the first agent that cannot run, among `agent` and its callees, and the reason."""
     if agent.name in path:
         circle = " → ".join((*path[path.index(agent.name) :], agent.name))
         return agent, ConfigError(
@@ -185,18 +185,18 @@ def problem_of(
 
 @dataclass(frozen=True, slots=True)
 class FoundAgents:
-    """The usable agents; `warnings` name the ignored definitions."""
+    """The usable agents. `warnings` name the ignored definitions."""
 
     agents: Agents
     warnings: tuple[str, ...]
 
 
 def find_agents(root: Path, *, trusted: bool) -> FoundAgents:
-    """The agents for the repository at `root`; the last definition of a name applies.
+    """Find the agents for the repository at `root`. The last definition of a name applies.
 
-    Definitions in the repository come with a clone, so they apply only if the user trusts it. A
-    file that is not a definition is ignored. An agent that calls an unknown agent, or itself
-    through others, is ignored too, and the package's agent of that name applies again.
+    Definitions in the repository come with a clone, so they apply only if the user trusts the
+    repository. A file that is not a definition is ignored. An agent that calls an unknown agent, or
+    itself through others, is also ignored. The package's agent of that name then applies.
     """
     packaged = {agent.name: agent for agent in packaged_agents()}
     warnings: list[str] = []
@@ -214,7 +214,7 @@ def find_agents(root: Path, *, trusted: bool) -> FoundAgents:
 
 
 def _usable(agents: dict[str, Agent], warnings: list[str]) -> dict[str, Agent]:
-    """The agents that can run; the package's agent replaces one that cannot."""
+    """The agents that can run. The package's agent replaces an agent that cannot run."""
     packaged = {agent.name: agent for agent in packaged_agents()}
     while problems := list(filter(None, (problem_of(each, agents) for each in agents.values()))):
         at_fault = {agent.name: str(error) for agent, error in problems}
@@ -268,7 +268,7 @@ def _read(path: Path) -> str:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The Markdown files of a folder, without links that leave it."""
+    """The Markdown files of a folder, without links to files outside of it."""
     inside = folder.resolve()
     for path in sorted(folder.glob("*.md")):
         if path.is_file() and path.resolve().is_relative_to(inside):

@@ -52,7 +52,7 @@ class PageContext(BaseModel):
         return Query((any_of(SpanField.LABEL, self.labels),)) if self.labels else Query()
 
     def describe(self) -> str:
-        """The text for a model, in front of the question; empty if the page shows nothing."""
+        """The text that a model reads before the question. Empty if the page shows nothing."""
         lines = [
             f"- {name}: {inline(value, limit=200)}"
             for name, value in (
@@ -73,7 +73,7 @@ class PageContext(BaseModel):
 
 
 def resolve_ids(store: "SqliteTraceStore", page: PageContext) -> PageContext:
-    """`page` with whole ids in place of id prefixes and "last".
+    """Return `page` with whole ids in place of id prefixes and "last".
 
     Raises NotFoundError for an id that is not recorded, and UsageError for an ambiguous prefix.
     """

@@ -190,7 +190,7 @@ class _QuestionRun:
         return self._page.describe()
 
     async def _verified(self, outcome: SessionOutcome) -> SessionOutcome:
-        """Compare an answer without `final` with the record too."""
+        """Verify an answer that the agent gave without `final`, and omit its wrong lines."""
         source = self._resources.source
         if source is None or not outcome.text:
             return outcome

@@ -30,7 +30,7 @@ NEEDS_MODEL = (
     'records. To ask questions, set `model = "PROVIDER/MODEL"` in the configuration, or set '
     "OPENAI_API_KEY or OPENROUTER_API_KEY in the environment."
 )
-"""The first paragraph of an answer without a model."""
+"""The first paragraph of the answer if no model is available."""
 
 
 class ReportModel:
@@ -45,7 +45,7 @@ class ReportModel:
         self._write_report = write_report
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:  # noqa: ARG002
-        """The report; it costs nothing, and `observer` receives no attempt."""
+        """Return the report. It costs nothing, and `observer` receives no attempt."""
         text = f"{NEEDS_MODEL}\n\n{await self._write_report()}"
         message = AssistantMessage(text, provider=self.provider, model=self.model)
         return ModelReply(message, "stop", Usage(0, 0), cost=0.0)
@@ -55,13 +55,14 @@ class ReportModel:
 
 
 ORCHESTRATOR = "orchestrator"
-"""The agent that answers if the caller names none."""
+"""The agent that answers if the caller does not name an agent."""
 
 
 class AgentService:
     """Answers questions with agents, or with a report if only the embedded model is available.
 
-    Use `open`. `warnings` state which definitions of agents are ignored, and why.
+    Create the service with `open`. `warnings` state which definitions of agents are ignored, and
+    why.
     """
 
     def __init__(self, app: App, stack: AsyncExitStack) -> None:
@@ -80,13 +81,13 @@ class AgentService:
             yield cls(app, stack)
 
     async def resolve_page(self, page: PageContext) -> PageContext:
-        """`page` with whole ids; see `resolve_ids`, whose errors it raises."""
+        """Return `page` with whole ids. Raises the errors of `resolve_ids`."""
         return await asyncio.to_thread(resolve_ids, self._app.traces, page)
 
     async def conversation(
         self, reference: str | None = None, *, agent: str | None = None
     ) -> Conversation:
-        """The saved conversation with that id, id prefix or "last"; without one a new one.
+        """Load a saved conversation by id, id prefix or "last". Without a reference, create one.
 
         Raises NotFoundError for an unknown conversation or agent, UsageError for a conversation
         with another agent, and StoreError if saved conversations cannot be read.
@@ -112,10 +113,10 @@ class AgentService:
         model: str | None = None,
         stream: bool = True,
     ) -> SessionOutcome:
-        """The answer of the conversation's agent, saved in the conversation.
+        """Answer with the agent of the conversation, and save the answer in the conversation.
 
         The question waits until the conversation is free. Its events have the id `request_id`.
-        Raises what a session raises.
+        Raises the errors of a session.
         """
         message = UserMessage(question, page.describe())
         reserved = self._app.conversations.reserve(conversation, message, request_id)

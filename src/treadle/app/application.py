@@ -52,8 +52,8 @@ class Toolset(Enum):
 class App:
     """Everything that this process has open for the repository at `root`.
 
-    `code_tools` are the tools for the repository, `registry` has all tools. `own_record_tools`
-    replace tools of the same name in calls over MCP: they read only the records of this
+    `code_tools` are the tools for the repository. `registry` has all tools. Calls over MCP use
+    `own_record_tools` in place of the tools of the same name. They read only the records of this
     repository. Front ends connect to `bridge` to run tools, and answer `approvals`.
     """
 
@@ -65,7 +65,7 @@ class App:
     index: CodeIndex
     edits: Edits | None
     edits_error: str | None
-    """The reason why there are no proposals."""
+    """The reason why proposals are not available. None if they are available."""
     conversations: Conversations
     ui_store: UiStore
     recording: Recording
@@ -101,11 +101,10 @@ async def open_app(
     only_tool: str | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[App]:
-    """Open the repository at `root` and serve its tools; the index is not refreshed.
+    """Open the repository at `root` and serve its tools. This does not refresh the index.
 
-    Without `settings` the configuration applies. A caller that runs only the tool `only_tool`
-    names it, and gets an application without the parts that this tool does not need. Raises
-    StoreError and ConfigError.
+    Without `settings`, the configuration of the repository applies. With `only_tool`, the
+    application has only the parts that this tool needs. Raises StoreError and ConfigError.
     """
     clock = clock or SystemClock()
     bus = bus or EventBus(clock)
@@ -147,7 +146,7 @@ async def open_app(
 
 @dataclass(frozen=True, slots=True)
 class _AnalystTools:
-    """The tools that read records, experiment and control the page."""
+    """The tools that read records, run experiments and control the page."""
 
     tools: Sequence[AnyTool] = ()
     own_record_tools: Sequence[AnyTool] = ()
@@ -165,7 +164,7 @@ async def _open_analyst_tools(
     bus: EventBus,
     clock: Clock,
 ) -> AsyncIterator[_AnalystTools]:
-    """Imports late: the modules are slow to load, and few commands need them."""
+    """Open the tools. The imports are here, because they are slow and few commands need them."""
     from treadle.app.experiments import open_experiments
     from treadle.app.repository_scope import OfRepository, repository_label
     from treadle.ui.service import Ui

@@ -28,14 +28,14 @@ from treadle.toolbox.code.request_code_context import RequestCodeContext
 from treadle.tools.contract import AnyTool, Registry
 
 PROMPT_DIVISOR = 4
-"""The prompt and the schemas take at most the window divided by this number: a quarter."""
+"""The prompt and the schemas take at most 1/4 of the window."""
 
 TOOL_PRIORITY = (
     "request_code_context", "read_file", "grep", "apply_code_edit", "apply_patch", "create_file",
     "list_dir", "run_check", "code_item_lookup", "code_item_edges", "get_file_metadata",
     "delete_file", "rename_file",
 )  # fmt: skip
-"""The tools in the order in which a small window gets them; tools of front ends come last."""
+"""The tools by priority, for models with a small window. Tools of front ends come last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Assistant:
     async def open(
         cls, app: App, *, request_id: UUID, choices: Choices | None = None
     ) -> AsyncIterator[Self]:
-        """Refresh the index, and connect to a model meanwhile.
+        """Refresh the index, and connect to a model at the same time.
 
         The bus of `app` receives the progress of the index as part of the request `request_id`.
         Raises ProviderError if no model is available, StoreError and ConfigError.
@@ -86,7 +86,7 @@ class Assistant:
     async def conversation(
         self, reference: str | None = None, at: int | None = None
     ) -> Conversation:
-        """Load the saved conversation `reference`; without a reference, create a conversation.
+        """Load the saved conversation `reference`. Without a reference, create a conversation.
 
         `reference` is an id, a prefix of an id, or "last". The conversation resumes from its newest
         message, or from message `at`. Raises StoreError if the saved conversations cannot be read.
@@ -103,7 +103,8 @@ class Assistant:
     ) -> RequestSession:
         """A session that answers the next message of `conversation`.
 
-        `request_id` becomes the id of its request. `recording` writes the session to a cassette.
+        `request_id` is the id of the request that the session serves. `recording` writes the
+        session to a cassette.
         """
         tools = self.app.code_tools.with_tools(self.app.bridge.tools())
         if self.model.callable_tools is not None:
@@ -165,7 +166,7 @@ async def _connect_while_refreshing(
 
 
 def fit_to_window(root: str, tools: Registry, context_window: int) -> tuple[Registry, Role]:
-    """The tools to offer, and the role whose prompt mentions only these tools."""
+    """Choose the tools that fit the window, and the role whose prompt mentions only these tools."""
     available = context_window // PROMPT_DIVISOR
     needed = estimate(system_prompt(root, tools.names())) + sum(map(_tokens, tools))
     if needed <= available:

@@ -16,10 +16,10 @@ from treadle.tokens import estimate
 from treadle.toolbox.code.request_code_context import only_open
 
 BUDGETS = {"off": 0, "light": 1_200, "full": 6_000}
-"""The maximum tokens of the context, by setting."""
+"""The maximum tokens of the context for each value of the setting."""
 
 _MAX_PART = 8
-"""A context takes at most the window divided by this number: an eighth."""
+"""A context takes at most 1/8 of the window of the model."""
 
 _HEADING = "Current code of this repository that may be relevant to the message below:"
 
@@ -33,10 +33,10 @@ def automatic_context(
     *,
     open_to: Callable[[str], bool],
 ) -> AutomaticContext | None:
-    """A function that retrieves the context of a message.
+    """Return a function that retrieves the context of a message.
 
-    `open_to` decides which files a model may read. None if the setting is off or the window of the
-    model is too small.
+    `open_to` decides which files a model may read. Returns None if the setting is off or the window
+    of the model is too small.
     """
     budget = BUDGETS[settings.automatic]
     top_k = most_items(budget)

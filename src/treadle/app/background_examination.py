@@ -17,12 +17,12 @@ from treadle.traces.store.results import Changes
 TICK_SECONDS = 0.5
 """The interval between checks for new spans."""
 FEW = 50
-"""Spans that may arrive in an interval during an examination."""
+"""An examination waits if more new spans than this arrive in an interval."""
 AT_ONCE = 100
-"""Spans that are examined between two checks. They take about 20 ms."""
+"""The maximum number of spans in one examination. They take about 20 ms."""
 PAUSE_SECONDS = 0.05
 HELD_AT_MOST = 20
-"""The most pauses in a row while requests wait."""
+"""The maximum number of pauses in a row for waiting requests."""
 RETRY_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ async def examined(
 async def keep_examined(
     store: Examinable, rules: Sequence[Rule], clock: Clock, active_requests: ActiveRequests
 ) -> None:
-    """Examine new spans while few arrive, until cancelled. Failures are logged."""
+    """Examine new spans whenever few spans arrive, until cancelled. Failures are logged."""
     before = done = None
     held = 0
     while True:

@@ -1,7 +1,7 @@
 """Opens the code index of a repository as its settings say.
 
-Imports stay light: `treadle search` opens an index and nothing else. Reading the settings takes
-longer than a search, so they are only read if a configuration file may change what is opened.
+This module imports little, because `treadle search` only opens an index. Reading the settings takes
+longer than a search. They are read only if a configuration file may set an option of the index.
 """
 
 import os
@@ -25,9 +25,9 @@ _MAX_BYTES = 1_000_000
 
 
 def open_index(root: Path) -> CodeIndex:
-    """The index of a repository as the last process left it; `refresh` updates it.
+    """Open the index of a repository as the last process left it. `refresh` updates it.
 
-    Raises StoreError when the cache folder cannot be written.
+    Raises StoreError if the cache folder cannot be written.
     """
     return CodeIndex.open(
         root, cache_dir=cache_folder(), static=embedding_for(root), history=history_choice(root)
@@ -35,9 +35,9 @@ def open_index(root: Path) -> CodeIndex:
 
 
 def embedding_for(root: Path) -> Callable[[], Path | None] | None:
-    """Returns a function that returns the folder of the embedding; None if there is none.
+    """Return a function that returns the folder of the embedding, or None without an embedding.
 
-    The function returns None where the settings say "none". It raises ConfigError for wrong
+    The function returns None if the settings say "none". It raises ConfigError for invalid
     settings.
     """
     choice = os.environ.get(_EMBEDDER)
@@ -52,9 +52,9 @@ def embedding_for(root: Path) -> Callable[[], Path | None] | None:
 
 
 def history_choice(root: Path) -> Callable[[], bool]:
-    """Returns a function that states whether the index reads git history.
+    """Return a function that states whether the index reads git history.
 
-    The function raises ConfigError for wrong settings.
+    The function raises ConfigError for invalid settings.
     """
     if _GIT_HISTORY not in os.environ and not _may_be_set(root, "git_history"):
         return lambda: True

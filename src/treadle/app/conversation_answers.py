@@ -1,4 +1,4 @@
-"""Conversations and the ends of turns as JSON, for the command line and the server."""
+"""Conversations and the outcomes of turns as JSON, for the command line and the server."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

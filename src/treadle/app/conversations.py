@@ -1,4 +1,4 @@
-"""The saved conversations of one repository, each of which serves one message at a time.
+"""The saved conversations of one repository. Each conversation serves one message at a time.
 
 The assistant and the agents use the same service. Several tasks of a process may send messages to
 one conversation: the service queues them.
@@ -24,7 +24,7 @@ from treadle.session.conversation_writer import ConversationWriter
 
 
 class Conversations:
-    """Opens the store when it is first needed, and closes it when this is left."""
+    """Loads and creates conversations. The first use opens the store, and the exit closes it."""
 
     def __init__(self, root: Path, bus: EventBus, clock: Clock) -> None:
         self._root = root
@@ -44,7 +44,7 @@ class Conversations:
             await self._store.close()
 
     async def store(self) -> ConversationStore | None:
-        """The open store; None if it cannot be opened, and `unsaved` then has the reason."""
+        """Return the open store, or None if it cannot be opened. `unsaved` then has the reason."""
         async with self._opening:
             if self._store is None and self.unsaved is None:
                 try:
@@ -56,7 +56,7 @@ class Conversations:
         return self._store
 
     async def open_store(self) -> ConversationStore:
-        """The open store. Raises StoreError if it cannot be opened."""
+        """Return the open store. Raises StoreError if it cannot be opened."""
         store = await self.store()
         if store is None:
             assert self.unsaved is not None
@@ -64,7 +64,7 @@ class Conversations:
         return store
 
     async def create(self, model: str, *, agent: str | None = None) -> Conversation:
-        """A new conversation, saved if the store can be opened."""
+        """Create a conversation. It is saved if the store can be opened."""
         store = await self.store()
         if store is not None:
             return await store.create(self._root, model, agent=agent)
@@ -74,7 +74,7 @@ class Conversations:
     async def load(
         self, reference: str, *, kind: Kind = Kind.ASSISTANT, at: int | None = None
     ) -> Conversation:
-        """The saved conversation with that id, id prefix or "last".
+        """Load the saved conversation with that id, id prefix or "last".
 
         It resumes from its newest message, or from message `at`. Raises NotFoundError, UsageError
         and StoreError.

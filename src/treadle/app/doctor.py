@@ -51,7 +51,7 @@ class Finding:
 
 
 async def examine(root: Path, env: Mapping[str, str]) -> list[Finding]:
-    """Run all checks, with one finding each. They change nothing except the index of `root`."""
+    """Run all checks. Each check returns one finding. They change only the index of `root`."""
     checks: list[tuple[str, Callable[[], Finding]]] = [
         ("python", _python),
         ("sqlite", _sqlite),
@@ -185,7 +185,7 @@ def _databases() -> list[Database]:
 
 
 def _records() -> Finding:
-    """The databases and the log. Reads each database completely and changes none."""
+    """Check the databases and the log. This reads each database completely and changes nothing."""
     databases = _databases()
     damaged = [
         f"{database.path}: {reason}"

@@ -34,7 +34,7 @@ _NOT_RECORDED = "The call was made, but its record is missing."
 class GatewayCaller:
     """Calls models through the gateway of the server, or through its own gateway.
 
-    It opens its own gateway in this process with the first call, over the same trace store.
+    The first call opens its own gateway, in this process and with the same trace store.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class GatewayCaller:
 
     @contextmanager
     def lent(self, gateway: "Gateway") -> Iterator[None]:
-        """Use that gateway until the context ends: its budgets and breakpoints then apply."""
+        """Use that gateway until the context ends. Its budgets and breakpoints apply."""
         self._lent = gateway
         try:
             yield
@@ -67,7 +67,7 @@ class GatewayCaller:
             self._lent = None
 
     async def close(self) -> None:
-        """Close the own gateway. Its calls are then on disk."""
+        """Close the own gateway, and wait until its calls are on disk."""
         await self._stack.aclose()
 
     async def call(self, request: CallRequest) -> Outcome:
@@ -110,7 +110,7 @@ class GatewayCaller:
         return replace(outcome, error=message, error_type="timeout")
 
     async def _recorded_spans(self, read: Callable[[], list[Span]]) -> list[Span]:
-        """The spans that `read` returns, as soon as there are any. Raises StoreError."""
+        """Call `read` until it returns spans, and return them. Raises StoreError."""
         deadline = self._clock.monotonic() + _RECORD_SECONDS
         while True:
             commit = self._next_commit()
@@ -179,14 +179,14 @@ class _Exchange:
 
     @property
     def scope(self) -> dict[str, Any]:
-        """The ASGI scope: the request and the headers that place its span."""
+        """The ASGI scope: the request, and headers that assign its span to a thread and a run."""
         headers = _headers(self.request).items()
         raw = [(name.encode("ascii"), value.encode("utf-8")) for name, value in headers]
         return {"type": "http", "method": "POST", "path": _PATH, "query_string": b"",
                 "headers": raw}  # fmt: skip
 
     async def receive(self) -> dict[str, Any]:
-        """The body, then nothing: this client does not disconnect."""
+        """Return the body. A second call waits forever, because this client does not disconnect."""
         if self._sent:
             await asyncio.Event().wait()
         self._sent = True
@@ -259,7 +259,7 @@ async def open_experiments(
     *,
     clock: Clock | None = None,
 ) -> AsyncIterator[OpenExperiments]:
-    """Open experiments with the calls of `traces`; `recording` records their own calls.
+    """Open experiments with the calls of `traces`. `recording` records the calls that they make.
 
     The first use opens the file of experiments and the gateway.
     """

@@ -1,7 +1,7 @@
 """Writes the log: one line for each step of a session, without contents.
 
 The lines go to the log file, and to standard error with `--debug`. Failed, timed-out and late calls
-have the level warning, other steps the level info. Secrets are redacted.
+have the level warning. Other steps have the level info. Secrets are redacted.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _LOGGER = logging.getLogger("treadle")
 _EVENTS = logging.getLogger("treadle.events")
 
 _WARNINGS: tuple[type[Event], ...] = (
-    ev.ToolCallRequested,  # not written; it has the name of a tool that fails
+    ev.ToolCallRequested,  # not written; a later failure needs its tool name
     ev.ToolCallFailed,
     ev.ToolCallLate,
     ev.ModelRequestFinished,
@@ -88,7 +88,7 @@ class _File(RotatingFileHandler):
     def _open(self) -> TextIOWrapper:
         path = Path(self.baseFilename)
         private_file(path)
-        for number in range(1, FILES):  # an earlier version left them readable
+        for number in range(1, FILES):  # an earlier version let all users read them
             with suppress(FileNotFoundError):
                 close_to_others(path.with_name(f"{path.name}.{number}"))
         return super()._open()
@@ -183,7 +183,7 @@ def _level(event: Event) -> int:
 
 
 def _own(event: Event) -> Mapping[str, object]:
-    """The fields of an event that have a value and no contents."""
+    """The fields of an event that have a value. Fields with contents are omitted."""
     named = {field.name: getattr(event, field.name) for field in fields(event)}
     kept = {
         name: plain(value)
@@ -199,7 +199,7 @@ def _own(event: Event) -> Mapping[str, object]:
 
 
 def _flat(values: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """The values by name; nested values are named `outer.inner`."""
+    """The values by name. Nested values are named `outer.inner`."""
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")

@@ -101,9 +101,10 @@ def _hunk_diffs(change: FileChange) -> list[str]:
 def chosen_parts(
     proposal: Proposal, hunks: Collection[int] | None, files: Collection[str] | None
 ) -> frozenset[tuple[int, int]] | None:
-    """The (file, hunk) positions of numbered hunks and of all hunks of `files`; None for all.
+    """The (file, hunk) positions of the chosen hunks. None if nothing is chosen, which means all.
 
-    The hunks of `files` exclude denied ones. Raises UsageError for an unknown hunk or file.
+    `hunks` chooses hunks by number. `files` chooses all hunks of these files, except denied hunks.
+    Raises UsageError for an unknown hunk or file.
     """
     if not hunks and not files:
         return None

@@ -18,7 +18,7 @@ from treadle.traces import SqliteTraceStore
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recorder, or the reason of its absence."""
+    """A recorder, or the reason why spans are not recorded."""
 
     recorder: Recorder | None
     store: SqliteTraceStore | None
@@ -26,7 +26,7 @@ class Recording:
 
     @property
     def missing(self) -> str | None:
-        """A message about missing spans and the reason, or None."""
+        """A message that spans are not recorded, and why. None if they are recorded."""
         if self.recorder is None:
             return f"Nothing is recorded: {self.broken_store}"
         loss = self.recorder.loss
@@ -37,7 +37,7 @@ class Recording:
 async def recording(
     bus: EventBus, redaction: RedactionSettings, root: Path
 ) -> AsyncIterator[Recording]:
-    """Record all runs on `bus` within the context. At its exit all spans are on disk.
+    """Record all runs on `bus` until the context ends. All spans are then on disk.
 
     The spans have the label of the repository at `root`.
     """

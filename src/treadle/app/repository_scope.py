@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
 
     class Recorded(TraceReader, RecordedCalls, Protocol):
-        """The records that the tools of traces and experiments read."""
+        """The reader that the tools for traces and experiments use."""
 
 
 _EVERYTHING = Query()
@@ -40,8 +40,8 @@ _NO_REPOSITORY = f"{REPOSITORY_LABEL}unknown"
 def repository_label(root: Path, *, create: bool = True) -> str | None:
     """The label of the records of the repository at `root`.
 
-    With `create` a repository without an id gets one. None if the repository cannot be identified:
-    its records then belong to no repository.
+    With `create`, a repository without an id gets an id. Returns None if the repository cannot be
+    identified. Its records then do not belong to a repository.
     """
     try:
         found = identity(root, create=create)
@@ -58,7 +58,7 @@ def records_of(root: Path) -> Query:
 
 
 def _labelled(label: str | None) -> Query:
-    """The query of the spans with `label`; None matches nothing."""
+    """The query of the spans with `label`. A label of None matches no span."""
     return Query((any_of(Field.LABEL, [label or _NO_REPOSITORY]),))
 
 
@@ -66,7 +66,7 @@ class OfRepository:
     """Reads only the spans with the label of one repository."""
 
     def __init__(self, reader: "Recorded", label: str | None) -> None:
-        """Without a `label` it finds nothing."""
+        """Without a `label`, the reader finds nothing."""
         self._reader = reader
         self._only = _labelled(label)
 
@@ -117,7 +117,7 @@ class OfRepository:
         return self._reader.examinations(query & self._only, examiners=examiners)
 
     def span(self, trace_id: str, span_id: str) -> Span | None:
-        """See `TraceReader`. None also for a span of another repository."""
+        """See `TraceReader`. Also returns None for a span of another repository."""
         named = (any_of(Field.TRACE, [trace_id]), any_of(Field.SPAN, [span_id]))
         found = self.spans(Query(named), limit=1).data
         return self._reader.span(trace_id, span_id) if found else None

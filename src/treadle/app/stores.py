@@ -13,47 +13,47 @@ if TYPE_CHECKING:
 
 
 def traces_path() -> Path:
-    """The spans of all repositories."""
+    """The path of the database with the spans of all repositories."""
     return data_path("traces.db")
 
 
 def conversations_path() -> Path:
-    """The conversations of all repositories."""
+    """The path of the database with the conversations of all repositories."""
     return data_path("conversations.db")
 
 
 def approvals_path() -> Path:
-    """The permanent approvals of all repositories."""
+    """The path of the database with the permanent approvals of all repositories."""
     return user_data_dir() / "approvals.db"  # created with the first entry
 
 
 def proposals_path() -> Path:
-    """The proposals of all repositories."""
+    """The path of the database with the proposals of all repositories."""
     return user_data_dir() / "proposals.db"  # created with the first entry
 
 
 def breakpoints_path() -> Path:
-    """The breakpoints of the gateway, and the calls that they held."""
+    """The path of the database with the breakpoints of the gateway and the calls that they held."""
     return user_data_dir() / "breakpoints.db"  # created when the gateway opens
 
 
 def ui_path() -> Path:
-    """The state of the pages, and the requests to them."""
+    """The path of the database with the state of the pages, and the requests to pages."""
     return user_data_dir() / "ui.db"  # created by the first page or tool that uses it
 
 
 def experiments_path() -> Path:
-    """The experiments."""
+    """The path of the database with the experiments."""
     return user_data_dir() / "experiments.db"  # created with the first entry
 
 
 def log_path() -> Path:
-    """The log file. Older log files are in the same folder."""
+    """The path of the log file. Older log files are in the same folder."""
     return user_data_dir() / "treadle.log"  # created with its first line
 
 
 def open_trace_store() -> "SqliteTraceStore":
-    """The recorded spans. Raises StoreError when the file cannot be opened."""
+    """Open the store of recorded spans. Raises StoreError if the file cannot be opened."""
     from treadle.traces import SqliteTraceStore
 
     return SqliteTraceStore.open(traces_path())
@@ -61,9 +61,9 @@ def open_trace_store() -> "SqliteTraceStore":
 
 @contextmanager
 def open_edits(root: Path) -> "Iterator[Edits]":
-    """The proposals of the repository at `root`, after the recovery from a killed process.
+    """Open the proposals of the repository at `root`, and recover from a killed process.
 
-    Raises StoreError when the data folder cannot be written.
+    Raises StoreError if the data folder cannot be written.
     """
     from treadle.code.syntax.check import broken
     from treadle.edits.proposal_store import ProposalStore

@@ -22,7 +22,9 @@ class ToolGroup(StrEnum):
 
 ALL = "all"
 DEFAULT_GROUPS = frozenset({ToolGroup.CODE})
-"""The groups for a client that chooses none. Every schema costs tokens in each conversation."""
+"""The groups for a client that does not choose groups. They are few, because every schema costs
+tokens in each conversation.
+"""
 REPOSITORY_GROUPS = frozenset({ToolGroup.CODE, ToolGroup.EDITS, ToolGroup.CHECKS})
 """The groups that do not need recorded data."""
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def code_registry(
     root: Path, index: "CodeIndex", edits: "Edits | None", settings: "Settings"
 ) -> "Registry":
-    """The tools that read or change the repository; without `edits` no tool changes files."""
+    """The tools that read or change the repository. Without `edits`, no tool changes files."""
     from treadle.checks.service import Checks
     from treadle.toolbox.checks.run_check import RunCheck
     from treadle.toolbox.code import code_tools
@@ -38,7 +38,7 @@ def code_registry(
 
 
 def preview_proposal(edits: "Edits", reference: str) -> Mapping[str, bytes | None]:
-    """The files that a proposal results in; `reference` is its id or an id prefix."""
+    """The contents of the files after a proposal. `reference` is its id or an id prefix."""
     return edits.preview(edits.find(reference).id)
 
 
@@ -65,7 +65,7 @@ def analyst_tools(
 
 
 def listed_registry(root: Path) -> "Registry":
-    """All tools, to list them but not to call them. Raises StoreError and ConfigError."""
+    """All tools, for a list. They cannot be called. Raises StoreError and ConfigError."""
     from treadle.config.loader import load
 
     settings = load(root, os.environ, {}).settings
@@ -76,7 +76,7 @@ def listed_registry(root: Path) -> "Registry":
 
 
 def unavailable(reason: str) -> Any:
-    """Replaces a store that cannot be opened: every access raises StoreError."""
+    """Return a substitute for a store that cannot be opened. Every access raises StoreError."""
     return _Unavailable(reason)
 
 

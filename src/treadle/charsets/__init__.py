@@ -1,7 +1,7 @@
 """Encodings of files, for all readers and writers.
 
-`charset_of` detects one, `Charset.encode` encodes new text or refuses it, `Transcoded` shows a file
-in another encoding as UTF-8 and maps back to its exact bytes.
+`charset_of` detects the encoding of a file. `Charset.encode` encodes new text or refuses it.
+`Transcoded` shows a file in another encoding as UTF-8, and converts it back to the exact bytes.
 """
 
 from treadle.charsets.detection import Configured, charset_of, charset_of_new, declared_label

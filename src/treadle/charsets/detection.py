@@ -1,4 +1,4 @@
-"""Detects the encoding of a file: byte order mark, declaration, .editorconfig, or the bytes."""
+"""Detects the encoding of a file from its byte order mark, declaration, .editorconfig or bytes."""
 
 import re
 from collections.abc import Callable
@@ -7,19 +7,19 @@ from dataclasses import replace
 from treadle.charsets.model import UTF_8, Charset, codec_of, is_text, is_utf8
 
 MAX_BYTES = 200_000
-"""Bytes of lines with non-ASCII characters that are examined."""
+"""The most bytes that are examined, from lines with non-ASCII characters."""
 
 _CANDIDATES = (
     "cp932", "euc-jp", "gb18030", "big5", "cp949", "windows-1250", "windows-1251", "windows-1252",
     "windows-1253", "windows-1254", "koi8-r", "iso-8859-2",
 )  # fmt: skip
-"""Encodings that source code uses; each addition makes short texts harder to identify."""
+"""Encodings that source code uses. Each addition makes short texts harder to identify."""
 
 _CLOSE = 1.3
 _CLOSE_FOR_FEW = 4
 """An encoding that is this many times as likely as the next encoding has no rivals.
 
-The second factor is for a text with less than `_FEW` bytes that are not ASCII.
+`_CLOSE_FOR_FEW` is for a text with less than `_FEW` bytes that are not ASCII.
 """
 
 _FEW = 16
@@ -50,18 +50,21 @@ def is_damaged_utf8(data: bytes) -> bool:
 
 
 def _utf8_parts(data: bytes) -> tuple[int, int]:
-    """The numbers of UTF-8 characters in `data`, and of other bytes that are not ASCII."""
+    """Count the UTF-8 characters in `data` that are not ASCII, and the invalid bytes."""
     rest, characters = _UTF8_CHARACTER.subn(b"", data)
     return characters, len(_HIGH.findall(rest))
 
 
 def with_shifts(data: bytes) -> str | None:
-    """The encoding of text that is in ASCII bytes but has shift sequences."""
+    """Return the encoding of ASCII bytes with shift sequences. None if they have none."""
     return "iso2022_jp" if b"\x1b$" in data and _ISO_2022_JP.search(data) else None
 
 
 def detected(data: bytes) -> Charset:
-    """The encoding of `data`, which is not UTF-8, and its rivals; without a codec if none fits."""
+    """Detect the encoding of `data`, which is not UTF-8, and its rivals.
+
+    The result has no codec if no encoding fits.
+    """
     unlikely = _unlikely(data)
     encoded_lines = b"\n".join(line for line in data.split(b"\n") if not line.isascii())
     found = [
@@ -78,7 +81,7 @@ def detected(data: bytes) -> Charset:
     few = invalid + 2 * characters < _FEW
     close = _CLOSE_FOR_FEW if few else _CLOSE
     rivals = [codec for codec, other in found[1:] if other * close > weight]
-    if few and best == "cp949":  # its syllables are the characters of other encodings
+    if few and best == "cp949":  # other encodings use the same bytes
         rivals = [codec for codec in sorted(_SEVERAL_BYTES - {best}) if is_text(data, codec)]
     western = next((codec for codec, _ in found if codec in _WESTERN), None)
     if few and best in _LATIN and western is not None:
@@ -88,7 +91,10 @@ def detected(data: bytes) -> Charset:
 
 
 def _is_probable(data: bytes, codec: str) -> bool:
-    """Whether the text is plausible: Korean is written in Hangul, rarely in Chinese characters."""
+    """Whether the text is plausible.
+
+    Korean text consists of Hangul, and rarely of Chinese characters.
+    """
     if codec != "cp949":
         return True
     text = data.decode(codec)
@@ -97,7 +103,7 @@ def _is_probable(data: bytes, codec: str) -> bool:
 
 
 def _unlikely(data: bytes) -> frozenset[str]:
-    """Encodings that do not fit the sequence of bytes: accented letters are isolated."""
+    """Return the encodings that do not fit the bytes. Accented letters are mostly isolated."""
     runs = _RUN.findall(data)
     alone = sum(len(run) == 1 for run in runs)
     if 2 * alone >= len(runs):
@@ -106,8 +112,8 @@ def _unlikely(data: bytes) -> frozenset[str]:
 
 
 def _weighed(data: bytes) -> list[tuple[str, float]]:
-    """Codecs by how well the bytes fit them, best first."""
-    from chardet import detect_all  # it loads its models: 50 ms
+    """Return codecs and how well the bytes fit each, the best one first."""
+    from chardet import detect_all  # a late import: it loads its models in 50 ms
 
     results = detect_all(
         data[:MAX_BYTES], ignore_threshold=True, include_encodings=_CANDIDATES, max_bytes=MAX_BYTES
@@ -116,16 +122,16 @@ def _weighed(data: bytes) -> list[tuple[str, float]]:
     for result in results:
         codec = codec_of(result["encoding"] or "")
         if codec == "cp1252" and not _C1.search(data):
-            codec = "iso8859-1"  # no evidence of the characters that Windows adds
+            codec = "iso8859-1"  # the text has no character that Windows adds
         if codec == "gb18030" and is_text(data, "gbk"):
-            codec = "gbk"  # no evidence of characters of four bytes
+            codec = "gbk"  # the text has no character of four bytes
         if codec is not None:
             weighed.setdefault({"big5": "cp950"}.get(codec, codec), result["confidence"])
     return list(weighed.items())
 
 
 _HEAD = 2_048
-"""Bytes at the beginning of a file in which a declaration counts; HTML asks for 1,024."""
+"""A declaration counts within this many bytes from the beginning. HTML requires 1,024."""
 
 _NAME = rb"([-\w.:+]{1,40})"
 _PYTHON = re.compile(rb"^[ \t\f]*#[^\n]{0,200}?coding[:=][ \t]*" + _NAME)
@@ -175,7 +181,7 @@ def declared_label(path: str, data: bytes) -> str | None:
     if found is None and name.endswith(_GETTEXT_ENDINGS):
         found = _GETTEXT.search(head)
         if found is not None and found[1] == b"CHARSET":
-            found = None  # a placeholder of the template
+            found = None  # the template's placeholder, not an encoding
     if found is None:
         found = next((mode for line in lines if (mode := _EMACS.search(line))), None)
     if found is None:
@@ -186,7 +192,10 @@ def declared_label(path: str, data: bytes) -> str | None:
 
 
 def _in_first_lines(lines: list[bytes]) -> re.Match[bytes] | None:
-    """By PEP 263: the second line counts only after a comment or an empty line."""
+    """Find a declaration by the rules of PEP 263.
+
+    The second line counts only after a comment or an empty line.
+    """
     for number, line in enumerate(lines):
         if found := _PYTHON.match(line):
             return found
@@ -201,7 +210,7 @@ _SUPERSETS = {
     "iso8859-9": ("cp1254",), "shift_jis": ("cp932",), "gb2312": ("gbk", "gb18030"),
     "gbk": ("gb18030",), "big5": ("cp950", "big5hkscs"), "euc_kr": ("cp949",),
 }  # fmt: skip
-"""Encodings that files of the same name often have."""
+"""For each encoding, the larger encoding that files with its name often use."""
 
 Configured = Callable[[], str | None]
 """The `charset` that an .editorconfig file sets for the path, if any."""
@@ -210,9 +219,10 @@ Configured = Callable[[], str | None]
 def charset_of(path: str, data: bytes, configured: Configured = lambda: None) -> Charset:
     """The encoding of the file at `path` with the content `data`.
 
-    In this order: a byte order mark; the declaration of the file, unless its bytes contradict it;
-    for a `.properties` file ASCII or ISO-8859-1 with escapes, unless it is UTF-8; `configured`,
-    unless its bytes contradict it; UTF-8; detection from its bytes.
+    A byte order mark decides first. Next is the declaration of the file, unless its bytes
+    contradict it. A `.properties` file is then ASCII or ISO-8859-1 with escapes, unless it is
+    UTF-8. Next is `configured`, unless the bytes contradict it. Otherwise the file is UTF-8 if its
+    bytes are valid, or else the encoding is detected from its bytes.
     """
     if data.startswith(b"\xef\xbb\xbf"):
         return UTF_8
@@ -264,7 +274,7 @@ def _as_declared(label: str, data: bytes, *, ascii_only: bool, shifted: bool) ->
 def _fitting(codec: str, data: bytes, evidence: str) -> Charset | None:
     """The encoding `codec` or a superset of it, if all but a few bytes of `data` are valid."""
     if codec.startswith("iso2022"):
-        return Charset(codec, evidence)  # its lines are examined one by one
+        return Charset(codec, evidence)  # the caller examines its lines one by one
     forms = (codec, *_SUPERSETS.get(codec, ()))
     fitting = next((name for name in forms if is_text(data, name)), None)
     if fitting is None:
@@ -280,7 +290,10 @@ def _is_damaged(data: bytes, codec: str) -> bool:
 
 
 def _of_properties(configured: Configured, *, ascii_only: bool) -> Charset:
-    """Some readers expect ISO-8859-1 and some UTF-8; all understand escapes."""
+    """Return the encoding of a `.properties` file.
+
+    Some readers expect ISO-8859-1 and some UTF-8. All of them understand escapes.
+    """
     if not ascii_only:
         return Charset("iso8859-1", "of a .properties file", escapes=True)
     if codec_of(configured() or "") == "utf-8":
@@ -293,6 +306,6 @@ def _as_configured(label: str, data: bytes) -> Charset | None:
     if codec is None:
         return Charset(None, f".editorconfig sets the encoding {label!r}, which is not supported")
     if not data.isascii() and codec != "utf-8" and is_utf8(data):
-        return None  # it is UTF-8 already, and stays so
+        return None  # the file is UTF-8, and stays UTF-8
     known = f"set to {label!r} in .editorconfig"
     return Charset(codec, known) if is_text(data, codec) else None

@@ -13,7 +13,7 @@ _UNSET = "unset"
 
 
 def configured_charset(path: str, read: Callable[[str], bytes | None]) -> str | None:
-    """The value of `charset` that .editorconfig files set for `path`; None if it is not set.
+    """Return the `charset` that .editorconfig files set for `path`, or None if it is not set.
 
     `path` is a POSIX path relative to the root. `read` returns the content of the file at a
     relative path. The file nearest to `path` wins. Within a file, the last section wins.
@@ -30,7 +30,7 @@ def configured_charset(path: str, read: Callable[[str], bytes | None]) -> str | 
 
 
 def _charset(data: bytes, path: str) -> tuple[bool, str | None]:
-    """Whether the file is the topmost one, and the charset that it sets for `path`."""
+    """Return whether the file is the topmost one, and the charset that it sets for `path`."""
     value: str | None = None
     top = False
     applies: bool | None = None  # None: before the first section
@@ -45,7 +45,10 @@ def _charset(data: bytes, path: str) -> tuple[bool, str | None]:
 
 
 def _lines(data: bytes) -> Iterator[tuple[str | None, str]]:
-    """Key and value of each property, in lower case, and None with the pattern of each section."""
+    """Yield the key and value of each property in lower case.
+
+    For each section, yield None and its pattern.
+    """
     for line in data.decode("utf-8-sig", "replace").splitlines():
         text = line.strip()
         if text.startswith("[") and text.endswith("]"):
@@ -56,7 +59,7 @@ def _lines(data: bytes) -> Iterator[tuple[str | None, str]]:
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """Whether the pattern of a section matches `path`; an invalid one matches nothing."""
+    """Whether the pattern of a section matches `path`. An invalid pattern matches nothing."""
     import re2  # type: ignore[import-untyped]  # linear in the path, whatever the pattern
 
     if len(pattern) > _MAX_PATTERN or pattern.count("{") > _MAX_BRACES:

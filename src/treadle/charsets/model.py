@@ -1,4 +1,4 @@
-"""Encodings: the codec, how certain it is, and the text that it can encode."""
+"""The encoding of a file: its codec, how certain it is, and the encoding of new text."""
 
 import codecs
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Charset:
     r"""An encoding, and how certain it is.
 
     `codec` is Python's name of the encoding. It is None if the bytes of the file do not determine
-    the encoding; then only ASCII can be written. `evidence` states how the encoding was found.
+    the encoding. Then only ASCII can be written. `evidence` states how the encoding was found.
     `rivals` are other encodings that fit the bytes about as well. With `escapes`, characters that
     the encoding does not have become `\uXXXX`, as in `.properties` files. `note` is a sentence for
     the author of an edit.
@@ -72,7 +72,7 @@ class Charset:
 
     @property
     def stored(self) -> str | None:
-        """The codec as it is stored with a change; None for UTF-8 and for unknown encodings."""
+        """The codec that is stored with a change. None for UTF-8 and for unknown encodings."""
         return None if self.is_utf8 else self.codec
 
     @property
@@ -86,11 +86,11 @@ class Charset:
         return self.codec is not None and self.codec.startswith("iso2022")
 
     def encode(self, text: str) -> bytes:
-        """The bytes of `text`. Raises EncodingError for the first character that has none."""
+        """Encode `text`. Raises EncodingError for the first character that the encoding lacks."""
         return self.writable(text).encode(self.codec or "ascii")
 
     def writable(self, text: str) -> str:
-        """`text` as it can be written, with escapes if the file has them.
+        """Return `text` in a writable form, with escapes if the file uses them.
 
         Raises EncodingError for the first character that cannot be written.
         """
@@ -174,7 +174,10 @@ def display_name(codec: str) -> str:
 
 
 def is_text(data: bytes, codec: str) -> bool:
-    """Whether `data` decodes; some of it may be in a form that an encoder never writes."""
+    """Whether `data` is valid in the encoding.
+
+    An encoder might write other bytes for the same text.
+    """
     try:
         data.decode(codec)
     except UnicodeError:
@@ -191,7 +194,7 @@ def round_trips(data: bytes, codec: str) -> bool:
 
 
 def _encoded(text: str, codec: str) -> bytes | None:
-    """The bytes of `text`, None if they would not decode to the same text."""
+    """Encode `text`. Returns None if the bytes would not decode to the same text."""
     try:
         data = text.encode(codec)
         return data if data.decode(codec) == text else None

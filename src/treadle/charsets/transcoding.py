@@ -1,12 +1,12 @@
-"""The text of a file in another encoding as UTF-8, and the way back to its exact bytes."""
+"""Converts text in another encoding to UTF-8, and back to the exact bytes of the file."""
 
 from treadle.charsets.detection import charset_of
 from treadle.charsets.model import Charset, is_text, round_trips
 
 _RAW = 0xDC00
-"""A byte that does not decode is this lone surrogate plus its value in the UTF-8.
+"""An invalid byte becomes the lone surrogate at this number plus the byte's value.
 
-So it is never mistaken for text, and becomes the same byte again.
+Such a surrogate never occurs in text, so it can be converted back to the same byte.
 """
 
 _LONGEST = 4
@@ -22,11 +22,11 @@ class ShiftStateError(ValueError):
 
 
 class Transcoded:
-    """`data`, text in `charset`, as the UTF-8 `text`.
+    """A file in another encoding, with its content converted to UTF-8 in `text`.
 
-    The text contains every byte of the file, as a character or as a byte that is not UTF-8, so that
-    `back(text)` is `data`. For a stateless encoding that is true for any run of characters. Raises
-    ShiftStateError if the lines of a stateful encoding depend on each other.
+    `text` represents every byte of `data`, as a character or as a byte that is not UTF-8. Therefore
+    `encode_part(text)` returns `data`. In a stateless encoding, any run of characters converts back
+    to its bytes. Raises ShiftStateError if the lines of a stateful encoding depend on each other.
     """
 
     def __init__(self, data: bytes, charset: Charset) -> None:
@@ -59,9 +59,10 @@ class Transcoded:
             return b"".join(map(self._bytes, decoded))
 
     def offset(self, at: int, data: bytes) -> int | None:
-        """The offset in `text` of the byte at `at` in the file, whose content is `data`.
+        """Return the offset in `text` of the byte at `at` in the file. `data` is its content.
 
-        None inside a character. In a stateful encoding only the beginning of a line has an offset.
+        The offset is None inside a character. In a stateful encoding only the beginning of a line
+        has an offset.
         """
         start = data.rfind(b"\n", 0, at) + 1
         before = len(self._part(data[:start]))
@@ -106,7 +107,7 @@ class Transcoded:
         return "".join(text).encode("utf-8", "surrogatepass")
 
     def _character(self, data: bytes) -> bytes:
-        """The bytes of the first character of `data`, or else its first byte."""
+        """Return the bytes of the first character of `data`, or its first byte if none decodes."""
         for size in range(1, len(data) + 1):
             part = data[:size]
             if is_text(part, self._codec) and len(part.decode(self._codec)) == 1:
@@ -115,7 +116,10 @@ class Transcoded:
 
 
 def as_utf8(path: str, data: bytes) -> bytes:
-    """The text of the file at `path` as UTF-8; `data` itself if its encoding is unknown."""
+    """Return the text of the file at `path` as UTF-8.
+
+    Returns `data` itself if its encoding is unknown.
+    """
     if data.isascii() and b"\x1b$" not in data:
         return data
     charset = charset_of(path, data, lambda: None)

@@ -1,1 +1,1 @@
-"""Checks: build, test and lint commands of a project, run and parsed."""
+"""Runs the build, test and lint commands of a project, and parses their output."""

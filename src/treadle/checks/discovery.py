@@ -15,7 +15,7 @@ from treadle.config.model import CheckCommand, CheckSettings
 from treadle.inside import read_regular
 
 MAX_FILE_BYTES = 1_000_000
-"""A larger project file is not read."""
+"""The maximum size of a project file. A larger file is not read."""
 
 CONFIGURATION = "configuration"
 """The origin of a check that the user configured."""
@@ -24,9 +24,9 @@ CONFIGURATION = "configuration"
 def find_checks(root: Path, settings: CheckSettings) -> tuple[Check, ...]:
     """The checks of the project at `root`, configured ones first, with unique names.
 
-    A configured check replaces a found one of its name; one without a command only changes the time
-    limit. It reads a few files at the root and runs nothing. A project file that cannot be read has
-    no checks.
+    A configured check replaces a found check of the same name. A configured check without a command
+    only changes the time limit. This function reads a few files at the root and runs nothing. A
+    project file that cannot be read has no checks.
     """
     project = _Project(root, settings.timeout)
     found = {check.name: check for find in _FINDERS for check in find(project)}
@@ -60,11 +60,11 @@ class _Project:
         self.pyproject = self._toml("pyproject.toml")
 
     def has(self, *names: str) -> str | None:
-        """The first existing one of the files."""
+        """The first of the files that exists, or None."""
         return next((name for name in names if (self._root / name).is_file()), None)
 
     def text(self, name: str) -> str:
-        """The text of a file; empty if it is missing, too large or unreadable."""
+        """The text of a file. Empty if the file is missing, too large or unreadable."""
         path = self._root / name
         try:
             data = read_regular(str(path), MAX_FILE_BYTES + 1)
@@ -73,7 +73,7 @@ class _Project:
         return "" if len(data) > MAX_FILE_BYTES else data.decode("utf-8-sig", "replace")
 
     def json(self, name: str) -> dict[str, Any]:
-        """The object in a JSON file; empty if there is none."""
+        """The object in a JSON file. Empty if there is no object."""
         try:
             value = json.loads(self.text(name) or "{}")
         except (ValueError, RecursionError):
@@ -196,7 +196,7 @@ def _node(project: _Project) -> Iterator[Check]:
 
 
 _NO_TEST = "no test specified"
-"""Part of the script that `npm init` writes, which only fails."""
+"""`npm init` writes a test script with this text, which always fails."""
 
 
 def _go(project: _Project) -> Iterator[Check]:

@@ -1,4 +1,4 @@
-"""The environment of a check without keys, and the program that the check starts."""
+"""Builds the environment of a check without keys, and finds the program that the check starts."""
 
 import os
 import re
@@ -17,19 +17,19 @@ _KEY_WORDS = re.compile(
     r"(?:^|_)(?:[A-Z0-9]*(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE)S?"
     r"|(?:API|ACCESS|AUTH|PRIVATE|SECRET)?KEYS?|PASS|PWD|PAT|CREDENTIALS?|CREDS|COOKIES?|JWT|BEARER)(?:_|$)"
 )
-"""A word, in capitals, that marks a variable as a key or a password."""
+"""Words that mark a variable, with its name in capitals, as a key or a password."""
 
 _NO_KEYS = frozenset({"PWD", "OLDPWD"})
 
 _PLAIN = {
-    "CI": "true",  # no watch mode, no prompts, no lines cut to the width of a terminal
+    "CI": "true",  # avoids watch mode, prompts and lines cut to the terminal's width
     "NO_COLOR": "1",
     "TERM": "dumb",
     "CARGO_TERM_COLOR": "never",
     "GIT_TERMINAL_PROMPT": "0",
     "PYTHONUNBUFFERED": "1",
 }
-"""Makes programs print plain text without buffering."""
+"""Variables that make programs print plain text without buffering."""
 
 _COLOURS = ("FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS")
 
@@ -39,7 +39,7 @@ _PROGRAM_FOLDERS = (".venv/bin", "venv/bin", "node_modules/.bin")
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The variables that a check gets, and the names of the removed ones."""
+    """The variables that a check gets, and the names of the removed variables."""
 
     variables: Mapping[str, str]
     withheld: tuple[str, ...] = ()
@@ -54,9 +54,9 @@ def check_environment(
 ) -> Environment:
     """The environment for a check of the project at `root`.
 
-    Variables whose names or values look like keys are removed, and the variables that `secret`
-    names. The variables that `keep` names stay. Programs of the project's own environments come
-    first in PATH, which keeps only absolute folders.
+    This removes the variables in `secret`, and variables whose names or values look like keys.
+    Variables in `keep` stay. Programs of the project's own environments come first in PATH.
+    Relative folders are removed from PATH.
     """
     withheld = tuple(
         sorted(
@@ -92,8 +92,8 @@ def _is_secret(name: str, value: str) -> bool:
 def in_copy(variables: Mapping[str, str], root: Path, tree: Path) -> dict[str, str]:
     """The variables for a check that runs in `tree`, a copy of the project at `root`.
 
-    Python imports the copy's own packages if an editable installation, or PYTHONPATH, names folders
-    of the project.
+    If an editable installation or PYTHONPATH names folders of the project, Python imports from the
+    same folders of the copy.
     """
     given = [Path(each) for each in variables.get("PYTHONPATH", "").split(os.pathsep) if each]
     named = [*given, *_editable(variables, root), root / "src"]
@@ -108,8 +108,8 @@ def in_copy(variables: Mapping[str, str], root: Path, tree: Path) -> dict[str, s
 def _editable(variables: Mapping[str, str], root: Path) -> Iterator[Path]:
     """Folders of the project from which the current Python environment imports.
 
-    An editable installation is a `.pth` file that names them, or, from setuptools, a module that
-    maps each package to its folder.
+    An editable installation is a `.pth` file that names these folders. Setuptools may instead write
+    a module that maps each package to its folder.
     """
     environment = variables.get("VIRTUAL_ENV")
     for site in Path(environment).glob("lib/python*/site-packages") if environment else ():
@@ -124,7 +124,7 @@ def _editable(variables: Mapping[str, str], root: Path) -> Iterator[Path]:
 
 
 def _text(path: Path) -> str:
-    """The text of a file of a Python environment, which may be in the repository."""
+    """Read a file of a Python environment, which the repository may contain."""
     try:
         return read_regular(str(path), _MAX_BYTES).decode("utf-8", "replace")
     except OSError:
@@ -145,7 +145,7 @@ _LOADING = (
 
 
 def program_of(name: str, root: Path, variables: Mapping[str, str]) -> Program | None:
-    """The program that `name` starts in the repository at `root`; None if there is none.
+    """The program that `name` starts in the repository at `root`, or None if it is missing.
 
     Blocks. A program inside the repository, or a link into it, has the hash of its content.
     """
@@ -161,7 +161,7 @@ def program_of(name: str, root: Path, variables: Mapping[str, str]) -> Program |
 
 
 def _digest(path: Path) -> str:
-    """The hash of the content, read in blocks: a repository decides how large it is."""
+    """The hash of the content. Reads blocks, since a repository may contain a very large file."""
     with path.open("rb") as file:
         return file_digest(file, partial(blake2b, digest_size=32)).hexdigest()
 

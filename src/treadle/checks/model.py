@@ -1,4 +1,4 @@
-"""Checks, their runs and diagnostics."""
+"""Data types for checks, their runs and their diagnostics."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,8 @@ CheckKind = Literal["test", "build", "lint", "types"]
 class Check:
     """A command that checks a project.
 
-    `argv` is the program and its arguments; no shell reads them. `origin` is the file that defines
-    it, or the configuration. `timeout` is in seconds.
+    `argv` is the program and its arguments, which do not pass through a shell. `origin` is the file
+    that defines it, or the configuration. `timeout` is in seconds.
     """
 
     name: str
@@ -27,14 +27,14 @@ class Check:
     parser: CheckParser = "auto"
     takes_paths: bool = False
     targets: tuple[str, ...] = ()
-    """The default paths."""
+    """The paths that the command gets if the caller gives none."""
 
     def words(self, paths: Sequence[str] = ()) -> tuple[str, ...]:
         """The program and all its arguments."""
         return (*self.argv, *(paths or self.targets))
 
     def command(self, paths: Sequence[str] = ()) -> str:
-        """The command as a person would type it, for approval rules and for display."""
+        """The command as a person types it. Approval rules and screens use this text."""
         return shlex.join(self.words(paths))
 
 
@@ -48,10 +48,12 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """A message of a tool with its location. Lines and columns count from 1; None if unknown.
+    """A message of a tool with its location.
 
-    `file` is relative to the root, POSIX; a file outside has an absolute path. `code` is the tool's
-    own name of the problem: a rule, an error number, or the id of a test.
+    Lines and columns count from 1, and are None if unknown.
+
+    `file` is a POSIX path relative to the root. A file outside the root has an absolute path.
+    `code` is the tool's own name of the problem: a rule, an error number, or the id of a test.
     """
 
     file: str
@@ -64,9 +66,9 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The parsed output: the first diagnostics, their number, and counts.
+    """The parsed output: the first diagnostics, the number of all diagnostics, and counts.
 
-    `counts` are the tool's own totals by its own names, such as passed and failed.
+    `counts` has the tool's totals under the tool's names, such as passed and failed.
     """
 
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -76,10 +78,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The beginning and the end of an output, in lines without colours and line ends.
+    """The first and last lines of an output, without colours and line ends.
 
-    `lines` counts all lines for people. If lines in the middle were dropped, `head` contains the
-    first ones; otherwise `tail` contains all.
+    `lines` is the number of all shown lines. If lines in the middle were dropped, `head` has the
+    first lines and `tail` the last. Otherwise `tail` has all lines.
     """
 
     head: tuple[str, ...] = ()
@@ -94,14 +96,14 @@ class CheckStatus(StrEnum):
     FAILED = "failed"
     TIMED_OUT = "timed_out"
     ERROR = "error"
-    """The program could not be started, or another process ended it by a signal."""
+    """The program could not be started, or a signal of another process ended it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRun:
-    """A finished run. `exit_status` is None after a time-out or a signal.
+    """A finished run of a check. `exit_status` is None after a time-out or a signal.
 
-    `scratch` states that it ran in a copy.
+    `scratch` states that the check ran in a copy of the working tree.
     """
 
     check: Check

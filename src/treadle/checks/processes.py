@@ -16,11 +16,11 @@ MARK = "CHECK_OF_TREADLE"
 """The environment variable that marks all processes of a run."""
 
 GRACE = 2.0
-"""Seconds between the request to end processes and killing them."""
+"""The seconds that processes have to end before they are killed."""
 
 _POLL = 0.05
 _ROUNDS = 40
-"""Rounds of killing: a process may start another one while it is being killed."""
+"""The maximum number of rounds of killing. A process may start another one while it is killed."""
 
 _PROC = Path("/proc")
 
@@ -39,18 +39,20 @@ end_all TERM
 sleep 2
 end_all KILL
 """
-"""The program of the watcher: it reads a process group, waits until its input ends, and then ends
-the group and marked processes. The input may end before the group arrives."""
+"""The program of the watcher process. It reads the number of a process group and waits until its
+input ends. Then it ends the group and all marked processes. The input may end before the number
+arrives."""
 
 
 @asynccontextmanager
 async def process_watcher(mark: str) -> AsyncIterator[Callable[[int], None]]:
-    """Gives a function that registers a process group, which ends with this process.
+    """Yields a function that registers a process group to be ended when this process ends.
 
-    Every process with the `mark` ends too, where the system shows environments (Linux).
+    On Linux, where a process can read the environments of others, every process with the `mark`
+    ends too.
 
-    A small process holds one end of a pipe whose other end only this process has, so it notices
-    even a `kill -9`. After the context is left, nobody watches any more.
+    A small watcher process reads from a pipe that only this process can write. The pipe closes when
+    this process ends, even after a `kill -9`. The watcher stops when the context is left.
     """
     receiving, sending = os.pipe()
     try:
@@ -70,7 +72,7 @@ async def process_watcher(mark: str) -> AsyncIterator[Callable[[int], None]]:
             yield partial(_send_group, sending)
         finally:
             with suppress(ProcessLookupError):
-                watcher.kill()  # before its input ends, or it would act
+                watcher.kill()  # first, because it acts when its input ends
             await watcher.wait()
     finally:
         os.close(receiving)
@@ -84,8 +86,8 @@ def _send_group(pipe: int, group: int) -> None:
 async def end_all(group: int, mark: str, clock: Clock) -> None:
     """End every process of the session and process group `group`, and all with the `mark`.
 
-    The processes are asked to end, and killed after `GRACE` seconds on `clock`. On Linux, which
-    shows the environment of processes, processes that left the group are found too.
+    The processes are asked to end, and are killed after `GRACE` seconds on `clock`. On Linux, the
+    mark in their environment also identifies processes that left the group.
     """
     try:
         if not await asyncio.to_thread(_signal, group, mark, signal.SIGTERM):
@@ -99,13 +101,16 @@ async def end_all(group: int, mark: str, clock: Clock) -> None:
             if not await asyncio.to_thread(_signal, group, mark, signal.SIGKILL):
                 return
             await asyncio.sleep(_POLL)  # the system needs time to remove them
-    except asyncio.CancelledError:  # the loop itself ends: waiting is not possible
+    except asyncio.CancelledError:  # the loop itself ends, so waiting is not possible
         _signal(group, mark, signal.SIGKILL)
         raise
 
 
 def _signal(group: int, mark: str, number: int) -> bool:
-    """Send a signal (0: none) to all running processes, and return whether there were any."""
+    """Send signal `number` to all running processes of a run.
+
+    Returns whether there are any running processes. If `number` is 0, nothing is sent.
+    """
     if not _PROC.is_dir():
         try:
             os.killpg(group, number)
@@ -120,12 +125,12 @@ def _signal(group: int, mark: str, number: int) -> bool:
 
 
 def _living(group: int, mark: bytes) -> Iterator[int]:
-    """The running processes of a run, by the system's list of all processes."""
+    """Find the running processes of a run in the system's list of all processes."""
     for folder in _PROC.iterdir():
         if not folder.name.isdecimal():
             continue
         with suppress(OSError):  # it has just ended, or belongs to another user
-            # After the name, which may contain anything: the state, its parent, group and session.
+            # The state, parent, group and session follow the name, which may contain any bytes.
             fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
             if fields[0] in b"ZX":
                 continue
@@ -137,7 +142,7 @@ def _living(group: int, mark: bytes) -> Iterator[int]:
 
 
 async def complete(work: Coroutine[Any, Any, None]) -> None:
-    """Complete `work` even if the caller is cancelled meanwhile; then raise CancelledError."""
+    """Complete `work` even if the caller is cancelled meanwhile. Then raise CancelledError."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

@@ -1,4 +1,4 @@
-"""Runs one check in a session of its own, keeps its output, and ends all its processes."""
+"""Runs a check in its own session, keeps its output, and ends all its processes."""
 
 import asyncio
 import json
@@ -21,24 +21,25 @@ from treadle.errors import NotFoundError, TreadleError
 from treadle.ids import new_id
 
 MAX_LINE_BYTES = 1 << 18
-"""Bytes of one line; the rest is dropped. JSON diagnostics rarely need a tenth of this limit."""
+"""The maximum bytes of a line. The rest is dropped. JSON diagnostics rarely need a tenth of this
+limit."""
 
 HEAD_LINES = 60
 TAIL_LINES = 300
 SHOWN_CHARACTERS = 600
-"""Characters of a line that are shown."""
+"""The number of characters of a line that are shown."""
 
 _ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # colours, movements
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # colours, cursor movements
     r"|\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # titles, links
     r"|[@-Z\\^_]?)"
 )
 _CONTROLS = dict.fromkeys((*range(9), *range(11, 32), 127))
-"""All control characters except the tab."""
+"""A translation table that removes all control characters except the tab."""
 
 
 def plain(line: str) -> str:
-    """The final appearance of `line`: without colours and overwritten text."""
+    """`line` as a terminal finally shows it, without colours."""
     if line.isprintable():
         return line
     line = _ESCAPES.sub("", line).rstrip("\r")
@@ -46,14 +47,14 @@ def plain(line: str) -> str:
 
 
 class LineSplitter:
-    """Splits a stream of bytes into plain lines, in memory that does not depend on their length."""
+    """Splits a stream of bytes into plain lines. Long lines do not need more memory."""
 
     def __init__(self) -> None:
         self._incomplete = b""
         self._dropping = False
 
     def feed(self, data: bytes) -> Iterator[str]:
-        """The lines that end in `data`."""
+        """Add `data`, and yield the lines that are now complete."""
         first, *others = data.split(b"\n")
         self._append(first)
         for part in others:
@@ -62,7 +63,7 @@ class LineSplitter:
             self._append(part)
 
     def end(self) -> Iterator[str]:
-        """The last line, if it has no end."""
+        """The last line, if it has no line end."""
         if self._incomplete:
             yield plain(self._incomplete.decode("utf-8", "replace"))
             self._incomplete = b""
@@ -103,23 +104,23 @@ class KeptOutput:
 
 
 Progress = Callable[[str], Awaitable[None]]
-"""Receives the progress of a check."""
+"""Receives a text about the progress of a check."""
 
 PROGRESS_SECONDS = 1.0
-"""Seconds between two progress reports."""
+"""The minimum seconds between two progress reports."""
 
 SILENT_SECONDS = 10.0
 """Seconds between two progress reports while the check prints nothing."""
 
 _BLOCK = 1 << 14
-"""Bytes of one read; parsing a larger block would block the loop for too long."""
+"""The bytes of one read. Parsing a larger block would block the event loop for too long."""
 
 _DRAIN = 1.0
-"""Seconds to wait for the rest of the pipe when all processes have ended."""
+"""The seconds to wait for the rest of the output after all processes have ended."""
 
 
 class ProgramMissingError(NotFoundError):
-    """The program of a check is not installed."""
+    """Raised when the program of a check is not installed."""
 
 
 async def run(
@@ -135,10 +136,10 @@ async def run(
     """Run `check` in the folder `cwd` and parse its output.
 
     `environment` is the complete environment of the program. The program is stopped when the time
-    limit of the check has passed on `clock`. When this function ends, also by cancellation, every
-    process of the check is asked to end and then killed. If `cwd` is a copy of another folder,
-    `original` is that folder: paths in the output are mapped to it. Raises ProgramMissingError, and
-    TreadleError when the program cannot be started.
+    limit of the check has passed on `clock`. When this function ends or is cancelled, every process
+    of the check is asked to end and then killed. If `cwd` is a copy of another folder, `original`
+    is the other folder. Paths in the output are then mapped to `original`. Raises
+    ProgramMissingError, and TreadleError when the program cannot be started.
     """
     words = check.words(paths)
     program = find_program(words[0], cwd, environment)
@@ -185,7 +186,7 @@ async def run(
 
 
 def find_program(name: str, cwd: Path, environment: Mapping[str, str]) -> str | None:
-    """The path of the program `name` for the folder `cwd`; None if there is none.
+    """The path of the program `name` for the folder `cwd`, or None if it is missing.
 
     A name with a slash is a path relative to `cwd`. Other names are searched in PATH.
     """
@@ -206,7 +207,7 @@ class _OutputTask:
         folder: str,
         original: str,
     ) -> None:
-        """Maps paths in `folder` to `original` in the output."""
+        """Create the task. Paths in `folder` in the output are mapped to `original`."""
         self.reader = reader
         self.kept = KeptOutput()
         self._clock = clock
@@ -220,7 +221,7 @@ class _OutputTask:
         while block := await output.read(_BLOCK):
             for line in splitter.feed(block):
                 self._add_line(line)
-            await asyncio.sleep(0)  # `read` does not wait while there is something to read
+            await asyncio.sleep(0)  # `read` does not wait while data is available
         for line in splitter.end():
             self._add_line(line)
 
@@ -250,10 +251,10 @@ _MAX_PROGRESS_CHARACTERS = 200
 async def _start(
     program: str, words: Sequence[str], cwd: Path, environment: Mapping[str, str]
 ) -> tuple[Process, asyncio.StreamReader, asyncio.ReadTransport]:
-    """The process, with one pipe for its output and that of its children.
+    """Start the process, with one pipe for the output of the process and its children.
 
-    This function creates the pipe itself: asyncio reports the end of a process only after its last
-    child has closed a pipe that asyncio created.
+    This function creates the pipe itself. With a pipe of asyncio, the end of the process is
+    reported only after its last child has closed the pipe.
     """
     receiving, sending = os.pipe()
     output = asyncio.StreamReader()
@@ -273,7 +274,7 @@ async def _start(
         )
     except BaseException as error:
         pipe.close()
-        if isinstance(error, OSError | ValueError):  # no such format, arguments too long, a NUL
+        if isinstance(error, OSError | ValueError):  # not executable, arguments too long, or a NUL
             raise _not_started(words[0], error) from error
         raise
     finally:
@@ -296,7 +297,7 @@ async def _end_run(
     reporting: asyncio.Task[None],
     clock: Clock,
 ) -> None:
-    """End all processes of the run, then its readers and reporters."""
+    """End all processes of the run, then the tasks that read and report its output."""
     await end_all(process.pid, mark, clock)
     await process.wait()
     await asyncio.wait({reading}, timeout=_DRAIN)  # an unknown child may keep the pipe open

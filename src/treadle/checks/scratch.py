@@ -1,4 +1,4 @@
-"""A copy of the working tree that a check may change."""
+"""Creates a copy of the working tree, which a check may change."""
 
 import asyncio
 import errno
@@ -19,7 +19,7 @@ from treadle.inside import MAX_DEPTH, Folders
 from treadle.paths import resolve_inside
 
 SHARED = (".venv", "venv", "node_modules")
-"""Folders of installed packages, which are too large to copy: the copy links to them."""
+"""Folders of installed packages. They are too large to copy, so the copy links to them."""
 
 _LEFT_OUT = frozenset({
     ".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox",
@@ -32,10 +32,11 @@ _NEVER_IN_A_NAME = frozenset({"..", ".git"})
 _PREFIX = "treadle-check-"
 
 _IN_USE = "in-use"
-"""The file next to the tree of a copy, locked while the process that created the copy lives."""
+"""The name of a file next to the copied tree, which its creator locks while it runs."""
 
 MAX_COPIED_BYTES = 4_000_000_000
-"""The limit for all files of a copy: a sparse file takes no space in the repository."""
+"""The maximum size of all files of a copy. A sparse file can be small on disk but large when
+copied."""
 
 _LISTING = (
     "git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "ls-files", "-z",
@@ -43,21 +44,22 @@ _LISTING = (
 )  # fmt: skip
 
 _LISTING_SECONDS = 30
-"""A repository can make git wait without end: an ignore file may be a pipe."""
+"""The time limit of git's listing. A repository can make git wait forever, since an ignore file may
+be a pipe."""
 
 _NO_FETCHING = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
-"""Git would fetch missing objects for a listing, with programs that the repository names."""
+"""Variables that stop git from fetching missing objects with programs that the repository names."""
 
 
 @asynccontextmanager
 async def scratch_copy(root: Path, files: Mapping[str, bytes | None]) -> AsyncIterator[Path]:
-    """A copy of the tree at `root` with `files` in it, removed at the end; gives its folder.
+    """Yields the folder of a copy of the tree at `root` with `files`, then removes the copy.
 
-    `files` are by path relative to the root, POSIX; None removes a file. Files are copied, never
-    linked. Ignored files and `.git` itself are left out. Folders of installed packages (`SHARED`)
-    are links to those of `root`. A link that leads out of `root` leads to the same target. Copies
-    of killed processes are removed too. Raises PathRefusedError for a path in `files` that leads
-    out, and TreadleError when the copy cannot be created.
+    The keys of `files` are POSIX paths relative to the root. The value None removes a file. Files
+    are copied, never linked. Ignored files and `.git` itself are left out. Folders of installed
+    packages (`SHARED`) are links to the folders in `root`. A link that leads out of `root` keeps
+    its target. Copies of killed processes are removed too. Raises PathRefusedError for a path in
+    `files` that leads out of the root, and TreadleError when the copy cannot be created.
     """
     try:
         copy = _Copy(root)
@@ -75,21 +77,21 @@ async def scratch_copy(root: Path, files: Mapping[str, bytes | None]) -> AsyncIt
 async def _removed(copying: "asyncio.Future[None]", copy: "_Copy") -> None:
     await asyncio.wait({copying})
     if not copying.cancelled():
-        copying.exception()  # reported already, or nobody waits for it any more
+        copying.exception()  # already reported, or the caller no longer waits
     await asyncio.to_thread(_remove, copy.folder)
     os.close(copy.in_use)
 
 
 def _remove_left_behind(folder: Path) -> None:
-    """Remove the copies in `folder` whose processes were killed: nobody holds their locks."""
+    """Remove the copies in `folder` that no process locks, because their processes were killed."""
     for copy in folder.glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # another user's, in use, or just removed
+        with suppress(OSError):  # owned by another user, in use, or just removed
             if copy.lstat().st_uid != os.getuid():
                 continue
             in_use = _locked(copy, os.O_RDWR)
             try:
                 for entry in copy.iterdir():
-                    # last, so that the rest is found again after a failure
+                    # the lock file goes last: after a failure, a later run finds the rest by it
                     if entry.name != _IN_USE:
                         _remove(entry)
                 _remove(copy)
@@ -98,7 +100,7 @@ def _remove_left_behind(folder: Path) -> None:
 
 
 def _locked(copy: Path, flags: int) -> int:
-    """The lock of a copy, held until it is closed. Raises OSError when another process has it."""
+    """Lock a copy until the returned file is closed. Raises OSError if another process locks it."""
     import fcntl
 
     file = os.open(copy / _IN_USE, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -111,7 +113,7 @@ def _locked(copy: Path, flags: int) -> int:
 
 
 def _remove(folder: Path) -> None:
-    """Remove `folder`, even if a check has removed its own permissions."""
+    """Remove `folder`, even if a check removed the permissions that this needs."""
     try:
         shutil.rmtree(folder)
     except OSError:
@@ -123,7 +125,7 @@ def _remove(folder: Path) -> None:
 
 
 class _Copy:
-    """A copy while it is created; all methods block."""
+    """Creates a copy. All methods block."""
 
     def __init__(self, root: Path) -> None:
         self._root = Path(os.path.realpath(root))
@@ -136,7 +138,7 @@ class _Copy:
         self._room = MAX_COPIED_BYTES
 
     def make(self, files: Mapping[str, bytes | None]) -> None:
-        """Create the copy; stops early when `stopped` is set."""
+        """Create the copy. Stops early when `stopped` is set."""
         try:
             _remove_left_behind(self.folder.parent)
             self.tree.mkdir(parents=True)
@@ -148,12 +150,12 @@ class _Copy:
                     self._copy_entry(Path(name))
             self._share()
             for name, data in sorted(files.items(), key=lambda item: item[1] is not None):
-                self._write_file(name, data)  # removals first, since they may make room
+                self._write_file(name, data)  # removals first: a new path may need a removed one
         except OSError as error:
             raise _no_copy(self._root, error) from error
 
     def _copy_entry(self, name: Path) -> None:
-        """Copy one entry of the tree; entries that are not a file, link or folder are skipped.
+        """Copy a file, link or folder of the tree. Other entries are skipped.
 
         Names that lead out of the tree are skipped too, since git does not check the names in its
         index. Names that are too deep are skipped.
@@ -166,7 +168,7 @@ class _Copy:
         source, target = self._root / name, self.tree / name
         try:
             status = source.lstat()
-        except FileNotFoundError:  # it is deleted, but still in git's index
+        except FileNotFoundError:  # deleted, but still in git's index
             return
         if stat.S_ISLNK(status.st_mode):
             self._link(source, target)
@@ -177,7 +179,10 @@ class _Copy:
                 self._copy_entry(name / below)
 
     def _folder(self, name: Path) -> bool:
-        """Create a folder; False if a link is in its way, through which nothing is written."""
+        """Create a folder.
+
+        Returns False if a link is in the way, since nothing is written through a link.
+        """
         if name not in self._folders:
             real = self._folder(name.parent) and not (self._root / name).is_symlink()
             self._folders[name] = real
@@ -186,9 +191,9 @@ class _Copy:
         return self._folders[name]
 
     def _copy_file(self, name: Path, target: Path) -> None:
-        """Copy bytes, mode and time to a new file; blocks are shared where possible.
+        """Copy bytes, mode and time to a new file. Blocks are shared where possible.
 
-        The original is opened without following links: a link may have replaced it just now.
+        The original is opened without following links, since a link may have just replaced it.
         """
         with self._opened.read(name.as_posix()) as original, target.open("xb") as copy:
             status = os.fstat(original.fileno())
@@ -207,7 +212,7 @@ class _Copy:
         )
 
     def _link(self, source: Path, target: Path) -> None:
-        """Copy a link; a link into the original leads into the copy instead."""
+        """Copy a link. A link into the original tree becomes a link into the copy."""
         leads = Path(os.path.normpath(source.parent / source.readlink()))
         if leads.is_relative_to(self._root):
             inside = self.tree / leads.relative_to(self._root)
@@ -223,7 +228,7 @@ class _Copy:
                     target.symlink_to(source)
 
     def _write_file(self, name: str, data: bytes | None) -> None:
-        """Write or remove a file in the copy, and nowhere else."""
+        """Write or remove a file in the copy. Never changes a file outside the copy."""
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.name:
             raise PathRefusedError(
@@ -243,7 +248,7 @@ class _Copy:
             target.chmod(mode)
 
     def _prune(self, folder: Path) -> None:
-        """Remove empty folders upwards: git does not track empty folders."""
+        """Remove `folder` and its parents if they are empty. Git does not track empty folders."""
         while folder != self.tree:
             try:
                 folder.rmdir()
@@ -253,14 +258,17 @@ class _Copy:
 
 
 def _copy_bytes(original: BinaryIO, copy: BinaryIO, size: int) -> None:
-    """Copy `size` bytes, which are all unless the file grows meanwhile; blocks are shared."""
+    """Copy the first `size` bytes. Blocks are shared where possible.
+
+    These are all bytes, unless the file grows meanwhile.
+    """
     left = size
     try:
         while left and (
             done := os.copy_file_range(original.fileno(), copy.fileno(), min(left, 1 << 30))
         ):
             left -= done
-    except (OSError, AttributeError):  # not on this system, or not between these two
+    except (OSError, AttributeError):  # unsupported here, or between these files
         original.seek(0)
         copy.seek(0)
         copy.truncate()
@@ -288,7 +296,7 @@ def _hint(error: OSError) -> str:
 
 
 def _tree_paths(root: Path) -> Iterator[str]:
-    """Paths of files and links of the tree: tracked and untracked, without ignored ones."""
+    """The paths of tracked and untracked files and links of the tree, without ignored ones."""
     if not (root / ".git").exists():
         yield from _walked(root)
         return
@@ -298,7 +306,7 @@ def _tree_paths(root: Path) -> Iterator[str]:
             _LISTING, cwd=root, env=given | _NO_FETCHING, stdin=subprocess.DEVNULL,
             capture_output=True, check=True, timeout=_LISTING_SECONDS,
         ).stdout  # fmt: skip
-    except (OSError, subprocess.SubprocessError):  # no git here, or not a repository
+    except (OSError, subprocess.SubprocessError):  # git is missing, or `root` is not a repository
         yield from _walked(root)
         return
     yield from map(os.fsdecode, filter(None, listing.split(b"\0")))
@@ -307,7 +315,7 @@ def _tree_paths(root: Path) -> Iterator[str]:
 def _walked(root: Path) -> Iterator[str]:
     """Paths of files and links below `root`, without folders that tools create."""
     waiting = [""]
-    while waiting:  # not os.walk, which calls itself for each folder of a deep tree
+    while waiting:  # not os.walk, which recurses in a deep tree
         folder = waiting.pop()
         try:
             entries = list(os.scandir(root / folder))

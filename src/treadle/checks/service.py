@@ -1,4 +1,4 @@
-"""The checks of one repository: found by name, run in the tree or in a copy with a proposal."""
+"""Finds the checks of one repository, and runs them in the tree or in a copy with a proposal."""
 
 import asyncio
 import difflib
@@ -19,8 +19,8 @@ from treadle.protected_files import why_protected
 from treadle.tools.approvals.question import Program
 
 Preview = Callable[[str], Mapping[str, bytes | None]]
-"""The files that result from a proposal, by path relative to the root; None for a removed file. Its
-parameter is the id of the proposal. Blocks. Raises TreadleError for an unknown proposal."""
+"""Returns the files that result from the proposal with the given id. The keys are paths relative to
+the root. A removed file is None. Blocks. Raises TreadleError for an unknown proposal."""
 
 
 class Checks:
@@ -34,9 +34,9 @@ class Checks:
         *,
         preview: Preview | None = None,
     ) -> None:
-        """`environment` is the environment of this process; checks get it without API keys.
+        """Checks get `environment`, the environment of this process, without API keys.
 
-        Without `preview` no proposal can be checked.
+        Without `preview`, this object cannot check a proposal.
         """
         self._root = Path(os.path.realpath(root))
         self._settings = settings.checks
@@ -47,7 +47,7 @@ class Checks:
         self._preview = preview
 
     async def find(self) -> tuple[Check, ...]:
-        """The available checks, by the current files of the project."""
+        """The checks that the current files of the project define. Blocks."""
         return await asyncio.to_thread(find_checks, self._root, self._settings)
 
     async def get(self, name: str) -> Check:
@@ -71,16 +71,16 @@ class Checks:
         return find_program(check.argv[0], self._root, given.variables) is not None
 
     def program(self, check: Check) -> Program | None:
-        """The program that a check starts; None if it is not installed. Blocks."""
+        """The program that a check starts, or None if it is not installed. Blocks."""
         try:
             return program_of(check.argv[0], self._root, self._check_environment().variables)
-        except OSError:  # it cannot be read; starting it reports the reason
+        except OSError:  # unreadable: the start of the check reports the reason
             return None
 
     def run_by(self, check: Check, proposal: str) -> tuple[tuple[str, str], ...]:
-        """Files that a proposal changes and that decide what the check runs, with the reason.
+        """Files that a proposal changes and that determine what the check runs, with the reason.
 
-        They are protected files, and files that the command names. Blocks. Raises TreadleError for
+        These are protected files, and files that the command names. Blocks. Raises TreadleError for
         an unknown proposal.
         """
         named = {os.path.normpath(word) for word in check.argv}
@@ -99,11 +99,11 @@ class Checks:
         )
 
     def paths(self, check: Check, paths: Sequence[str]) -> tuple[str, ...]:
-        """`paths` as the command of a check gets them: relative to the root. Blocks.
+        """Convert `paths` to the arguments of a check's command, relative to the root. Blocks.
 
         A path may be followed by `::` and the name of a test. Raises UsageError for a check that
-        takes no paths and for a path that would be an option, PathRefusedError for a path that
-        leads out.
+        takes no paths, and for a path that the program would read as an option. Raises
+        PathRefusedError for a path that leads out of the root.
         """
         if paths and not check.takes_paths:
             raise UsageError(
@@ -121,10 +121,11 @@ class Checks:
         proposal: str | None = None,
         allowed: Program | None = None,
     ) -> CheckRun:
-        """Run a check of this repository, as `runner.run` does; `paths` are from `paths`.
+        """Run a check of this repository with `runner.run`.
 
-        With `proposal`, the id of one, it runs in a copy of the tree with the proposal applied.
-        `allowed` is the program of the consent: another program is not run.
+        `paths` are results of the method `paths`. If `proposal` is the id of a proposal, the check
+        runs in a copy of the tree with the proposal applied. `allowed` is the program that the user
+        allowed. This method refuses to run another program.
         """
         given = await asyncio.to_thread(self._check_environment)
         if allowed is not None:
@@ -154,7 +155,7 @@ class Checks:
             )
 
     def _require_same(self, check: Check, allowed: Program) -> None:
-        """Raise TreadleError if the check starts another program than the allowed one."""
+        """Raise TreadleError if the check starts a program other than the allowed one."""
         if self.program(check) != allowed:
             raise TreadleError(
                 f"{check.argv[0]} did not run: the program changed after it was allowed.",

@@ -1,1 +1,1 @@
-"""The command line: parses input, shows output, holds no logic."""
+"""The command line. It parses input and shows output, and contains no other logic."""

@@ -153,7 +153,7 @@ class ProposalPrompt:
         self._colour = coloured(sys.stderr)
 
     async def ask(self, proposal_id: UUID) -> Answer:
-        """The user's answer. Refused hunks are denied in the proposal.
+        """Return the user's answer. Hunks that the user refuses are denied in the proposal.
 
         Raises EOFError at the end of the input.
         """
@@ -220,7 +220,7 @@ class ProposalPrompt:
             return ApprovalScope.DENIED, words
         try:
             await asyncio.to_thread(self._edits.deny, proposal.id, words=words, hunks=refused)
-        except TreadleError as error:  # another program decided it
+        except TreadleError as error:  # another program decided the proposal
             report_line(f"  ! {error}")
             return ApprovalScope.DENIED, words
         return ApprovalScope.ONCE, words

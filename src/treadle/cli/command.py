@@ -20,7 +20,7 @@ class Command(NamedTuple):
 
 
 class RepositoryUse(Enum):
-    """The purpose of the repository for a command. Each value is the help text of `--repo`."""
+    """The ways in which a command uses the repository. Each value is the help text of `--repo`."""
 
     ROOT = "the repository (default: the git repository around this folder)"
     RECORDS = "only the records of this repository (default: all records)"
@@ -30,14 +30,14 @@ class RepositoryUse(Enum):
 
 
 def set_repository_use(parser: argparse.ArgumentParser, use: RepositoryUse) -> None:
-    """Declare the purpose of the repository for a command. The default is `ROOT`."""
+    """Declare how a command uses the repository. The default is `ROOT`."""
     parser.set_defaults(repository_use=use)
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
     """Add `--repo`, `--json` and `--debug` to a command, or to each of its sub-commands.
 
-    A command without a purpose for the repository has no `--repo`.
+    A command that does not use the repository has no `--repo`.
     """
     nested = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]  # noqa: SLF001  (argparse has no public way)
     for action in nested:
@@ -74,11 +74,11 @@ def repository(options: argparse.Namespace) -> Path:
 
 
 MOST = 1_000_000_000
-"""The largest number that an option accepts, within the range of a database."""
+"""The largest number that an option accepts. It is within the range of a database."""
 
 
 def positive(text: str) -> int:
-    """A whole number of at least 1 and at most `MOST`, for argparse."""
+    """Parse a whole number from 1 to `MOST`, for argparse."""
     value = int(text) if text.isdecimal() and len(text) <= len(str(MOST)) else 0
     if not 1 <= value <= MOST:
         limits = f"from 1 to {MOST:,}"
@@ -94,7 +94,7 @@ def allow_program(parser: argparse.ArgumentParser) -> None:
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal; None if standard output is not a terminal."""
+    """The number of columns of the terminal. None if standard output is not a terminal."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)

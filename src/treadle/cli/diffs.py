@@ -34,7 +34,7 @@ def unified_text(change: FileChange, *, colour: bool) -> str:
 def side_by_side(change: FileChange, *, colour: bool, width: int | None = None) -> str:
     """Old lines on the left, new lines on the right. Long lines are cut.
 
-    `width` is the number of columns; default: the width of the terminal.
+    `width` is the number of columns. The default is the width of the terminal.
     """
     width = max(_MIN_WIDTH, width or shutil.get_terminal_size().columns)
     half = (width - 3) // 2

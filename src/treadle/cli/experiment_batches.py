@@ -178,7 +178,7 @@ def _print_progress(progress: "Progress") -> None:
 
 
 class ProgressLine:
-    """Prints progress to standard error: updates one line of a terminal, else prints lines."""
+    """Prints progress to standard error: one updated line on a terminal, else several lines."""
 
     def __init__(self) -> None:
         self._live = sys.stderr.isatty()

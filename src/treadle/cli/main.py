@@ -1,7 +1,7 @@
 """The entry point: finds the command, loads only its module, and prints errors as one line.
 
-The parser is argparse because a warm search has 60 ms for everything after the interpreter's
-start, and importing typer alone takes 200 (docs/decisions).
+The parser is argparse because importing typer alone takes 200 ms (docs/decisions). A warm search
+has 60 ms for everything after the start of the interpreter.
 """
 
 import argparse
@@ -154,8 +154,8 @@ def _run(words: list[str]) -> int:
 def _warn_of_variables(*, quick: bool) -> None:
     """Warn of variables with the prefix TREADLE_ that are not settings.
 
-    A quick command checks only their first part, since loading the settings takes longer than
-    a search.
+    A quick command checks only the first part of their names, because loading the settings takes
+    longer than a search.
     """
     from treadle.config.variables import NOT_SETTINGS, PREFIX, has_known_start
 
@@ -177,7 +177,8 @@ def _show_logs() -> None:
 def _silence_logs() -> None:
     """Hide log records, which may contain tracebacks, because events report the errors.
 
-    Commands that run an event loop have loaded `logging` by now; for the others it is too slow.
+    Commands with an event loop have already imported `logging`. Other commands do not import it,
+    because the import is slow.
     """
     if (logging := sys.modules.get("logging")) is not None:
         logging.getLogger().addHandler(logging.NullHandler())
@@ -216,7 +217,7 @@ def _prepare_streams() -> None:
 
 
 def _escape(error: UnicodeError) -> tuple[str, int]:
-    """Escape characters that the encoding lacks as JSON does, so that JSON stays valid."""
+    """Write characters that the encoding lacks as JSON escapes, so that JSON stays valid."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")

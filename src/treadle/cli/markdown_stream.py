@@ -1,7 +1,7 @@
 """Splits streaming Markdown into blocks that can be printed permanently.
 
-A returned block never changes, so the cost of a line does not grow with the reply. Prose
-goes out block by block, at blank lines; a fenced code block goes out line by line.
+A returned block never changes, so the cost of a line does not grow with the reply. Prose goes out
+block by block, at blank lines. A fenced code block goes out line by line.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Prints text, tables and JSON. Foreign text is escaped, JSON is one line."""
+"""Prints text, tables and JSON. Foreign text is escaped. JSON is one line."""
 
 import re
 import sys
@@ -48,7 +48,7 @@ def table(rows: Sequence[tuple[str, ...]], headers: tuple[str, ...]) -> str:
 
 
 DETAIL_CHARACTERS = 120
-"""Characters of a recorded text in a line of a list or a tree."""
+"""The maximum characters of recorded text in a line of a list or a tree."""
 
 
 def one_line(text: str, length: int = DETAIL_CHARACTERS) -> str:

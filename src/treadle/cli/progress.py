@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 QUICK = 25
-"""The maximum number of changed files without a bar, which would only flicker."""
+"""Up to this number of changed files there is no bar, because it would only flicker."""
 
 
 class IndexBar:

@@ -134,7 +134,7 @@ def configure_prune(actions: Actions) -> None:
 
 
 def prune_traces(options: argparse.Namespace) -> int:
-    """Delete by the options, without any by the settings."""
+    """Delete spans beyond the limits of the options, or of the settings if there are no options."""
     older, most = options.older_than, options.max_size
     if older is None and most is None:
         older, most = _configured_limits(options)

@@ -33,7 +33,7 @@ else:
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    """Add the file that an export writes."""
+    """Add the option for the file that an export writes."""
     parser.add_argument(
         "-o",
         "--output",
@@ -79,14 +79,14 @@ def add_page(parser: argparse.ArgumentParser) -> None:
 
 
 def listed_query(options: argparse.Namespace) -> Query:
-    """The same without Treadle's own calls, unless the words ask for them."""
+    """The query of `typed_query` without Treadle's own calls, unless the words ask for them."""
     return without_own(typed_query(options))
 
 
 def typed_query(options: argparse.Namespace) -> Query:
-    """The query of the words of a shell and of `--repo`. A word with blanks is a phrase.
+    """Build a query from the words of the shell and from `--repo`. A word with spaces is a phrase.
 
-    Raises QuerySyntaxError, and UsageError where `--repo` is not a folder.
+    Raises QuerySyntaxError, and UsageError if `--repo` is not a folder.
     """
     words: Sequence[str] = options.query
     query = parse_query(" ".join(map(_term, words)), now_us=time.time_ns() // 1_000)

@@ -106,7 +106,7 @@ def view_trace(trace: Trace) -> TraceView:
 
 
 def trace_to_json(trace: Trace) -> dict[str, JsonValue]:
-    """The trace with its totals and all its spans, whole, as JSON values."""
+    """The trace as JSON values, with its totals and all its whole spans."""
     view = view_trace(trace)
     return {
         "trace_id": view.trace_id,
@@ -266,10 +266,10 @@ def _index(attributes: Attributes) -> Iterator[str]:
 
 
 def _estimate(span: Span) -> Iterator[str]:
-    """The error of the estimate of a request. The tokens of an interrupted one are unknown."""
+    """The error of the token estimate. The tokens of an interrupted request are unknown."""
     estimated = span.attributes.get("treadle.estimated_tokens")
     error = span.attributes.get("treadle.estimate_error")
-    # A larger error means that both counts are of different texts, as with the embedded model.
+    # A larger error means that the two counts refer to different texts, as with the embedded model.
     if isinstance(estimated, int) and isinstance(error, float) and abs(error) <= 1:
         yield f"estimated at {estimated:,} tokens in, {error:+.0%} off"
     if span.kind is SpanKind.MODEL and span.status is SpanStatus.CANCELLED:
@@ -295,7 +295,7 @@ def _sources(attributes: Attributes) -> Iterator[str]:
 
 
 def _reply(span: Span) -> str:
-    """The tools that a model's reply called, else the beginning of its text."""
+    """The tools that a model's reply called, or the beginning of its text if it called no tools."""
     if span.output is None:
         return ""
     messages = _reply_messages(span)

@@ -71,7 +71,7 @@ async def show_turn(
     *,
     all_requests: bool = False,
 ) -> SessionOutcome:
-    """Show the events of `run`, then its outcome; with `all_requests`, all events of the bus.
+    """Show the events of `run`, or with `all_requests` all events of the bus, and then its outcome.
 
     `run` returns the outcome, and warnings about data that could not be saved or recorded.
     """

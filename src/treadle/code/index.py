@@ -47,22 +47,25 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PATIENCE = 1.5
-"""Seconds that a search may wait for vectors."""
+"""The number of seconds that a search may wait for vectors."""
 _CONTEXT_CANDIDATES = 250
 _NEAREST = 50
-"""Items that only vectors find."""
+"""The number of items that may be found by vectors only."""
 _TOKENS_OF_ITEM = 80
-"""A context is chosen from one item for this many tokens. About half of them are shown."""
+"""A context is chosen from one candidate for each 80 tokens of its budget.
+
+About half of the candidates are shown.
+"""
 _FEWEST_ITEMS, _MAX_ITEMS = 5, 200
 
 
 def most_items(tokens: int) -> int:
-    """The `top_k` for a context of a number of tokens."""
+    """Return the `top_k` for a context of a number of tokens."""
     return max(_FEWEST_ITEMS, min(_MAX_ITEMS, tokens // _TOKENS_OF_ITEM))
 
 
 class CodeIndex:
-    """The index of one tree. Synchronous; safe to call from several threads and processes."""
+    """The index of one tree. Calls are synchronous, and safe from several threads and processes."""
 
     def __init__(
         self,
@@ -92,13 +95,13 @@ class CodeIndex:
     ) -> Self:
         """Open the index of `root`, which is empty until the first `refresh`.
 
-        `static` returns the folder of an embedding. With it every item gets a vector when it is
-        indexed, and queries in words also find items by their vectors. A search waits at most
-        `patience` seconds for missing vectors (None: until all exist); a thread computes the others
-        while the index is open.
+        `static` returns the folder of an embedding. If it is given, every item gets a vector when
+        it is indexed, and queries in words also find items by their vectors. A search waits at most
+        `patience` seconds for missing vectors. With None it waits until all vectors exist. A thread
+        computes the remaining vectors while the index is open.
 
-        `history` returns whether a refresh also reads the git history; otherwise it deletes the
-        stored history.
+        `history` returns whether a refresh also reads the git history. If it returns false, a
+        refresh deletes the stored history.
 
         Raises `StoreError` if the cache folder cannot be used.
         """
@@ -124,7 +127,7 @@ class CodeIndex:
         self.close()
 
     def _guarded(self, action: Callable[[], T]) -> T:
-        """Run `action`; if the file is damaged, build the index again and repeat."""
+        """Run `action`. If the file is damaged, rebuild the index and run `action` again."""
         try:
             return action()
         except sqlite3.OperationalError as error:
@@ -137,7 +140,10 @@ class CodeIndex:
             return action()
 
     def refresh(self, progress: Callable[[int, int], None] | None = None) -> RefreshReport:
-        """Bring the index up to date; `progress(done, total)` counts the files that are read."""
+        """Bring the index up to date.
+
+        `progress(done, total)` receives the number of files read so far.
+        """
         with self._refreshing:
             return self._guarded(lambda: self._refresh(progress))
 
@@ -148,7 +154,7 @@ class CodeIndex:
         return report
 
     def complete_history(self) -> None:
-        """Read the whole window of git history; a refresh reads only 500 further commits."""
+        """Read the whole window of git history. A refresh alone reads at most 500 commits."""
         with self._refreshing:
             self._guarded(lambda: self._read_history(WINDOW))
 
@@ -159,7 +165,10 @@ class CodeIndex:
             drop_history(self._store)
 
     def search(self, query: str, *, top_k: int = 10, view: View = View.ITEMS) -> SearchResults:
-        """The `top_k` best items or files, as of the last refresh; the order is deterministic."""
+        """Return the `top_k` best items or files, as of the last refresh.
+
+        The order is deterministic.
+        """
         started = time.perf_counter()
 
         def run() -> SearchResults:
@@ -170,7 +179,7 @@ class CodeIndex:
             else:
                 from treadle.code.retrieval.file_ranking import (
                     rank_files,
-                )  # not needed by most searches
+                )  # most searches do not need it
 
                 with self._store.reading() as connection:
                     results = rank_files(connection, found, vector_scores, top_k)
@@ -191,7 +200,7 @@ class CodeIndex:
     def found(
         self, query: str, view: View = View.ITEMS
     ) -> tuple[Candidates, VectorScores, tuple[str, ...]]:
-        """The candidates for a query, their vector scores, and the names of the signals used.
+        """Return the candidates for a query, their vector scores, and the used signals.
 
         A query that names an item exactly uses neither vectors nor neighbours.
         """
@@ -214,7 +223,7 @@ class CodeIndex:
     def _found_by_all(
         self, question: Question, view: View
     ) -> tuple[Candidates, VectorScores, tuple[str, ...]]:
-        """The candidates by words, vectors, graph and git history."""
+        """Return the candidates that words, vectors, the graph and git history find."""
         from treadle.code.retrieval.candidates import find_candidates  # loads the graph
 
         if self._own is not None:
@@ -239,7 +248,7 @@ class CodeIndex:
         return found, vector_scores, (*parts, vector_query.part)
 
     def _graph(self, connection: sqlite3.Connection) -> "Graph":
-        """The graph, which keeps what it has read until the index changes."""
+        """Return the graph. It keeps the rows that it has read until the index changes."""
         from treadle.code.graph.tables import Graph
 
         (version,) = connection.execute("PRAGMA data_version").fetchone()
@@ -249,7 +258,7 @@ class CodeIndex:
         return known[2]
 
     def _history(self, connection: sqlite3.Connection) -> "History":
-        """The git history, unpacked once until it changes."""
+        """Return the git history, which is unpacked again only when it changes."""
         from treadle.code.history.file_history import History
 
         self._unpacked_history = History.read(connection, self._unpacked_history)
@@ -258,11 +267,11 @@ class CodeIndex:
     def context(
         self, query: str, *, top_k: int, fits: Callable[[Sequence[ContextEntry], int], bool]
     ) -> ContextResult:
-        """At most `top_k` items for `query`, as many and as complete as `fits` allows.
+        """Return at most `top_k` items for `query`, as many and as complete as `fits` allows.
 
         `fits(entries, omitted)` returns whether the whole answer with these entries is within its
-        budget. The snippets are read now and compared with the indexed hash. Where a file has
-        changed since, the index is refreshed first. An answer is never stale and never above the
+        budget. The snippets are read from the files and compared with the indexed hashes. If a file
+        has changed, the index is refreshed first. An answer is never stale and never above the
         budget.
         """
         from treadle.code.context import assembly, selection  # searches need neither
@@ -285,7 +294,10 @@ class CodeIndex:
         return self._guarded(run)
 
     def _ranked(self, query: str) -> tuple[Question, list[Hit], int]:
-        """The best items, and how many of them the query names exactly; these come first."""
+        """Return the best items, and how many of them the query names exactly.
+
+        The exactly named items come first.
+        """
         found, vector_scores, _ = self.found(query)
         hits = rank_items(found, vector_scores, _CONTEXT_CANDIDATES)
         return found.question, hits, len(found.defined)
@@ -295,7 +307,7 @@ class CodeIndex:
             return owners_of(connection, item_ids)
 
     def files_summary(self, path: str) -> FileSummary | None:
-        """The index entry of the file at `path` (relative, POSIX); None if there is none."""
+        """Return the index entry of the file at `path` (relative, POSIX); None without an entry."""
         try:
             key = os.fsencode(path)
         except UnicodeEncodeError:
@@ -312,7 +324,10 @@ class CodeIndex:
         return self._guarded(run)
 
     def nearest_paths(self, name: str, limit: int = 5) -> tuple[str, ...]:
-        """The paths that are most similar to `name`, best first, for a path that does not exist."""
+        """Return the paths that are most similar to `name`, best first.
+
+        Callers use it if the path `name` does not exist.
+        """
         from treadle.code.retrieval.lookup import nearest_paths
 
         return self._guarded(lambda: nearest_paths(name, self._store.paths(), limit))
@@ -320,10 +335,11 @@ class CodeIndex:
     def lookup(
         self, name: str, *, file: str | None = None, kind: str | None = None, limit: int = 10
     ) -> Lookup:
-        """The items that `name` may mean: a name, or the end or the whole of a canonical path.
+        """Return the items that `name` may mean.
 
-        `file` is a path or the end of one, `kind` is a `Kind`. Without a match, the result has the
-        items with the most similar names. The index is that of the last refresh.
+        `name` is a name, a whole canonical path, or the end of one. `file` is a path or the end of
+        one. `kind` is a `Kind`. If nothing matches, the result has the items with the most similar
+        names. The index is that of the last refresh.
         """
         from treadle.code.retrieval import lookup
 
@@ -343,9 +359,10 @@ class CodeIndex:
         direction: Direction | None = None,
         depth: int = 1,
     ) -> EdgeList:
-        """The edges from and to an item that a `lookup` since the last refresh returned.
+        """Return the edges from and to an item.
 
-        Edges without a target are listed with the reason.
+        The item must be from a `lookup` since the last refresh. Edges without a target are listed
+        with the reason.
         """
         from treadle.code.graph.edges import walk
         from treadle.code.graph.tables import Graph
@@ -360,7 +377,7 @@ class CodeIndex:
         return self._guarded(run)
 
     def readings(self) -> tuple[FileReading, ...]:
-        """How each file of the index was read, ordered by path."""
+        """Return how each file of the index was read, ordered by path."""
 
         def run() -> tuple[FileReading, ...]:
             with self._store.reading() as connection:
@@ -372,7 +389,7 @@ class CodeIndex:
         return self._guarded(run)
 
     def status(self) -> IndexStatus:
-        """The size of the index, and whether it equals the tree (by file status)."""
+        """Return the size of the index, and whether it matches the tree (by file status)."""
 
         def run() -> IndexStatus:
             files, items, skipped = self._store.counts()

@@ -1,6 +1,6 @@
 """The results of the code index: items, files, search results, context entries and reports.
 
-They are named tuples, since data classes take longer to load than a search.
+They are named tuples, since data classes take longer to load than a search takes to run.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ class Kind(StrEnum):
     """The kind of an item.
 
     `SECTION` is a heading of a document with its text. `KEY` is a top-level key of a configuration
-    file. `CHUNK` is a range of lines of a text without a grammar.
+    file. `CHUNK` is a range of lines in a text without a grammar.
     """
 
     FUNCTION = "function"
@@ -42,7 +42,7 @@ TYPE_KINDS = frozenset(
     {Kind.CLASS, Kind.STRUCT, Kind.ENUM, Kind.TRAIT, Kind.INTERFACE, Kind.IMPL, Kind.TYPE}
 )
 TEXT_KINDS = frozenset({Kind.SECTION, Kind.KEY, Kind.CHUNK})
-"""Parts of texts, in contrast to definitions in code."""
+"""Kinds of parts of texts, in contrast to definitions in code."""
 
 
 class Reading(StrEnum):
@@ -55,7 +55,7 @@ class Reading(StrEnum):
 
 
 class Origin(StrEnum):
-    """Who wrote a file (see `parse.file`); the column `files.origin` of the index."""
+    """Who wrote a file (see `parse.file`). The column `files.origin` of the index stores it."""
 
     OWN = "own"
     GENERATED = "generated"
@@ -76,9 +76,10 @@ class View(StrEnum):
 class Item(NamedTuple):
     """A named part of a source file.
 
-    Byte ranges are half open. Lines count from 1 and include the last one. The range contains the
-    doc comment, attributes and decorators of the item. The signature is a range from the definition
-    to its body. `parent` is the position of the enclosing item in the list of the file's items.
+    Byte ranges exclude their end. Lines count from 1 and include the last line. The range contains
+    the doc comment, attributes and decorators of the item. The signature is a range from the
+    definition to its body. `parent` is the position of the enclosing item in the list of the file's
+    items.
     """
 
     name: str
@@ -133,9 +134,9 @@ class FoundItem(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """The items that a name may mean, best first; `total` counts all of them.
+    """The items that a name may mean, best first. `total` counts all of them.
 
-    Without a match, `nearest` has the items with the most similar names.
+    If nothing matches, `nearest` has the items with the most similar names.
     """
 
     items: tuple[FoundItem, ...]
@@ -144,10 +145,10 @@ class Lookup(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """One edge. `target` is None if the name cannot be resolved; `unresolved` has the reason.
+    """One edge. If `target` is None, the name cannot be resolved, and `unresolved` has the reason.
 
-    `text` is the name as written at bytes `start` to `end` and at `line` of `file`. It is empty for
-    edges without a position in the text (contains, overrides). `step` counts from 1.
+    `text` is the name as written at bytes `start` to `end` and at `line` of `file`. `text` is empty
+    for edges without a position in the text (contains, overrides). `step` counts from 1.
     """
 
     kind: EdgeKind
@@ -164,14 +165,14 @@ class Edge(NamedTuple):
 
 
 class EdgeList(NamedTuple):
-    """Edges by step, resolved ones first. `cut`: the search for edges stopped at its limit."""
+    """Edges by step, resolved edges first. `cut` states that the search stopped at its limit."""
 
     edges: tuple[Edge, ...]
     cut: bool
 
 
 class FileReading(NamedTuple):
-    """How one file was read; `reason` is why it was skipped."""
+    """How one file was read. `reason` is the reason why it was skipped."""
 
     path: str
     reading: Reading
@@ -193,7 +194,7 @@ def _milliseconds(seconds: float) -> float:
 class SearchResult(NamedTuple):
     """One hit. For the files view `kind` is "file" and the range is the whole file.
 
-    `reason` states what apart from the words led to it, such as "calls parse_header".
+    `reason` states a cause of the hit other than its words, such as "calls parse_header".
     """
 
     rank: int
@@ -220,9 +221,9 @@ class SearchedIndex(NamedTuple):
 class SearchResults(NamedTuple):
     """Hits, best first, and the size of the searched index. `took` is in seconds.
 
-    `parts` are the signals that were used: "lexical", "graph" and "dense". "dense: 230 of 5000"
-    states how many items had a vector in time. `notes` list words of the query that occur nowhere
-    and files that could not be read.
+    `parts` are the used signals: "lexical", "graph" and "dense". "dense: 230 of 5000" states that
+    230 of 5000 items had a vector when the query ran. `notes` list words of the query that occur
+    nowhere and files that could not be read.
     """
 
     query: str
@@ -243,7 +244,7 @@ class SearchResults(NamedTuple):
 class ContextEntry(NamedTuple):
     """An item of a context. `snippet` is in the code snippet format (see `snippets`).
 
-    `whole` is false for an excerpt or a signature; the ranges are those of the snippet.
+    `whole` is false for an excerpt or a signature. The ranges are the ranges of the snippet.
     """
 
     name: str
@@ -259,9 +260,9 @@ class ContextEntry(NamedTuple):
 
 
 class ContextResult(NamedTuple):
-    """A context; `omitted` counts the retrieved items that are not in `entries`.
+    """A context. `omitted` counts the retrieved items that are not in `entries`.
 
-    `notes` are those of `SearchResults`.
+    `notes` has the same meaning as in `SearchResults`.
     """
 
     query: str
@@ -284,7 +285,10 @@ class RefreshReport(NamedTuple):
 
 
 class IndexStatus(NamedTuple):
-    """The state of the index. `fresh`: no file was added, changed or removed since the refresh."""
+    """The state of the index.
+
+    `fresh` states that no file was added, changed or removed since the refresh.
+    """
 
     files: int
     items: int
@@ -296,7 +300,7 @@ class IndexStatus(NamedTuple):
 class FileSummary(NamedTuple):
     """The index entry of a file. `content_hash` is BLAKE2b-256 of its bytes in hexadecimal.
 
-    `language` is None for plain text; `skipped` is why a file has no items.
+    `language` is None for plain text. `skipped` is the reason why a file has no items.
     """
 
     path: str

@@ -1,7 +1,7 @@
 """References in code: calls, types, bases and imports, each with its scope.
 
-They are read from one file when it is parsed (`treadle.code.parse.references`). A query resolves
-them later, with the items of the other files (`treadle.code.graph`).
+References are read from one file when the file is parsed (`treadle.code.parse.references`). A query
+resolves them later with the items of the other files (`treadle.code.graph`).
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ FILE_SCOPE = -1
 class ReferenceKind(IntEnum):
     """How a reference uses a name. The index stores the numbers.
 
-    The last two are names of the language itself, unless the repository defines the name too.
+    The last two kinds are for names of the language itself that the repository may define too.
     """
 
     CALL = 1
@@ -33,9 +33,10 @@ class Reference(NamedTuple):
     """A use of a name.
 
     `scope` is the position of the innermost enclosing item in the list of the file's items. `text`
-    is the name as written. `path` is the name to resolve, its parts joined by dots. In it the
-    receiver is replaced by its declared type if the file declares one (`store.write` with `store:
-    Store` is `Store.write`). It is empty if the type of the receiver is unknown.
+    is the name as written. `path` is the name to resolve, with its parts joined by dots. If the
+    file declares the type of the receiver, `path` has the type in place of the receiver: with
+    `store: Store`, the path of `store.write` is `Store.write`. `path` is empty if the type of the
+    receiver is unknown.
     """
 
     kind: ReferenceKind
@@ -50,9 +51,9 @@ class Reference(NamedTuple):
 class Import(NamedTuple):
     """A name that an import binds in `scope`.
 
-    `name` is "*" where all public names are bound, and empty for a re-export, which binds none.
-    `member` is empty where the module itself is imported. `exported` is the name under which other
-    files can import it from here, or empty.
+    `name` is "*" if all public names are bound. It is empty for a re-export, which does not bind a
+    name. `member` is empty if the module itself is imported. `exported` is the name under which
+    other files can import the target from this file, or empty.
     """
 
     scope: int
@@ -66,7 +67,7 @@ class Import(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """An import as a language module reads it from the syntax; see `Import`."""
+    """An import as a language module reads it from the syntax (see `Import`)."""
 
     name: str
     module: str
@@ -77,9 +78,9 @@ class Imported(NamedTuple):
 class FileReferences(NamedTuple):
     """All references and imports of one file, in order of position.
 
-    `module` is the name that a manifest gives to its folder: `go.mod` or `Cargo.toml`, a space, and
-    the name. For `Cargo.toml` the root files follow, each on a line, the library's first (empty for
-    the default).
+    `module` has the name in a manifest: `go.mod` or `Cargo.toml`, a space, and the name that the
+    manifest gives to its folder. For `Cargo.toml` the root files follow, one on each line. The root
+    file of the library comes first, and is empty for the default.
     """
 
     references: Sequence[Reference] = ()

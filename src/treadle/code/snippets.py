@@ -20,7 +20,7 @@ _CLOSING = b"\n</code>"
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """One snippet as it was written; the file may have changed since."""
+    """One snippet as it was written. The file may have changed since then."""
 
     path: str
     start: int
@@ -29,7 +29,7 @@ class Snippet:
 
 
 def write_snippet(absolute_path: str, start: int, end: int, content: str | bytes) -> str:
-    """The snippet as text.
+    """Return the snippet as text.
 
     Raises `ValueError` for content that the format cannot carry exactly: content whose length in
     UTF-8 is not `end - start`, content or a path that is not UTF-8, and a path with a line break or
@@ -46,7 +46,7 @@ def write_snippet(absolute_path: str, start: int, end: int, content: str | bytes
 
 
 def claimed_snippets(text: str) -> tuple[Snippet, ...]:
-    """Every snippet in `text`, including those whose content does not have the stated length.
+    """Return every snippet in `text`, even if its content does not have the stated length.
 
     A snippet with a wrong length ends at the next closing tag.
     """
@@ -67,7 +67,7 @@ def claimed_snippets(text: str) -> tuple[Snippet, ...]:
 
 
 def parse_snippets(text: str) -> tuple[Snippet, ...]:
-    """Every well-formed snippet in `text`, in order; others are skipped."""
+    """Return every well-formed snippet in `text`, in order. Other snippets are skipped."""
     data = text.encode("utf-8", "surrogatepass")
     found: list[Snippet] = []
     position = 0

@@ -1,6 +1,7 @@
-"""From text to terms: identifiers whole and split, stemmed (Snowball), the same for code and query.
+"""Splits text into terms, in the same way for code and for queries.
 
-Splitting and stemming raised NDCG@10 from 0.23 to 0.49 over 8,044 functions (docs/context.md).
+The terms of an identifier are the whole identifier and its parts, stemmed (Snowball). Splitting and
+stemming raised NDCG@10 from 0.23 to 0.49 over 8,044 functions (docs/context.md).
 """
 
 import re
@@ -39,12 +40,13 @@ RELATED = _related()
 _WORD = re.compile(r"\w+")
 
 _SPACED = "".join(chr(code) if _WORD.match(chr(code)) else " " for code in range(128))
-"""Maps ASCII outside of words to blanks; splitting at blanks is faster than a pattern."""
+"""Maps ASCII characters outside of words to blanks. Splitting at blanks is faster than a pattern.
+"""
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 
 _MAX_WORD = 80
-"""Longer runs are data (base64, hashes), not words."""
+"""The maximum number of characters of a word. Longer texts are data (base64, hashes)."""
 
 _MAX_CACHED = 100_000
 
@@ -66,8 +68,10 @@ STOP_WORDS = frozenset(
         "located", "tell",
     }
 )  # fmt: skip
-"""Words of questions that say nothing about code. They are indexed, since names contain them too. A
-query with other words leaves them out."""
+"""Words in questions that do not describe code.
+
+They are indexed, since names contain them too. A query leaves them out if it has other words.
+"""
 
 WEAK_WORDS = frozenset(
     {
@@ -75,7 +79,10 @@ WEAK_WORDS = frozenset(
         "implemented", "show", "use", "used", "uses", "using", "work", "works",
     }
 )  # fmt: skip
-"""Words that a query leaves out only if two better words remain: "status code" keeps both."""
+"""Words that a query leaves out only if two better words remain.
+
+Therefore "status code" keeps both words.
+"""
 
 
 @cache
@@ -89,13 +96,13 @@ def _stemmer() -> "Stemmer":
 
 
 class Stemmer(Protocol):
-    """The used part of the Snowball stemmer, which is not safe in several threads at once."""
+    """The used part of the Snowball stemmer. Only one thread at a time may use a stemmer."""
 
     def stemWord(self, word: str) -> str: ...  # noqa: N802  (its own name)
 
 
 def _make_terms(word: str) -> tuple[str, ...]:
-    """The terms of a word; the caller holds the lock."""
+    """Return the terms of a word. The caller holds the lock."""
     stem = _stemmer().stemWord
     parts = [part.lower() for part in _PART.findall(word)]
     stems = [stem(part) for part in parts if len(part) > 1 or not part.isascii()]
@@ -105,7 +112,7 @@ def _make_terms(word: str) -> tuple[str, ...]:
 
 
 class _Terms(dict[str, tuple[str, ...]]):
-    """A cache of the terms of words; a lookup computes missing ones."""
+    """A cache of the terms of words. A lookup computes missing terms."""
 
     _lock = threading.Lock()
 
@@ -121,31 +128,31 @@ _terms = _Terms()
 
 
 def terms_of_word(word: str) -> tuple[str, ...]:
-    """The distinct terms of a word: each part of an identifier, and the whole identifier."""
+    """Return the distinct terms of a word: each part of an identifier, and the whole identifier."""
     return _terms[word]
 
 
 def words_in(text: str) -> list[str]:
-    """The words of `text` as they are written."""
+    """Return the words of `text` as they are written."""
     return _WORD.findall(text)
 
 
 def terms_in(text: str) -> list[str]:
-    """All terms of `text`, as often as they occur."""
+    """Return all terms of `text`, as often as they occur."""
     words = text.translate(_SPACED).split() if text.isascii() else _WORD.findall(text)
-    return list(chain.from_iterable(map(_terms.__getitem__, words)))  # no Python loop
+    return list(chain.from_iterable(map(_terms.__getitem__, words)))  # faster than a Python loop
 
 
 def term_counts(text: str) -> Counter[str]:
-    """How often each term occurs in `text`."""
+    """Count how often each term occurs in `text`."""
     return Counter(terms_in(text))
 
 
 def query_terms(text: str) -> dict[str, float]:
-    """The distinct terms of a query in their order, each with its weight.
+    """Return the distinct terms of a query in their order, each with its weight.
 
-    Stop words are left out if other words remain. Words that are common in questions are left out
-    if the query is a question and two better words remain. Related terms follow with a smaller
+    Stop words are left out if other words remain. If the query is a question and two better words
+    remain, words that are common in questions are left out. Related terms follow with a smaller
     weight.
     """
     words = _WORD.findall(text)

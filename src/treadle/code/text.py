@@ -1,4 +1,4 @@
-"""Text of source files: line numbers and decoding."""
+"""The text of source files: decoding, and the conversion of offsets to line numbers."""
 
 from bisect import bisect_right
 from itertools import accumulate
@@ -12,12 +12,15 @@ class Lines:
         self.starts = list(accumulate(map((1).__add__, lengths), initial=0))
 
     def of(self, offset: int) -> int:
-        """The line that contains the byte at `offset`."""
+        """Return the line that contains the byte at `offset`."""
         return bisect_right(self.starts, offset)
 
 
 def plain_text(data: bytes) -> str:
-    """Text for terms; it is decoded as Latin-1 where it is not UTF-8, so that words stay whole."""
+    """Decode text for terms.
+
+    Text that is not UTF-8 is decoded as Latin-1, so that words stay whole.
+    """
     try:
         return data.decode()
     except UnicodeDecodeError:

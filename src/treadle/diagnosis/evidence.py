@@ -16,12 +16,12 @@ class SpanReference:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The position of a quote.
+    """The position of a quote in a span.
 
     `field` is a path such as `output[0].content`, `output.error` (inside a result that is JSON
-    text) or `attributes.http.response.status_code`; see `field_paths.text_at`. `start` and `end`
-    are a half-open range of characters of the decoded text of that field. The range contains
-    exactly `quote`.
+    text) or `attributes.http.response.status_code`. `field_paths.text_at` reads such paths. `start`
+    and `end` are a half-open range of characters of the decoded text of that field. The range
+    contains exactly `quote`.
     """
 
     span: SpanReference

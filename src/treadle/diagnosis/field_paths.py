@@ -3,7 +3,7 @@
 A path begins with a field of the span and continues with `.name`, `["any name"]` or `[index]`. A
 step into a text parses the text as JSON: `output[0].content` is the text of the first message of a
 model's reply, and `output.error` the error in a tool's JSON result. Names of attributes contain
-dots: after `attributes` or `resource`, the dotted rest up to the next bracket is one name.
+dots. After `attributes` or `resource`, the whole text up to the next bracket is one name.
 """
 
 import json
@@ -21,7 +21,7 @@ _FLAT = re.compile(r"(?:(?:events|links)\[\d{1,9}\]\.)?(?:attributes|resource)")
 
 
 def step(path: str, key: str | int) -> str:
-    """`path` with one more step."""
+    """Return `path` with `key` appended."""
     if isinstance(key, int):
         return f"{path}[{key}]"
     flat = _FLAT.match(path)
@@ -33,7 +33,7 @@ def step(path: str, key: str | int) -> str:
 
 
 def text_at(span: Span, path: str) -> str | None:
-    """The string at `path`, or another value as compact JSON; None if it is missing."""
+    """Return the string at `path`, or another value as compact JSON. None if it is missing."""
     try:
         steps = tuple(_steps(path))
     except ValueError:
@@ -48,7 +48,7 @@ def text_at(span: Span, path: str) -> str | None:
 
 
 def as_text(value: object) -> str | None:
-    """The text by which evidence quotes a value; None for a missing value."""
+    """Return the text that evidence quotes for a value. None for a missing value."""
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
@@ -56,9 +56,9 @@ def as_text(value: object) -> str | None:
 
 @lru_cache(maxsize=4)  # the readers of one span parse the same texts repeatedly
 def parsed(text: str) -> object:
-    """The value of JSON text. Callers must not change it.
+    """Parse JSON text. Callers must not change the result.
 
-    Raises ValueError, also for text that is nested too deeply.
+    Raises ValueError if the text is not JSON or is nested too deeply.
     """
     try:
         return json.loads(text)

@@ -25,9 +25,9 @@ class Findings:
     """The findings of all spans that match a query, as `detect` over these spans returns them.
 
     `snapshot` has the meaning of `Summary.snapshot`. `spans` is the number of matching spans. One
-    call examines a limited number of new spans. `unexamined` is the number of the others, with
-    which the next call continues. `total` counts the findings. `data` has the findings in order of
-    time, or the most severe ones if there is a limit.
+    call examines a limited number of new spans. `unexamined` is the number of remaining new spans.
+    The next call continues with them. `total` counts the findings. `data` has the findings in order
+    of time, or the most severe ones if there is a limit.
     """
 
     snapshot: int
@@ -44,7 +44,7 @@ def findings(
     rules: Sequence[Rule] = (),
     limit: int | None = None,
 ) -> Findings:
-    """The findings of the matching spans, each at its first occurrence in them."""
+    """Return the findings of the matching spans. Each is reported at its first occurrence."""
     found = reader.examinations(query, examiners=examiners(rules))
     examined = (
         SpanExamination(

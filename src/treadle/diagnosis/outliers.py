@@ -1,9 +1,11 @@
-"""Spans that took far longer, or cost far more, than similar spans: one rule for all callers.
+"""Finds spans that took far longer, or cost far more, than similar spans.
+
+All callers use the same rule.
 
 Medians decide, since outliers do not move them. Durations and costs are skewed, so their logarithms
-are compared: the distance from the median, in units of the median absolute deviation times 1.4826.
-That factor makes the unit the standard deviation of a normal distribution. Iglewicz and Hoaglin
-(1993) recommend 3.5 as the bound.
+are compared. The distance from the median is measured in units of the median absolute deviation
+times 1.4826. That factor makes the unit the standard deviation of a normal distribution. Iglewicz
+and Hoaglin (1993) recommend 3.5 as the bound.
 """
 
 import math
@@ -25,14 +27,14 @@ MAX_EARLIER_SPANS = 1_000
 """The most earlier spans that are the baseline of newer spans."""
 _PAGE = 500
 MIN_PEERS = 5
-"""The least number of values of a group with outliers."""
+"""The least number of values in a group for which outliers are reported."""
 MIN_DISTANCE = 3.5
 """Deviations from the median at which a value becomes an outlier."""
 MIN_RATIO = 2.0
 """An outlier is at least this many times the median, so that small changes of steady durations are
 not outliers."""
 MIN_DEVIATION = 0.2
-"""The least deviation of the logarithms. Peers that hardly differ are not a measure."""
+"""The least deviation of the logarithms. Without it, tiny differences between peers would count."""
 _CONSISTENT = 1.4826
 _REPLY_OVERHEAD = 100
 """Tokens that are added to the tokens of a reply, so that short replies do not count as slow."""
@@ -50,7 +52,10 @@ class Baseline:
     deviation: float
 
     def distance(self, value: float) -> float:
-        """The distance of `value` from the median in deviations; negative below the median."""
+        """Return the distance of `value` from the median in deviations.
+
+        It is negative below the median.
+        """
         return (math.log(value) - math.log(self.median)) / self.deviation
 
     def has_outlier(self, value: float) -> bool:
@@ -87,7 +92,7 @@ class Outlier(Generic[T]):
 
 
 def baseline(values: Sequence[float]) -> Baseline | None:
-    """The baseline of the positive `values`; None without positive values."""
+    """Return the baseline of the positive `values`, or None if there are none."""
     logarithms = [math.log(value) for value in values if value > 0]
     if not logarithms:
         return None
@@ -99,9 +104,11 @@ def baseline(values: Sequence[float]) -> Baseline | None:
 def outliers(
     items: Iterable[tuple[Key, T, float]], others: Iterable[tuple[Key, float]] = ()
 ) -> tuple[Outlier[T], ...]:
-    """The items of (group, item, value) that are far above their group, the farthest first.
+    """Return the items whose value is far above their group, the farthest first.
 
-    `others` are values of the same groups that only add to the baseline.
+    Each of `items` is a tuple of a group, an item and its value.
+
+    `others` are values of the same groups. They only add to the baseline.
     """
     kept = [each for each in items if each[2] > 0]
     values: dict[Key, list[float]] = defaultdict(list)
@@ -136,8 +143,9 @@ def slow_spans(
 ) -> tuple[Outlier[ListedSpan], ...]:
     """The spans whose own time is far above the time of their peers, the farthest first.
 
-    Peers have the same kind, operation, name and model. The time of a reply counts for each token.
-    If a group has enough `earlier` spans, they alone are its baseline: now all may be slow.
+    Peers have the same kind, operation, name and model. For replies, the time per token is
+    compared. If a group has enough `earlier` spans, they alone are its baseline, since all current
+    spans may be slow.
     """
     items = _paces(spans, own_us)
     before = [(key, value) for key, _, value in _paces(earlier, earlier_own_us or {})]
@@ -152,7 +160,7 @@ def slow_spans(
 
 
 def time_peers(span: ListedSpan) -> Hashable:
-    """The group in which own times are compared."""
+    """Return the group of spans with which the own time of this span is compared."""
     return span.kind, span.operation, span.name, span.model
 
 
@@ -167,7 +175,10 @@ def _paces(
 
 
 def _pace(span: ListedSpan, own_us: int) -> float:
-    """The own time of a span; for a reply the time per token, since long replies take longer."""
+    """Return the own time of a span.
+
+    For a reply it is per token, since long replies take longer.
+    """
     if span.kind is SpanKind.MODEL and span.tokens.output is not None:
         return own_us / (_REPLY_OVERHEAD + span.tokens.output)
     return float(own_us)

@@ -8,7 +8,7 @@ from treadle.traces.store.results import Summary
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The time from `since_us` to before `until_us`, in Unix microseconds."""
+    """The time from `since_us`, included, to `until_us`, excluded, in Unix microseconds."""
 
     since_us: int
     until_us: int
@@ -21,7 +21,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The figures of a period and of the preceding one."""
+    """The figures of a period and of the preceding period."""
 
     now: Summary
     before: Summary
@@ -48,7 +48,7 @@ def period_of(query: Query, now_us: int) -> Period | None:
 
 
 def within(query: Query, period: Period) -> Query:
-    """The query for another period."""
+    """Return the query with its period replaced."""
     lasting = tuple(each for each in query.conditions if each.field is not Field.START)
     return Query(
         (

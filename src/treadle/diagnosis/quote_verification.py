@@ -28,7 +28,7 @@ class SpanSource(Protocol):
     """A source of whole spans, such as a store."""
 
     def span(self, trace_id: str, span_id: str) -> Span | None:
-        """The whole span, exactly as it was written; None if it does not exist."""
+        """Return the whole span exactly as it was written, or None if it does not exist."""
         ...
 
 
@@ -44,7 +44,7 @@ class VerifiedAnswer:
 def verify_findings(
     findings: Iterable[Finding], source: SpanSource
 ) -> tuple[tuple[Finding, ...], int]:
-    """The findings whose evidence is in the source, and the number of the others."""
+    """Return the findings whose evidence is in the source, and the number of other findings."""
     every, spans = tuple(findings), CachedSpans(source)
     kept = tuple(each for each in every if has_quote(each.evidence, spans))
     return kept, len(every) - len(kept)
@@ -65,7 +65,7 @@ def verify_answer(text: str, source: SpanSource) -> VerifiedAnswer:
 
 
 class CachedSpans:
-    """Spans of a source, each read once. Only the last few are kept."""
+    """Reads spans from a source and caches the last few of them."""
 
     _MOST = 64
 
@@ -74,7 +74,7 @@ class CachedSpans:
         self._known: dict[SpanReference, Span | None] = {}
 
     def get(self, reference: SpanReference) -> Span | None:
-        """The span; None if it does not exist."""
+        """Return the span, or None if it does not exist."""
         if reference not in self._known:
             if len(self._known) >= self._MOST:
                 del self._known[next(iter(self._known))]
@@ -93,7 +93,7 @@ def _links(line: str) -> list[SpanReference]:
 
 
 def _quoted_in(line: str, spans: Sequence[Span]) -> bool:
-    """Whether each quote of the line is in one of the spans. White space may differ."""
+    """Whether each quote of the line is in at least one of the spans. White space may differ."""
     without_links = _LINK.sub("", line)
     quotes = [next(filter(None, groups)) for groups in _QUOTE.findall(without_links)]
     long = [plain for plain in map(_plain, quotes) if len(plain) >= MIN_QUOTED]

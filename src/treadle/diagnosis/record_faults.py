@@ -1,4 +1,4 @@
-"""Faults of the record of a span, which make its figures or texts misleading.
+"""Faults in the record of a span. They make its figures or texts misleading.
 
 The store keeps such a span unchanged. If its end is before its start, its duration is unknown, and
 no sum or percentile includes it.

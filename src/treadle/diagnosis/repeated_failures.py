@@ -1,4 +1,4 @@
-"""The same failure of the same tool in several spans: one rule for all callers."""
+"""Groups findings in which the same tool fails in the same way in several spans."""
 
 import re
 from collections import defaultdict
@@ -19,7 +19,7 @@ class RepeatedFailure:
     """Findings of the same kind and tool whose quotes differ only by numbers and ids."""
 
     name: str
-    """The tool; empty for findings without a tool."""
+    """The name of the tool. Empty for findings without a tool."""
     findings: tuple[Finding, ...]
 
     @property

@@ -1,7 +1,7 @@
 """The texts of a span by role: messages, calls and results, each with its path.
 
 The `input` and `output` of a model call are JSON lists of messages in the form of OpenAI's chat
-requests. Those of a tool call are its arguments and its result.
+requests. The `input` and `output` of a tool call are its arguments and its result.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call as a model wrote it. `arguments` is None if they are not text."""
+    """A call as a model wrote it. `arguments` is None if the arguments are not text."""
 
     path: str
     """The path of the arguments."""
@@ -44,7 +44,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text of a span. `tool` and `arguments` belong to its call."""
+    """A text of a span. If it belongs to a call, `tool` and `arguments` describe the call."""
 
     path: str
     role: Role
@@ -70,7 +70,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The parts of a span."""
+    """The texts and messages of a span."""
 
     span: Span
     history: tuple[Message, ...] = ()
@@ -148,7 +148,7 @@ def _model_call(span: Span) -> Reading:
 
 
 def _messages(content: str | None, path: str) -> tuple[tuple[Message, ...], str | None]:
-    """The messages at `path`, or the path of the error in their place."""
+    """Return the messages at `path`, or the path of an error that replaces them."""
     if content is None or content.lstrip()[:1] not in ("[", "{"):
         return (), None
     try:
@@ -160,7 +160,7 @@ def _messages(content: str | None, path: str) -> tuple[tuple[Message, ...], str 
             return (), step(path, "error")
         if isinstance(value.get("messages"), Sequence):
             value, path = value["messages"], step(path, "messages")
-        else:  # one message: Treadle's own sessions record replies so
+        else:  # one message, as Treadle's own sessions record replies
             return tuple(filter(None, [_message(value, path, Role.ASSISTANT, {})])), None
     answers: dict[str, Call] = {}
     found: list[Message] = []

@@ -1,4 +1,4 @@
-"""The distribution of the time of a trace: own times of spans, and the critical path."""
+"""Computes where the time of a trace was spent: own times of spans, and the critical path."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ def reference(span: Timed) -> SpanReference:
 
 
 def self_times(spans: Iterable[Timed]) -> Mapping[SpanReference, int]:
-    """The microseconds in which each span ran while none of its children did.
+    """Return how many microseconds each span ran while none of its children ran.
 
     Concurrent children count once, and only within the time of their parent. A span without an end,
     or with an end before its start, has no own time and takes none from its parent.
@@ -51,7 +51,7 @@ def self_times(spans: Iterable[Timed]) -> Mapping[SpanReference, int]:
 
 
 def _covered(intervals: list[tuple[int, int]]) -> int:
-    """The time that the intervals cover together."""
+    """Return the time that the intervals cover together."""
     covered, reached = 0, None
     for start, end in sorted(intervals):
         if reached is None or start > reached:
@@ -65,7 +65,7 @@ def _covered(intervals: list[tuple[int, int]]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[T]):
-    """The time that a trace waited for a span itself. `span` None is time without any span."""
+    """The time that a trace waited for a span itself. If `span` is None, no span ran."""
 
     span: T | None
     own_us: int
@@ -73,13 +73,13 @@ class Step(Generic[T]):
 
 @dataclass(slots=True)
 class _Frame(Generic[T]):
-    """A span whose time is walked backwards from `at`."""
+    """A span whose time the walk has covered from its end back to `at`."""
 
     span: T | None
     start: int
     at: int
     children: Sequence[T]
-    """The children, sorted so that the last one to end comes first."""
+    """The children. The child that ends last comes first."""
     place: int = 0
 
 
@@ -96,11 +96,13 @@ class _Walk(Generic[T]):
 
 
 def critical_path(spans: Sequence[T]) -> tuple[Step[T], ...]:
-    """The steps that a trace waited for, in order of time. Their sum is the trace's duration.
+    """The steps that a trace waited for, in order of time.
 
-    The walk goes back from the end. Of the children that had begun, the parent waited for the one
-    that ended last. Pass the spans of one trace. The walk is linear after sorting, and not
-    recursive.
+    Their times add up to the trace's duration.
+
+    Pass the spans of one trace. The walk goes back in time from the end of the trace. At each
+    moment, the parent waited for the child that ended last among the children that had begun. The
+    walk takes linear time after sorting, and is not recursive.
     """
     ended = [span for span in spans if span.end_us is not None and span.end_us > span.start_us]
     if not ended:
@@ -126,7 +128,7 @@ def critical_path(spans: Sequence[T]) -> tuple[Step[T], ...]:
 
 
 def _tree(spans: Sequence[T]) -> tuple[list[T], Mapping[SpanReference, list[T]]]:
-    """The roots and the children of each span, the last one to end first."""
+    """Return the roots, and the children of each span. The span that ends last comes first."""
     roots: list[T] = []
     children: dict[SpanReference, list[T]] = defaultdict(list)
     for node in arrange(spans):
@@ -146,7 +148,7 @@ def _tree(spans: Sequence[T]) -> tuple[list[T], Mapping[SpanReference, list[T]]]
 
 
 def _awaited(frame: _Frame[T]) -> T | None:
-    """The next child that the frame waited for at its moment; None without one."""
+    """Return the next child that the span waited for at `frame.at`, or None."""
     while frame.place < len(frame.children):
         child = frame.children[frame.place]
         frame.place += 1

@@ -1,1 +1,1 @@
-"""Edits: planned on exact bytes, stored as proposals, applied and undone."""
+"""Plans edits on exact bytes, stores them as proposals, and applies and undoes them."""

@@ -1,4 +1,4 @@
-"""The files that a proposal writes when it is applied, undone or redone, and their journal."""
+"""Prepares and writes the files of a proposal that is applied, undone or redone."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,14 +36,14 @@ Placing = Callable[[FileChange, bytes], FileChange]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The changes to apply, and the writes that apply them, one for each of `applied.written`."""
+    """The changes to apply, and one write for each element of `applied.written`."""
 
     applied: AppliedChanges
     writes: tuple[FileWrite, ...]
 
 
 def require_fresh(change: FileChange, present: bytes) -> FileChange:
-    """`change`, if its file is unchanged since it was staged. Raises EditError with the reason."""
+    """Return `change`. Raises EditError with the reason if its file changed after staging."""
     if content_hash(present) == change.base_hash:
         return change
     relocate(change, present)  # names the hunks that no longer match
@@ -60,10 +60,10 @@ def require_fresh(change: FileChange, present: bytes) -> FileChange:
 def fit_changes(
     tree: Tree, changes: Sequence[FileChange], placing: Placing
 ) -> Iterator[tuple[FileChange, bytes | None, bytes | None]]:
-    """Each change to apply, with the bytes of its file before and after.
+    """Yield each change to apply, with the content of its file before and after the change.
 
-    For a rename the bytes after are at its target. Raises EditError, of kind conflict when a file
-    is missing or one is in the way.
+    After a rename, the content is at the target of the rename. Raises EditError. Its kind is
+    conflict when a file is missing, or when an existing file is in the way.
     """
     for change in changes:
         try:
@@ -103,7 +103,7 @@ def prepare(
 ) -> Prepared:
     """Read the files, fit the changes to them, and compute the writes.
 
-    `last` is the application that is undone or redone: permissions and folders come from it.
+    `last` is the application that is undone or redone. Its permissions and folders are used again.
     """
     formerly = {each.path: each for each in last.written} if last else {}
     applied: list[FileChange] = []
@@ -158,8 +158,9 @@ def write_prepared(
 ) -> Proposal:
     """Write the prepared files, and return the proposal as it is stored afterwards.
 
-    `after` is the proposal and the changes that the next undo or redo reverts (see `settle`). When
-    it raises EditError, all files are restored. The caller holds the locks of the files.
+    `after` contains the proposal, and the changes that the next undo or redo reverts (see
+    `settle`). If a write fails, all files are restored before EditError is raised. The caller holds
+    the locks of the files.
     """
     temporaries = tuple(write.temporary for write in prepared.writes)
     store.begin(proposal, JournalEntry(proposal.id, after[0].state, prepared.applied, temporaries))
@@ -170,7 +171,7 @@ def write_prepared(
     except EditError as error:
         try:
             store.end(proposal, fail_proposal(proposal, error), applied=None)
-        # the journal entry remains; a later recovery finds nothing to do
+        # the journal entry remains, and a later recovery has nothing to do
         except StoreError as second:
             error.add_note(str(second))
         raise
@@ -178,9 +179,9 @@ def write_prepared(
 
 
 def fail_proposal(proposal: Proposal, error: EditError) -> Proposal:
-    """The proposal after a failed write: conflicted or failed, with the reason.
+    """Set the state of the proposal after a failed write to conflicted or failed, with the reason.
 
-    A failed undo or redo leaves the state as it is.
+    A failed undo or redo does not change the state.
     """
     if proposal.state in WRITTEN_STATES:
         return proposal
@@ -191,7 +192,7 @@ def fail_proposal(proposal: Proposal, error: EditError) -> Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Reversal:
-    """The changes that undo or redo a proposal, and the conflicts of files that are left out."""
+    """The changes that undo or redo a proposal, and the conflicts in omitted files."""
 
     changes: tuple[FileChange, ...]
     conflicts: tuple[EditError, ...] = ()
@@ -200,10 +201,10 @@ class Reversal:
 def plan_reversal(
     tree: Tree, proposal: Proposal, last: AppliedChanges, goal: ProposalState, *, keep_changed: bool
 ) -> Reversal:
-    """The changes that revert the last application, as far as `goal` requires.
+    """The changes that revert the last application to reach the state `goal`.
 
-    With `keep_changed` files on which a change no longer fits are left out, if other files remain.
-    Otherwise raises EditError of kind conflict that names each of them.
+    `keep_changed` leaves out the files that a change no longer fits, if other files remain.
+    Otherwise this raises EditError of kind conflict, which names each such file.
     """
     changes = tuple(_changes_to_write(proposal, last, goal))
     if goal is not ProposalState.UNDONE:
@@ -214,7 +215,7 @@ def plan_reversal(
         try:
             list(fit_changes(tree, [change], relocate))
             fitting.append(change)
-        except EditError as error:  # also when a folder or a link is in the place of the file
+        except EditError as error:  # also if a folder or a link is at the path of the file
             conflicts.append(error)
     if conflicts and not (keep_changed and fitting):
         raise _conflict(proposal, conflicts, len(changes), fitting)
@@ -266,7 +267,7 @@ def settle(
 ) -> tuple[Proposal, AppliedChanges | None]:
     """The proposal after `applied` was written, and the changes that the next undo or redo reverts.
 
-    `last` is the application before. None as the changes leaves the stored ones.
+    `last` is the previous application. If the returned changes are None, the stored changes stay.
     """
     after = replace(proposal, state=goal, reason=None, undone=frozenset())
     if goal is ProposalState.PARTLY_UNDONE:
@@ -280,7 +281,7 @@ def settle(
 
 
 def _name(change: FileChange) -> str:
-    """The path by which the proposal names the file of a reverting change."""
+    """The path that the proposal uses for the file of a reverting change."""
     return change.target or change.path
 
 

@@ -1,4 +1,4 @@
-"""Changes as people see them: the unified diff, built from the hunks alone, and line counts."""
+"""Shows changes to people: as a unified diff, which needs only the hunks, and as line counts."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,8 +13,8 @@ _NOWHERE = "/dev/null"
 def unified(change: FileChange) -> str:
     """The unified diff with git's headers, safe to show on any terminal.
 
-    Bytes that are not text in its encoding are shown as escapes, control characters as symbols.
-    Line ends are shown only if they differ within the file.
+    Bytes that are not text in the file's encoding are shown as escapes. Control characters are
+    shown as symbols. Line ends are shown only if they differ within the file.
     """
     lines = [*_headers(change)]
     delta = 0
@@ -28,7 +28,7 @@ def unified(change: FileChange) -> str:
 
 
 def counts(change: FileChange) -> tuple[int, int]:
-    """The number of added and of removed lines."""
+    """The number of added lines and the number of removed lines."""
     line_break = line_break_of(change.hunks)
     added = removed = 0
     for hunk in change.hunks:
@@ -70,7 +70,7 @@ def _name(side: str, path: str) -> str:
 
 
 def _quoted(path: str) -> str:
-    """The name as git writes it: quoted and escaped where it is ambiguous."""
+    """Quote and escape an ambiguous name, as git does."""
     raw = path.encode("utf-8", "surrogateescape")
     if all(0x20 <= byte < 0x7F and byte not in b'"\\' for byte in raw):
         return path
@@ -81,7 +81,7 @@ def _quoted(path: str) -> str:
 
 
 def all_crlf(hunks: Sequence[Hunk]) -> bool:
-    """Whether every line of the hunks ends with CR LF, so that line ends need not be shown."""
+    """Whether every line of the hunks ends with CRLF. If so, line ends need not be shown."""
     shown = b"".join(part for h in hunks for part in (h.before, h.old, h.new, h.after))
     ends = shown.count(b"\r\n")
     return ends == shown.count(b"\n") == shown.count(b"\r")

@@ -1,4 +1,4 @@
-"""Turns replaced byte ranges into hunks: whole lines that differ, with lines of context."""
+"""Turns replaced byte ranges into hunks of whole differing lines, with context lines."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -18,14 +18,14 @@ from treadle.edits.text import (
 from treadle.edits.text_matches import Replacement
 
 _MAX_SEARCHED = 100_000_000
-"""At most this many bytes are searched for unique positions: about a tenth of a second."""
+"""At most this many bytes are searched for unique positions, which takes about 0.1 s."""
 
 LONG_LINE = 2_000
-"""From this many bytes on a line is too long: a hunk stores only the part that differs."""
+"""A hunk stores only the differing part of a line that has at least this many bytes."""
 
 
 def build_hunks(source: Source, replacements: Sequence[Replacement]) -> tuple[Hunk, ...]:
-    """The hunks of ordered changes that do not overlap; empty if nothing differs."""
+    """The hunks of ordered changes that do not overlap. Empty if nothing differs."""
     found: list[Hunk] = []
     group: list[Replacement] = []
     stop = -1
@@ -40,7 +40,7 @@ def build_hunks(source: Source, replacements: Sequence[Replacement]) -> tuple[Hu
 
 
 def mark_unique_context(base: bytes, hunks: Sequence[Hunk]) -> tuple[Hunk, ...]:
-    """The hunks of `base` with the context lines that make their positions unique."""
+    """Set `unique` in each hunk: the numbers of context lines that make its position unique."""
     if len(hunks) * len(base) > _MAX_SEARCHED:
         return tuple(hunks)
     line_break = line_break_of(hunks)
@@ -60,7 +60,7 @@ def mark_unique_context(base: bytes, hunks: Sequence[Hunk]) -> tuple[Hunk, ...]:
 
 
 def _once(data: bytes, parts: tuple[bytes, bytes, bytes], line_break: bytes) -> int:
-    """With which context lines the text occurs only once, as bits (see `Hunk.unique`)."""
+    """Bits for the numbers of context lines with which the text is unique (see `Hunk.unique`)."""
     bits = 0
     least = MAX_CONTEXT_LINES + 1
     for before in range(MAX_CONTEXT_LINES + 1):
@@ -77,7 +77,7 @@ def _once(data: bytes, parts: tuple[bytes, bytes, bytes], line_break: bytes) -> 
 def add_context(
     before: bytes, text: bytes, after: bytes, lines: tuple[int, int], line_break: bytes
 ) -> tuple[int, bytes]:
-    """The text with some lines before and after it, and the offset of the text in that."""
+    """The offset of the text in the extended text, and the text with some lines on both sides."""
     head = split_lines(before, line_break)
     head = head[max(0, len(head) - lines[0]) :]
     tail = split_lines(after, line_break)[: lines[1]]
@@ -122,7 +122,7 @@ def hunks_between(source: Source, start: int, stop: int, new: bytes) -> list[Hun
 
 
 def hunk_at(source: Source, start: int, old: bytes, new: bytes, line: int | None = None) -> Hunk:
-    """The hunk that replaces `old`, at `start`, by `new`; `line` is its line if it is known."""
+    """The hunk that replaces `old` at `start` by `new`. `line` is its line number, if known."""
     line = source.line_of(start) if line is None else line
     data, line_break = source.data, source.line_break
     end = start + len(old)
@@ -142,14 +142,14 @@ def hunk_at(source: Source, start: int, old: bytes, new: bytes, line: int | None
 
 
 def rehunk(path: str, base: bytes, result: bytes) -> FileChange:
-    """The change from `base` to `result`, with one hunk for each run of lines that differ."""
+    """The change from `base` to `result`, with one hunk for each run of differing lines."""
     source = Source(path, base)
     hunks = mark_unique_context(base, hunks_between(source, 0, len(base), result))
     return FileChange(path, ChangeKind.MODIFY, content_hash(base), content_hash(result), hunks)
 
 
 def _same_ends(old: bytes, new: bytes) -> tuple[int, int]:
-    """The number of bytes, in whole characters, that are equal at both beginnings and both ends."""
+    """The numbers of equal bytes at the beginning and at the end, in whole characters."""
     most = min(len(old), len(new))
     head = _longest(most, lambda size: old[:size] == new[:size])
     while head and (_splits_character(old, head) or _splits_character(new, head)):
@@ -163,7 +163,10 @@ def _same_ends(old: bytes, new: bytes) -> tuple[int, int]:
 
 
 def _longest(limit: int, same: Callable[[int], bool]) -> int:
-    """The greatest size up to `limit` for which `same` is true. It is true for smaller sizes."""
+    """The greatest size up to `limit` for which `same` is true.
+
+    `same` must be true for all smaller sizes.
+    """
     return bisect_right(range(1, limit + 1), 0, key=lambda size: 0 if same(size) else 1)
 
 

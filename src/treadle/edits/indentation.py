@@ -1,4 +1,4 @@
-"""Indentation: the shift between the text of a model and the file, and the style of the file."""
+"""Adapts the indentation of a model's text to the indentation of the file."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from treadle.events.types import ErrorKind
 
 _BLANKS = b" \t"
 _WIDTHS = (4, 2, 8, 3)
-"""Widths of a tab that are tried if the text does not determine it."""
+"""Tab widths to try, in columns, if the text does not determine the width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +18,9 @@ class Reindent:
     """Gives lines of a model the indentation that their neighbours have in the file.
 
     `seen` maps each indentation of a matched line to the indentation of that line in the file.
-    Other lines get `added` in front or lose `removed`. If the model and the file use tabs
-    differently, the indentation is counted in columns, with `width` columns for a tab, and moved by
-    `shift` columns.
+    Other lines get the prefix `added` or lose the prefix `removed`. If the model and the file use
+    tabs differently, the indentation is counted in columns, with `width` columns for a tab, and
+    moved by `shift` columns.
     """
 
     seen: dict[bytes, bytes]
@@ -58,7 +58,7 @@ def indentation(line: bytes) -> bytes:
 
 
 def styles(indents: Iterable[bytes]) -> tuple[bool, bool]:
-    """Whether any indentation has tabs, and whether any has two spaces or more."""
+    """Whether any indentation has tabs, and whether any indentation has two or more spaces."""
     found = list(indents)
     return any(b"\t" in indent for indent in found), any(b"  " in indent for indent in found)
 
@@ -66,11 +66,11 @@ def styles(indents: Iterable[bytes]) -> tuple[bool, bool]:
 def shift_between(
     pairs: Sequence[tuple[bytes, bytes]], unmatched: Iterable[bytes] = (), *, bare: bool = False
 ) -> Reindent | None:
-    """The shift that converts the indentation of the model to that of the file for all `pairs`.
+    """The shift from the model's indentation to the file's indentation that fits all `pairs`.
 
-    `unmatched` are other indentations of the model, which help to find its step. With `bare` the
-    first line may lack its own indentation while the others have theirs. Returns None when the
-    shift is not uniform.
+    `unmatched` are other indentations of the model, which help to find its step. `bare` allows a
+    first line without indentation before other lines with indentation. Returns None when the shift
+    is not uniform.
     """
     written_by_model = {*(model for model, _ in pairs), *unmatched}
     tabs_in_file, spaces_in_file = styles(file for _, file in pairs)
@@ -90,7 +90,7 @@ def shift_between(
 
 
 def _by_prefix(pairs: Sequence[tuple[bytes, bytes]]) -> Reindent | None:
-    """The same added or removed prefix for all pairs."""
+    """The shift that adds or removes the same prefix in all pairs, or None."""
     model, file = pairs[0]
     if len(file) >= len(model):
         added, removed = file[: len(file) - len(model)], b""
@@ -102,7 +102,7 @@ def _by_prefix(pairs: Sequence[tuple[bytes, bytes]]) -> Reindent | None:
 
 
 def _by_columns(pairs: Sequence[tuple[bytes, bytes]], width: int, *, tabs: bool) -> Reindent | None:
-    """The same number of columns for all pairs."""
+    """The shift by the same number of columns in all pairs, or None."""
     seen = dict(pairs)
     shifts = {columns(file, width) - columns(model, width) for model, file in pairs}
     if len(shifts) != 1 or any(seen[model] != file for model, file in pairs):
@@ -111,12 +111,12 @@ def _by_columns(pairs: Sequence[tuple[bytes, bytes]], width: int, *, tabs: bool)
 
 
 def _step(indents: Iterable[bytes]) -> int:
-    """The greatest common step of indentations by spaces; 0 without any."""
+    """The greatest common step of indentations with spaces, or 0 if there are none."""
     return gcd(*(indent.count(b" ") for indent in indents))
 
 
 def columns(indent: bytes, width: int) -> int:
-    """The columns of an indentation."""
+    """The number of columns of an indentation."""
     tabs = indent.count(b"\t")
     return tabs * width + len(indent) - tabs
 
@@ -132,10 +132,10 @@ INDENTED = "the code got the indentation of the item"
 CONVERTED = "the code got the indentation style of the file"
 
 _CONTINUING = (b")", b"]", b"}", b"{", b"end", b"where", b"->", b"=>", b":")
-"""Beginnings of lines that close or continue an item at the indentation of its first line."""
+"""Lines with these beginnings close or continue an item, and are indented like its first line."""
 
 _LEADING = (b"@", b"#", b"/", b"*", b"[", b"template")
-"""Beginnings of first lines that come before the head of the item."""
+"""Lines with these beginnings may come before the head of an item, such as a decorator."""
 
 
 def reindent_item(source: Source, start: int, end: int, code: bytes) -> tuple[bytes, str | None]:
@@ -143,8 +143,8 @@ def reindent_item(source: Source, start: int, end: int, code: bytes) -> tuple[by
 
     Returns the indented code, and a note if the indentation changed.
 
-    The lines of the code may be indented like those of the file, with or without the indentation of
-    the first line, or all by a constant difference.
+    The code may be indented as in the file. Its first line may lack indentation. All its lines may
+    differ from the file by a constant indentation.
     """
     indent = source.data[source.line_start(start) : start]
     lines = code.lstrip(b"\n").split(b"\n")
@@ -168,7 +168,7 @@ def reindent_item(source: Source, start: int, end: int, code: bytes) -> tuple[by
 def _in_style(
     source: Source, in_file: Sequence[bytes], lines: list[bytes]
 ) -> tuple[list[bytes], str | None]:
-    """The lines with tabs or spaces like the file."""
+    """Indent the lines with tabs or spaces, as in the file, and add a note if they changed."""
     in_code = [indentation(line) for line in lines if line.strip(WHITE_SPACE)]
     tabs, spaces = styles(in_file)
     tabs_in_code, spaces_in_code = styles(in_code)
@@ -190,11 +190,11 @@ def _in_style(
 
 
 def _width(counts: Iterable[int]) -> int:
-    """The columns of a step: the greatest common divisor of all counts."""
+    """The number of columns of one indentation step, the greatest common divisor of the counts."""
     found = {count for count in counts if count}
     step = gcd(*found)
     if step == 8 and len(found) == 1:
-        return 4  # two steps of the typical width rather than one of eight
+        return 4  # assume two steps of four columns, not one step of eight
     return step if step in {2, 3, 4, 8} else 4
 
 
@@ -207,8 +207,9 @@ def _least(lines: Iterable[bytes]) -> bytes:
 def _as_in_file(indent: bytes, old: list[bytes], rest: list[bytes], first: bytes) -> bool:
     """Whether the lines after an unindented first line are already indented like the file.
 
-    Lines that the item already has decide, or else its smallest indentation. Otherwise decide the
-    lines that are indented like the first one: only lines that close or continue the item can be.
+    Three criteria are tried in turn. The first is the lines that the item already has. The second
+    is the smallest indentation of the item. The third is the next line at `indent`: only a line
+    that closes or continues the item can be there.
     """
     known = {line for line in old if line.strip(WHITE_SPACE)}
     rest = [line for line in rest if line.strip(WHITE_SPACE)]

@@ -1,21 +1,21 @@
-"""Lines that differ between two texts: unique lines first, then the shortest edit, bounded."""
+"""Finds differing lines: matches unique lines first, then searches a bounded shortest edit."""
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 
 Difference = tuple[int, int, int, int]
-"""(a, b, c, d): lines a to b - 1 of the old text become lines c to d - 1 of the new text."""
+"""In (a, b, c, d), lines a to b - 1 of the old text become lines c to d - 1 of the new text."""
 
 _VISITS = 1_500_000
-"""Lines that are visited before the rest counts as one difference; about a second."""
+"""After this many visited lines, about one second, the rest counts as one difference."""
 
 _MAX_DEPTH = 300
-"""Deleted and inserted lines up to which the shortest edit of repeated lines is searched."""
+"""The maximum number of deleted and inserted lines in the search for the shortest edit."""
 
 
 def differences(old: Sequence[bytes], new: Sequence[bytes]) -> list[Difference]:
-    """The differing lines in order; at least one equal line is between two differences."""
+    """The differing lines in order. Two differences have at least one equal line between them."""
     found: list[Difference] = []
     left = [(0, len(old), 0, len(new))]
     visits = _VISITS
@@ -57,7 +57,7 @@ def _between(anchors: list[tuple[int, int]], part: Difference) -> list[Differenc
 
 
 def _anchors(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Lines that occur once on each side, the longest sequence of them in the same order."""
+    """The longest sequence of lines that occur once on each side and in the same order."""
     once = {line for line, count in Counter(old).items() if count == 1}
     once &= {line for line, count in Counter(new).items() if count == 1}
     if not once:
@@ -81,7 +81,7 @@ def _anchors(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]
 
 
 def _shortest(old: Sequence[bytes], new: Sequence[bytes], part: Difference) -> list[Difference]:
-    """The fewest deletions and insertions (Myers 1986); one difference if they are too many."""
+    """The fewest deletions and insertions (Myers 1986), or one difference if there are too many."""
     a, b, c, d = part
     if set(old[a:b]).isdisjoint(new[c:d]):
         return [part]
@@ -103,7 +103,7 @@ def _shortest(old: Sequence[bytes], new: Sequence[bytes], part: Difference) -> l
 
 
 def _walked_back(trace: list[dict[int, int]], part: Difference) -> list[Difference]:
-    """The differences along the path in `trace`."""
+    """The differences on the path that `trace` records, found by following it backwards."""
     a, b, c, d = part
     found: list[Difference] = []
     x, y = b - a, d - c

@@ -1,4 +1,4 @@
-"""Changes of files: hunks of bytes over a known content, collected in a proposal."""
+"""Proposals, the file changes that they contain, and the hunks of bytes of each change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +13,7 @@ from treadle.json_values import JsonField
 
 
 class EditError(TreadleError):
-    """An edit that cannot be made, with the reason; nothing of its plan is done.
+    """The reason why an edit cannot be made. No edit of its plan is made.
 
     `path` is the file, relative to the root. `number` is the index of the edit in its request.
     """
@@ -53,22 +53,23 @@ class ProposalState(StrEnum):
     DENIED = "denied"
     APPLIED = "applied"
     CONFLICTED = "conflicted"
-    """A file has changed since the proposal was staged; nothing was written."""
+    """A file has changed since the proposal was staged. Nothing was written."""
     FAILED = "failed"
-    """A file could not be written; every file is as it was."""
+    """A file could not be written. Every file has its earlier content."""
     UNDONE = "undone"
     PARTLY_UNDONE = "partly undone"
-    """Some files are reverted; the others have changed since and are kept."""
+    """Some files are reverted. The other files have changed since and are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """The bytes `old`, which begin at byte `start` and in line `line` of the base, become `new`.
+    """Replaces the bytes `old`, at byte `start` in line `line` of the base, by `new`.
 
-    `before` and `after` are the whole lines around it in the base, at most three each and at most
-    2,000 bytes. They locate the hunk when the file has changed elsewhere. `unique`, for the base
-    and for the result, has bit 4 * b + a set if the last b lines before, its bytes and the first a
-    lines after it occur only once together; it is 0 where that is unknown.
+    `before` and `after` are the whole lines before and after the hunk in the base. Each has at most
+    three lines and 2,000 bytes. They locate the hunk when the file has changed elsewhere. `unique`
+    has one number for the base and one for the result. Bit 4 * b + a is set if the hunk's bytes,
+    with the last b lines before and the first a lines after, occur only once. The number is 0 if
+    this is unknown.
     """
 
     start: int
@@ -81,19 +82,20 @@ class Hunk:
 
     @property
     def end(self) -> int:
-        """The first byte after it in the base."""
+        """The offset of the first byte after the hunk in the base."""
         return self.start + len(self.old)
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The change of one file: hunks in the order of the base, which do not overlap.
+    """The change of one file. Its hunks do not overlap, and have the order of the base.
 
-    `path` is relative to the root, POSIX, with bytes that are not UTF-8 as lone surrogates.
-    `base_hash` is the hash of the bytes that the hunks are based on, None if there is no file.
-    `result_hash` is the hash of the bytes after all hunks, None if no file remains. A created file
-    is one hunk without `old`, a deleted file one hunk without `new`. A rename has a `target`, and
-    hunks when the content changes too. `encoding` is Python's name of the encoding, None for UTF-8.
+    `path` is a POSIX path relative to the root. Lone surrogates represent bytes that are not UTF-8.
+    `base_hash` is the hash of the content before the hunks, or None if there is no file.
+    `result_hash` is the hash of the content after all hunks, or None if no file remains. A created
+    file is one hunk without `old`. A deleted file is one hunk without `new`. A rename has a
+    `target`, and has hunks if the content changes too. `encoding` is Python's name of the encoding,
+    or None for UTF-8.
     """
 
     path: str
@@ -112,9 +114,9 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Changes that are all made or not made, in the order in which the files were first named.
+    """Changes that are made together or not at all, in the order in which files were first named.
 
-    `notes` are sentences for the model, one for each leniency of the matching.
+    `notes` are sentences for the model. Each states one difference that the matching ignored.
     """
 
     changes: tuple[FileChange, ...]
@@ -125,10 +127,10 @@ class Plan:
 class Proposal:
     """A staged plan. `denied` contains the (file, hunk) numbers that a person denied.
 
-    `request_id`, `turn` and `slot` identify the call that proposed it. `words` are the person's
-    comment. `reason` states why it is conflicted, failed or partly undone. `undone` contains the
-    numbers of the reverted files while it is partly undone. `warnings` has a sentence for each file
-    that the changes break, apart from denied ones.
+    `request_id`, `turn` and `slot` identify the call that proposed it. `words` is the person's
+    comment. `reason` states why the proposal is conflicted, failed or partly undone. `undone`
+    contains the numbers of the reverted files of a partly undone proposal. `warnings` has a
+    sentence for each file that the changes break. Denied changes do not count.
     """
 
     id: UUID
@@ -150,9 +152,9 @@ class Proposal:
     warnings: tuple[str, ...] = field(default=())
 
     def parts(self) -> tuple[tuple[int, int], ...]:
-        """Every (file, hunk) that a person can deny separately, in order.
+        """The (file, hunk) numbers of all parts that a person can deny separately, in order.
 
-        A file that is created, deleted or renamed is one part, whatever its hunks.
+        A created, deleted or renamed file is one part, however many hunks it has.
         """
         return tuple(
             (file, hunk) for file, change in enumerate(self.changes) for hunk in range(change.parts)
@@ -161,8 +163,9 @@ class Proposal:
     def selected(self) -> tuple[FileChange, ...]:
         """The changes without the denied parts, and without files whose parts are all denied.
 
-        `result_hash` is still the hash after all hunks of a file. Denying any hunk of a created,
-        deleted or renamed file denies the whole file. (file, 0) denies a rename without hunks.
+        `result_hash` stays the hash of the content after all hunks, including denied hunks. A
+        denied hunk of a created, deleted or renamed file denies the whole file. The numbers (file,
+        0) deny a rename without hunks.
         """
         return tuple(
             change
@@ -188,7 +191,7 @@ def content_hash(data: bytes) -> str:
 def splice(base: bytes, hunks: Sequence[Hunk]) -> bytes:
     """`base` with every hunk applied.
 
-    Raises ValueError when a hunk's old bytes are not at its offset, or two overlap.
+    Raises ValueError when a hunk's old bytes are not at its offset, or when two hunks overlap.
     """
     parts: list[bytes] = []
     position = 0

@@ -1,4 +1,4 @@
-"""Finds the hunks of a patch in a file: their lines in order, narrowed by anchors."""
+"""Finds the hunks of a patch in a file, in order. Anchors limit the searched lines."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from treadle.events.types import ErrorKind
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """Lines of the file, `kept`, that match the old side of a hunk."""
+    """A match of the old side of a hunk. `kept` contains the matching lines of the file."""
 
     start: int
     kept: tuple[bytes, ...]
@@ -38,8 +38,8 @@ class _Match:
 def match_hunks(source: Source, hunks: Sequence[PatchHunk]) -> tuple[list[Replacement], list[str]]:
     """The replacements of the hunks, and notes on differences that the match ignored.
 
-    Raises EditError when the old side of a hunk is not after the previous hunk, or occurs several
-    times.
+    Raises EditError when the old side of a hunk does not occur after the previous hunk, or occurs
+    several times.
     """
     found: list[Replacement] = []
     notes: list[str] = []
@@ -69,7 +69,7 @@ def _changes_last_end(hunk: PatchHunk) -> bool:
 
 
 def _match(source: Source, hunk: PatchHunk, old: list[bytes], position: int, name: str) -> _Match:
-    """The one match of the old side. Raises EditError for none or several."""
+    """The only match of the old side. Raises EditError if there is no match or more than one."""
     regions = _regions(source, hunk.anchors, name)
     earlier: list[_Match] = []
     for matches in _steps(source, hunk, old):
@@ -100,7 +100,7 @@ def _match(source: Source, hunk: PatchHunk, old: list[bytes], position: int, nam
 def _check_order(
     source: Source, hunk: PatchHunk, matches: list[_Match], position: int, name: str
 ) -> None:
-    """Refuse a hunk that matches at its line, before the end of the previous hunk, and later."""
+    """Refuse a hunk that matches both at its line, before the previous hunk's end, and later."""
     lines = [source.line_of(match.start) for match in matches if match.start < position]
     if hunk.line in lines:
         raise EditError(
@@ -112,7 +112,7 @@ def _check_order(
 
 
 def _is_inside(source: Source, match: _Match, regions: Sequence[tuple[int, int]]) -> bool:
-    """Whether a match is in one of the regions; without regions every match is."""
+    """Whether a match is in one of the regions. If there are no regions, every match counts."""
     if not regions:
         return True
     line = source.plain_line_at(match.start)
@@ -165,7 +165,7 @@ def _exact(start: int, text: bytes, leniency: str | None) -> _Match:
 
 
 def _loose(source: Source, at: int, old: list[bytes], added: list[bytes]) -> _Match | None:
-    """A match at line `at` of `plain`, where the lines equal `old` except for white space.
+    """Match `old` at line `at` of `plain`, ignoring white space. Returns None if it differs.
 
     `added` are the indentations of the lines that the hunk adds.
     """
@@ -188,7 +188,7 @@ def _loose(source: Source, at: int, old: list[bytes], added: list[bytes]) -> _Ma
 
 
 def _new_lines(source: Source, hunk: PatchHunk, match: _Match, name: str) -> list[bytes]:
-    """The new side: context as in the file, added lines in the style of the file."""
+    """The new side. Context lines are as in the file, and added lines get the file's style."""
     literal = match.leniency is None
     end = source.end_near(match.start)
     lines: list[bytes] = []
@@ -220,12 +220,12 @@ def _new_lines(source: Source, hunk: PatchHunk, match: _Match, name: str) -> lis
 
 
 def _without_end(line: bytes, *, literal: bool) -> bytes:
-    """The line without its end; in an exact match of a patch the end is LF."""
+    """The line without its line end. With `literal`, the only line end is LF."""
     return line.removesuffix(b"\n" if literal else line_end(line))
 
 
 def _ended(line: bytes, end: bytes, *, literal: bool) -> bytes:
-    """The line with an end, which the last line of a file may lack."""
+    """Add `end` to a line without a line end, such as the last line of a file."""
     if line != _without_end(line, literal=literal):
         return line
     return line + (b"\n" if literal else end)
@@ -245,7 +245,7 @@ def _trimmed(start: int, kept: Sequence[bytes], new: Sequence[bytes]) -> Replace
 
 
 def _insertion(source: Source, hunk: PatchHunk, name: str) -> Replacement:
-    """Added lines without context: the whole of an empty file, or the end of the file."""
+    """Place added lines without context: in an empty file, or at the end of the file."""
     lines = [encode_utf8(text, name) for _, text in hunk.lines]
     size = len(source.data)
     empty = size == source.text_start
@@ -265,7 +265,7 @@ def _insertion(source: Source, hunk: PatchHunk, name: str) -> Replacement:
 
 
 def _regions(source: Source, anchors: Sequence[str], name: str) -> list[tuple[int, int]]:
-    """The ranges of plain lines below the anchors, from outside in; empty without anchors."""
+    """The ranges of plain lines below the anchors, outermost first. Empty without anchors."""
     if not anchors:
         return []
     lines = source.plain_lines(0, source.plain_count)
@@ -288,7 +288,7 @@ def _regions(source: Source, anchors: Sequence[str], name: str) -> list[tuple[in
 
 
 def _anchored(lines: list[bytes], anchor: bytes, first: int, last: int) -> list[int]:
-    """Lines that equal the anchor; without any, lines that begin with it as whole words."""
+    """The lines that equal the anchor, or else the lines that begin with its whole words."""
     inside = [(at, lines[at].strip(WHITE_SPACE)) for at in range(first, min(last + 1, len(lines)))]
     found = [at for at, line in inside if line == anchor]
     return found or [
@@ -302,7 +302,7 @@ def _scope_end(lines: list[bytes], at: int) -> int:
     """The first line after the block that line `at` starts.
 
     The lines of the block are indented more than line `at`, or close the block. If there is no
-    block, this is the last line of the file: the anchor then only gives a start.
+    block, the result is the end of the file. The anchor is then only a start.
     """
     own = len(indentation(lines[at]))
     deeper = False

@@ -1,4 +1,4 @@
-"""Parses patches into edit requests: unified diffs and `*** Begin Patch` patches.
+"""Parses unified diffs and `*** Begin Patch` patches into edit requests.
 
 Wrong line numbers and counts are tolerated.
 """
@@ -62,7 +62,7 @@ def git_names(line: str, number: int) -> tuple[str, str] | None:
         old, _, new = rest.partition(' "')
         new = _unquoted(f'"{new}')
     else:
-        half = len(rest) // 2  # for one file both have the same length
+        half = len(rest) // 2  # both names of one file have the same length
         old, new = rest[:half], rest[half + 1 :]
         if old.partition("/")[2] != new.partition("/")[2]:
             old, _, new = rest.partition(" b/")
@@ -71,12 +71,15 @@ def git_names(line: str, number: int) -> tuple[str, str] | None:
 
 
 def without_prefix(name: str) -> str:
-    """A name of git without a prefix such as `a/`."""
+    """Remove a prefix of git, such as `a/`, from a name."""
     return name[2:] if _PREFIX.match(name) else name
 
 
 def same_file(old: str, new: str, *, git: bool) -> tuple[str | None, str | None] | None:
-    """The one file that both names mean: None for NOWHERE, and None for both when they differ."""
+    """The common path of both names, as a pair. Returns None when the names differ.
+
+    NOWHERE becomes None in the pair, next to the path of the other name.
+    """
     if NOWHERE in {old, new}:
         paths = [None if name == NOWHERE else without_prefix(name) for name in (old, new)]
         return paths[0], paths[1]
@@ -97,7 +100,7 @@ _END_OF_FILE = "*** End of File"
 
 
 class Lines:
-    """The lines of a patch, read one after the other."""
+    """Reads the lines of a patch one after the other."""
 
     def __init__(self, text: str) -> None:
         self.texts = text.split("\n")
@@ -114,7 +117,7 @@ class Lines:
 
     @property
     def number(self) -> int:
-        """The number of the next line, from 1."""
+        """The number of the current line, from 1."""
         return self._at + 1
 
     @property
@@ -139,7 +142,7 @@ class Lines:
             self._at += 1
 
     def ahead(self, count: int) -> str | None:
-        """The line `count` after the next one; None after the last."""
+        """The line that is `count` lines after the current line, or None after the last line."""
         position = self._at + count
         return self.texts[position] if position < len(self.texts) else None
 
@@ -154,7 +157,7 @@ def mismatch(number: int, problem: str) -> EditError:
 
 
 def unified_hunks(lines: Lines) -> Iterator[PatchHunk]:
-    """The hunks after `---` and `+++`."""
+    """Yield the hunks that follow `---` and `+++`."""
     while not lines.done and lines.text.startswith("@@"):
         number, head = lines.number, lines.take()
         header = _HEADER.match(head)
@@ -168,7 +171,7 @@ def unified_hunks(lines: Lines) -> Iterator[PatchHunk]:
 
 
 def _counted(lines: Lines, header: re.Match[str]) -> list[str] | None:
-    """The lines that the counts cover; None if the counts are wrong."""
+    """The lines that the counts in the header cover, or None if the counts are wrong."""
     old, new = (int(header[group] or "1") for group in (2, 4))
     count = 0
     while (line := lines.ahead(count)) is not None:
@@ -211,7 +214,7 @@ def _until_boundary(lines: Lines) -> list[str]:
 
 
 def update_hunks(lines: Lines) -> Iterator[PatchHunk]:
-    """The hunks after `*** Update File:`."""
+    """Yield the hunks that follow `*** Update File:`."""
     while not lines.done:
         lines.skip_empty()
         if lines.done or (lines.text.startswith("*** ") and lines.text.rstrip() != _END_OF_FILE):
@@ -253,7 +256,7 @@ def _hunk(
     if not found:
         raise mismatch(number, "starts an empty hunk")
     if line is not None and all(mark == "+" for mark, _ in found):
-        line += 1  # a hunk that only adds names the line before it
+        line += 1  # the header of a hunk that only adds has the line before the hunk
     return PatchHunk(
         tuple(found), line, anchors, at_end,
         no_newline_old=bool(unended & {" ", "-"}), no_newline_new=bool(unended & {" ", "+"}),
@@ -270,9 +273,9 @@ _MODES = ("old mode ", "new mode ")
 def parse_patch(text: str) -> tuple[EditRequest, ...]:
     """The edits of a unified diff (git's or plain) or of a `*** Begin Patch` patch.
 
-    Line numbers and counts may be wrong, lines may end with CRLF, and Markdown fences and prose may
-    surround it. Raises EditError of kind parsing, with the line, for text that cannot be parsed,
-    changes of file modes, copies and binary patches.
+    Line numbers and counts may be wrong. Lines may end with CRLF. Markdown fences and prose may
+    surround the patch. Raises EditError of kind parsing for text that cannot be parsed, changes of
+    file modes, copies and binary patches. The error names the line.
     """
     lines = Lines(text)
     if any(line.startswith((_BEGIN, _ADD, _DELETE, _UPDATE)) for line in lines.texts):
@@ -341,7 +344,7 @@ class _Section:
     hunks: tuple[PatchHunk, ...] = ()
 
     def requests(self) -> Iterator[EditRequest]:
-        """The edits. Raises EditError when the parts of the section contradict each other."""
+        """The edits of the section. Raises EditError when parts of it contradict each other."""
         if "from" in self.renamed and "to" in self.renamed:
             yield RenameFile(self.renamed["from"], self.renamed["to"])
             if self.hunks:

@@ -1,4 +1,4 @@
-"""Converts edit requests to a plan. If one edit cannot be located, there is no plan."""
+"""Converts edit requests to a plan. Fails if any edit cannot be located."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -50,7 +50,7 @@ from treadle.edits.text_edits import (
 from treadle.events.types import ErrorKind
 
 Read = Callable[[str], bytes | None]
-"""The content of the file at a path of the requests; None if there is none."""
+"""Returns the content of the file at a path, or None if there is no file."""
 
 
 @dataclass(slots=True)
@@ -64,10 +64,10 @@ class _File:
 
 
 def plan(requests: Sequence[EditRequest], read: Read) -> Plan:
-    """The changes of `requests`; each edit is matched against the original file.
+    """Convert `requests` to changes. Each edit is matched against the original file.
 
-    Raises EditError, with the path and the number of the edit, when an edit cannot be made, changes
-    nothing, overlaps another one or contradicts it.
+    Raises EditError when an edit cannot be made or changes nothing, or when it overlaps or
+    contradicts another edit. The error has the path and the number of the edit.
     """
     files = _by_file(requests)
     _check_targets(files, read)
@@ -188,7 +188,7 @@ def _change(file: _File, read: Read, notes: list[str]) -> FileChange:
 
 
 def _configured(path: str, read: Read) -> Configured:
-    """The encoding that .editorconfig files set for `path`, computed when it is needed."""
+    """A function that returns the encoding that .editorconfig files set for `path`."""
 
     def read_file(name: str) -> bytes | None:
         try:
@@ -202,9 +202,9 @@ def _configured(path: str, read: Read) -> Configured:
 def _in_its_encoding(
     file: _File, data: bytes, configured: Configured, notes: list[str]
 ) -> tuple[Charset, tuple[Hunk, ...]]:
-    """The hunks of all edits of a file, and the encoding of the file and the result.
+    """The encoding of the file, and the hunks of all its edits.
 
-    A file of ASCII alone takes the encoding that an edit declares.
+    A file that contains only ASCII takes the encoding that an edit declares.
     """
     charset = charset_of(file.path, data, configured)
     new_notes = list(notes)
@@ -289,7 +289,10 @@ def _delete(request: DeleteFile, data: bytes | None, configured: Configured) -> 
 
 
 def _is_content(data: bytes, content: str, charset: Charset) -> bool:
-    """Whether a patch states the content of a file. Ignores line ends and unreadable bytes."""
+    """Whether `content`, from a patch, is the content of the file.
+
+    Differences in line ends and unreadable bytes are ignored.
+    """
     there = with_plain_ends(data.removeprefix(BOM)).removesuffix(b"\n")
     forms = {there, there.decode(errors="replace").encode()}
     if charset.stored is not None:
@@ -315,11 +318,11 @@ def create_file(path: str, content: str, configured: Configured) -> FileChange:
 def overwrite_file(
     path: str, base: bytes, content: str, configured: Configured
 ) -> tuple[FileChange, list[str]]:
-    """The change that replaces the whole content of a file, and notes on it.
+    """The change that replaces the whole content of a file, and notes on the change.
 
-    The encoding stays, unless the content declares another one. A byte order mark stays, and CRLF
-    stays if all lines end with it. Raises EditError for a binary file, and when the content cannot
-    be encoded.
+    The encoding stays, unless the content declares another one. A byte order mark stays. CRLF stays
+    if all lines end with CRLF. Raises EditError for a binary file, and when the content cannot be
+    encoded.
     """
     Source(path, base).check()
     charset, notes = _kept_charset(path, base, content, configured)

@@ -1,4 +1,4 @@
-"""The SQLite file of proposals, their journal, and the codec of their changes."""
+"""Stores proposals and their journal in an SQLite file, and encodes their changes."""
 
 import json
 import sqlite3
@@ -65,15 +65,18 @@ _MIGRATIONS = (
 SCHEMA = Schema.of_migrations(
     "proposals", _MIGRATIONS, row_errors=(zlib.error, ValueError, KeyError, TypeError)
 )
-"""Durable: files of the repository are written after a commit and recovered by its journal."""
+"""Commits must be durable. Files of the repository are written after a commit, and the committed
+journal recovers them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The effect on one file: hashes of its content, None for a missing file.
+    """The effect on one file: the hashes of its content before and after.
 
-    `mode` are its permissions before; `folders` are the folders that were created for it, outermost
-    first.
+    A hash is None for a missing file.
+
+    `mode` contains the file's permissions before the write. `folders` are the folders that were
+    created for the file, outermost first.
     """
 
     path: str
@@ -85,7 +88,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class AppliedChanges:
-    """Changes as they were fitted to the files on the disk, and the effect on each file."""
+    """Changes that were fitted to the current files, and the effect on each file."""
 
     changes: tuple[FileChange, ...]
     written: tuple[Written, ...]
@@ -93,10 +96,11 @@ class AppliedChanges:
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """A write in progress, so that it can be completed or reverted if its process dies.
+    """A write in progress. It can be completed or reverted if its process dies.
 
-    `temporaries` are the names of the temporary files, one for each of `applied.written`, in the
-    same folders. `goal` is the state of the proposal after the write.
+    `temporaries` has the name of one temporary file for each element of `applied.written`. Each
+    temporary file is in the same folder as its target. `goal` is the state of the proposal after
+    the write.
     """
 
     proposal_id: UUID
@@ -106,13 +110,14 @@ class JournalEntry:
 
 
 class ProposalStore:
-    """All proposals of a person. Any thread may use it, and any number of processes one file.
+    """All proposals of a person. Several threads and processes may use one file.
 
-    It contains hunks and hashes, never whole files. Failures of the file are StoreErrors.
+    The store contains hunks and hashes, never whole files. If the file fails, methods raise
+    StoreError.
     """
 
     def __init__(self, database: Database, clock: Clock) -> None:
-        """Use `open`."""
+        """Use the method `open` instead."""
         self.path = database.path
         self._database = database
         self._clock = clock
@@ -139,8 +144,8 @@ class ProposalStore:
     def replace(self, former: Proposal, proposal: Proposal) -> Proposal:
         """Store `proposal` in place of `former`, and return it as it is stored.
 
-        Raises EditError of kind conflict when the stored one differs from `former` or is being
-        written.
+        Raises EditError of kind conflict when the stored proposal differs from `former`, or when
+        its files are being written.
         """
         with self._database.transaction() as connection:
             self._check_idle(connection, former.id)
@@ -149,8 +154,8 @@ class ProposalStore:
     def get(self, reference: UUID | str, *, root: Path | None = None) -> Proposal:
         """The proposal with the id `reference`, a unique prefix of an id, or "last".
 
-        `root` limits the search to the proposals of that repository. A copy of a repository may
-        have the same files. Raises NotFoundError and UsageError.
+        `root` limits the search to one repository, since a copy of a repository may have the same
+        files. Raises NotFoundError and UsageError.
         """
         scope = "" if root is None else " in this repository"
         where, values = ("1", []) if root is None else ("root = ?", [_root_text(root)])
@@ -180,7 +185,7 @@ class ProposalStore:
         session_id: UUID | None = None,
         limit: int = 50,
     ) -> tuple[Proposal, ...]:
-        """Proposals, staged last first; optionally of a repository, states or a conversation."""
+        """List proposals, newest first. The other parameters filter them."""
         conditions: list[str] = []
         values: list[object] = []
         if root is not None:
@@ -196,7 +201,7 @@ class ProposalStore:
         return self._select(where, values, limit)
 
     def applied(self, proposal_id: UUID) -> AppliedChanges | None:
-        """The effect of the last apply, undo or redo of a proposal; None before the first."""
+        """The effect of the last apply, undo or redo of a proposal, or None if there was none."""
         with self._database.use() as connection:
             found = connection.execute(
                 "SELECT made, written FROM proposals WHERE id = ?", (str(proposal_id),)
@@ -204,9 +209,11 @@ class ProposalStore:
             return _decode_applied(*found) if found and found[0] is not None else None
 
     def begin(self, former: Proposal, entry: JournalEntry) -> None:
-        """Record that the write of a proposal begins. Until `end`, no other process can change it.
+        """Record that the write of a proposal begins.
 
-        Raises what `replace` raises.
+        No other process can change the proposal until `end`.
+
+        Raises the same errors as `replace`.
         """
         with self._database.transaction() as connection:
             self._check_idle(connection, former.id)
@@ -226,9 +233,9 @@ class ProposalStore:
     def end(
         self, former: Proposal, proposal: Proposal, *, applied: AppliedChanges | None
     ) -> Proposal:
-        """Note that the write has ended, and return the proposal as it is stored.
+        """Record that the write has ended, and return the proposal as it is stored.
 
-        `applied` is reverted by the next undo or redo; None leaves the stored one.
+        The next undo or redo reverts `applied`. None leaves the stored value unchanged.
         """
         key = str(former.id)
         with self._database.transaction() as connection:
@@ -241,7 +248,7 @@ class ProposalStore:
             return self._update(connection, former, proposal)
 
     def journal(self, root: Path) -> tuple[JournalEntry, ...]:
-        """Writes in progress in `root`, of any process, and writes that were interrupted."""
+        """The interrupted writes in `root`, and the writes in progress of all processes."""
         with self._database.use() as connection:
             rows = connection.execute(
                 "SELECT proposal_id, goal, changes, written, temporaries FROM journal"
@@ -270,7 +277,7 @@ class ProposalStore:
     def _select(self, condition: str, values: Sequence[object], limit: int) -> tuple[Proposal, ...]:
         with self._database.use() as connection:
             rows = connection.execute(
-                # `condition` is built from constants; all values are bound.
+                # `condition` is built from constants, and all values are bound.
                 f"SELECT {_COLUMNS} FROM proposals {condition}"  # noqa: S608
                 " ORDER BY created_us DESC, id DESC LIMIT ?",
                 (*values, limit),
@@ -305,7 +312,7 @@ class ProposalStore:
     ) -> Proposal:
         """Update a proposal inside a transaction.
 
-        Each change gets a new time, so that other processes notice it.
+        Each update sets a new time, so that other processes notice it.
         """
         self._check_same(connection, former)
         kept = replace(proposal, changed_us=max(self._clock.now_us(), former.changed_us + 1))
@@ -380,7 +387,7 @@ def _root_text(root: Path) -> str:
 
 
 def encode_changes(changes: Sequence[FileChange]) -> bytes:
-    """`changes` as compressed bytes; their size is about that of the hunks."""
+    """Encode `changes` as compressed bytes, which are about as large as the hunks."""
     body = [
         {
             "path": change.path,
@@ -415,7 +422,7 @@ def decode_changes(data: bytes) -> tuple[FileChange, ...]:
             each["result"],
             tuple(_hunk(*values) for values in each["hunks"]),
             each["target"],
-            each.get("encoding"),  # older stores have none
+            each.get("encoding"),  # missing in older stores
         )
         for each in body
     )

@@ -1,4 +1,4 @@
-"""Completes or reverts plans whose process died while it wrote. Locks show living processes."""
+"""Completes or reverts plans whose process died during a write. Locks show living processes."""
 
 import logging
 import os
@@ -22,17 +22,17 @@ _PAUSE_SECONDS = 0.005
 
 
 class BusyError(EditError):
-    """Another process or thread holds a lock."""
+    """Raised when another process or thread holds a lock."""
 
 
 @contextmanager
 def locked(folder: Path, paths: Collection[Path], *, wait: float = WAIT_SECONDS) -> Iterator[None]:
-    """Holds the locks of `paths`, which are resolved.
+    """Holds the locks of `paths`, which are resolved paths.
 
-    The locks are files in `folder`, which is created: one of 256 for a path, by its hash, so that
-    their number is bounded. Two paths may share one. They are acquired in one order, so that
-    callers cannot deadlock. Not re-entrant. Raises BusyError after `wait` seconds, and OSError when
-    `folder` cannot be written.
+    The locks are files in `folder`, which is created if necessary. The hash of a path selects one
+    of 256 lock files, so two paths may share a lock. All callers acquire locks in the same order,
+    so they cannot deadlock. The locks are not re-entrant. Raises BusyError after `wait` seconds,
+    and OSError when `folder` cannot be written.
     """
     private_folder(folder)
     names = sorted({_name(path) for path in paths})
@@ -57,8 +57,8 @@ def _name(path: Path) -> str:
 
 
 def _try_lock(file: int) -> bool:
-    """Try to acquire the lock; closing the file, or the end of the process, releases it."""
-    import fcntl  # not on every system, and reading proposals does not need it
+    """Try to acquire the lock. It is released when the file is closed or the process ends."""
+    import fcntl  # imported here: some systems lack it, and reading proposals does not need it
 
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -111,9 +111,10 @@ def _end(tree: Tree, store: ProposalStore, entry: JournalEntry) -> Proposal:
 
 
 def _is_done(tree: Tree, pairs: Sequence[tuple[Written, str]]) -> bool:
-    """Whether all files are new, or were before another program changed them.
+    """Whether all files have, or had before later changes, their new content.
 
-    Displaced files are removed only after all files are new, so a single missing one proves it too.
+    Displaced files are removed only once all files have their new content. Therefore one missing
+    displaced file is enough as proof.
     """
     all_new = True
     for written, temporary in pairs:
@@ -144,7 +145,7 @@ def _take_back(tree: Tree, written: Written, temporary: str) -> None:
 
 
 def _present(tree: Tree, written: Written) -> str | None:
-    """The hash of the current content, None without a file, "no file" for another kind."""
+    """The content hash of the file, None if nothing is there, "no file" if it is not a file."""
     try:
         content = tree.read(written.path)
     except EditError:
@@ -153,7 +154,10 @@ def _present(tree: Tree, written: Written) -> str | None:
 
 
 def _taken_back(proposal: Proposal, changed: Sequence[str]) -> Proposal:
-    """The proposal after its interrupted write was reverted; other programs changed `changed`."""
+    """The proposal after its interrupted write was reverted.
+
+    `changed` are the files that other programs changed meanwhile.
+    """
     if changed:
         state = ProposalState.CONFLICTED
         reason = f"Its write was interrupted; {', '.join(changed)} changed since and is kept."

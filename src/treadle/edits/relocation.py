@@ -1,4 +1,4 @@
-"""Moves a change to a file that changed elsewhere, and reverses a change."""
+"""Fits a change to a file that changed in other lines, and reverses a change."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -24,15 +24,15 @@ _CONTEXTS = [
     for after in range(MAX_CONTEXT_LINES + 1)
     if before or after
 ]
-"""The maximum number of lines before and after a hunk that are used to locate it."""
+"""The numbers of lines before and after a hunk that are tried to locate the hunk."""
 
 
 def relocate(change: FileChange, present: bytes) -> FileChange:
-    """The same change of the current file, which was changed elsewhere.
+    """Fit the change to the current file, which has changed in other lines.
 
-    A hunk goes where its old bytes and lines around them are, in the order of the hunks, and only
-    if that position is unique, now as in the base. Raises EditError of kind conflict that names
-    each hunk without a position, and the lines that are there now.
+    A hunk is placed where its old bytes and the lines around them are. This position must be unique
+    in the base and in the current file, and hunks keep their order. Raises EditError of kind
+    conflict, which names each hunk without a position and the current lines there.
     """
     found = content_hash(present)
     if change.base_hash == found:
@@ -74,7 +74,8 @@ def _conflict(change: FileChange, present: str, reason: str) -> EditError:
 def _reason(source: Source, hunk: Hunk, positions: Sequence[int]) -> str:
     """The reason why a hunk has no position.
 
-    The reason identifies the hunk by its line, since denied hunks are not counted here.
+    The reason names the line of the hunk. The number of the hunk would be wrong, since denied hunks
+    are not counted here.
     """
     if positions:
         found = source.lines_text(positions)
@@ -90,8 +91,8 @@ def _reason(source: Source, hunk: Hunk, positions: Sequence[int]) -> str:
 def _positions(source: Source, line_break: bytes, hunk: Hunk, position: int) -> list[int]:
     """The positions of the old bytes of a hunk, located by any lines around them.
 
-    Only numbers of lines that made the position unique in the base count. If the lines before and
-    the lines after it are in different positions now, there are several.
+    Only those numbers of context lines are tried that made the position unique in the base. If the
+    lines before and after the hunk are now apart, there are several positions.
     """
     whole = not hunk.before or hunk.before.endswith(line_break)
     positions: set[int] = set()
@@ -145,7 +146,7 @@ def _reversed(hunks: Sequence[Hunk]) -> Iterator[Hunk]:
 
 
 def _result_before(hunks: Sequence[Hunk], number: int) -> bytes:
-    """The known bytes before a hunk after all hunks are applied."""
+    """The bytes before a hunk in the result of all hunks, as far as the hunks contain them."""
     hunk = hunks[number]
     begin = position = hunk.start
     begin -= len(hunk.before)
@@ -160,7 +161,7 @@ def _result_before(hunks: Sequence[Hunk], number: int) -> bytes:
 
 
 def _result_after(hunks: Sequence[Hunk], number: int) -> bytes:
-    """The known bytes after a hunk after all hunks are applied."""
+    """The bytes after a hunk in the result of all hunks, as far as the hunks contain them."""
     hunk = hunks[number]
     end = position = hunk.end
     stop = end + len(hunk.after)

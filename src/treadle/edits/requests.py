@@ -1,11 +1,11 @@
-"""Edit requests, before they are matched against the bytes of a file."""
+"""The kinds of edit requests, which are later matched against the bytes of a file."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaceEdit:
-    """The text `old` becomes `new`: its only occurrence, or with `everywhere` all of them."""
+    """Replace the only occurrence of `old` by `new`, or with `everywhere` all occurrences."""
 
     path: str
     old: str
@@ -18,9 +18,10 @@ class ReplaceEdit:
 class RangeEdit:
     """Replace the bytes from `start` up to, but not including, `end` by `code`.
 
-    Only the line ends of `code` are adapted to the file. With `reindent` the range is a whole item
-    and begins at its first character that is not white space; `code` may be indented like the item,
-    or not at all. `note` is a sentence about the edit for the model.
+    Without `reindent`, only the line ends of `code` are adapted to the file. With `reindent`, the
+    range is a whole item and begins at its first character that is not white space. In that case
+    `code` may be indented like the item, or not at all. `note` is a sentence about the edit for the
+    model.
     """
 
     path: str
@@ -34,7 +35,7 @@ class RangeEdit:
 
 @dataclass(frozen=True, slots=True)
 class LineRangeEdit:
-    """Lines `first` to `last`, from 1, inclusive, become `code`; last = first - 1 inserts."""
+    """Replace lines `first` to `last` (inclusive, from 1) by `code`. `last = first - 1` inserts."""
 
     path: str
     first: int
@@ -45,12 +46,13 @@ class LineRangeEdit:
 
 @dataclass(frozen=True, slots=True)
 class PatchHunk:
-    r"""Lines of a patch: each with its mark, " ", "-" or "+", without line end.
+    r"""The lines of a hunk. Each is a mark (" ", "-" or "+") and a text without its line end.
 
-    `line` is the line number of a unified diff, which is only a hint. `anchors` are lines somewhere
-    before it, from outside in (`@@ class A` of a `*** Begin Patch` patch). `at_end` states that its
-    last line is the last of the file. `no_newline_old` and `no_newline_new` state that the last
-    line of that side has no line end ("\ No newline at end of file").
+    `line` is the line number from a unified diff, which is only a hint. `anchors` are lines before
+    the hunk, outermost first, such as `@@ class A` in a `*** Begin Patch` patch. `at_end` states
+    that the last line of the hunk is the last line of the file. `no_newline_old` and
+    `no_newline_new` state that the last line of the old or new side has no line end ("\ No newline
+    at end of file").
     """
 
     lines: tuple[tuple[str, str], ...]
@@ -72,7 +74,7 @@ class PatchEdit:
 
 @dataclass(frozen=True, slots=True)
 class CreateFile:
-    """A new file; with `overwrite` it replaces an existing one."""
+    """Create a file. With `overwrite`, the new file replaces an existing file."""
 
     path: str
     content: str
@@ -81,9 +83,10 @@ class CreateFile:
 
 @dataclass(frozen=True, slots=True)
 class DeleteFile:
-    """The file is deleted; the proposal keeps its content for an undo.
+    """Delete a file. The proposal keeps the content of the file for an undo.
 
-    `content` is the content by a patch, line ends and a byte order mark aside.
+    `content` is the file's content as a patch states it. Line ends and a byte order mark may
+    differ.
     """
 
     path: str
@@ -93,7 +96,7 @@ class DeleteFile:
 
 @dataclass(frozen=True, slots=True)
 class RenameFile:
-    """The file gets the unused path `target`; other edits name it by `path`."""
+    """Rename the file to the unused path `target`. Other edits of the file use its old `path`."""
 
     path: str
     target: str

@@ -1,4 +1,4 @@
-"""The proposals of one repository: staged, denied, applied, undone."""
+"""Stages, denies, applies and undoes the proposals of one repository."""
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ from treadle.private_files import why_private
 OPEN_STATES = frozenset({
     ProposalState.STAGED, ProposalState.CONFLICTED, ProposalState.FAILED,
 })  # fmt: skip
-"""States in which nothing is written and everything can still be decided."""
+"""States of a proposal that was not written, and that a person can still apply or deny."""
 
 
 class Freshness(StrEnum):
@@ -54,19 +54,21 @@ class Freshness(StrEnum):
     CHANGED = "changed"
     GONE = "gone"
     IN_THE_WAY = "in the way"
-    """A file exists where one is to be created."""
+    """A file exists at the path of a file to create."""
 
 
 Examine = Callable[[str, bytes, bytes], Sequence[str]]
-"""New problems of a file after a change: from its path and its content before and after."""
+"""Returns the new problems of a file. The parameters are its path, and its content before and
+after."""
 
 
 class Edits:
     """The proposals for the repository at `root`. Every method blocks, and any thread may call it.
 
-    Paths are relative to the root, POSIX, in normal form. Raises EditError for an edit that cannot
-    be made, with nothing written; PathRefusedError for a path that leads out of the root or
-    contains secrets; NotFoundError for an unknown proposal; StoreError for the store.
+    Paths are normalized POSIX paths relative to the root. Methods raise EditError for an edit that
+    cannot be made, and then write nothing. They raise PathRefusedError for a path that leads out of
+    the root or contains secrets, and NotFoundError for an unknown proposal. If the store fails,
+    they raise StoreError.
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class Edits:
         return self._tree.relative(name)
 
     def read(self, path: str) -> bytes | None:
-        """The content of a regular file, None if there is none; no link is followed."""
+        """The content of a regular file, or None if there is no file. No link is followed."""
         try:
             content = self._tree.read(path)
         except OSError as error:
@@ -122,7 +124,7 @@ class Edits:
         session_id: UUID | None = None,
         private: Collection[Path] = (),
     ) -> Proposal:
-        """Plan `requests` on the current files and store the plan; nothing is written.
+        """Plan `requests` on the current files, and store the plan. No file is written.
 
         `private` are resolved paths of private files that a person released.
         """
@@ -147,7 +149,7 @@ class Edits:
         return proposal
 
     def _normal(self, request: EditRequest, private: Collection[Path]) -> EditRequest:
-        """The request with normal paths that may be written."""
+        """Normalize the paths of a request, and check that they may be written."""
         path = self._permitted(request.path, private)
         if isinstance(request, RenameFile):
             return replace(request, path=path, target=self._permitted(request.target, private))
@@ -180,11 +182,11 @@ class Edits:
         return plan(requests, read_once)
 
     def find(self, reference: str) -> Proposal:
-        """The proposal of this root by its id, the unique beginning of its id, or "last"."""
+        """Find a proposal of this root by its id, a unique prefix of its id, or "last"."""
         return self._store.get(reference, root=self.root)
 
     def get(self, proposal_id: UUID) -> Proposal:
-        """The proposal of this root with that id."""
+        """Get the proposal of this root with the id `proposal_id`."""
         return self._store.get(proposal_id, root=self.root)
 
     def list(
@@ -198,7 +200,7 @@ class Edits:
         return self._store.list(self.root, states=states, session_id=session_id, limit=limit)
 
     def freshness(self, proposal: Proposal) -> tuple[Freshness, ...]:
-        """For each change whether its file is unchanged, by its bytes."""
+        """Compare the bytes of each change's file with the bytes at staging."""
         return tuple(map(self._freshness, proposal.changes))
 
     def _freshness(self, change: FileChange) -> Freshness:
@@ -206,7 +208,7 @@ class Edits:
             present = self.read(change.path)
             taken = change.target is not None and self.read(change.target) is not None
         except EditError:
-            return Freshness.CHANGED  # it is no longer a file
+            return Freshness.CHANGED  # the path is no longer a regular file
         if change.kind is ChangeKind.CREATE:
             return Freshness.FRESH if present is None else Freshness.IN_THE_WAY
         if present is None:
@@ -216,7 +218,7 @@ class Edits:
         return Freshness.IN_THE_WAY if taken else Freshness.FRESH
 
     def preview(self, proposal_id: UUID) -> Mapping[str, bytes | None]:
-        """The content after applying it, by path; None where no file remains.
+        """The content of each file after the proposal is applied, or None if no file remains.
 
         Raises EditError of kind conflict when a file has changed since it was staged.
         """
@@ -237,7 +239,8 @@ class Edits:
     ) -> Proposal:
         """Deny the proposal, or the parts of it with the numbers (file, hunk).
 
-        Parts that were denied before stay denied. The proposal stays staged while a part is left.
+        Parts that were denied before stay denied. The proposal stays staged while any part is not
+        denied.
         """
         proposal = self._in_state(proposal_id, OPEN_STATES, "denied")
         denied = replace(proposal, words=words or proposal.words)
@@ -249,7 +252,7 @@ class Edits:
         return self._keep(proposal, denied)
 
     def amend(self, proposal_id: UUID, path: str, result: bytes) -> Proposal:
-        """Change the result of the file at `path` (as the change names it) to `result`.
+        """Change the result of one file to `result`. `path` is the path in its change.
 
         Denied hunks of that file are dropped. Raises EditError of kind conflict when the file has
         changed since it was staged.
@@ -297,7 +300,7 @@ class Edits:
         return replace(change, hunks=amended.hunks, result_hash=amended.result_hash)
 
     def restage(self, proposal_id: UUID) -> Proposal:
-        """Fit its hunks that are not denied to the current files, under the same id.
+        """Fit the hunks that are not denied to the current files. The proposal keeps its id.
 
         Raises EditError of kind conflict that names each hunk without a position.
         """
@@ -322,12 +325,13 @@ class Edits:
         hunks: Collection[tuple[int, int]] | None = None,
         words: str | None = None,
     ) -> Proposal:
-        """Write its parts that are not denied: all files or none.
+        """Write the parts that are not denied: either to all files or to none.
 
-        With `hunks` only these (file, hunk) numbers; the others are denied after the write. Raises
-        EditError of kind conflict when a file has changed (it becomes conflicted), of another kind
-        when a file cannot be written (it becomes failed and may be applied again), and when it is
-        already denied, applied or undone.
+        `hunks` selects parts by their (file, hunk) numbers. The other parts are denied after the
+        write. Raises EditError of kind conflict when a file has changed. The proposal is then
+        conflicted. Raises EditError of another kind when a file cannot be written. The proposal is
+        then failed, and may be applied again. Raises EditError for a proposal that is already
+        denied, applied or undone.
         """
         if hunks is None:
             return self._write(proposal_id, OPEN_STATES, ProposalState.APPLIED)
@@ -345,16 +349,16 @@ class Edits:
             return self._write(proposal_id, OPEN_STATES, ProposalState.APPLIED)
         except EditError:
             failed = self.get(proposal_id)
-            with suppress(EditError):  # another process has decided meanwhile
+            with suppress(EditError):  # another process has applied or denied it meanwhile
                 self._keep(failed, replace(failed, denied=before.denied, words=before.words))
             raise
 
     def undo(self, proposal_id: UUID, *, keep_changed: bool = False) -> Proposal:
-        """Revert its own hunks at their current positions; later changes by others stay.
+        """Revert the proposal's hunks at their current positions. Later changes by others stay.
 
-        With `keep_changed` a file in which a hunk no longer matches is kept, and the proposal is
-        partly undone. Without it, or if that is so for all files, raises EditError of kind conflict
-        with nothing written.
+        With `keep_changed`, a file in which a hunk no longer matches is kept. The proposal is then
+        partly undone. Without `keep_changed`, or if no file can be reverted, this raises EditError
+        of kind conflict and writes nothing.
         """
         states = {ProposalState.APPLIED, ProposalState.PARTLY_UNDONE}
         return self._write(proposal_id, states, ProposalState.UNDONE, keep_changed=keep_changed)
@@ -396,7 +400,7 @@ class Edits:
             return write_prepared(self._tree, self._store, proposal, prepared, after)
 
     def _last_applied(self, proposal: Proposal) -> AppliedChanges | None:
-        """The last application, which is to be reverted; None if nothing was written yet."""
+        """The last application, which the caller reverts, or None if nothing was written yet."""
         if proposal.state in OPEN_STATES:
             return None
         last = self._store.applied(proposal.id)
@@ -432,11 +436,11 @@ class Edits:
         return self._store.replace(former, proposal)
 
     def _warnings(self, proposal: Proposal) -> tuple[str, ...]:
-        """The findings of the examiner in the files that the remaining changes leave."""
+        """The examiner's findings in the files as the remaining changes leave them."""
         if self._examine is None:
             return proposal.warnings
         found: list[str] = []
-        with suppress(EditError):  # a file has changed; applying reports that
+        with suppress(EditError):  # a file has changed, which `apply` reports
             for change, before, after in fit_changes(
                 self._tree, proposal.selected(), require_fresh
             ):

@@ -14,7 +14,7 @@ BOM = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8. It is never shown to a model and never part of an edit."""
 
 WHITE_SPACE = b" \t\n"
-"""The bytes that count as white space after all line ends became LF."""
+"""The bytes that count as white space in a text whose line ends are all LF."""
 
 REPLACEMENT = "\ufffd"
 """The character that decoders write for bytes that are not UTF-8.
@@ -24,7 +24,7 @@ An edit must not write it to a file with such bytes.
 
 MAX_CONTEXT_LINES = 3
 MAX_CONTEXT_BYTES = 2_000
-"""A hunk stores at most this many lines and bytes before it, and as many after it."""
+"""The limits in lines and bytes of a hunk's context, which apply before and after the hunk."""
 
 _WIDE = (
     (b"\xff\xfe\x00\x00", "UTF-32"),
@@ -35,10 +35,10 @@ _WIDE = (
 
 
 class Source:
-    """The content of a file that edits are matched against; it never changes.
+    """The unchanging content of a file, against which edits are matched.
 
     A line ends with LF, as in search and grep, or with CR in a file without LF. `plain` is the
-    content with every line end (CRLF, LF, CR) as LF, to match the text of a model.
+    content with every line end (CRLF, LF, CR) as LF. It is compared with the text of a model.
     """
 
     def __init__(self, path: str, data: bytes) -> None:
@@ -46,10 +46,10 @@ class Source:
         self.data = data
         self.text_start = len(BOM) if data.startswith(BOM) else 0
         """The offset at which the text begins."""
-        self._last_line_query = (0, 1)  # the last offset that `line_of` got, and its line
+        self._last_line_query = (0, 1)  # the last offset passed to `line_of`, and its line
 
     def check(self) -> None:
-        """Raise EditError unless it is text in UTF-8 or another superset of ASCII."""
+        """Raise EditError unless the content is text in UTF-8 or another superset of ASCII."""
         for mark, encoding in _WIDE:
             if self.data.startswith(mark):
                 raise EditError(
@@ -80,7 +80,7 @@ class Source:
 
     @cached_property
     def readable(self) -> bool:
-        """Whether all of it is UTF-8."""
+        """Whether all bytes are valid UTF-8."""
         return is_utf8(self.data)
 
     @cached_property
@@ -123,11 +123,11 @@ class Source:
 
     @property
     def plain_count(self) -> int:
-        """The number of lines of `plain`. An empty line follows a line end at the end of it."""
+        """The number of lines of `plain`, including an empty last line after a final line end."""
         return len(self._plain_starts) - 1
 
     def positions_of_lines(self, stripped: Sequence[bytes]) -> Iterator[int]:
-        """The line numbers of `plain`, from 0, at which the `stripped` lines are found.
+        """Yield the line numbers of `plain`, from 0, at which the `stripped` lines are found.
 
         White space at the start and the end of each line is ignored.
         """
@@ -153,7 +153,7 @@ class Source:
 
     @cached_property
     def prevailing_end(self) -> bytes:
-        """The most frequent line end; LF in a file without any."""
+        """The most frequent line end, or LF in a file without line ends."""
         crlf = self.data.count(b"\r\n")
         counts = (
             (self.data.count(b"\n") - crlf, b"\n"),
@@ -163,7 +163,7 @@ class Source:
         return max(counts, key=lambda counted: counted[0])[1]
 
     def end_near(self, offset: int) -> bytes:
-        """The line end of the line before `offset`, or else the most frequent one."""
+        """The line end before `offset`, or else the most frequent line end of the file."""
         last = self.data.rfind(b"\n", 0, offset)
         if self._has_cr:
             last = max(last, self.data.rfind(b"\r", 0, offset))
@@ -179,11 +179,11 @@ class Source:
         return line
 
     def line_start(self, offset: int) -> int:
-        """The offset of the line that contains `offset`; never before the text."""
+        """The start of the line that contains `offset`. It is never before the text begins."""
         return max(self.text_start, self.data.rfind(self.line_break, 0, offset) + 1)
 
     def line_stop(self, offset: int) -> int:
-        """The first byte after the line that contains `offset`, with its end."""
+        """The offset after the line that contains `offset`, including its line end."""
         return self.data.find(self.line_break, offset) + 1 or len(self.data)
 
     def starts_line(self, offset: int) -> bool:
@@ -206,7 +206,7 @@ class Source:
         return False
 
     def lines_text(self, starts: Sequence[int]) -> str:
-        """The line numbers of some offsets, as words: `lines 3, 17 and 40`."""
+        """The line numbers of the offsets as a phrase, such as `lines 3, 17 and 40`."""
         numbers = list(dict.fromkeys(str(self.line_of(start)) for start in starts[:50]))
         if len(numbers) == 1:
             return f"line {numbers[0]}"
@@ -216,7 +216,7 @@ class Source:
 
 
 def with_plain_ends(data: bytes) -> bytes:
-    """`data` with every line end, CRLF and CR, as LF."""
+    """`data` with every line end (CRLF or CR) replaced by LF."""
     if b"\r" not in data:
         return data
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -244,7 +244,7 @@ def line_break_of(hunks: Sequence[Hunk]) -> bytes:
 
 
 def encode_utf8(text: str, description: str) -> bytes:
-    """The UTF-8 of a model's text. Raises EditError for a lone surrogate and for NUL."""
+    """Encode a model's text as UTF-8. Raises EditError for a lone surrogate and for NUL."""
     if "\0" in text:
         raise EditError(
             ErrorKind.VALIDATION,

@@ -1,6 +1,6 @@
 """Locates and checks the edits of one file, and converts them to hunks of its bytes.
 
-A file may have any encoding. Edits are matched against its text as UTF-8; `EncodedFile` maps the
+A file may have any encoding. Edits are matched against its text as UTF-8. `EncodedFile` maps the
 result back to the exact bytes.
 """
 
@@ -87,7 +87,7 @@ def _placeholder_notes(source: Source, located: Sequence[Replacement]) -> list[s
 
 
 def _locate(source: Source, request: TextEdit) -> tuple[list[Replacement], list[str]]:
-    """The byte ranges that an edit replaces with their new bytes, and notes for its author."""
+    """The replacements that an edit makes, and notes for the author of the edit."""
     match request:
         case ReplaceEdit():
             return _replace_text(source, request)
@@ -102,7 +102,7 @@ def _locate(source: Source, request: TextEdit) -> tuple[list[Replacement], list[
 
 
 def refuse_replacement(source: Source, text: str) -> None:
-    """Refuse U+FFFD for a file in which that character stands for bytes that are not UTF-8."""
+    """Refuse U+FFFD in `text` if a decoder shows bytes of the file as that character."""
     if REPLACEMENT in text and not source.readable:
         raise EditError(
             ErrorKind.VALIDATION,
@@ -172,8 +172,8 @@ def changes_nothing(path: str) -> EditError:
 class EncodedFile:
     """The file at `path` with content `data`, in the encoding `charset`.
 
-    Edits are matched against `source`, its text as UTF-8; `raw` is its bytes. Both are the same for
-    UTF-8 and for an unknown encoding. Raises EditError for a file that is not text.
+    Edits are matched against `source`, the text as UTF-8. `raw` has the bytes of the file. Both are
+    the same for UTF-8 and for an unknown encoding. Raises EditError for a file that is not text.
     """
 
     def __init__(self, path: str, data: bytes, charset: Charset) -> None:
@@ -229,7 +229,7 @@ class EncodedFile:
         return self.source.path
 
     def _offset(self, offset: int) -> int:
-        """The offset in the text for an offset in the file."""
+        """Convert an offset in the file to an offset in its text as UTF-8."""
         size = len(self.raw.data)
         if self._text is None:
             return offset
@@ -272,7 +272,10 @@ class EncodedFile:
                 )
 
     def hunks(self, located: Sequence[Replacement]) -> tuple[Hunk, ...]:
-        """The hunks of the file for ordered edits of its text that do not overlap."""
+        """The hunks of the file for located edits of its text.
+
+        The edits are ordered and do not overlap.
+        """
         found = build_hunks(self.source, located)
         if self._text is None:
             return found
@@ -301,9 +304,9 @@ class EncodedFile:
 
 
 def writable(charset: Charset, text: str, description: str, path: str) -> str:
-    """`text` as the encoding of the file at `path` can represent it.
+    """`text` in a form that the encoding of the file at `path` can represent.
 
-    Raises EditError with the character that cannot be encoded, its line and the encoding.
+    Raises EditError, which names the character that cannot be encoded, its line and the encoding.
     """
     try:
         return charset.writable(text)
@@ -373,10 +376,10 @@ def _is_placeholder(text: str) -> bool:
 
 
 def replace_bytes(source: Source, request: RangeEdit) -> tuple[list[Replacement], list[str]]:
-    """The bytes that a range edit replaces, and notes on its code.
+    """The replacement of a range edit, and notes on its code.
 
-    Raises EditError when the range is not in the file, splits a character, or contains bytes that
-    are not UTF-8, which would be lost.
+    Raises EditError when the range is not in the file or splits a character. Also raises EditError
+    when the range contains bytes that are not UTF-8, since these bytes would be lost.
     """
     start, end = max(request.start, source.text_start), max(request.end, source.text_start)
     if not 0 <= request.start <= request.end <= len(source.data):
@@ -398,7 +401,7 @@ def replace_bytes(source: Source, request: RangeEdit) -> tuple[list[Replacement]
 
 
 def replace_lines(source: Source, request: LineRangeEdit) -> tuple[list[Replacement], list[str]]:
-    """The lines that a line range edit replaces. Raises EditError like `replace_bytes`."""
+    """The replacement of a line range edit, and notes. Raises EditError like `replace_bytes`."""
     starts = _line_starts(source)
     first, last = request.first, request.last
     if not 1 <= first <= last + 1 <= len(starts):
@@ -421,7 +424,7 @@ def replace_lines(source: Source, request: LineRangeEdit) -> tuple[list[Replacem
 
 
 def _line_starts(source: Source) -> list[int]:
-    """The offset of each line, and the end of the file."""
+    """The offset of each line, followed by the offset of the end of the file."""
     lengths = map((1).__add__, map(len, source.data[source.text_start :].split(source.line_break)))
     starts = list(accumulate(lengths, initial=source.text_start))
     starts[-1] = len(source.data)
@@ -450,18 +453,18 @@ def _encode_code(source: Source, code: str) -> bytes:
 
 
 def with_crlf_plain(code: bytes) -> bytes:
-    """`code` with CRLF as LF."""
+    """`code` with every CRLF replaced by LF."""
     return code.replace(b"\r\n", b"\n")
 
 
 def _with_ends(source: Source, start: int, code: bytes) -> bytes:
-    """`code` with the line ends of its surroundings."""
+    """`code` with the line ends of the surrounding lines in the file."""
     following = line_end(source.data[start : source.line_stop(start)])
     return code.replace(b"\n", following or source.end_near(start))
 
 
 def _match_last_line_end(source: Source, start: int, end: int, code: bytes) -> bytes:
-    """`code`, which ends with a line end only if the range does."""
+    """Return `code` with a final line end only if the range has one."""
     ended = source.data[start:end].endswith((b"\n", b"\r"))
     stripped = code.rstrip(b"\n")
     return stripped + b"\n" if ended and stripped else stripped

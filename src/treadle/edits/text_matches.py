@@ -1,7 +1,7 @@
 """Finds a text in a file, exactly or ignoring line ends, trailing white space or indentation.
 
-Each step runs only if the one before found nothing, and counts only if it finds one match. Nothing
-is matched by similarity; if nothing matches, the error names the most similar lines.
+Each step runs only if the previous step found nothing, and succeeds only with a single match.
+Nothing is matched by similarity. If nothing matches, the error names the most similar lines.
 """
 
 import re
@@ -18,16 +18,16 @@ from treadle.edits.text import WHITE_SPACE, Source, line_end, with_plain_ends
 from treadle.events.types import ErrorKind
 
 _SHOWN = 160
-"""Characters of a line that are shown."""
+"""The number of characters of a line that are shown."""
 
 _WORD = re.compile(rb"\w+")
 
 _COMMON = 50
-"""Occurrences up to which a line is evidence for a position."""
+"""A line with more occurrences than this is not evidence for a position."""
 
 
 def describe_nearest(source: Source, lines_sought: Sequence[bytes]) -> str:
-    """A sentence with the line of the file at which the text differs, and the line of the text."""
+    """A sentence that compares the text with the file at the first line that differs."""
     lines = source.plain.split(b"\n")
     offset = _offset(lines, lines_sought)
     if offset is None:
@@ -50,7 +50,7 @@ def describe_nearest(source: Source, lines_sought: Sequence[bytes]) -> str:
 
 
 def _offset(lines: Sequence[bytes], lines_sought: Sequence[bytes]) -> int | None:
-    """The offset, in lines, at which most lines of the text are in the file."""
+    """The line offset in the file at which most lines of the text match, or None."""
     positions: dict[bytes, list[int]] = {line.strip(): [] for line in lines_sought if line.strip()}
     for at, line in enumerate(lines):
         if (stripped := line.strip()) in positions:
@@ -64,7 +64,7 @@ def _offset(lines: Sequence[bytes], lines_sought: Sequence[bytes]) -> int | None
 
 
 def _alike(lines: Sequence[bytes], lines_sought: Sequence[bytes]) -> str:
-    """The line that shares most words with the longest line of the text."""
+    """A sentence with the line of the file that shares most words with the text's longest line."""
     line = max(lines_sought, key=lambda each: len(each.strip()), default=b"")
     words = set(_WORD.findall(line))
     best, most = 0, 0
@@ -82,7 +82,7 @@ def _alike(lines: Sequence[bytes], lines_sought: Sequence[bytes]) -> str:
 
 
 def quote_line(line: bytes) -> str:
-    """A line in quotes, cut when it is long, with escapes for unprintable characters."""
+    """Quote a line. A long line is cut, and unprintable characters are escaped."""
     text = line.decode("utf-8", "backslashreplace")
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
@@ -93,15 +93,15 @@ INDENT = "its indentation was shifted to that of the file"
 FINAL = "the line end after its last line was ignored"
 
 _MANY = 1_000
-"""Matches after which the search stops, if there may be only one."""
+"""The search stops after this many matches if only one match is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Bytes `start` to `end` of the file match the text.
+    """A match of the text at bytes `start` to `end` of the file.
 
-    `leniency` states what was not compared, None for an exact match. `reindent` gives other lines
-    the indentation that these have in the file.
+    `leniency` names the difference that was ignored. It is None for an exact match. `reindent`
+    gives new lines the indentation of the matched lines in the file.
     """
 
     start: int
@@ -112,7 +112,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Bytes `start` to `end` of the file become `new`."""
+    """Replaces bytes `start` to `end` of the file by `new`."""
 
     start: int
     end: int
@@ -157,7 +157,7 @@ def several_matches_error(source: Source, starts: Sequence[int], description: st
 
 
 def _apart(candidates: list[Match]) -> list[Match]:
-    """The matches that do not overlap an earlier one."""
+    """The candidates without the matches that overlap an earlier match."""
     kept: list[Match] = []
     for candidate in candidates:
         if not kept or candidate.start >= kept[-1].end:
@@ -166,7 +166,7 @@ def _apart(candidates: list[Match]) -> list[Match]:
 
 
 def _steps(source: Source, old: bytes, new: bytes, limit: int) -> Iterator[list[Match]]:
-    """The matches of each step, at most `limit`, the strictest step first."""
+    """Yield up to `limit` matches for each step. The strictest step comes first."""
     plain = with_plain_ends(old)
     if b"\r" in old:
         yield [
@@ -174,7 +174,7 @@ def _steps(source: Source, old: bytes, new: bytes, limit: int) -> Iterator[list[
             for at in islice(occurrences(source.data, old, source.text_start), limit)
             if not (source.splits_character(at) or source.splits_character(at + len(old)))
         ]
-    # LF in a text may mean any line end, so all occurrences are examined together.
+    # LF in `old` may mean any line end, so all occurrences are examined together.
     found = islice(occurrences(source.plain, plain, source.text_start), limit)
     exact = b"\r" not in old
     yield [_in_plain(source, at, plain, exact=exact) for at in found]
@@ -187,7 +187,7 @@ def _steps(source: Source, old: bytes, new: bytes, limit: int) -> Iterator[list[
 
 
 def occurrences(data: bytes, text: bytes, begin: int = 0) -> Iterator[int]:
-    """Every offset from `begin` on at which `text` occurs, including overlaps."""
+    """Yield every offset from `begin` at which `text` occurs. Occurrences may overlap."""
     at = data.find(text, begin)
     while at >= 0:
         yield at
@@ -204,8 +204,8 @@ def _in_plain(source: Source, offset: int, plain: bytes, *, exact: bool = True) 
 def _but_for_last_end(source: Source, plain: bytes, new: bytes) -> Iterator[Match]:
     """Matches of the text without its last line end.
 
-    That is at the end of a file without one, or anywhere if both the old and the new text end with
-    a superfluous empty line.
+    Such a match must be at the end of a file without a last line end. It may be anywhere if both
+    the old and the new text end with a superfluous empty line.
     """
     if not plain.endswith(b"\n"):
         return
@@ -240,7 +240,7 @@ def _ignoring_trailing_space(source: Source, lines: Sequence[bytes]) -> list[Mat
 
 
 def _but_for_indentation(source: Source, lines: Sequence[bytes], new: bytes) -> list[Match]:
-    """Matches of whole lines after one shift of indentation."""
+    """Matches of whole lines whose indentation differs by a single shift."""
     unmatched = [indentation(line) for line in new.splitlines() if line.strip()]
     found: list[Match] = []
     for at in source.positions_of_lines([line.strip(WHITE_SPACE) for line in lines]):
@@ -262,10 +262,10 @@ def _but_for_indentation(source: Source, lines: Sequence[bytes], new: bytes) -> 
 
 
 def _located(source: Source, candidate: Match, old: bytes, new: bytes) -> Replacement:
-    """The new text for one match: unchanged lines keep the bytes of the file."""
+    """The replacement for one match. Unchanged lines keep the bytes of the file."""
     plain_old, plain_new = with_plain_ends(old), with_plain_ends(new)
     if candidate.leniency is None and (plain_old == plain_new or (b"\r" in old and b"\r" in new)):
-        # its line ends are intended as they are
+        # the line ends of `new` are intentional
         return Replacement(candidate.start, candidate.end, new)
     unended = not source.data[candidate.start : candidate.end].endswith((b"\n", b"\r"))
     if plain_old.endswith(b"\n") and plain_new.endswith(b"\n") and unended:
@@ -292,9 +292,9 @@ def rewritten(
 ) -> list[bytes]:
     """The new lines with the line ends of the file.
 
-    `matched` are the lines of the file that matched the lines of `old`. A line that is both in
-    `old` and in `new` is taken from `matched`. Other lines get the line end of the line that they
-    replace, or of the previous line, or `end`.
+    `matched` are the lines of the file that matched the lines of `old`. A line that is in both
+    `old` and `new` is taken from `matched`. Another line gets the line end of the line that it
+    replaces. Otherwise it gets the line end of the previous line, or `end`.
     """
     lines: list[bytes] = []
     end = next((found for line in matched if (found := line_end(line))), end)

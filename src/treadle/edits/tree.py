@@ -1,4 +1,4 @@
-"""The files below a root, opened folder by folder so that no link is followed.
+"""Accesses the files below a root. Opens folder after folder, so that no link is followed.
 
 `System` makes the calls to the operating system, so that tests can let each of them fail.
 """
@@ -82,7 +82,7 @@ class System:
         os.fchown(file, user, group)
 
     def attributes(self, file: int) -> dict[str, bytes]:
-        """The extended attributes, including access lists; empty where the system has none."""
+        """The extended attributes, including access lists. Empty if the system has none."""
         if not hasattr(os, "listxattr"):
             return {}
         try:
@@ -105,12 +105,12 @@ class System:
         os.unlink(name, dir_fd=folder)
 
     def exchange(self, folder: int, first: str, second: str) -> None:
-        """Exchange two entries atomically; `second` exists at every moment."""
+        """Exchange two entries atomically. `second` exists at every moment."""
         if not _rename_with(folder, first, second, _EXCHANGE):
             self.exchange_by_links(folder, first, second)
 
     def exchange_by_links(self, folder: int, first: str, second: str) -> None:
-        """Does the same as `exchange` on systems that cannot exchange two files.
+        """Exchange two entries on systems that cannot do it atomically.
 
         `second` exists at every moment. If another program writes a file to `second` between the
         first two calls, that file is lost.
@@ -137,10 +137,10 @@ class System:
         os.rename(name, target, src_dir_fd=folder, dst_dir_fd=folder)
 
     def is_open_for_writing(self, file: int) -> bool:
-        """Whether any program may still write into the file; False if the system cannot detect it.
+        """Whether a program may still write to the file. False if the system cannot detect it.
 
-        The system grants a read lease only if nobody has the file open for writing (fcntl(2)); it
-        is released immediately.
+        The system grants a read lease only if no process has the file open for writing (fcntl(2)).
+        This method releases the lease immediately.
         """
         import fcntl
 
@@ -161,12 +161,12 @@ class System:
 
 
 def spare_name(temporary: str) -> str:
-    """The third name that an exchange by links needs temporarily."""
+    """The name of the third link that an exchange by links needs temporarily."""
     return f"{temporary}-old"
 
 
 def _rename_with(folder: int, name: str, target: str, flag: int) -> bool:
-    """renameat2(2); False where the system or the file system lacks it."""
+    """Call renameat2(2). Returns False if the system or the file system lacks it."""
     call = _renameat2()
     if call is None:
         return False
@@ -193,7 +193,7 @@ def _renameat2() -> "_NamedFuncPointer | None":
 
 
 MAX_BYTES = 64 * 1024 * 1024
-"""Larger files are not edited, because an edit needs several copies of the file in memory."""
+"""The maximum bytes of an edited file. An edit needs several copies of the file in memory."""
 
 ATTEMPTS = 2
 """The maximum number of attempts to remove a leftover file."""
@@ -205,17 +205,19 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The bytes of a regular file, and its status when they were read."""
+    """The bytes of a regular file, and its status at the time of reading."""
 
     data: bytes
     status: os.stat_result
 
 
 class Tree:
-    """The files below `root`, a resolved folder. Paths are relative to it, POSIX, without "..".
+    """The files below `root`, a resolved folder.
 
-    Methods raise EditError for a path that is not a regular file or is behind a link, and OSError
-    for other failures.
+    Paths are POSIX paths relative to `root`, without "..".
+
+    Methods raise EditError for a path that is not a regular file or that leads through a link. They
+    raise OSError for other failures.
     """
 
     def __init__(self, root: Path, system: System) -> None:
@@ -232,10 +234,10 @@ class Tree:
         self.system = system
 
     def relative(self, name: str) -> str:
-        """The path of a file in normal form; `name` is relative to the root or absolute inside it.
+        """The normalized path of the file `name`, which is relative to the root or absolute.
 
-        The file need not exist; no link below the root is followed. Raises PathRefusedError for
-        a path that leads out of the root, for the root itself, and for the name of a folder.
+        The file need not exist. No link below the root is followed. Raises PathRefusedError for a
+        path that leads out of the root, for the root itself, and for the name of a folder.
         """
         if name.endswith("/") or "\0" in name:
             raise PathRefusedError(
@@ -253,7 +255,7 @@ class Tree:
 
     @contextmanager
     def folder_of(self, path: str) -> Iterator[tuple[int, str]]:
-        """The open folder of `path`, and the name in it. Raises FileNotFoundError."""
+        """Opens the folder of `path`. Yields it and the file's name. Raises FileNotFoundError."""
         *folders, name = path.split("/")
         system = self.system
         folder = system.open_root(str(self.root))
@@ -283,7 +285,7 @@ class Tree:
             ) from error
 
     def read(self, path: str) -> Content | None:
-        """The content of the regular file at `path`, None if there is none."""
+        """The content of the regular file at `path`, or None if there is no file."""
         try:
             with self.folder_of(path) as (folder, name):
                 return self.read_in(folder, name, path)
@@ -354,7 +356,7 @@ class Tree:
     def missing_folders(self, path: str) -> tuple[str, ...]:
         """The folders above `path` that do not exist, outermost first.
 
-        The deepest existing folder was opened, so the whole path is below the root.
+        This method opens the deepest existing folder, which proves that the path is below the root.
         """
         folders = path.split("/")[:-1]
         for depth in range(len(folders), 0, -1):

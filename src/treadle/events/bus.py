@@ -1,4 +1,7 @@
-"""The event bus: in process, on one asyncio loop, two delivery classes, sequence numbers."""
+"""The event bus, which works in one process on one asyncio loop.
+
+Each event belongs to one of two delivery classes and has a sequence number.
+"""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -22,7 +25,7 @@ from treadle.events.types import (
 Outcome = ToolCallCompleted | ToolCallFailed
 
 QUEUE_LIMIT = 1024
-"""Events that may wait for one subscriber before must-deliver publishers wait.
+"""The number of events that may wait for a subscriber before must-deliver publishers wait.
 
 Each waiting publisher has one more event in the queue, so the queue is bounded.
 """
@@ -40,8 +43,9 @@ class Envelope:
 class Subscription:
     """The queue of one subscriber, in order of publication.
 
-    Iterate it; close it or leave its `with`. If the subscriber is too slow, deltas are joined into
-    one, so no text is lost. `dropped` counts the other lossy events that it missed.
+    Iterate over it to receive events. Close it or leave its `with` block at the end. If the
+    subscriber is too slow, deltas are joined into one, so no text is lost. `dropped` counts the
+    other lossy events that the subscriber missed.
     """
 
     def __init__(
@@ -97,7 +101,7 @@ class Subscription:
         return False
 
     def _settle_end(self) -> None:
-        """Put the joined text into its delta, once, so that a long lag costs no more."""
+        """Put the joined text into its delta. Joining only once keeps a long lag cheap."""
         if not self._joined:
             return
         last = self._queue[-1]
@@ -111,7 +115,7 @@ class Subscription:
         await self._room.wait()
 
     def close(self) -> None:
-        """Leave the bus. Waiting events can still be read; then the iteration ends."""
+        """Leave the bus. Waiting events can still be read. After them, the iteration ends."""
         self._closed = True
         self._room.set()
         self._arrived.set()
@@ -156,7 +160,10 @@ class EventBus:
     def subscribe(
         self, *types: type[Event], request_id: UUID | None = None, limit: int = QUEUE_LIMIT
     ) -> Subscription:
-        """A new subscription to the given types (none: all), optionally of one request only."""
+        """Subscribe to events of the given types, or to all events if no type is given.
+
+        `request_id` selects the events of one request.
+        """
         subscription = Subscription(self, types, request_id, limit)
         self._subscriptions.append(subscription)
         return subscription
@@ -167,7 +174,7 @@ class EventBus:
             self._subscriptions.remove(subscription)
 
     def expect(self, request_id: UUID, key: CallKey) -> asyncio.Future[Outcome]:
-        """The future of a tool call's outcome. Create it before the call is published.
+        """Create the future of a call's outcome. Use this method before the call is published.
 
         Raises ValueError when the call is already expected.
         """
@@ -183,10 +190,10 @@ class EventBus:
         """Give the event to every subscriber of its type.
 
         The event is in every queue before this method first waits. Each subscriber therefore sees
-        `seq` rise, and a publisher that is cancelled has delivered. A must-deliver event: returns
-        when no queue is over its limit. A lossy event: returns immediately. The outcome of a call
-        first resolves its future. An outcome that no future waits for is published as
-        `ToolCallLate`.
+        `seq` rise, and cancelling the publisher does not lose the event. For a must-deliver event,
+        the method returns when no queue is over its limit. For a lossy event, it returns
+        immediately. The outcome of a call first resolves the future of the call. If no future waits
+        for the outcome, it is published as `ToolCallLate`.
         """
         if isinstance(event, ToolCallCompleted | ToolCallFailed):
             event = self._settle(event)
@@ -216,7 +223,10 @@ class EventBus:
 
 
 class Listener(ABC):
-    """Receives every event of a subscription in order. Leaving it waits until all were received."""
+    """Receives every event of a subscription in order.
+
+    Leaving its context waits until all events were received.
+    """
 
     async def __aenter__(self) -> Self:
         self._subscription = self._subscribe()

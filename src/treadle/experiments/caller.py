@@ -37,7 +37,7 @@ class Caller(Protocol):
         ...
 
     async def refusal(self, request: CallRequest) -> str | None:
-        """A sentence that states why the call is not possible, and what to do, or None.
+        """The reason why the call is not possible, and what to do. None if it is possible.
 
         This check does not call a model.
         """

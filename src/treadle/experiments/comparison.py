@@ -104,7 +104,7 @@ def compare(
     *,
     base: int | None = None,
 ) -> Comparison:
-    """Compare with the variant number `base`, or with the recorded calls if it is None."""
+    """Compare each variant with variant number `base`, or with the recorded calls if it is None."""
     before = _of_base(experiment, batch, base)
     numbers = [number for number in range(len(batch.plan.variants)) if number != base]
     return Comparison(
@@ -127,7 +127,7 @@ def compare(
 
 
 _Position = tuple[int, int]
-"""Item and repeat."""
+"""The numbers of the item and the repeat."""
 
 
 def _of_base(experiment: Experiment, batch: Batch, base: int | None) -> Mapping[_Position, Outcome]:
@@ -212,7 +212,7 @@ def _variant(
 def _by_item(
     figures: Mapping[_Position, tuple[float, float]], *, several: bool
 ) -> list[tuple[float, float]]:
-    """The pairs; with several items, one mean for each item."""
+    """The pairs of figures. With several items, each pair contains the means of one item."""
     if not several:
         return list(figures.values())
     items: dict[int, list[tuple[float, float]]] = {}
@@ -368,7 +368,7 @@ def _verdict(
 
 
 def _significant_sign(found: Difference) -> int:
-    """1 for a significant and large enough increase, -1 for such a decrease, else 0."""
+    """1 for a significant and large enough increase, -1 for such a decrease, otherwise 0."""
     if found.low is None or found.high is None or abs(found.percent or 0.0) < MIN_PERCENT:
         return 0
     return 1 if found.low > 0 else -1 if found.high < 0 else 0

@@ -9,11 +9,13 @@ from typing import Any, Literal
 from treadle.experiments.model import Outcome, ToolUse
 
 _LINES = 400
-"""The maximum compared lines of a text. The work grows with the product of both."""
+"""The maximum number of compared lines of a text. The work grows with the product of both line
+counts.
+"""
 _DIFF_LINES = 60
 _CHANGES = 40
 _CHARACTERS = 20_000
-"""The maximum characters of a text for its similarity."""
+"""The similarity of two texts uses at most this number of characters of each."""
 
 _MISSING = object()
 
@@ -88,7 +90,7 @@ def text_difference(base: str, new: str) -> TextDifference:
 
 
 def json_changes(base: str, new: str) -> tuple[JsonChange, ...] | None:
-    """The first 40 differences of two JSON texts; None unless both are JSON."""
+    """The first 40 differences of two JSON texts. None unless both texts are JSON."""
     one, other = _structure(base), _structure(new)
     if one is None or other is None:
         return None
@@ -113,7 +115,7 @@ def call_differences(base: Sequence[ToolUse], new: Sequence[ToolUse]) -> tuple[C
 
 
 def _calls_between(base: list[ToolUse], new: list[ToolUse]) -> Iterator[CallDifference]:
-    """Pair the calls of the same tool as one call with different arguments."""
+    """Report two calls of the same tool as one call with different arguments."""
     for use in base:
         other = next((each for each in new if each.name == use.name), None)
         if other is None:
@@ -126,7 +128,7 @@ def _calls_between(base: list[ToolUse], new: list[ToolUse]) -> Iterator[CallDiff
 
 
 def _structure(text: str) -> Any:
-    """The JSON object or list in a text, also inside a code fence; None for other text."""
+    """The JSON object or list in a text, also inside a code fence. None for other text."""
     bare = text.strip()
     if bare.startswith("```") and bare.endswith("```"):
         bare = bare.removesuffix("```").partition("\n")[2].strip()

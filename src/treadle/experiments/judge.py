@@ -146,7 +146,7 @@ class Judge:
 
 
 def pairs_to_judge(batch: Batch, base: int) -> list[Cell]:
-    """The successful runs whose counterpart of the base succeeded, too."""
+    """The successful runs whose counterpart in the base variant also succeeded."""
     return [
         cell
         for cell, outcome in sorted(
@@ -178,7 +178,7 @@ def question(
 
 
 def verdict_of(reply: str, *, swapped: bool) -> tuple[Winner, str]:
-    """The winner and the reason in a reply, for either order."""
+    """The winner and the reason in a reply. With `swapped`, the model read the new output first."""
     found = _OBJECT.search(reply)
     try:
         verdict = json.loads(found[0]) if found else {}

@@ -1,12 +1,12 @@
 """Experiments, their versions, the batches that run them, and the outcomes of the runs.
 
 An experiment contains one or more recorded calls, its *items*. A change is a merge patch (RFC 7396)
-on the request of each item. Version n is the recorded request with the first n patches applied;
-version 0 is the recorded request itself. A *batch* runs some *variants* (a version, with its own or
+on the request of each item. Version n is the recorded request with the first n patches applied.
+Version 0 is the recorded request itself. A *batch* runs some *variants* (a version, with its own or
 another model) n times over all items. Each of these runs is a *cell*.
 
-These classes are also the JSON of the command line, the server and exports. Names that end in
-`_us` are microseconds, `cost` is US dollars; an unknown value is null, never 0.
+These classes are also the JSON of the command line, the server and exports. Names that end in `_us`
+are microseconds, and `cost` is US dollars. An unknown value is null, never 0.
 """
 
 import re
@@ -155,10 +155,10 @@ class Budget:
     """The limits above which a batch starts no more runs. None: no limit."""
 
     cost: float | None = None
-    """US dollars, of the calls whose cost is known."""
+    """The maximum cost in US dollars. It counts the calls whose cost is known."""
     tokens: int | None = None
     seconds: float | None = None
-    """The sum of the durations of all runs."""
+    """The maximum sum of the durations of all runs."""
 
 
 def _names(variants: Sequence[Variant]) -> tuple[str, ...]:
@@ -282,7 +282,7 @@ def thread_id(experiment_id: str) -> str:
 
 
 def run_id(batch: Batch, cell: Cell) -> str:
-    """The run of one call; it stays the same when the batch is resumed."""
+    """The id of the run of one call. It stays the same when the batch is resumed."""
     position = f"{cell.variant}.{cell.item}.{cell.repeat}"
     return f"{THREAD_PREFIX}{batch.experiment_id}/{batch.id}/{position}"
 
@@ -294,7 +294,7 @@ class Winner(StrEnum):
     NEW = "new"
     TIE = "tie"
     UNREADABLE = "unreadable"
-    """The scoring model did not answer, or named neither."""
+    """The scoring model did not answer, or did not name an output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,7 +333,7 @@ def agreed(first: Winner, second: Winner) -> Winner:
 
 
 def base_number(batch: Batch, name: str | None) -> int | None:
-    """The variant to compare with; None for the recorded calls. Raises UsageError."""
+    """The number of the variant to compare with. None for the recorded calls. Raises UsageError."""
     names = _names(batch.plan.variants)
     if name == RECORDED:
         return None
@@ -367,7 +367,7 @@ def named_variant(name: str, current: int) -> Variant:
 
 
 def with_models(variant: Variant, models: Sequence[str]) -> list[Variant]:
-    """The variant with each of the models, unless it names its own model."""
+    """Return the variant once for each model, or unchanged if it names its own model."""
     if variant.model is not None or not models:
         return [variant]
     return [replace(variant, model=model) for model in models]

@@ -80,7 +80,7 @@ def request_of(span: Span) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 
 def outcome_of(spans: Sequence[Span]) -> Outcome | None:
-    """The outcome of a call from its spans; None if there is no span of a call.
+    """The outcome of a call from its spans. None if no span is a call.
 
     Several attempts have a common parent span. The outcome contains the tokens, the cost and the
     time of all attempts.
@@ -140,7 +140,7 @@ def _parameters(attributes: Mapping[str, Any]) -> dict[str, Any]:
         for key, name in _PARAMETERS.items()
         if attributes.get(key) is not None
     }
-    if attributes.get("openai.api.type") != "responses":  # which has other parameter names
+    if attributes.get("openai.api.type") != "responses":  # Responses has other parameter names
         for key, value in attributes.items():
             if key.startswith(_VERBATIM):
                 found[key.removeprefix(_VERBATIM)] = _structured(value)
@@ -242,7 +242,7 @@ _CALLS_OF_OTHERS = Query((any_of(Field.KIND, [SpanKind.MODEL.value]),)) & OF_OTH
 
 
 class RecordedCalls(SpanReader, Protocol):
-    """Lists of recorded spans, and single spans and traces."""
+    """Reads lists of recorded spans, and single spans and traces."""
 
     def span(self, trace_id: str, span_id: str) -> Span | None:
         """The whole span, or None."""

@@ -58,7 +58,7 @@ def patched(document: Document, patch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def problems(document: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """The errors of a request in the order of its fields; empty if it can run."""
+    """The errors of a request in the order of its fields. Empty if the request can run."""
     try:
         _Request.model_validate(dict(document))
     except ValidationError as error:
@@ -66,7 +66,7 @@ def problems(document: Mapping[str, Any]) -> tuple[Problem, ...]:
             Problem(_path(each["loc"]), _words(each["type"], each["msg"], each["loc"]))
             for each in error.errors()
         )
-        # Pydantic reports each arm of a union; the first one is enough.
+        # Pydantic reports an error for each arm of a union. The first error is enough.
         return tuple({problem.field: problem for problem in reversed([*found])}.values())[::-1]
     return ()
 
@@ -82,7 +82,7 @@ def unused_variables(documents: Sequence[Document]) -> tuple[Problem, ...]:
 
 
 def body_of(document: Document, model: str | None = None) -> dict[str, Any]:
-    """The body to send, with the values of its variables. `model` replaces its own model."""
+    """The body to send, with the values of its variables. `model` replaces the recorded model."""
     values = document.get("variables", {})
     body = {
         "model": model or document["model"],

@@ -47,7 +47,7 @@ def cells(plan: Plan, items: int) -> list[Cell]:
 
 
 def over_budget(budget: Budget, used: Progress) -> str | None:
-    """A sentence about the limit that is reached; None while none is.
+    """A sentence about the limit that is reached, or None if no limit is reached.
 
     A cost budget also counts as reached when the cost of a completed run is unknown.
     """
@@ -111,7 +111,7 @@ class Runner:
     ) -> None:
         """Run the missing cells, and repeat the failed cells `again`.
 
-        Cancelling this call cancels the batch; completed runs stay stored. Raises UsageError if
+        Cancelling this call cancels the batch. Completed runs stay stored. Raises UsageError if
         another call runs the batch, StoreError if an outcome cannot be stored.
         """
         with _locked(self._locks / batch.id):

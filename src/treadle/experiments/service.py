@@ -106,7 +106,7 @@ class Experiments:
     def among(self, traces: RecordedCalls) -> "Experiments":
         """The experiments for a user who may read only `traces`.
 
-        An experiment with a call outside of them is not found.
+        An experiment with a call outside of `traces` is not found.
         """
         return Experiments(
             self._store, traces, self._caller, clock=self._clock, ids=self._ids, is_scoped=True
@@ -196,7 +196,7 @@ class Experiments:
         return problems_of(changed, changed.current)
 
     def edit(self, reference: str, patch: Mapping[str, Any], *, note: str = "") -> Experiment:
-        """Add a version with a merge patch on the newest one, unless it changes nothing.
+        """Add a version that applies a merge patch to the newest version, unless nothing changes.
 
         Raises InvalidRequestError.
         """
@@ -285,8 +285,8 @@ class Experiments:
     ) -> Batch:
         """Start or resume a batch: run the missing runs.
 
-        `budget` replaces its own budget. Cancelling this call cancels the batch; completed runs
-        stay stored. Raises UsageError if the batch is running already.
+        `budget` replaces the budget of the batch. Cancelling this call cancels the batch. Completed
+        runs stay stored. Raises UsageError if the batch is running already.
         """
         batch = await asyncio.to_thread(self.batch, batch_id)
         experiment = await asyncio.to_thread(self.get, batch.experiment_id)
@@ -305,7 +305,7 @@ class Experiments:
         return batch
 
     def batch(self, reference: str) -> Batch:
-        """The batch with that id or prefix. It is interrupted if its process ended early."""
+        """The batch with that id or prefix. It counts as interrupted if its process ended early."""
         found = self._store.batch(reference)
         if self._is_scoped:
             self.get(found.experiment_id)  # raises NotFoundError if it is not readable
@@ -322,8 +322,9 @@ class Experiments:
     def compare(self, batch_id: str, *, base: str | None = None) -> Comparison:
         """Compare the variants of a batch with one of them, or with the `recorded` calls.
 
-        The default base is the original. Without it, the base is the first of several variants, or
-        the recorded calls for a single one. Raises UsageError for an unknown variant.
+        The default base is the original. If the original was not run, the base is the first of
+        several variants, or the recorded calls for a single variant. Raises UsageError for an
+        unknown variant.
         """
         batch = self.batch(batch_id)
         experiment = self.get(batch.experiment_id)
@@ -431,7 +432,7 @@ def _item(number: int, span: Span) -> Item:
 
 
 def _name(items: Sequence[Item]) -> str:
-    """The model and the beginning of the last user message."""
+    """The default name: the model and the beginning of the last user message."""
     said = next(
         (
             message["content"]

@@ -54,14 +54,14 @@ def difference(
 
 
 def percent_change(base: float | None, new: float | None) -> float | None:
-    """The change from `base` to `new` in percent; None if one is unknown or the base is 0."""
+    """The change from `base` to `new` in percent. None if a value is unknown or the base is 0."""
     if base is None or new is None or base == 0:
         return None
     return (new - base) / base * 100
 
 
 def interval(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """The bootstrap interval of the mean; None below `MIN_PAIRS` values.
+    """The bootstrap interval of the mean. None for fewer than `MIN_PAIRS` values.
 
     It is the expanded percentile interval (Hesterberg 2015, "What Teachers Should Know About the
     Bootstrap", section 5.2). The plain percentile interval is too narrow for few values.

@@ -102,7 +102,7 @@ class ExperimentStore:
             )
 
     def experiment(self, reference: str) -> Experiment:
-        """The experiment with that id or prefix; `last` is the most recently changed one.
+        """The experiment with that id or prefix. `last` means the most recently changed experiment.
 
         Raises NotFoundError and UsageError.
         """
@@ -156,7 +156,7 @@ class ExperimentStore:
         return row[0] if row else None
 
     def add_version(self, experiment_id: str, version: Version) -> None:
-        """Store a version. Raises UsageError if another process added one meanwhile."""
+        """Store a version. Raises UsageError if another process has added a version."""
         with self._database.transaction() as connection:
             (newest,) = connection.execute(
                 "SELECT coalesce(max(number), 0) FROM versions WHERE experiment = ?",
@@ -201,7 +201,7 @@ class ExperimentStore:
             _touch(connection, batch.experiment_id, batch.created_us)
 
     def batch(self, reference: str) -> Batch:
-        """The batch with that id or prefix; `last` is the newest one.
+        """The batch with that id or prefix. `last` means the newest batch.
 
         Raises NotFoundError and UsageError.
         """

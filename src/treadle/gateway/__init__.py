@@ -1,4 +1,4 @@
-"""The gateway: forwards calls of other programs to providers and records them as spans."""
+"""Forwards calls of other programs to providers, and records the calls as spans."""
 
 from treadle.gateway.gateway import Gateway
 

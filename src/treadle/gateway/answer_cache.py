@@ -1,4 +1,4 @@
-"""Cached answers for identical calls: in memory and bounded."""
+"""Caches answers for identical calls in bounded memory."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from treadle.config.quantities import age_us, size_bytes
 from treadle.gateway.request import CallRequest
 
 _ENTRY_BYTES = 500
-"""Approximate size of an entry in addition to its bytes."""
+"""The approximate bytes of an entry in addition to its content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A complete successful answer, in the parts in which it arrived."""
+    """A complete successful answer, as the parts that arrived."""
 
     headers: tuple[tuple[bytes, bytes], ...]
     blocks: tuple[bytes, ...]
@@ -30,12 +30,12 @@ class Kept:
 
 
 class AnswerCache:
-    """Caches answers by their request; the least recently used ones are dropped first."""
+    """Caches answers by their requests, and drops the least recently used answers first."""
 
     def __init__(
         self, settings: GatewayCache, clock: Clock, *, key_headers: frozenset[str]
     ) -> None:
-        """Routes depend on `key_headers`, so answers do too."""
+        """`key_headers` are part of the cache key, because routes depend on these headers."""
         self._key_headers = key_headers | {"accept", "accept-encoding"}
         self.enabled = settings.enabled
         self._clock = clock
@@ -46,11 +46,11 @@ class AnswerCache:
 
     @property
     def most_bytes(self) -> int:
-        """The size up to which an answer is cached."""
+        """The maximum size of a cached answer."""
         return self._max_size if self.enabled else 0
 
     def key(self, request: CallRequest) -> bytes | None:
-        """The key of a request; None if it must not be answered from the cache."""
+        """The cache key of a request, or None if the cache must not answer the request."""
         if not self.enabled or _declined(request):
             return None
         digest = blake2b(digest_size=32)
@@ -92,6 +92,6 @@ class AnswerCache:
 
 
 def _declined(request: CallRequest) -> bool:
-    """Whether the client refuses a cached answer."""
+    """Whether the client's headers refuse a cached answer."""
     said = ",".join(value for name, value in request.headers if name == "cache-control").lower()
     return "no-cache" in said or "no-store" in said

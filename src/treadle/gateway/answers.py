@@ -1,4 +1,4 @@
-"""Answers of providers: the usage chunk is filtered for clients, a copy is read for the trace."""
+"""Removes the usage chunk from answers for clients, and parses copies of answers for the trace."""
 
 import json
 import re
@@ -24,7 +24,7 @@ Timed = tuple[int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The content of an answer. `output` is JSON; `first_ns` is the time of the first token."""
+    """The content of an answer. `output` is JSON. `first_ns` is the time of the first token."""
 
     output: str | None = None
     usage: Usage = field(default_factory=Usage)
@@ -41,7 +41,7 @@ class Read:
 
 
 def read_answer(request: CallRequest, attempt: Attempt) -> Read:
-    """The content of the answer to an attempt, as far as it can be parsed."""
+    """Parse the answer to an attempt. Returns the readable part of a malformed answer."""
     blocks = _decode(attempt.blocks, attempt.headers.get("content-encoding", ""), COPY_LIMIT)
     if attempt.status is None or attempt.status >= 400:
         return _failure(attempt, b"".join(block for _, block in blocks))
@@ -53,7 +53,7 @@ def read_answer(request: CallRequest, attempt: Attempt) -> Read:
             return _chat_stream(request, attempt.endpoint, blocks)
         return _read_body(request, attempt.endpoint, b"".join(block for _, block in blocks))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        # Whatever a server sends, the known facts of the call are recorded.
+        # Even for a malformed answer, the known facts of the call are recorded.
         kind = f"unreadable answer ({type(error).__name__})"
         return Read(error=attempt.error, error_type=kind, unreadable=True)
 
@@ -71,13 +71,13 @@ def _failure(attempt: Attempt, content: bytes) -> Read:
 
 
 def unpacked(content: bytes, encoding: str, limit: int) -> bytes | None:
-    """An answer without its encoding, up to a limit; None if it cannot be decoded."""
+    """Decompress an answer up to a limit. Returns None if it cannot be decompressed."""
     plain = b"".join(block for _, block in _decode([(0, content)], encoding, limit))
     return plain if plain or not content else None
 
 
 def _decode(blocks: Iterable[Timed], encoding: str, limit: int) -> Iterator[Timed]:
-    """Decompress the parts, at most `limit` bytes. Stops at a part that cannot be decompressed."""
+    """Decompress the parts to at most `limit` bytes. Stops at the first malformed part."""
     encoding = encoding.strip().lower()
     if encoding in {"", "identity"}:
         yield from blocks
@@ -127,20 +127,20 @@ def _read_body(request: CallRequest, endpoint: Endpoint, content: bytes) -> Read
 
 
 def _embeddings(body: Mapping[str, Any], found: Read) -> Read:
-    """Embeddings are not stored: they are large, unreadable, and can be computed again."""
+    """Parse an answer without its embeddings, which are large and can be computed again."""
     vectors = [each.get("embedding") for each in body.get("data") or () if isinstance(each, dict)]
     usage = found.usage
     if usage.input is not None and usage.output is None:
-        usage = replace(usage, output=0)  # it is known to be empty
+        usage = replace(usage, output=0)  # an embedding has no output tokens
     sizes = {len(vector) for vector in vectors if isinstance(vector, list)}
     summary = {"embeddings": len(vectors), "dimensions": min(sizes, default=None)}
     return replace(found, usage=usage, output=_to_json(summary), dimensions=summary["dimensions"])
 
 
 def _chat_stream(request: CallRequest, endpoint: Endpoint, blocks: Iterable[Timed]) -> Read:
-    """Each choice is assembled separately, as if it were the only one."""
+    """Parse a streamed chat answer. Each choice is assembled separately."""
     choices: dict[int, DeltaAssembler] = {}
-    base = _assembler(endpoint, request)  # receives the parts of the answer as a whole
+    base = _assembler(endpoint, request)  # receives the fields outside the choices
     named: dict[str, Any] = {}
     first_ns: int | None = None
     error: ProviderError | None = None
@@ -204,7 +204,7 @@ def _responses_stream(endpoint: Endpoint, blocks: Iterable[Timed]) -> Read:
             error = provider_errors.from_body(endpoint, event)
         if isinstance(event.get("response"), dict):
             last = event["response"]
-    if not last.get("output"):  # the stream was cut: what had arrived until then
+    if not last.get("output"):  # the stream was cut: keep the received output
         partial = [{"type": "message", "role": "assistant", "content": "".join(text)}]
         last = {**last, "output": [*done, *(partial if text else ())]}
     found = replace(_response(endpoint, last), first_ns=first_ns)
@@ -239,7 +239,7 @@ def _assembler(endpoint: Endpoint, request: CallRequest) -> DeltaAssembler:
 
 
 def _events(blocks: Iterable[Timed]) -> Iterator[tuple[int, Data]]:
-    """The data of a stream with the time of their last byte; servers may omit blank lines."""
+    """The events of a stream, each with the time of its last byte. Servers may omit blank lines."""
     reader, at = SseReader(), 0
     for at, block in blocks:
         yield from ((at, each) for event in reader.feed(block) for each in _lines(event))
@@ -270,7 +270,7 @@ def _ids_of(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _message(message: AssistantMessage) -> dict[str, object]:
-    """The message in the form that an answer without streaming has."""
+    """The message in the form of an answer without streaming."""
     written: dict[str, object] = {"role": "assistant", "content": message.text}
     if message.reasoning is not None:
         written["reasoning_content"] = message.reasoning
@@ -295,17 +295,17 @@ def _texts(values: Iterable[object]) -> tuple[str, ...]:
 
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)")
-"""A complete line with its end."""
+"""Matches a complete line with its line end."""
 
 _LONGEST = 65_536
-"""The most bytes of a line that are held back; the usage of a call takes some hundred."""
+"""The maximum bytes of a held back line. A usage chunk has a few hundred bytes."""
 
 
 class UsageFilter:
     """Removes the usage chunk from a stream of bytes.
 
-    It holds back only an incomplete line: no client could read it before its end. A line that is
-    too long for that chunk is forwarded as it arrives.
+    The filter holds back only an incomplete line, which no client can parse before its end. A line
+    that is too long for a usage chunk is forwarded as it arrives.
     """
 
     def __init__(self) -> None:
@@ -333,7 +333,7 @@ class UsageFilter:
         return passed + whole
 
     def end(self) -> bytes:
-        """The held back rest when the stream has ended."""
+        """Return the rest that was held back. Call this method when the stream has ended."""
         rest, self._rest = self._rest, b""
         return rest if self._stays(rest) else b""
 
@@ -346,7 +346,7 @@ class UsageFilter:
 
 
 def _last_end(data: bytes) -> int:
-    """The end of the last complete line; a return at the very end may be half of a line end."""
+    """The end of the last complete line. A CR at the end of `data` may be half of a line end."""
     end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1))
     return end + 1
 

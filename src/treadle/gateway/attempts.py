@@ -1,4 +1,4 @@
-"""The record of a call while it runs: attempts, holds and the outcome."""
+"""Records the attempts, the hold and the outcome of a call while it runs."""
 
 import time
 from collections.abc import Mapping
@@ -9,12 +9,12 @@ from treadle.gateway.request import CallRequest, new_span_id
 from treadle.llm.endpoint import Endpoint
 
 COPY_LIMIT = 64_000_000
-"""Bytes of an answer that are kept for its trace; the rest of a longer one is dropped."""
+"""The maximum bytes of an answer that are kept for its trace. The rest is dropped."""
 
 
 @dataclass(slots=True)
 class Attempt:
-    """One request to a provider and its answer: the parts with the time of each."""
+    """One request to a provider, and the parts of its answer with their times."""
 
     endpoint: Endpoint
     body: bytes = field(repr=False)
@@ -28,7 +28,7 @@ class Attempt:
     error: str | None = None
     error_type: str | None = None
     interrupted: bool = False
-    """Whether the client left before the end."""
+    """Whether the client left before the end of the answer."""
 
     def add(self, block: bytes) -> None:
         """Record a part of the answer."""
@@ -56,12 +56,12 @@ class Hold:
 
 @dataclass(slots=True)
 class Finished:
-    """A call from its first byte to its last."""
+    """A call, from the arrival of its request to the end of its answer."""
 
     request: CallRequest
     start_ns: int
     span_id: str = field(default_factory=new_span_id)
-    """The span of the call, if it has more than one attempt."""
+    """The id of the span of the whole call, unless `single`."""
     end_ns: int = 0
     attempts: list[Attempt] = field(default_factory=list)
     route: str | None = None
@@ -70,9 +70,9 @@ class Finished:
     reserved: Mapping[str, Used] = field(default_factory=dict)
     """The use that the budgets reserved for the call."""
     cached: bool = False
-    """Whether the only attempt is a cached answer."""
+    """Whether the answer came from the cache, as the only attempt."""
     refusal: tuple[int, str, str] | None = None
-    """Status, code and message of a refusal by the gateway itself."""
+    """The status, code and message, if the gateway itself refused the call."""
     reported_span: str | None = None
     """The id of the span that the client received."""
 
@@ -88,8 +88,8 @@ class Finished:
 
     @property
     def size(self) -> int:
-        """Approximate size in memory."""
+        """The approximate bytes of the call in memory."""
         bodies = {id(each.body): len(each.body) for each in self.attempts}
         answers = sum(min(each.size, COPY_LIMIT) for each in self.attempts)
-        # The request is there as bytes, as text and as parsed values.
+        # The request is stored three times: as bytes, as text and as parsed values.
         return 3 * len(self.request.content) + sum(bodies.values()) + answers + 10_000

@@ -1,7 +1,7 @@
-"""Breakpoints: calls that are held until a person lets them continue, edits or refuses them.
+"""Holds calls at breakpoints until a person lets them continue, edits them or refuses them.
 
-Breakpoints survive a restart. Held calls do not, since their clients have lost the connection: they
-are shown as lost. If the file cannot be written, breakpoints last as long as the process.
+Breakpoints survive a restart. Held calls do not, since their clients lose the connection. They are
+shown as lost. If the file cannot be written, breakpoints exist only until the process ends.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from treadle.secrets import redact
 T = TypeVar("T")
 
 _KEPT = 500
-"""Held calls that are remembered after the decision."""
+"""The number of decided calls that stay in memory."""
 
 _MIGRATIONS = (
     """CREATE TABLE breakpoints (id TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID;
@@ -43,17 +43,17 @@ OnExpiry = Literal["continue", "refuse"]
 
 @dataclass(frozen=True, slots=True)
 class Breakpoint:
-    """Holds the calls that match all given fields; without any, all calls."""
+    """Holds the calls that match all given fields. Without fields it holds all calls."""
 
     id: str
     labels: tuple[str, ...] = ()
-    """Patterns with `*` and `?`; the call has a matching label."""
+    """Patterns with `*` and `?`. One label of the call must match one pattern."""
     thread_id: str | None = None
     model: str | None = None
-    """A pattern with `*` and `?` for the model as the client names it."""
+    """A pattern with `*` and `?` for the model name that the client sent."""
     enabled: bool = True
     timeout: float | None = None
-    """Seconds; None uses the setting."""
+    """The time limit of a wait in seconds. None uses the setting."""
     on_expiry: OnExpiry | None = None
 
 
@@ -67,14 +67,14 @@ class HeldState(StrEnum):
     CANCELLED = "cancelled"
     """The client left."""
     EXPIRED = "expired"
-    """The time was up, and the setting decided."""
+    """The time limit passed, and the breakpoint or the setting decided."""
     LOST = "lost"
-    """The server ended while the call waited."""
+    """The server ended before the call was decided."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A held call. `body` is the body to send; times are Unix microseconds."""
+    """A held call. `body` is the body to send. Times are Unix microseconds."""
 
     id: str
     breakpoint_id: str
@@ -97,7 +97,7 @@ class BreakpointStore:
     """Breakpoints and held calls on disk. May be used from any thread."""
 
     def __init__(self, database: Database) -> None:
-        """Use `open`."""
+        """Use the method `open` instead."""
         self._database = database
 
     @classmethod
@@ -133,7 +133,7 @@ class BreakpointStore:
         self._write("REPLACE INTO held VALUES (?, ?, ?)", held.id, held.state.value, data)
 
     def lose_waiting(self, now_us: int) -> None:
-        """Mark the waiting calls as lost: after a restart nobody can answer them."""
+        """Mark the waiting calls as lost. No client waits for them after a restart."""
         rows = self._read("SELECT data FROM held WHERE state = 'waiting'")
         for held in _valid(Held, rows):
             self.save_held(replace(held, state=HeldState.LOST, decided_us=now_us))
@@ -151,12 +151,12 @@ class BreakpointStore:
 
 
 def _valid(kind: type[T], rows: Iterable[tuple[object]]) -> Iterator[T]:
-    """The readable values of the rows: one damaged row does not hide the others."""
+    """Yield the values of readable rows, and skip damaged rows."""
     adapter = TypeAdapter(kind)
     for (data,) in rows:
         with suppress(ValueError, RecursionError):
             values = json.loads(data) if isinstance(data, str) else None
-            # An earlier version stored lone surrogates, which an answer cannot contain.
+            # An earlier version stored lone surrogates, which cannot be sent as UTF-8.
             text = json.dumps(values, ensure_ascii=False).encode("utf-8", "replace")
             yield adapter.validate_json(text)
 
@@ -177,7 +177,7 @@ class _Waiting:
 
 
 class Breakpoints:
-    """Holds calls while its context is entered."""
+    """Manages breakpoints, and holds calls while its context is entered."""
 
     def __init__(
         self,
@@ -236,7 +236,7 @@ class Breakpoints:
         return await self._save_clean(replace(self._breakpoint(breakpoint_id), **values))
 
     async def _save_clean(self, each: Breakpoint) -> Breakpoint:
-        """Store a breakpoint without secrets: they would not match the redacted records either."""
+        """Store a breakpoint without secrets, which could not match redacted records anyway."""
         clean = replace(
             each,
             model=None if each.model is None else redact(each.model),
@@ -246,7 +246,7 @@ class Breakpoints:
         return await self._save(clean)
 
     async def remove(self, breakpoint_id: str) -> None:
-        """Delete a breakpoint; the calls that it holds continue to wait. Raises NotFoundError."""
+        """Delete a breakpoint. The calls that it holds still wait. Raises NotFoundError."""
         self._breakpoint(breakpoint_id)
         del self._breakpoints[breakpoint_id]
         await self._keep(lambda store: store.delete(breakpoint_id))
@@ -271,7 +271,7 @@ class Breakpoints:
         if content is not None:
             try:
                 await asyncio.to_thread(Body.read, content)
-            except RefusalError as error:  # this request is wrong, not the client's
+            except RefusalError as error:  # the person's body is wrong, not the client's
                 raise UsageError(error.message, hint=error.hint) from error
         state = HeldState.CONTINUED if content is None else HeldState.EDITED
         return self._decide(held_id, state, content=content)
@@ -289,7 +289,10 @@ class Breakpoints:
     async def hold(
         self, request: CallRequest, by: Breakpoint, left: Callable[[], bool]
     ) -> Decision:
-        """Wait for the decision. `left` reports, on cancellation, whether the client has left."""
+        """Hold a call until it is decided.
+
+        After a cancellation, `left` reports whether the client has left.
+        """
         held = self._begin(request, by)
         clean = await asyncio.to_thread(_without_secrets, held, request.key)
         waiting = _Waiting(held, asyncio.get_running_loop().create_future())
@@ -369,7 +372,7 @@ class Breakpoints:
         return replace(held, state=state, decided_us=self._clock.now_us())
 
     def _current(self, held: Held) -> Held:
-        """The held call with the body to send, while it waits."""
+        """The unredacted call with the body to send, while the call waits."""
         waiting = self._waiting.get(held.id)
         return held if waiting is None else waiting.held
 
@@ -388,7 +391,7 @@ class Breakpoints:
         return changed
 
     def _note(self, held: Held) -> None:
-        """Store the outcome of a call, even if its task is being cancelled."""
+        """Store the outcome of a call in a separate task, which a cancellation does not stop."""
         self._remembered[held.id] = held
         task = asyncio.ensure_future(self._keep(lambda store: store.save_held(held)))
         self._noting.add(task)
@@ -415,7 +418,7 @@ def _holds(each: Breakpoint, request: CallRequest) -> bool:
 
 
 def _without_secrets(held: Held, key: str | None) -> Held:
-    """The text to store: without secrets, and without the client's key."""
+    """The held call to store, without secrets and without the client's key."""
 
     def clean(text: str) -> str:
         return redact(without_key(text, key))

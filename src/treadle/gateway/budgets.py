@@ -1,8 +1,8 @@
-"""Budgets: the use that is allowed in a day or a month before further calls are refused.
+"""Limits the use of calls in a day or a month, and refuses further calls.
 
-The use before this process began is read once in a period from the rollups of the trace store:
-every counted call has a label `budget:NAME`. A call is refused while they cannot be read. Later use
-is added up in memory, so a failing store does not make a budget endless.
+The use before this process started is read once in a period from the rollups of the trace store.
+Every counted call has a label `budget:NAME`. A call is refused while the rollups cannot be read.
+Later use is added up in memory, so that a budget stays limited when the store fails.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from treadle.traces.query.conditions import Condition, Field, GroupBy, Operator,
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """The use of calls: tokens, and US dollars as far as their cost is known."""
+    """The use of calls in tokens, and in US dollars where the cost is known."""
 
     tokens: int = 0
     cost: float = 0.0
@@ -45,9 +45,9 @@ class Used:
 class Planned:
     """The expected use of a call, which budgets reserve for it.
 
-    `input` is estimated. `output` is the maximum that the request allows for one answer, None if it
-    sets none; `choices` is the number of requested answers. `cost` is for the most expensive
-    possible model, None if a price is unknown.
+    `input` is estimated. `output` is the maximum that the request sets for one answer, or None
+    without a maximum. `choices` is the number of requested answers. `cost` is the cost at the most
+    expensive target, or None if a price is unknown.
     """
 
     input: int = 0
@@ -57,28 +57,28 @@ class Planned:
 
     @property
     def tokens(self) -> int:
-        """Input and output together."""
+        """The total of input and output tokens."""
         return self.input + self.choices * (_USUAL_OUTPUT if self.output is None else self.output)
 
     @property
     def certain(self) -> int:
-        """The tokens that the request itself states."""
+        """The maximum output tokens that the request states, or 0 if it states none."""
         return self.choices * (self.output or 0)
 
 
 _USUAL_OUTPUT = 1_024
-"""Tokens that are reserved for the output of a request without a limit."""
+"""The output tokens that are reserved for a request without a limit."""
 
 _OUTPUT_LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 _CHOICES = ("n", "best_of")
 
 
 def planned_use(request: CallRequest, targets: Sequence[Endpoint]) -> Planned:
-    """The expected use with these targets. It loads the price data, so call it in a thread."""
+    """Estimate the use with these targets. It loads the price data, so call it in a thread."""
     given = (
         estimate(request.body.text[:_ESTIMATED]) + max(0, len(request.body.text) - _ESTIMATED) // 3
     )
-    # It is unknown which of several limits a provider obeys.
+    # A provider may obey any of several limits, so the largest one counts.
     declared = max(_counts(request, _OUTPUT_LIMITS), default=None)
     output = 0 if request.operation is Operation.EMBEDDINGS else declared
     tokens = Planned(given, output, max(_counts(request, _CHOICES), default=1))
@@ -89,7 +89,7 @@ def planned_use(request: CallRequest, targets: Sequence[Endpoint]) -> Planned:
 
 
 def _counts(request: CallRequest, names: Sequence[str]) -> list[int]:
-    """The parameters with these names that are numbers above 0."""
+    """The values of these parameters that are at least 1."""
     values = [request.body.values.get(name) for name in names]
     return [
         int(min(each, MAX_TOKENS))
@@ -99,17 +99,18 @@ def _counts(request: CallRequest, names: Sequence[str]) -> list[int]:
 
 
 _REASON = 200
-"""Characters of an error of the store that a refusal quotes."""
+"""The maximum characters of a store error in a refusal."""
 
 _ESTIMATED = 200_000
-"""Characters of a body whose tokens are estimated; the rest counts three characters per token."""
+"""The tokens of this many characters of a body are estimated. The rest counts as one token per
+three characters."""
 
 Sums = Callable[[str, int], Used]
-"""The use of calls with a label since a time (Unix microseconds). Raises StoreError."""
+"""Returns the use of calls with a label since a time (Unix microseconds). Raises StoreError."""
 
 
 class Budgets:
-    """Counts the use of calls."""
+    """Counts the use of calls, and refuses calls when a budget is used up."""
 
     def __init__(
         self,
@@ -133,7 +134,7 @@ class Budgets:
         )
 
     async def check(self, names: Sequence[str]) -> None:
-        """Raise RefusalError when one of these budgets is used up, or its use cannot be read."""
+        """Raise RefusalError when one of these budgets is used up or its use cannot be read."""
         for name in names:
             budget = self._budgets[name]
             begin, end = self._period(budget)
@@ -146,9 +147,10 @@ class Budgets:
     async def reserve(self, names: Sequence[str], planned: Planned) -> dict[str, Used]:
         """Reserve the expected use of a call in its budgets until `settle`.
 
-        Raises RefusalError when it does not fit, or when a budget in dollars cannot know its cost.
+        Raises RefusalError when the call exceeds a budget, or when its cost is unknown to a budget
+        in dollars.
         """
-        await self.check(names)  # nothing waits from here on, so that no other call comes between
+        await self.check(names)  # no `await` below, so that no other call interferes
         reserved: dict[str, Used] = {}
         for name in names:
             budget = self._budgets[name]
@@ -168,7 +170,7 @@ class Budgets:
     def settle(self, names: Sequence[str], reserved: Mapping[str, Used], used: Used | None) -> None:
         """Replace the reserved use of a call by its actual use.
 
-        If that is unknown, the reserved use counts.
+        If the actual use is unknown, the reserved use counts.
         """
         for name in names:
             budget = self._budgets[name]
@@ -195,7 +197,7 @@ class Budgets:
         )
 
     def used(self) -> dict[str, Used]:
-        """The use in the current period, as far as it was read."""
+        """The use of each budget in its last period. Budgets whose use was not read are missing."""
         return {name: used for name, (_, used) in self._used.items()}
 
     def _covers(self, budget: GatewayBudget, request: CallRequest) -> bool:
@@ -229,7 +231,7 @@ class Budgets:
             ) from error
 
     def _period(self, budget: GatewayBudget) -> tuple[int, int]:
-        """Begin and end of the current period, in Unix microseconds."""
+        """The start and end of the current period, in Unix microseconds."""
         now = datetime.fromtimestamp(self._clock.now_us() / 1e6, UTC)
         begin = now.replace(hour=0, minute=0, second=0, microsecond=0)
         if budget.period == "day":
@@ -258,7 +260,7 @@ def _reserved(name: str, budget: GatewayBudget, planned: Planned) -> Used:
 
 
 def _beyond(budget: GatewayBudget, used: Used) -> str | None:
-    """The limit that this use would exceed, in words."""
+    """Describe the limit that this use exceeds, or return None."""
     if budget.cost is not None and used.cost > budget.cost:
         return f"${budget.cost:,.2f}"
     if budget.tokens is not None and used.tokens > budget.tokens:
@@ -267,7 +269,7 @@ def _beyond(budget: GatewayBudget, used: Used) -> str | None:
 
 
 def _reached_limit(budget: GatewayBudget, used: Used) -> str | None:
-    """The limit that is reached, in words."""
+    """Describe the limit that this use reaches, or return None."""
     if budget.cost is not None and used.cost >= budget.cost:
         return f"${budget.cost:,.2f}"
     if budget.tokens is not None and used.tokens >= budget.tokens:
@@ -279,7 +281,7 @@ _DAY_SECONDS = 86_400
 
 
 def sums_of(store: SqliteTraceStore) -> Sums:
-    """Reads the use from the rollups of a store, by label and time."""
+    """Return a function that reads the use from the rollups of a store."""
 
     def used(label: str, since_us: int) -> Used:
         query = Query(

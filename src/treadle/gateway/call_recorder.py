@@ -1,7 +1,7 @@
 """Records finished calls as spans without delaying any call.
 
 One thread builds the spans, prices and redacts them, and passes them to the store. Calls that
-cannot be recorded are counted, and reported whenever the losses begin.
+cannot be recorded are counted. The recorder reports whenever losses begin.
 """
 
 import asyncio
@@ -22,17 +22,17 @@ from treadle.spans.span import Span
 from treadle.spans.span_writer import SpanWriter
 
 _WAITING_BYTES = 256_000_000
-"""The maximum number of finished calls that wait. Further calls are lost."""
+"""The maximum bytes of finished calls that wait. Further calls are lost."""
 _BATCH = 64
-"""The most calls that are redacted and passed on together."""
+"""The maximum number of calls that are redacted and passed on together."""
 _GATHER_SECONDS = 0.05
-"""The time to wait for more calls before a write: each write to the store has a fixed cost."""
+"""The seconds to wait for more calls before a write, since each write has a fixed cost."""
 
 _Task = tuple[Finished, int]
 
 
 class CallRecorder:
-    """Records calls while its context is entered; on exit it writes all waiting calls."""
+    """Records calls while its context is entered. On exit it writes all waiting calls."""
 
     def __init__(
         self,
@@ -42,10 +42,10 @@ class CallRecorder:
         used: Callable[[Finished, Used | None], None],
         lost: Callable[[str], None],
     ) -> None:
-        """Without a `store` calls are lost; `why_not` states the reason.
+        """Without a `store`, calls are lost, and `why_not` states the reason.
 
-        `used` receives the use of each call, None if it is unknown. `lost` receives a sentence when
-        losses begin. Both are called from any thread.
+        `used` receives each call with its use, or with None if the use is unknown. `lost` receives
+        a sentence when losses begin. Both are called from any thread.
         """
         self._store = store
         self._why_not = why_not
@@ -99,7 +99,7 @@ class CallRecorder:
                 return
 
     def _gather(self, first: _Task) -> tuple[list[_Task], bool]:
-        """Further calls that arrive soon, and whether the queue has ended."""
+        """Collect further calls that arrive soon. Also return whether the queue has ended."""
         tasks = [first]
         end = time.monotonic() + _GATHER_SECONDS
         while len(tasks) < _BATCH:

@@ -1,9 +1,9 @@
 """Builds the spans of a finished call.
 
-A call with one attempt has one span. Other calls have a step with a span for each attempt and for
-the wait at a breakpoint. The attributes have the names of OpenTelemetry, and the vocabulary for
-traces of other programs maps them too. Only contents and outcome, which need no mapping, are set
-directly.
+A call with one attempt has one span. Other calls have a step span. Its children are a span for each
+attempt and a span for the wait at a breakpoint. The attributes have OpenTelemetry names. They are
+mapped to fields in the same way as the attributes of other programs. Contents and outcome are set
+directly, since they need no mapping.
 """
 
 import json
@@ -44,15 +44,15 @@ _PARAMETERS = {
     "dimensions": "gen_ai.embeddings.dimension.count",
     "service_tier": "openai.request.service_tier",
 }
-"""Parameters that have an attribute in OpenTelemetry."""
+"""The OpenTelemetry attributes of request parameters."""
 
 _NEWER_LIMIT = "max_completion_tokens"
-"""The one parameter that has two names."""
+"""The newer name of `max_tokens`, the only parameter with two names."""
 
 _CONTENTS = frozenset({
     "model", "messages", "input", "instructions", "tools", "functions", "stream_options",
 })  # fmt: skip
-"""Fields with a place of their own in a span. All others are stored under `treadle.request.…`."""
+"""Parameters with their own fields in a span. All others are stored under `treadle.request.…`."""
 
 _RESOURCE = {
     "service.name": "treadle",
@@ -60,11 +60,14 @@ _RESOURCE = {
     "otel.scope.name": "treadle.gateway",
 }
 _WRITTEN_LIMIT = 20_000
-"""Characters of a provider's error, or of an unknown parameter."""
+"""The maximum characters of a provider's error, or of an unknown parameter, in a span."""
 
 
 def spans_of(call: Finished) -> tuple[list[Span], Used]:
-    """The spans and the use of the call; the use is estimated if the answer does not state it."""
+    """Build the spans of the call, and return them with its use.
+
+    The use is estimated if the answer does not state it.
+    """
     shared = _Shared(call)
     used = Used()
     attempts = []
@@ -81,7 +84,7 @@ def spans_of(call: Finished) -> tuple[list[Span], Used]:
 
 
 class _Shared:
-    """The common values of the spans of one call."""
+    """Builds the spans of one call from their common values."""
 
     def __init__(self, call: Finished) -> None:
         self._call = call
@@ -136,7 +139,7 @@ class _Shared:
         )
 
     def step(self, attempts: list[Span]) -> Span:
-        """The span of the whole call, if it has more than one attempt or none."""
+        """The span of the whole call, for a call that is not `single`."""
         last = attempts[-1] if attempts else None
         refusal = self._call.refusal
         attributes: dict[str, JsonValue] = {
@@ -217,7 +220,7 @@ class _Shared:
         )
 
     def _own(self, span: Span) -> Span:
-        """The span with the values of the call's headers, and without the client's key."""
+        """Add the values of the call's headers to the span, and remove the client's key."""
         span = replace(
             span,
             labels=self._labels,
@@ -247,11 +250,14 @@ class _Shared:
 
 
 _NOTHING = Usage(input=0, output=0)
-"""The use at the provider of a cached answer: none."""
+"""The provider usage of a cached answer, which is 0."""
 
 
 def _price(endpoint: Endpoint, response_model: str | None, usage: Usage) -> float | None:
-    """The provider by its address; by its name if the address is a local proxy."""
+    """The cost of the usage, if known.
+
+    The address identifies the provider. The name identifies it if the address is a local proxy.
+    """
     profile = PROFILES.get(endpoint.provider)
     hosted = profile is not None and not profile.local
     base_url = None if endpoint.loopback and hosted else endpoint.base_url
@@ -274,7 +280,7 @@ def _request_attributes(request: CallRequest) -> dict[str, JsonValue]:
         if known == "gen_ai.request.stop_sequences" and isinstance(value, str):
             value = [value]  # noqa: PLW2901
         attributes[known or f"treadle.request.{name}"] = _bounded(value)
-        if name == _NEWER_LIMIT:  # some servers know only this name, others only the older one
+        if name == _NEWER_LIMIT:  # some servers accept only this name, others only the older name
             attributes[f"treadle.request.{name}"] = _bounded(value)
     tools = request.body.values.get("tools") or request.body.values.get("functions")
     if tools:
@@ -303,7 +309,7 @@ def _answer_attributes(attempt: Attempt, read: Read) -> dict[str, JsonValue]:
 
 
 def _input(request: CallRequest) -> str | None:
-    """The input: messages in the form of chat requests, or the texts to embed."""
+    """The input of the call: messages in the form of chat requests, or texts to embed."""
     values = request.body.values
     if request.operation is Operation.EMBEDDINGS:
         given = values.get("input")
@@ -330,14 +336,14 @@ def _bounded(value: object) -> JsonValue:
 
 
 def _thread(request: CallRequest) -> str | None:
-    """The conversation that a request of the Responses API names."""
+    """The id of the conversation in a request of the Responses API."""
     given = request.body.values.get("conversation")
     named = given.get("id") if isinstance(given, Mapping) else given
     return named if isinstance(named, str) and named else None
 
 
 def _used(span: Span, attempt: Attempt, read: Read) -> Used:
-    """The use of an attempt: as the provider reports it, otherwise estimated from its texts."""
+    """The use of an attempt that the provider reports, or else an estimate from its texts."""
     succeeded = attempt.status is not None and attempt.status < 400
     answered = succeeded and (read.output is not None or read.unreadable)
     if span.status is SpanStatus.ERROR and span.tokens.input is None and not answered:

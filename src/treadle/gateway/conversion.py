@@ -1,4 +1,4 @@
-"""Converts messages of the Responses API to chat messages, the form that spans store."""
+"""Converts messages of the Responses API to chat messages, which spans store."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -80,7 +80,7 @@ def _thought(item: Mapping[str, object]) -> str:
 
 
 def _content(content: object) -> object:
-    """Convert contents to a text or to the parts of a chat request. Joins several texts."""
+    """Convert content to a text or to the parts of a chat request. Several texts are joined."""
     if not isinstance(content, list):
         return content
     parts = [_part(part) for part in content]

@@ -1,4 +1,4 @@
-"""One call from first byte to last: held, counted, routed, retried and forwarded."""
+"""Answers one call: holds, counts, routes, retries and forwards it."""
 
 import asyncio
 import json
@@ -30,30 +30,33 @@ if TYPE_CHECKING:
 RawHeaders = list[tuple[bytes, bytes]]
 
 _ERROR_LIMIT = 4_000_000
-"""Bytes of an error answer, which is read completely."""
+"""The maximum bytes of an error answer. The rest is dropped."""
 
 _LARGE = 200_000
-"""From this many bytes on a body is parsed and written in a thread."""
+"""A body with at least this many bytes is parsed and encoded in a thread."""
 
 _FINAL = frozenset({FaultKind.BAD_REQUEST})
-"""Failures that every other provider would have too."""
+"""Failures that would occur at every other provider too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """Receives the answer: its head, then its parts; `send` is passed whether more follow."""
+    """Receives the head of an answer, then its parts.
+
+    `send` gets a part and whether more parts follow.
+    """
 
     start: Callable[[int, RawHeaders], Awaitable[None]]
     send: Callable[[bytes, bool], Awaitable[None]]
 
 
 class CutError(Exception):
-    """The answer broke off: the connection to the client is cut too."""
+    """Raised when the answer broke off. The connection to the client is then cut too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Objects that all calls share."""
+    """The objects that all calls of a gateway share."""
 
     settings: GatewaySettings
     upstream: Upstream
@@ -64,7 +67,7 @@ class Parts:
     clock: Clock
     backoff: Backoff
     without_usage: set[tuple[str, str]]
-    """Providers and models that reject the option for the usage of a stream."""
+    """Pairs of provider and model that reject the option for the usage of a stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ class Exchange:
         self._cache_key: bytes | None = None
 
     async def run(self) -> None:
-        """Answer the call. Raises RefusalError while nothing was sent, and CutError after that."""
+        """Answer the call. Raises RefusalError before anything is sent, and CutError afterwards."""
         await self._pass_breakpoints()
         call, parts = self._call, self._parts
         call.budgets = parts.budgets.covering(call.request)
@@ -111,7 +114,7 @@ class Exchange:
                 return
             if failure.error.kind in _FINAL:
                 break
-        assert failure is not None  # a plan has targets
+        assert failure is not None  # a plan has at least one target
         await self._start(failure.status, failure.headers)
         await self._sink.send(failure.content, False)
 
@@ -169,7 +172,10 @@ class Exchange:
             attempt.end()
 
     async def _ask(self, endpoint: Endpoint) -> _Failure | None:
-        """Call one provider until it answers or its attempts are used up; None: it was answered."""
+        """Call one provider until it answers or its attempts are used up.
+
+        Returns the last failure, or None if the call was answered.
+        """
         parts, retry = self._parts, 0
         while True:
             asks_usage = self._asks_for_usage(endpoint)
@@ -244,17 +250,17 @@ class Exchange:
             return None
         finally:
             if not response.closed:
-                response.close()  # also when the client has left: the provider should stop
+                response.close()  # even when the client left, so that the provider stops
 
     def _redirected(self, attempt: Attempt) -> ProviderError:
-        """Refuse a redirect: most clients would follow it and send the prompt elsewhere."""
-        assert attempt.status is not None  # its answer has begun
+        """Refuse a redirect. Most clients would follow it and send the prompt to another host."""
+        assert attempt.status is not None  # the head of the answer has arrived
         return provider_errors.from_response(
             attempt.endpoint, attempt.status, "", attempt.headers, 0.0
         )
 
     def _failed(self, attempt: Attempt, error: ProviderError) -> _Failure:
-        """The failure when a provider is not reachable or broke off before its answer."""
+        """The failure when a provider is unreachable or breaks off before its answer."""
         attempt.error, attempt.error_type = error.message, error.kind.value
         reported_span = RefusalError(
             error.message,
@@ -266,15 +272,16 @@ class Exchange:
         return _Failure(error, reported_span.status, json_headers(content), content)
 
     async def _refused(self, attempt: Attempt, response: "aiohttp.ClientResponse") -> _Failure:
-        """The failure when a provider answers with an error, which is returned if it is the last.
+        """The failure when a provider answers with an error.
 
-        The error is returned unchanged except for the provider's key, which some errors quote.
+        The client gets this error if it is the last. It is unchanged, except that the provider's
+        key is removed, since some errors quote the key.
         """
         endpoint = attempt.endpoint
         idle = endpoint.settings.idle_timeout
         blocks, size = [], 0
         try:
-            async with asyncio.timeout(idle):  # limited as a whole: parts may come without end
+            async with asyncio.timeout(idle):  # limits the whole read: parts may arrive forever
                 async for block in response.content.iter_any():
                     size += len(block)
                     if size > _ERROR_LIMIT:
@@ -297,7 +304,7 @@ class Exchange:
         error = provider_errors.from_response(
             endpoint, response.status, _read_json(content), attempt.headers, now
         )
-        # The length is what was read: a longer error is cut.
+        # A longer error is cut, so the length is the number of bytes read.
         headers = returned(response.raw_headers, measured=False, encoded=encoded)
         headers.append((b"content-length", str(len(content)).encode()))
         return _Failure(error, response.status, headers, content)
@@ -305,7 +312,7 @@ class Exchange:
     async def _pass_on(
         self, attempt: Attempt, response: "aiohttp.ClientResponse", *, filtered: bool
     ) -> None:
-        """Forward the parts as they arrive. Raises CutError when they break off."""
+        """Forward the parts as they arrive. Raises CutError when the answer breaks off."""
         event_stream = "event-stream" in attempt.headers.get("content-type", "").lower()
         filtering = (
             UsageFilter() if filtered and event_stream and not _is_compressed(attempt) else None
@@ -343,7 +350,7 @@ class Exchange:
             self._parts.cache.add(self._cache_key, kept)
 
     async def _start(self, status: int, headers: RawHeaders) -> None:
-        """Send the head, with the headers of the gateway: the span id and its decisions."""
+        """Send the head. The gateway adds headers with the span id and its decisions."""
         call = self._call
         call.reported_span = call.shown_span
         if call.attempts and (key := call.attempts[-1].endpoint.api_key):
@@ -365,14 +372,14 @@ class Exchange:
 
 
 async def read_body(content: bytes) -> Body:
-    """Parse a body; a large one in a thread. Raises RefusalError."""
+    """Parse a body. A large body is parsed in a thread. Raises RefusalError."""
     if len(content) < _LARGE:
         return Body.read(content)
     return await asyncio.to_thread(Body.read, content)
 
 
 def json_headers(content: bytes) -> RawHeaders:
-    """The headers of an answer of our own."""
+    """The headers of a JSON answer that the gateway itself generates."""
     return [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(content)).encode()),
@@ -380,7 +387,7 @@ def json_headers(content: bytes) -> RawHeaders:
 
 
 def encoded(headers: Mapping[str, str]) -> RawHeaders:
-    """Headers in the form of HTTP; characters that a header cannot contain are replaced."""
+    """Encode headers for HTTP. Characters that a header cannot contain are replaced."""
     return [
         (name.encode("ascii"), "".join(c if c.isprintable() else "?" for c in value).encode())
         for name, value in headers.items()
@@ -396,7 +403,7 @@ def _is_compressed(attempt: Attempt) -> bool:
 
 
 def _refuses_usage(failure: _Failure) -> bool:
-    """Whether a provider rejects the one option that the gateway added to the request."""
+    """Whether a provider rejects the usage option that the gateway added to the request."""
     return failure.status in (400, 422) and b"stream_options" in failure.content
 
 

@@ -1,6 +1,6 @@
-"""The gateway as a whole, and as the ASGI application that serves its paths.
+"""The gateway, which is an ASGI application.
 
-There is no framework in between: FastAPI's work for one route takes longer than all the work here.
+It uses no framework, because FastAPI's work for one route takes longer than all the work here.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ _OPERATIONS = {operation.path: operation for operation in Operation}
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The number of calls that were answered since the start, and of unrecorded calls."""
+    """The number of answered calls since the start, and the number of unrecorded calls."""
 
     calls: int
     unrecorded: int
@@ -83,7 +83,7 @@ class Gateway:
         breakpoints_path: Path,
         clock: Clock | None = None,
     ) -> AsyncIterator[Self]:
-        """Open all parts; without a `store` nothing is recorded."""
+        """Open all parts. Without a `store`, nothing is recorded."""
         clock = clock or SystemClock()
         loop = asyncio.get_running_loop()
         own = settings.gateway
@@ -139,7 +139,7 @@ class Gateway:
         return self._parts.budgets
 
     async def refusal(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> str | None:
-        """A sentence that states why a chat request is not possible, and what to do, or None.
+        """A sentence that states why a chat request would be refused and what to do, or None.
 
         This check sends nothing to a model, but may request the model lists of providers.
         """
@@ -154,7 +154,7 @@ class Gateway:
         )
         names = (EMBEDDED, MODEL_NAME, f"{EMBEDDED}/{MODEL_NAME}")
         if request.model in names and EmbeddedServer().models:
-            return None  # planning would start it
+            return None  # a plan would start the embedded model
         try:
             targets = (await self._parts.router.plan(request)).targets
         except RefusalError as error:
@@ -177,14 +177,14 @@ class Gateway:
         return f"Available here: {', '.join(similar)}."
 
     def health(self) -> Health:
-        """The number of calls that were answered, and of calls that were not recorded."""
+        """The number of answered calls, and the number of unrecorded calls."""
         loss = self._recorder.loss
         if loss is None:
             return Health(self._calls, 0, None)
         return Health(self._calls, loss.count, loss.reason)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request; its path is `/v1/…`."""
+        """Answer one request, whose path starts with `/v1/`."""
         try:
             self._parts.upstream.hops.check(scope["headers"])
         except RefusalError as loop:
@@ -244,26 +244,26 @@ class Gateway:
             ids = {"x-trace-id": call.request.context.trace_id, "x-span-id": call.shown_span}
             await _refuse(client.send, error, ids)
         except CutError:
-            return  # without an end: the server closes the connection
+            return  # without a last part, so that the server closes the connection
         except asyncio.CancelledError:
             if not client.has_left():
                 raise
             task = asyncio.current_task()
-            assert task is not None  # this very code runs in a task
+            assert task is not None  # this code always runs in a task
             task.uncancel()
-        except Exception as error:  # a fault of ours, which is recorded as one
+        except Exception as error:  # a bug in the gateway, which is recorded as such
             call.refusal = 500, "internal_error", f"Unexpected {type(error).__name__}."
             raise
         finally:
             client.unwatch()
 
     async def _read(self, receive: Receive) -> bytes | None:
-        """The whole body; None when the client left before its end."""
+        """The whole body, or None when the client left before the body was complete."""
         blocks, size = [], 0
         while True:
             try:
                 message = await receive()
-            except UsageError:  # the server itself accepts no more than this
+            except UsageError:  # the body exceeds the limit of the server
                 size = self._max_body + 1
                 break
             if message["type"] == "http.disconnect":
@@ -310,7 +310,7 @@ class Gateway:
 
 
 class _Client:
-    """The client of one call: sends to it, and detects whether it has left."""
+    """Sends to the client of one call, and detects whether the client has left."""
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive = receive
@@ -377,7 +377,7 @@ def _text(value: bytes) -> str:
 
 
 def _query(scope: Message) -> str:
-    """The query with its question mark, without the token of this server."""
+    """The query of the URL with its question mark, without the token of this server."""
     query = scope["query_string"].decode("latin-1")
     kept = "&".join(part for part in query.split("&") if part and not part.startswith("token="))
     return f"?{kept}" if kept else ""
@@ -391,6 +391,6 @@ def _key(headers: Mapping[str, str]) -> str | None:
 
 
 def _key_headers(settings: Settings) -> frozenset[str]:
-    """The headers that decide where a call goes."""
+    """The headers that affect the route of a call."""
     routes = settings.gateway.routes.values()
     return frozenset(header.lower() for route in routes for header in route.headers)

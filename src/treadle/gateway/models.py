@@ -1,4 +1,4 @@
-"""The models of all reachable providers, the embedded model among them."""
+"""Lists the models of all reachable providers, including the embedded model."""
 
 import asyncio
 import difflib
@@ -25,10 +25,12 @@ from treadle.llm.profiles import (
 )
 
 _LONGEST_REPLY = 512
-"""Tokens of a reply to a call without a limit; the small model rarely stops by itself."""
+"""The maximum tokens of a reply to a call without a limit. The small model rarely stops by
+itself."""
 
 _SETTINGS = ProviderSettings(idle_timeout=600.0, max_retries=0)
-"""The embedded model reads a long prompt slowly, and a failure would repeat."""
+"""The embedded model reads a long prompt slowly, so the time limit is long. A failure would repeat,
+so there are no retries."""
 
 
 class EmbeddedServer:
@@ -40,11 +42,14 @@ class EmbeddedServer:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models that it serves; empty if it is not installed. Does not start it."""
+        """The models of this server. Empty if it is not installed. Does not start the server."""
         return () if missing_parts() else (MODEL_NAME,)
 
     async def endpoint(self) -> Endpoint:
-        """Its endpoint; takes seconds the first time. Raises ProviderError if parts are missing."""
+        """The endpoint of the server, which is started if necessary.
+
+        The start takes seconds. Raises ProviderError if parts are missing.
+        """
         async with self._lock:
             if self._server is None:
                 self._server = await asyncio.to_thread(start_server, longest_reply=_LONGEST_REPLY)
@@ -53,7 +58,7 @@ class EmbeddedServer:
 
     async def close(self) -> None:
         server, self._server = [self._server], None
-        # The engine stops with its last reference, which takes a moment: not on this loop.
+        # The engine stops when its last reference is dropped, which would block the event loop.
         await asyncio.to_thread(server.clear)
 
 
@@ -61,15 +66,15 @@ Entry = dict[str, object]
 
 _SIMILAR = 3
 _COMPARED = 2_000
-"""Models that a name is compared with: comparing one takes some 10 µs."""
+"""The maximum number of models that a name is compared with. One comparison takes about 10 µs."""
 
 _ERROR_SECONDS = 10.0
-"""The time before a provider that did not answer is called again."""
+"""The seconds before a provider that did not answer is called again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The models of one provider by their ids, or why there are none."""
+    """The models of one provider by their ids, or the reason why they are unknown."""
 
     provider: str
     entries: Mapping[str, Entry] = field(default_factory=dict)
@@ -101,10 +106,11 @@ class Models:
     async def list_providers(self) -> list[Listed]:
         """The models of each reachable provider, requested concurrently.
 
-        The embedded model is last if it is installed, as it is when no model is named.
+        The embedded model is last if it is installed. A call without a model name uses the same
+        order.
         """
         async with self._lock:
-            if (keys := saved_keys.stamp()) != self._keys:  # a key was entered or deleted meanwhile
+            if (keys := saved_keys.stamp()) != self._keys:  # a saved key was changed
                 self._keys = keys
                 self._kept.clear()
                 self._local = None
@@ -115,7 +121,10 @@ class Models:
             return listed
 
     async def provider_of(self, model: str) -> str | None:
-        """The first provider that lists a model by that id. A provider in the id goes first."""
+        """The first provider that lists a model with this id.
+
+        Providers whose settings name the model come first.
+        """
         for name, own in self._settings.providers.items():
             if model in own.models:
                 return name
@@ -125,7 +134,7 @@ class Models:
     async def lacks(self, provider: str, model: str) -> bool:
         """Whether the provider lists its models, and none of them has that id.
 
-        A server of one model serves it under any name, so its list proves nothing.
+        A server with a single model serves this model under any name, so its list proves nothing.
         """
         listed = next(
             (each for each in await self.list_providers() if each.provider == provider), None
@@ -203,7 +212,7 @@ def _configured(models: tuple[str, ...]) -> dict[str, Entry]:
 
 
 def as_list(listed: list[Listed], routes: Mapping[str, object]) -> dict[str, object]:
-    """The answer to `GET /v1/models`: routes, then PROVIDER/MODEL of all, and failed providers."""
+    """The answer to `GET /v1/models`: routes, all PROVIDER/MODEL names, and failed providers."""
     data: list[Entry] = [_entry(name, {}, "treadle") for name in routes]
     for each in listed:
         data += [_entry(f"{each.provider}/{m}", e, each.provider) for m, e in each.entries.items()]

@@ -1,4 +1,4 @@
-"""Refusals of the gateway itself, in the error format of OpenAI."""
+"""Refusals by the gateway itself, in the error format of OpenAI."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,10 @@ from treadle.errors import TreadleError
 
 
 class RefusalError(TreadleError):
-    """A call that is not forwarded. `status` is of HTTP; `code` is the reason for programs."""
+    """Raised for a call that is not forwarded.
+
+    `status` is the HTTP status. `code` states the reason for programs.
+    """
 
     def __init__(
         self,
@@ -26,7 +29,7 @@ class RefusalError(TreadleError):
         self.headers = dict(headers or {})
 
     def body(self) -> bytes:
-        """The answer: `{"error": {"message", "type", "param", "code"}}`."""
+        """The body of the answer, `{"error": {"message", "type", "param", "code"}}`."""
         error = {
             "message": str(self),
             "type": _TYPES.get(self.status, "api_error"),
@@ -45,4 +48,4 @@ _TYPES = {
     415: "invalid_request_error",
     429: "insufficient_quota",
 }
-"""OpenAI's error type for a status."""
+"""OpenAI's error type for each HTTP status."""

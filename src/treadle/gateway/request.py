@@ -1,4 +1,4 @@
-"""An incoming call: its bytes, and its operation, model, labels and trace context."""
+"""Parses an incoming call: its operation, model, labels and trace context."""
 
 import json
 import random
@@ -11,10 +11,10 @@ from treadle.gateway.refusals import RefusalError
 from treadle.spans.span import given_labels
 
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?")
-"""W3C Trace Context, section 3.2; later versions may append fields."""
+"""The format of W3C Trace Context, section 3.2. Later versions may append fields."""
 
 _ID_LIMIT = 256
-"""Characters of a thread or run id; a longer one is ignored."""
+"""The maximum characters of a thread or run id. A longer id is ignored."""
 _LABEL_LIMIT = 128
 _LABELS = 32
 
@@ -31,7 +31,7 @@ class TraceContext:
 
 
 def read_context(headers: Mapping[str, str]) -> TraceContext:
-    """Parse the headers, whose names are in lower case; invalid values are ignored."""
+    """Parse the headers, whose names are in lower case. Invalid values are ignored."""
     parent = _parent(headers.get("traceparent", ""))
     trace_id, parent_id = parent or (_new_id(128), None)
     labels = (label.strip()[:_LABEL_LIMIT] for label in headers.get("x-label", "").split(","))
@@ -45,20 +45,19 @@ def read_context(headers: Mapping[str, str]) -> TraceContext:
 
 
 def new_span_id() -> str:
-    """A span id of OpenTelemetry: 8 bytes."""
+    """A new OpenTelemetry span id, which has 8 bytes."""
     return _new_id(64)
 
 
 def traceparent(trace_id: str, span_id: str) -> str:
-    """The header that makes the receiver's span a child of that span."""
+    """The value of a header that makes the receiver's span a child of the span `span_id`."""
     return f"00-{trace_id}-{span_id}-01"
 
 
 def _new_id(bits: int) -> str:
     """Random bits in hex, not all of them 0.
 
-    They must differ but need not be secret; random numbers of the system would make all threads
-    wait.
+    Ids must differ but need not be secret. The system's random numbers would make all threads wait.
     """
     return f"{random.getrandbits(bits) or 1:0{bits // 4}x}"
 
@@ -84,14 +83,14 @@ USAGE_OPTION = ',"stream_options":{"include_usage":true}'
 """Appended to the end of a body to request the usage of a stream."""
 
 _KEY_MINIMUM = 8
-"""Characters; a shorter key is a word that may occur anywhere."""
+"""The minimum characters of a key to remove. A shorter key may occur in other text by chance."""
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _scan = json.JSONDecoder().raw_decode
 
 
 class Operation(StrEnum):
-    """The operations of clients, with the names that recorded operations have."""
+    """The operations that clients call. Their values are the names in recorded spans."""
 
     CHAT = "chat"
     RESPONSES = "responses"
@@ -99,7 +98,7 @@ class Operation(StrEnum):
 
     @property
     def path(self) -> str:
-        """The path after the address of a provider."""
+        """The path that is appended to the address of a provider."""
         return "/chat/completions" if self is Operation.CHAT else f"/{self.value}"
 
 
@@ -107,19 +106,19 @@ class Operation(StrEnum):
 class Body:
     """The body of a call. Its text is kept as it arrived, so that forwarding changes nothing.
 
-    Bytes that are not UTF-8 are lone surrogates in `text` (`surrogateescape`).
+    In `text`, lone surrogates represent bytes that are not UTF-8 (`surrogateescape`).
     """
 
     text: str
     values: Mapping[str, object]
     models: tuple[tuple[int, int], ...]
-    """The positions of the model's name in the text."""
+    """The start and end of each occurrence of the model's name in the text."""
     end: int
-    """The position of the last brace."""
+    """The position of the last brace in the text."""
 
     @classmethod
     def read(cls, content: bytes) -> "Body":
-        """Parse a body, which takes a while when it is large. Raises RefusalError."""
+        """Parse a body. Slow for a large body. Raises RefusalError."""
         text = content.decode("utf-8", "surrogateescape")
         try:
             return cls._scanned(text)
@@ -154,7 +153,7 @@ class Body:
             at = _expect(text, at, ",")
 
     def encode(self, model: str, *, ask_for_usage: bool) -> bytes:
-        """The bytes to send: the original ones, with another model name or the usage option."""
+        """The original bytes, with another model name and, if requested, the usage option."""
         parts, at = [], 0
         if self.values.get("model") != model:
             for start, end in self.models:
@@ -168,18 +167,18 @@ class Body:
 
 
 def without_key(text: str, key: str | None) -> str:
-    """`text` without the client's own key, which it or a provider's error may quote."""
+    """Remove the client's own key from `text`, which may quote the key."""
     return text.replace(key, "[redacted:key]") if key and len(key) >= _KEY_MINIMUM else text
 
 
 def _skip(text: str, position: int) -> int:
     match = _SPACE.match(text, position)
-    assert match is not None  # it also matches nothing
+    assert match is not None  # the pattern matches an empty text too
     return match.end()
 
 
 def _expect(text: str, position: int, mark: str) -> int:
-    """The position of the next value after `mark`."""
+    """Skip `mark`, and return the position of the next value. Raises ValueError."""
     position = _skip(text, position)
     if text[position] != mark:
         raise ValueError(f"expected {mark}")
@@ -188,7 +187,7 @@ def _expect(text: str, position: int, mark: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """A call. Names of headers are in lower case; `key` is the client's own key."""
+    """A call. Header names are in lower case. `key` is the client's own key."""
 
     operation: Operation
     content: bytes
@@ -200,7 +199,7 @@ class CallRequest:
 
     @property
     def model(self) -> str:
-        """The model as the client names it. Raises RefusalError if it names none."""
+        """The model name that the client sent. Raises RefusalError if the name is missing."""
         name = self.body.values.get("model")
         if not isinstance(name, str) or not name.strip():
             raise RefusalError(
@@ -225,12 +224,15 @@ class CallRequest:
 
     @property
     def images(self) -> bool:
-        """Whether it has images. In a JSON text these words would have a backslash."""
+        """Whether the call has images.
+
+        Inside a JSON string, the quotes of the searched words would have backslashes.
+        """
         return b'"image_url"' in self.content or b'"input_image"' in self.content
 
     @property
     def lacks_usage(self) -> bool:
-        """Whether it is a stream that reports its usage only if it is requested."""
+        """Whether the answer is a stream without usage, because the call does not request it."""
         silent = self.operation is Operation.CHAT and self.stream
         return silent and "stream_options" not in self.body.values
 

@@ -1,4 +1,4 @@
-"""Selects the provider and model of a call, and the fallbacks when they fail."""
+"""Selects the provider and model of a call, and their fallbacks."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -27,22 +27,22 @@ from treadle.llm.profiles import (
 from treadle.llm.provider_errors import FaultKind, ProviderError
 
 _NAMED = 20
-"""The number of models that a refusal suggests to a client that named an unknown model."""
+"""The number of models that a refusal suggests after an unknown model name."""
 
 _CLIENT_KEY = "the-key-of-the-client"
-"""Placeholder for a provider's key when the client brings one."""
+"""The placeholder for a provider's key when the client sends its own key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The endpoints to call, one after the other while they fail. `route` is the rule behind it."""
+    """The endpoints to call in turn until one succeeds. `route` names the matching rule."""
 
     targets: tuple[Endpoint, ...]
     route: str | None = None
 
 
 class Router:
-    """Finds the targets of calls. `draw` decides between targets with weights."""
+    """Finds the targets of calls. `draw` selects among targets with weights."""
 
     def __init__(
         self,
@@ -84,15 +84,15 @@ class Router:
             model_name = request.model.removeprefix(f"{provider}/") if model == "*" else model
             try:
                 targets.append(await self._endpoint(provider, model_name, request))
-            except RefusalError as error:  # the others may still work
+            except RefusalError as error:  # the other targets may still work
                 problem = problem or error
         if not targets:
-            assert problem is not None  # a route has targets
+            assert problem is not None  # a route has at least one target
             raise problem
         return tuple(targets)
 
     def _order(self, route: GatewayRoute) -> Sequence[str]:
-        """The targets in order, or drawn by their weights. Targets of weight 0 come last."""
+        """The targets in order, or in random order by weight. Targets of weight 0 come last."""
         if not route.weights:
             return route.to
         weighed = list(zip(route.to, route.weights, strict=True))
@@ -104,7 +104,10 @@ class Router:
         return [*ordered, *(target for target, _ in weighed)]
 
     def _is_provider(self, name: str) -> bool:
-        """Whether that is the name of a provider; TREADLE_BASE_URL wins over mere profiles."""
+        """Whether `name` is the name of a provider.
+
+        If TREADLE_BASE_URL is set, a built-in profile counts only if it has a key.
+        """
         if name in self._settings.providers or name == EMBEDDED:
             return True
         if self._unnamed():
@@ -117,11 +120,11 @@ class Router:
         return bool(self._env.get("TREADLE_BASE_URL", "").strip())
 
     def _fallback(self) -> str | None:
-        """The provider of names that no provider lists."""
+        """The provider for a model name that no provider lists."""
         return self._settings.gateway.provider or (UNNAMED if self._unnamed() else None)
 
     async def _default(self, provider: str, request: CallRequest) -> str:
-        """The model of a provider that is named alone, by the rule of `--model`."""
+        """The model for a provider name without a model, by the rule of `--model`."""
         env = self._env_with(provider, self._own_key(request))
         try:
             return await default_model_of(self._settings, env, provider)
@@ -133,13 +136,13 @@ class Router:
         return request.key if self._settings.gateway.pass_client_keys else None
 
     def _env_with(self, provider: str, key: str | None) -> Mapping[str, str]:
-        """The environment with this key for the provider, whose own key may be missing."""
+        """The environment with this key as the key of the provider."""
         name = variable_of(self._settings, provider) if key is not None else None
         return {**self._env, name: key} if name and key is not None else self._env
 
     async def _endpoint(self, provider: str, model: str, request: CallRequest) -> Endpoint:
         own_key = self._own_key(request)
-        if (keys := saved_keys.stamp()) != self._keys:  # a key was entered or deleted meanwhile
+        if (keys := saved_keys.stamp()) != self._keys:  # a saved key was changed
             self._keys = keys
             self._endpoints.clear()
         key = provider, own_key is not None
@@ -149,7 +152,7 @@ class Router:
                 endpoint = await self._connected(provider, model, with_key=own_key is not None)
             except TreadleError as error:
                 raise _unusable(error, provider) from error
-            if provider != EMBEDDED:  # which has one model, requested by its name
+            if provider != EMBEDDED:  # the embedded model is requested by its name
                 self._endpoints[key] = endpoint
         if own_key is not None:
             return replace(endpoint, model=model, api_key=own_key)
@@ -189,12 +192,12 @@ def _fits(name: str, route: GatewayRoute, request: CallRequest) -> bool:
 
 
 def matches(patterns: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether one of the names matches one of the patterns."""
+    """Whether any of the names matches any of the patterns."""
     return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
 
 
 def _unusable(error: TreadleError, provider: str) -> RefusalError:
-    """The refusal for a provider that cannot be called."""
+    """Convert the error of a provider that cannot be called to a refusal."""
     status, code = 404, "model_not_found"
     if isinstance(error, ProviderError):
         missing_key = error.kind is FaultKind.AUTHENTICATION

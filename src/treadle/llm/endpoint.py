@@ -1,4 +1,4 @@
-"""One model at one address: what a request needs to know of its target."""
+"""The target of model requests: one model at one address."""
 
 import re
 import socket
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from treadle.config.model import ProviderSettings
 
 _SHORT_IPV4 = re.compile(r"[0-9a-fA-FxX.]*[0-9]", re.ASCII)
-"""IPv4 in all forms that connections accept, such as `127.1` or `0x7f000001`."""
+"""Matches IPv4 addresses in all forms that connections accept, such as `127.1` or `0x7f000001`."""
 
 
 def is_loopback(base_url: str) -> bool:
@@ -27,7 +27,10 @@ def is_loopback(base_url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The target of requests. `api_key` is never shown; `key_name` says where a person sets it."""
+    """The target of requests.
+
+    `api_key` is never shown. `key_name` says where a person sets the key.
+    """
 
     provider: str
     model: str

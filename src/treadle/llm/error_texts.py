@@ -16,7 +16,10 @@ _TOO_LARGE_FOR_RATE = re.compile(
     r"request too large|too large for .{0,120}per min|must be reduced|reduce your message size",
     re.IGNORECASE | re.DOTALL,
 )
-"""OpenAI and Groq refuse a request above the tokens of a whole minute so: waiting never helps."""
+"""Matches the refusal of a request that exceeds the tokens of a whole minute (OpenAI, Groq).
+
+Such a request never succeeds, so waiting does not help.
+"""
 
 _OVERFLOW = re.compile(
     r"context.?(?:length|window|size|limit|overflow)|(?:overflow|exceed)\w*.{0,24}context"
@@ -46,20 +49,20 @@ _ABOUT_THE_REPLY = re.compile(
     r"|supports at most \d+ (?:completion|output)",
     re.IGNORECASE | re.DOTALL,
 )
-"""The limit of the reply was refused, so a shorter prompt does not help."""
+"""Matches a refusal of the reply limit. A shorter prompt does not help."""
 
 _SHARED = re.compile(
     r"maximum context length is \d+.{0,60}\b(?:input|prompt)"
     r"|max_tokens must be at least 1, got -\d",
     re.IGNORECASE,
 )
-"""The words of vLLM when prompt and reply together do not fit, so a shorter prompt helps."""
+"""Matches the text of vLLM when prompt and reply together do not fit. A shorter prompt helps."""
 
 _ABOUT_OTHERS = re.compile(
     r"tool_calls?\b.{0,16}\bid\b|\btool_?(?:call|use)_?id|call id|\btools?(?:\[\d|\.\d)",
     re.IGNORECASE,
 )
-"""An id, or the name or description of one tool, is too long."""
+"""Matches texts about an id, or about the name or description of one tool."""
 
 
 def is_overflow(status: int | None, text: str) -> bool:
@@ -77,7 +80,7 @@ def is_overflow(status: int | None, text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The tokens in a refusal: the limit, and the size of the request; None if unknown."""
+    """The token limit and the size of the request that a refusal states. None means unknown."""
 
     limit: int | None
     sent: int | None
@@ -95,7 +98,10 @@ _LIMIT_BEHIND = re.compile(r"\s*(?:tokens? )?(?:max\b|maximum|limit)", re.IGNORE
 
 
 def read_window(text: str) -> Window:
-    """The limit and the size in a refusal. The size is the largest number above the limit."""
+    """Read the limit and the size of the request from a refusal.
+
+    The size is the largest number above the limit.
+    """
     compared = _COMPARED.search(text)
     limit = int(re.sub(r"[,_]", "", compared[1])) if compared else None
     others: list[int] = []
@@ -118,7 +124,7 @@ _TOOLS = (
 )
 
 _NO_TOOLS = re.compile(
-    # a 404 of OpenRouter; a 400 of vLLM; a 500 of llama.cpp
+    # These texts are a 404 of OpenRouter, a 400 of vLLM, and a 500 of llama.cpp.
     r"endpoints? found that supports? tool|requires --(?:jinja|enable-auto-tool-choice)"
     # does not support tools, can't use tools, is not enabled for tool calls
     r"|(?:\bnot|n['\u2019]t|cannot)(?: currently| yet)? (?:support|accept|allow|use|enabled for)\w*"
@@ -140,8 +146,8 @@ _NO_TOOLS = re.compile(
 def says_no_tools(text: str) -> bool:
     """Whether a refusal means that the request must not offer tools.
 
-    A limit of their number, an error in one schema, and a refusal of parallel calls do not mean
-    that.
+    A limit on the number of tools, an error in one schema, or a refusal of parallel calls does not
+    mean this.
     """
     return bool(_NO_TOOLS.search(text))
 
@@ -201,9 +207,9 @@ def is_about_ids(error_text: str) -> bool:
 
 
 def read_id_rule(error_text: str, ids: Iterable[str], current: IdRule) -> IdRule:
-    """The rule that a refusal states, or the strictest known rule if it states none.
+    """Read the rule for ids from a refusal. Without one, return the strictest known rule.
 
-    `ids` are the refused ids. A quote of one of them is not part of the rule.
+    `ids` are the refused ids. If the refusal quotes them, the quotes are ignored.
     """
     for refused in sorted({each for each in ids if len(each) > 2}, key=len, reverse=True):
         error_text = error_text.replace(refused, "…")
@@ -234,7 +240,7 @@ def _lengths(error_text: str) -> tuple[int, int] | None:
 
 
 def _usable(minimum: int, maximum: int) -> tuple[int, int] | None:
-    """Lengths that leave room for different ids."""
+    """Return the two lengths, or None if they leave too little room for different ids."""
     return (max(1, minimum), maximum) if maximum >= max(minimum, 4) else None
 
 
@@ -243,7 +249,7 @@ def _lengths_in(pattern: re.Pattern[str], error_text: str) -> list[int]:
 
 
 def _characters(error_text: str) -> str | None:
-    """The characters that an id may have; None if the text does not say."""
+    """Return the characters that an id may have, or None if the text does not name them."""
     for found in _CLASS.finditer(error_text):
         if (accepted := _class_members(found[1])) is not None:
             return accepted
@@ -259,7 +265,7 @@ def _characters(error_text: str) -> str | None:
 
 
 def _class_members(members: str) -> str | None:
-    """The characters that a regular expression's class accepts; None if it is not a class."""
+    """Return the characters that a regular expression's class accepts, or None for no class."""
     if "-" not in members and "\\" not in members:
         return None
     try:

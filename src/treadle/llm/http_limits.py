@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     import httpx2
 
 ANSWER_LIMIT = 64_000_000
-"""Bytes of one answer after decompression. Even long replies have less than a megabyte."""
+"""The largest answer in bytes after decompression. Even long replies have less than a megabyte."""
 
 ERROR_LIMIT = 1_000_000
-"""Bytes of an answer with an error status. The rest is not read."""
+"""The number of bytes that are read of an answer with an error status."""
 
 _BLOCK = 262_144
 _READABLE = {"": None, "identity": None, "gzip": 47, "x-gzip": 47, "deflate": 47}
@@ -23,11 +23,11 @@ _READABLE = {"": None, "identity": None, "gzip": 47, "x-gzip": 47, "deflate": 47
 
 
 class AnswerRefusedError(Exception):
-    """An answer that is not read further. The text is the reason, without a full stop."""
+    """The rest of an answer is not read. The text is the reason, without a full stop."""
 
 
 class _Unpacker:
-    """Decompresses the parts of one answer and counts the output."""
+    """Decompresses the parts of one answer, and counts the decompressed bytes."""
 
     def __init__(self, response: "httpx2.Response") -> None:
         encoding = response.headers.get("content-encoding", "").strip().lower()
@@ -46,7 +46,7 @@ class _Unpacker:
                 del response.headers[name]
 
     def unpack(self, packed: bytes) -> Iterator[bytes]:
-        """The decompressed bytes of a part, at most `_BLOCK` at a time."""
+        """Yield the decompressed bytes of a part, at most `_BLOCK` bytes at a time."""
         while packed and not self.exhausted:
             if self._stream is None:
                 plain, packed = packed, b""

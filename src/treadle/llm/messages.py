@@ -7,10 +7,11 @@ from treadle.events.types import CallKey, Usage
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a model. `arguments` is its raw JSON text, `vendor` the provider of the model.
+    """A tool call of a model.
 
-    `call_id` is the provider's id, possibly empty or not unique, and is used on the wire only.
-    `opaque` is JSON text that the provider wants back unchanged, such as signatures.
+    `arguments` is its raw JSON text, and `vendor` is the provider of the model. `call_id` is the
+    provider's id. It may be empty or not unique, and is used only on the wire. `opaque` is JSON
+    text, such as a signature, that the provider wants back unchanged.
     """
 
     key: CallKey
@@ -31,9 +32,10 @@ class SystemMessage:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """A message of the person. `context` is text of Treadle that precedes it.
+    """A message of the person. `context` is text that Treadle puts before it.
 
-    A message that `steers` came while an earlier message was served, and belongs to its turn.
+    A message that `steers` arrived while Treadle served an earlier message. It belongs to the turn
+    of that message.
     """
 
     text: str
@@ -65,7 +67,7 @@ class ToolMessage:
 
 @dataclass(frozen=True, slots=True)
 class NoteMessage:
-    """A remark of Treadle to the model; on the wire it is text of the user.
+    """A note from Treadle to the model. On the wire it is text of the user.
 
     A summary replaces the first `covers` messages of its branch.
     """
@@ -100,14 +102,14 @@ class ChatRequest:
 LENGTH_REASONS = frozenset(
     {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"}
 )
-"""The lower-case finish reasons of a reply that a length limit truncated."""
+"""The finish reasons, in lower case, of a reply that a length limit truncated."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
     """A complete reply. `finish_reason` is the provider's word, or None.
 
-    `cost` is in US dollars if the provider reports it, else None.
+    `cost` is in US dollars, or None if the provider does not report it.
     """
 
     message: AssistantMessage

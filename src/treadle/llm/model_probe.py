@@ -57,7 +57,7 @@ def _get(base_url: str) -> tuple[ModelInfo, ...]:
 
 
 def _read(response: http.client.HTTPResponse, deadline: float) -> bytes:
-    """The body, unless it is too large or too slow."""
+    """Read the body. Raises ValueError if it is too large or too slow."""
     blocks: list[bytes] = []
     size = 0
     while block := response.read1(65_536):

@@ -1,8 +1,8 @@
 """Selects the model that answers, connects to it, and falls back to others.
 
-In this order: the unnamed provider of TREADLE_BASE_URL; the requested model (--model, TREADLE_MODEL
-or the configuration); a hosted provider whose key is in the environment; a local server that
-answers at its default port; the embedded model.
+The first available model in this order is selected: the unnamed provider of TREADLE_BASE_URL; the
+requested model (--model, TREADLE_MODEL or the configuration); a hosted provider whose key is in the
+environment; a local server that answers at its default port; the embedded model.
 """
 
 import asyncio
@@ -42,11 +42,11 @@ from treadle.llm.provider_errors import ProviderError
 from treadle.llm.quirks import LearnedQuirks
 
 _ANY_MODEL = "default"
-"""The name for a server of one model that lists none; such servers accept any name."""
+"""The model name for a server that lists no models. Such a server accepts any name."""
 
 
 _LEARNED = LearnedQuirks()
-"""The quirks of all endpoints in this process, which connects again for each question."""
+"""The quirks of all endpoints. They outlive a connection, since each question connects again."""
 
 
 async def connect(
@@ -57,9 +57,9 @@ async def connect(
     clock: Clock | None = None,
     ids: IdSource = new_id,
 ) -> ChatModel:
-    """The selected model. `model` is PROVIDER/MODEL and overrides the settings.
+    """Connect to the selected model. `model` is PROVIDER/MODEL and overrides the settings.
 
-    Sends nothing to a hosted provider. Raises ConfigError for an invalid name, and ProviderError
+    Nothing is sent to a hosted provider. Raises ConfigError for an invalid name, and ProviderError
     for a missing key or missing parts of the embedded model.
     """
     endpoint, info = await _choose(settings, env, (model or settings.model or "").strip())
@@ -87,8 +87,9 @@ async def connect_with_fallbacks(
 ) -> ChatModel:
     """Like `connect`, with the models of `fallback_models` as fallbacks.
 
-    Fallbacks are for a provider that fails. An invalid name or a missing key of the first model is
-    an error. The unnamed provider of TREADLE_BASE_URL can only be the first.
+    A fallback answers when a provider fails. An invalid name or a missing key of the first model is
+    an error, and no fallback answers. The unnamed provider of TREADLE_BASE_URL can only be the
+    first.
     """
     named = {name: value for name, value in env.items() if name != "TREADLE_BASE_URL"}
 
@@ -101,7 +102,7 @@ async def connect_with_fallbacks(
 
 
 async def default_model(settings: Settings, env: Mapping[str, str]) -> tuple[str, str]:
-    """The provider and model that `connect` selects by default; nothing is loaded.
+    """Return the provider and the model that `connect` selects by default, without loading them.
 
     Raises ConfigError and ProviderError as `connect` does.
     """
@@ -110,7 +111,7 @@ async def default_model(settings: Settings, env: Mapping[str, str]) -> tuple[str
 
 
 async def default_model_of(settings: Settings, env: Mapping[str, str], provider: str) -> str:
-    """The model that `connect` selects for the name of a provider; nothing is loaded.
+    """Return the model that `connect` selects for the name of a provider, without loading it.
 
     Raises ConfigError and ProviderError as `connect` does.
     """
@@ -121,7 +122,7 @@ async def default_model_of(settings: Settings, env: Mapping[str, str], provider:
 async def is_embedded(
     settings: Settings, env: Mapping[str, str], *, model: str | None = None
 ) -> bool:
-    """Whether `connect` selects the embedded model; nothing is loaded.
+    """Whether `connect` selects the embedded model. Nothing is loaded.
 
     Raises ConfigError and ProviderError as `connect` does.
     """
@@ -132,7 +133,10 @@ async def is_embedded(
 async def _choose(
     settings: Settings, env: Mapping[str, str], requested: str
 ) -> tuple[Endpoint | None, ModelInfo | None]:
-    """The endpoint, and the model's entry in its list; None means the embedded model."""
+    """Return the endpoint, and the model's entry in its list.
+
+    The endpoint is None for the embedded model.
+    """
     if (endpoint := unnamed_endpoint(settings, env, requested)) is not None:
         return await _unnamed(endpoint, requested)
     if requested:
@@ -205,7 +209,8 @@ def _first_chat_model(models: tuple[ModelInfo, ...], preferred: str | None) -> M
 class FallbackModel(ModelWrapper):
     """A `ChatModel` with fallbacks, which are connected when they are needed.
 
-    The model that answers stays for the life of this object, so a session does not alternate.
+    The model that answers stays in use for the life of this object, so a session does not alternate
+    between models.
     """
 
     def __init__(

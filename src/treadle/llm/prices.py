@@ -1,7 +1,8 @@
 """The cost of a reply and the window of a model, from the public data of genai-prices.
 
-Unknown is None, never 0: a sum with a gap must not look complete. Servers on this machine have no
-price, so their cost is unknown. Importing the data takes a third of a second, once.
+An unknown value is None and never 0, so that an incomplete sum does not look complete. Servers on
+this machine have no price, so their cost is unknown. The first import of the data takes a third of
+a second.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ _PROVIDERS = {
     "x_ai": "x-ai",
     "xai": "x-ai",
 }
-"""Providers with another name in OpenTelemetry than in the data."""
+"""Maps the names of providers in OpenTelemetry to their names in the data."""
 
 _PREFIXES = {
     "openrouter": "openrouter",
@@ -44,7 +45,7 @@ _PREFIXES = {
     "fireworks_ai": "fireworks",
     "xai": "x-ai",
 }
-"""Prefixes that routers add to the name of a model, and that are not providers."""
+"""Maps prefixes that routers add to the name of a model to the providers in the data."""
 
 
 def cost(endpoint: Endpoint, usage: Usage) -> float | None:
@@ -147,7 +148,7 @@ def list_version() -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Rate:
-    """US dollars for a token: the base price, and the price if the whole input exceeds a step."""
+    """The price of a token in US dollars. Another price applies if the input exceeds a step."""
 
     base: float
     steps: tuple[tuple[int, float], ...] = ()
@@ -172,7 +173,11 @@ class _Rates:
     request: float
 
     def total(self, usage: Usage, input_tokens: int, output_tokens: int) -> float | None:
-        """The cost of a call. Parts without their own price cost the price of the whole."""
+        """Return the cost of a call.
+
+        Cached, written and reasoning tokens without their own price have the price of the input or
+        the output.
+        """
         if (input_tokens and self.input is None) or (output_tokens and self.output is None):
             return None
         cached = min(usage.cached or 0, input_tokens)
@@ -195,7 +200,7 @@ _UNKNOWN = _Rates(None, None, None, None, None, 0.0)
 _FREE = _Rates(_Rate(0.0), _Rate(0.0), None, None, None, 0.0)
 
 _Table = Callable[[int | None], _Rates | None]
-"""The prices at a time in Unix microseconds."""
+"""A function that returns the prices at a time in Unix microseconds. None means now."""
 
 
 @lru_cache(maxsize=_KNOWN_MODELS)
@@ -255,7 +260,10 @@ def _look(model: str, provider: str | None, base_url: str | None) -> _Entry | No
 
 
 def _rates(prices: "ModelPrice", model: "ModelInfo") -> _Rates | None:
-    """None if tokens have no price. No price means free, unless a comment says otherwise."""
+    """Convert the prices of a model. Returns None if its tokens have no price.
+
+    A model without any price is free, unless a comment in the data says otherwise.
+    """
     known = {name: value for name, value in vars(prices).items() if value is not None}
     if not known:
         comment = (model.price_comments or "").lower()

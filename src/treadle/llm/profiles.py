@@ -1,4 +1,4 @@
-"""The known providers, and how a name becomes an endpoint with its key."""
+"""The known providers, and functions that build the endpoint of a provider with its key."""
 
 import asyncio
 from collections.abc import Mapping
@@ -20,7 +20,10 @@ UNNAMED = "custom"
 """The name of the provider of TREADLE_BASE_URL."""
 
 _LOCAL_IDLE_TIMEOUT = 600.0
-"""Seconds. A local server loads its model and reads a long prompt before it answers."""
+"""The idle limit of local servers in seconds.
+
+A local server loads its model and reads a long prompt before it answers.
+"""
 
 
 class UnknownProviderError(ConfigError):
@@ -40,7 +43,7 @@ class Profile:
 
     @property
     def local(self) -> bool:
-        """Whether it runs on this machine by default."""
+        """Whether the provider runs on this machine by default."""
         return self.key_env is None
 
 
@@ -69,12 +72,12 @@ PROFILES: Mapping[str, Profile] = {
         Profile("vllm", "http://127.0.0.1:8000/v1"),
     )
 }
-"""Documented addresses and ports, in the order of preference."""
+"""The known providers in the order of preference, with their documented addresses and ports."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A server of a local profile that answers."""
+    """A running server of a local profile."""
 
     endpoint: Endpoint
     models: tuple[ModelInfo, ...]
@@ -83,11 +86,11 @@ class LocalServer:
 async def endpoint_for(
     settings: Settings, env: Mapping[str, str], provider: str, model: str
 ) -> Endpoint:
-    """The endpoint of a known or configured provider, with its key.
+    """Return the endpoint of a known or configured provider, with its key.
 
-    The key comes from the keyring entry of the settings, else from the environment, else from the
-    saved keys. Raises ConfigError for an unknown provider or an invalid key, ProviderError for a
-    missing key.
+    The key comes from the keyring entry in the settings, from the environment, or from the saved
+    keys, in this order. Raises ConfigError for an unknown provider or an invalid key, and
+    ProviderError for a missing key.
     """
     profile = PROFILES.get(provider)
     base_url = address_of(settings, provider)
@@ -135,7 +138,7 @@ def variable_of(settings: Settings, provider: str) -> str | None:
 
 
 def unnamed_endpoint(settings: Settings, env: Mapping[str, str], model: str) -> Endpoint | None:
-    """The endpoint of TREADLE_BASE_URL and TREADLE_API_KEY; None without them."""
+    """The endpoint of TREADLE_BASE_URL and TREADLE_API_KEY, or None without TREADLE_BASE_URL."""
     base_url = env.get("TREADLE_BASE_URL", "").strip()
     if not base_url:
         return None
@@ -152,7 +155,7 @@ def unnamed_endpoint(settings: Settings, env: Mapping[str, str], model: str) -> 
 
 
 def register_keys(settings: Settings, env: Mapping[str, str]) -> None:
-    """Register the keys of all providers and budgets for redaction, before any is used.
+    """Register the keys of all providers and budgets for redaction, before any key is used.
 
     A key in a keyring is registered when it is first used, since the keyring may be locked.
     """
@@ -168,7 +171,7 @@ def register_keys(settings: Settings, env: Mapping[str, str]) -> None:
 
 
 def checked_key(key: str | None, name: str | None) -> str | None:
-    """The key without white space around it, registered for redaction; None if it is blank.
+    """Strip the key and register it for redaction. Returns None for a blank key.
 
     Raises ConfigError for a key that a header cannot contain.
     """
@@ -194,7 +197,7 @@ def hosted_with_key(settings: Settings, env: Mapping[str, str]) -> list[Profile]
 
 
 def has_key(settings: Settings, env: Mapping[str, str], provider: str) -> bool:
-    """Whether the key of a provider is in the environment or saved; no keyring is read."""
+    """Whether the key of a provider is in the environment or saved. No keyring is read."""
     if env.get(variable_of(settings, provider) or "", "").strip():
         return True
     return saved_keys.find_for(provider, address_of(settings, provider)) is not None

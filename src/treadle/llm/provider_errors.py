@@ -13,10 +13,10 @@ from treadle.llm.error_texts import Window, is_overflow, read_window, says_no_to
 from treadle.secrets import redact
 
 RETRY_AFTER_LIMIT = 300.0
-"""Seconds: the longest accepted wait of a server."""
+"""The longest wait in seconds that Treadle accepts from a server."""
 
 _DETAIL_LIMIT = 400
-"""Characters of a provider's own words in a message."""
+"""The longest quote of a provider's text in a message, in characters."""
 
 
 class FaultKind(StrEnum):
@@ -44,7 +44,7 @@ class ProviderError(TreadleError):
 
     `status` is the HTTP status or the code in the body. `retry_after` is the wait in seconds that
     the server asked for. `body` is the provider's text, shortened and without secrets. `window` is
-    the window in the text of a refused long prompt.
+    the context window that the refusal of a long prompt states.
     """
 
     exit_status = ExitStatus.PROVIDER
@@ -81,7 +81,7 @@ def from_response(
 
 
 def _redirected(endpoint: Endpoint, status: int, location: str) -> ProviderError:
-    """A redirect, which is not followed: prompt and key are for the configured address."""
+    """The failure for a redirect. It is not followed: prompt and key must not go elsewhere."""
     try:
         parts = urlsplit(location)
         target = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else ""
@@ -100,13 +100,13 @@ def _redirected(endpoint: Endpoint, status: int, location: str) -> ProviderError
 
 
 def from_body(endpoint: Endpoint, body: object) -> ProviderError:
-    """The failure for an error object with status 200, whole or in the stream."""
+    """The failure for an error object in a body with status 200, streamed or not."""
     text, code = _error_text(body)
     return _classify(endpoint, _status_of(code), text, code, None)
 
 
 def unreachable(endpoint: Endpoint, reason: str) -> ProviderError:
-    """The connection failed or broke before the reply was complete."""
+    """The failure of a connection that failed or broke before the reply was complete."""
     hint = "Check the network and the address."
     if endpoint.loopback:
         hint = "Start the server, or choose another model with --model."
@@ -115,7 +115,7 @@ def unreachable(endpoint: Endpoint, reason: str) -> ProviderError:
 
 
 def broken_off(endpoint: Endpoint, reason: str) -> ProviderError:
-    """The reply ended before it was complete."""
+    """The failure of a reply that ended before it was complete."""
     return ProviderError(
         f"The reply of {endpoint.provider} is incomplete: {reason}.",
         kind=FaultKind.INCOMPLETE,
@@ -125,7 +125,7 @@ def broken_off(endpoint: Endpoint, reason: str) -> ProviderError:
 
 
 def stalled(endpoint: Endpoint, seconds: float, *, empty: bool = False) -> ProviderError:
-    """Only silence or comments came for the idle time, or only `empty` data."""
+    """The failure after an idle time with only silence or comments, or only `empty` data."""
     what = "only empty data" if empty else "no data"
     return ProviderError(
         f"{endpoint.provider} sent {what} for {seconds:g} s.",
@@ -136,7 +136,7 @@ def stalled(endpoint: Endpoint, seconds: float, *, empty: bool = False) -> Provi
 
 
 def protocol(endpoint: Endpoint, reason: str, *, retryable: bool = False) -> ProviderError:
-    """The answer of the server is not an OpenAI-compatible reply."""
+    """The failure of an answer that is not an OpenAI-compatible reply."""
     return ProviderError(
         f"{endpoint.provider} did not send an OpenAI-compatible reply: {reason}.",
         kind=FaultKind.PROTOCOL,
@@ -146,7 +146,7 @@ def protocol(endpoint: Endpoint, reason: str, *, retryable: bool = False) -> Pro
 
 
 def parse_retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds to wait, clamped to 0 … `RETRY_AFTER_LIMIT`; None if absent or invalid.
+    """Return the seconds to wait, from 0 to `RETRY_AFTER_LIMIT`, or None if absent or invalid.
 
     Reads seconds or an HTTP date (RFC 9110, section 10.2.3), and `retry-after-ms`.
     """
@@ -168,7 +168,7 @@ def quoted(text: str, limit: int = 80) -> str:
 
 
 def retryable_status(status: int | None, *, asked_to_wait: bool) -> bool:
-    """Whether a failure with this status may be temporary. None is an error without a code."""
+    """Whether a failure with this status may be temporary. None means an error without a code."""
     if status is None or status >= 500:
         return True
     return status in (408, 409, 429) or (status == 402 and asked_to_wait)
@@ -197,7 +197,7 @@ def _status_of(code: str | None) -> int | None:
 
 
 def _error_text(body: object) -> tuple[str, str | None]:
-    """The text and code of a provider's error, which has many shapes."""
+    """Return the text and the code of a provider's error. Providers use many formats."""
     if isinstance(body, list) and body and isinstance(body[0], Mapping):
         body = body[0]  # Gemini wraps its errors in a list
     if not isinstance(body, Mapping):
@@ -224,7 +224,7 @@ _MARKUP = re.compile(
 
 
 def _without_markup(text: str) -> str:
-    """The text of an HTML page, as proxies send one; only its first part."""
+    """Return the first part of the text of an HTML page. Proxies send such pages as errors."""
     text = text[:50_000]
     if not re.match(r"\s*<(?:!doctype|html|head|body|h1|center|\?xml)", text, re.IGNORECASE):
         return text
@@ -234,7 +234,7 @@ def _without_markup(text: str) -> str:
 def _classify(
     endpoint: Endpoint, status: int | None, text: str, code: str | None, retry_after: float | None
 ) -> ProviderError:
-    # Redacted before it is cut, since the beginning of a key would not be recognized.
+    # The text is redacted before it is cut, since a part of a key would not be recognized.
     text = redact(text[: 100 * _DETAIL_LIMIT])
     kind = _kind(status, f"{code or ''} {text}")
     detail = " ".join(text.split())

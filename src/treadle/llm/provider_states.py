@@ -1,4 +1,4 @@
-"""The state of each provider without a request: its address, its key, its models."""
+"""The state of each provider: its address, its key and its models. No request is sent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,10 +31,10 @@ class KeyState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProviderState:
-    """One provider. `key_name` is the setting for its key; None if only a saved key works.
+    """A provider. `key_name` is the setting for its key, or None if only a saved key works.
 
-    `kept` is the location of its saved key, used or not, and `kept_for` the address of that key if
-    it differs from `base_url`.
+    `kept` is the location of its saved key, even if requests use another key. `kept_for` is the
+    address of that key if it differs from `base_url`.
     """
 
     name: str
@@ -49,7 +49,7 @@ class ProviderState:
 
 
 def provider_states(settings: Settings, env: Mapping[str, str]) -> list[ProviderState]:
-    """All providers: the unnamed one first if there is one, the embedded one last.
+    """Return all providers: the unnamed provider first (if set), the embedded provider last.
 
     Reads neither a keyring nor a server. Raises ConfigError.
     """

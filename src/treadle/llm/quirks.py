@@ -50,9 +50,9 @@ def _identity(endpoint: Endpoint) -> str:
 
 @dataclass(slots=True)
 class Quirks:
-    """The form of requests that one endpoint accepts: documented, set, or learned from refusals.
+    """The form of requests that one endpoint accepts.
 
-    A session meets each refusal once.
+    The form is documented, configured, or learned from refusals. A session meets each refusal once.
     """
 
     strictness: Strictness
@@ -82,11 +82,11 @@ class Quirks:
         *,
         strict: bool,
     ) -> str | None:
-        """Learn from the refusal of `payload`, and return the change in words, or None.
+        """Learn from the refusal of `payload`. Returns the change in words, or None.
 
-        `rebuild` builds the payload again. A change without effect on it does not count, since the
-        server means something else. `strict` never gives up the tools. Preferences always stay:
-        they may say who must not see the prompt.
+        `rebuild` builds the payload again. A change that leaves the payload the same does not
+        count, since the refusal has another cause. With `strict`, the tools are never given up.
+        Preferences always stay, since they may exclude providers that must not see the prompt.
         """
         if error.kind is FaultKind.NO_TOOLS:
             if strict or "tools" not in payload:

@@ -1,8 +1,8 @@
-"""The demand in the refusal of a history, read from the provider's text.
+"""Finds the demand of an endpoint in the text with which it refused a history.
 
 Each reader looks for one demand. It returns the strictness that meets the demand, or None if the
-text is about something else. A field is matched together with its meaning: that it is missing, or
-that it is not permitted.
+text is about something else. A reader matches a field together with its meaning. The meaning is
+that the field is missing, or that it is not permitted.
 """
 
 import re
@@ -19,7 +19,7 @@ JsonObject = dict[str, Any]
 
 
 class Meaning(StrEnum):
-    """The meaning of a refusal for a field that it names."""
+    """The statement of a refusal about a field: it demands the field or refuses it."""
 
     DEMANDED = "demanded"
     REFUSED = "refused"
@@ -47,7 +47,7 @@ _CLAUSE_END = re.compile(r"[;}\]\n]|(?<=[^\s\d])[.!?](?=\s|$)")
 
 
 def meaning(error_text: str, field: str) -> Meaning | None:
-    """The meaning for a field; None if the refusal does not name it."""
+    """Return what the refusal says about a field, or None if it does not name the field."""
     named = re.compile(rf"(?<![\w]){re.escape(field)}(?![\w])")
     if not named.search(error_text):
         return None
@@ -86,7 +86,7 @@ class Refusal:
 
 
 Change = tuple[Strictness, str]
-"""A strictness, and its change in words."""
+"""The new strictness, and a description of the change."""
 
 
 def changes(refusal: Refusal) -> list[Change]:
@@ -192,7 +192,7 @@ _THOUGHTS = (*REASONING_FIELDS, "thinking", "thinking_blocks", "reasoning_text")
 
 
 def _reasoning(refusal: Refusal) -> Change | None:
-    """The change if the endpoint misses reasoning, or does not permit fields of reasoning."""
+    """Return the change if the endpoint requires reasoning or refuses its fields."""
     strictness, said = refusal.strictness, refusal.said
     meanings = {name: meaning(said, name) for name in (*_THOUGHTS, *ECHOED_FIELDS)}
     sent = {
@@ -246,7 +246,7 @@ _NOT_EMPTY = re.compile(
 
 
 def _missing_text(refusal: Refusal) -> Change | None:
-    """The form of a missing text was refused (T15)."""
+    """Return the change if the endpoint refused the form of a missing text (T15)."""
     textless = any(not message.get("content") for message in refusal.replies)
     if not textless or not _CONTENT.search(refusal.said):
         return None
@@ -265,7 +265,7 @@ _TEMPLATE = re.compile(
 
 
 def _template_changes(refusal: Refusal) -> list[Change]:
-    """Known failures of chat templates whose text does not name the demand."""
+    """Return the changes for failures of chat templates, whose texts do not name the demand."""
     strictness = refusal.strictness
     return [
         (replace(strictness, alternating=True), "the roles of messages now alternate"),
@@ -291,4 +291,4 @@ _READERS: tuple[Callable[[Refusal], Change | None], ...] = (
     _order,
     _missing_text,
 )
-"""The readers in their order. The readers of the most specific texts come first."""
+"""The readers in the order of their use. Readers of the most specific texts come first."""

@@ -1,8 +1,8 @@
-"""Assembles a reply from the chunks of a stream, or from one whole body. Pure and sync.
+"""Assembles a reply from the chunks of a stream, or from one whole body, without I/O.
 
-It corrects faults of real servers (cases T3, T6, T7, T9, T19, T21, T23, T25, T30): parallel calls
-under one index, ids or names that come late, twice or in parts, errors in the middle of a stream,
-opaque fields that must go back unchanged.
+It handles faults of real servers (cases T3, T6, T7, T9, T19, T21, T23, T25, T30). These are
+parallel calls under one index, errors in the middle of a stream, and ids or names that come late,
+twice or in parts. It also keeps opaque fields that must go back unchanged.
 """
 
 import json
@@ -34,7 +34,7 @@ ECHOED_FIELDS = REASONING_FIELDS + _OPAQUE_FIELDS
 """Fields that go back to the model that sent them."""
 
 _JOINED = {"reasoning.text": "text", "reasoning.summary": "summary"}
-"""The text field of a reasoning detail, which streams in parts, by its type."""
+"""The field whose text streams in parts, for each type of reasoning detail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Shown:
 
 
 class DeltaAssembler:
-    """Takes the parsed chunks of one reply; `reply` returns the whole."""
+    """Takes the parsed chunks of one reply. `reply` returns the complete reply."""
 
     def __init__(self, endpoint: Endpoint, *, turn: int, tools: frozenset[str]) -> None:
         self._endpoint = endpoint
@@ -99,10 +99,11 @@ class DeltaAssembler:
         return shown
 
     def reply(self, *, done: bool) -> ModelReply:
-        """The complete reply; `done` says that the server marked the end.
+        """Return the complete reply. `done` says that the server marked the end.
 
-        Raises ProviderError for an incomplete stream: it has no end mark and no finish reason, or
-        no content. Calls that the length limit truncated have incomplete arguments.
+        Raises ProviderError for an incomplete stream. A stream is incomplete if it has no content,
+        or neither an end mark nor a finish reason. Calls that the length limit truncated have
+        incomplete arguments.
         """
         if self.finish_reason is None and not done:
             raise provider_errors.broken_off(
@@ -175,9 +176,10 @@ class DeltaAssembler:
         return shown
 
     def _read_usage(self, usage: object) -> None:
-        """Later numbers replace earlier ones: some servers send running totals with every chunk.
+        """Take the usage of a chunk. Later counts replace earlier ones.
 
-        A usage of zeros alone erases nothing.
+        Some servers send running totals with every chunk. A usage that contains only zeros does not
+        replace earlier counts.
         """
         if not isinstance(usage, Mapping) or (self._usage.input and not read_usage(usage).input):
             return
@@ -208,7 +210,7 @@ def _parts(content: object) -> tuple[str, str]:
 
 
 def _join(kept: object, new: object, *, streamed: bool) -> object:
-    """Add a part to the value of an opaque field: lists grow, other values are replaced."""
+    """Add a part to the value of an opaque field. Lists grow, and other values are replaced."""
     if not isinstance(new, list):
         return {**kept, **new} if isinstance(kept, dict) and isinstance(new, dict) else new
     joined = list(kept) if isinstance(kept, list) else []
@@ -222,10 +224,10 @@ def _join(kept: object, new: object, *, streamed: bool) -> object:
 
 
 def _same_block(entries: list[object], entry: object) -> int | None:
-    """The position of the block that this fragment continues: same type, same explicit index.
+    """Return the position of the block that this fragment continues, or None.
 
-    A signature covers the whole text of its block, so a server would refuse separate fragments
-    (agno-agi/agno#8794).
+    The block has the same type and the same explicit index. A signature covers the whole text of
+    its block, so a server would refuse separate fragments (agno-agi/agno#8794).
     """
     if not isinstance(entry, Mapping) or _string(entry.get("type")) not in _JOINED:
         return None

@@ -20,7 +20,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The joined data lines of one event; `event` is its name, usually empty."""
+    """The joined data lines of one event. `event` is the name of the event, usually empty."""
 
     text: str
     event: str = ""
@@ -34,7 +34,7 @@ class Comment:
 
 
 class SseReader:
-    """Takes bytes in parts of any size and returns the same events."""
+    """Reads server-sent events. The size of the chunks does not change the events."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
@@ -92,20 +92,21 @@ class SseReader:
 T = TypeVar("T")
 
 _FIRST_NOTICE = 2.0
-"""Seconds of silence before the first notice; a third of the limit if that is less."""
+"""The seconds of silence before the first notice, or a third of the limit if that is less."""
 
 _EMPTY_FACTOR = 10
-"""Empty data, such as chunks without choices, extends the wait to this many limits.
+"""Empty data, such as chunks without choices, extends the wait to this multiple of the limit.
 
-Real servers send one or two such chunks; while they wait they send comments.
+Real servers send one or two such chunks. While they work, they send comments.
 """
 
 
 class IdleWatchdog:
     """Ends a wait when `limit` seconds have passed since the last data.
 
-    Data without use extends the wait to ten limits. `waiting` is called with the seconds so far:
-    first after 2 s (or a third of the limit), then each time that the wait has doubled.
+    Empty data extends the wait to at most ten times the limit. `waiting` is called with the seconds
+    of silence so far. The first call is after 2 s, or after a third of the limit if that is less.
+    Each further call is when the wait has doubled.
     """
 
     def __init__(
@@ -123,12 +124,12 @@ class IdleWatchdog:
 
     @property
     def empty_seconds(self) -> float | None:
-        """The seconds of only empty data, if they are too many; else None."""
+        """The seconds with only empty data if they exceed the limit for it, or None."""
         limit = _EMPTY_FACTOR * self._limit
         return limit if self._clock.monotonic() - self._useful >= limit else None
 
     def data(self, *, useful: bool) -> None:
-        """Data has come, so the time starts again. `useful` means that the reply has grown."""
+        """Restart the time, since data has arrived. `useful` means that the reply has grown."""
         self._since = self._clock.monotonic()
         if useful:
             self._useful = self._since
@@ -165,10 +166,10 @@ _END = "[DONE]"
 _SIGNS_OF_LIFE = frozenset({"ping", "keepalive", "keep-alive", "heartbeat"})
 """Names of events that contain no part of a reply."""
 _GRACE = 5.0
-"""Seconds that usage and end mark may take after the finish reason."""
+"""The seconds in which usage and end mark may follow the finish reason."""
 
 _DRAIN = 0.25
-"""Real seconds for the rest of a finished body, so that its connection can be used again."""
+"""Seconds of real time to read the rest of a finished body, so its connection can be reused."""
 
 
 _STREAM_BEGINS = re.compile(rb"\s*(?:\xef\xbb\xbf)?(?:data|event|id|retry)?:")
@@ -190,7 +191,7 @@ class ReplyReader:
         self.done = False
 
     async def read(self, response: Any, *, streamed: bool) -> AsyncIterator[Shown]:
-        """The text for the person as it comes.
+        """Yield the text for the person as it arrives.
 
         A server may ignore whether streaming was requested.
         """
@@ -274,9 +275,9 @@ class ReplyReader:
 
 
 def _parsed(text: str | bytes) -> Any:
-    """The value of some JSON. A number that JSON does not allow becomes null.
+    """Parse JSON. A number that JSON does not allow becomes null.
 
-    Raises ValueError, or RecursionError if it is nested too deeply.
+    Raises ValueError, or RecursionError for JSON that is nested too deeply.
     """
     return json.loads(text, parse_constant=lambda _name: None, parse_float=_finite)
 

@@ -1,9 +1,9 @@
 """Saved keys of providers, each for one provider at one address.
 
-They are in the system keyring if it works, else in a file that only its owner may read. The file
-also names the providers with keys in the keyring, so that nobody has to unlock it for other
-providers. A key is used only for the address that it was entered for, whatever the settings say
-later.
+Keys are in the system keyring if it works, or else in a file that only its owner may read. The file
+also names the providers whose keys are in the keyring, so nobody has to unlock the keyring for
+other providers. A key is used only for the address that it was entered for. Later settings do not
+change that address.
 """
 
 import json
@@ -25,7 +25,7 @@ from treadle.paths import user_config_dir
 FILE_NAME = "providers.key"
 """No tool reads files with this ending, even if a repository contains the folder."""
 SERVICE = "treadle provider keys"
-"""The service in the keyring. It differs from `api_key_keyring`, so no setting can name it."""
+"""The service in the keyring. The setting `api_key_keyring` cannot name this service."""
 _FORMAT = 1
 
 Stamp = tuple[int, int, int] | None
@@ -59,7 +59,10 @@ def path() -> Path:
 
 
 def stamp() -> Stamp:
-    """A value that differs after each change; None without saved keys. Takes 2 µs."""
+    """Return a value that differs after each change, or None without saved keys.
+
+    The call takes 2 µs.
+    """
     try:
         status = path().stat()
     except OSError:
@@ -79,7 +82,7 @@ def find_for(provider: str, base_url: str) -> SavedKey | None:
 
 
 def read_key(provider: str, base_url: str) -> str | None:
-    """The key itself. It may wait for an unlocked keyring, so call it in a thread.
+    """Return the saved key. Call this in a thread, since it may wait for an unlocked keyring.
 
     Raises ConfigError.
     """
@@ -92,7 +95,7 @@ def read_key(provider: str, base_url: str) -> str | None:
 
 
 def save(provider: str, base_url: str, key: str) -> KeyLocation:
-    """Save a key, or replace the saved one. As slow as `read_key`. Raises ConfigError."""
+    """Save a key, or replace the saved key. It may be as slow as `read_key`. Raises ConfigError."""
     secrets.register(key)
     with _writing:
         everything = dict(_all())
@@ -171,7 +174,7 @@ def _entry(entry: Mapping[str, object]) -> SavedKey:
 
 
 def _write(everything: Mapping[str, SavedKey]) -> None:
-    """Write the whole file. Only its owner can read it from its first byte on."""
+    """Write the whole file. Only its owner can read it, even while it is written."""
     entries = {
         name: {"base_url": each.base_url, **({} if each.key is None else {"key": each.key})}
         for name, each in everything.items()

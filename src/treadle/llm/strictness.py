@@ -11,7 +11,7 @@ from treadle.config.model import ProviderSettings
 
 ALPHANUMERIC = string.ascii_letters + string.digits
 _FILL = 16
-"""Characters of a new id after its prefix, if the rule leaves the length open."""
+"""The characters of a new id after its prefix, if the rule does not set a length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class IdRule:
         )
 
     def new(self, seed: str) -> str:
-        """An id that the endpoint accepts, the same one for the same seed."""
+        """Return an id that the endpoint accepts. The same seed gives the same id."""
         letters = [each for each in self.characters if each in ALPHANUMERIC]
         letters = letters or list(self.characters)
         prefix = self.prefix or ("call_" if self._has_room_for("call_") else "")
@@ -53,7 +53,7 @@ class IdRule:
 
 
 PLAIN_IDS = IdRule(ALPHANUMERIC + "_-")
-"""Anthropic, Bedrock and OpenAI accept these."""
+"""The rule for ids that Anthropic, Bedrock and OpenAI accept."""
 
 NINE_LETTERS = IdRule(ALPHANUMERIC, 9, 9)
 """The only form that Mistral accepts."""
@@ -75,7 +75,7 @@ class Reasoning(StrEnum):
     NEVER = "never"
     """The endpoint gets no reasoning."""
     REQUIRED = "required"
-    """Each reply needs the field; it is empty in a reply without reasoning."""
+    """Each reply needs the field. It is empty in a reply without reasoning."""
     FILLED = "filled"
     """Each reply needs the field, and it must not be empty."""
 
@@ -112,7 +112,7 @@ _ID_SETTINGS = {"any": IdRule(), "plain": PLAIN_IDS, "nine": NINE_LETTERS}
 
 
 def strictness_of(base_url: str, settings: ProviderSettings) -> Strictness:
-    """The demands of an endpoint before any refusal: known by host, or set."""
+    """Return the demands of an endpoint before any refusal, by its host or from the settings."""
     host = urlsplit(base_url).hostname or ""
     known = next((each for pattern, each in _KNOWN if pattern.search(host)), Strictness())
     said = settings.model_fields_set

@@ -16,12 +16,12 @@ class Meaning(Enum):
     CACHED = auto()
     CACHE_WRITE = auto()
     CACHE_WRITE_PART = auto()
-    """Written for a certain time. The parts add up to the written tokens."""
+    """Tokens that were written for a certain time. Together, these parts are the written tokens."""
     REASONING = auto()
     UNKNOWN_CACHE = auto()
-    """About a cache, but unclear whether read or written."""
+    """Tokens of a cache. The name does not say whether they were read or written."""
     AUDIO = auto()
-    """Audio has its own prices, which no price list here contains."""
+    """Audio tokens. They have their own prices, which no price list here contains."""
 
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+[a-z]*")
@@ -35,7 +35,7 @@ _WRITES = frozenset({"write", "writes", "written", "creation", "create", "create
 _READS = frozenset({"read", "reads", "hit", "hits", "cached", "input", "prompt", "content"})
 _THOUGHTS = frozenset({"reasoning", "thinking", "thoughts", "thought"})
 _LAST_ONLY = frozenset({"details"})
-"""Words that name the subject only at the end."""
+"""Words that are ignored unless they are the last word of a name."""
 
 
 @lru_cache(maxsize=4_096)
@@ -57,7 +57,7 @@ def meaning_of(name: str) -> Meaning | None:
 
 
 def counts_of(values: Mapping[str, Any], prefix: str = "") -> dict[Meaning, int]:
-    """The counts in `values`, also in nested objects; the largest of each part."""
+    """Return the counts in `values` and its nested objects. The largest count of a part is used."""
     found: dict[Meaning, int] = {}
     parts = 0
     for name, value in values.items():
@@ -75,7 +75,7 @@ def counts_of(values: Mapping[str, Any], prefix: str = "") -> dict[Meaning, int]
 
 
 def completed(usage: Usage, values: Mapping[str, Any]) -> Usage:
-    """`usage` completed with counts in `values` under other names."""
+    """Fill missing counts of `usage` with counts in `values` under other names."""
     if None not in (usage.cached, usage.cache_write, usage.reasoning):
         return usage
     found = counts_of(values, "usage")
@@ -101,10 +101,10 @@ def _counted(name: str, value: Any) -> Meaning | None:
 def with_thoughts(
     output_tokens: int | None, answered: int | None, thoughts: int | None, total: int | None
 ) -> int | None:
-    """The output tokens, including thoughts.
+    """Return the output tokens, including thoughts.
 
-    Gemini and xAI count thoughts separately from the answer. The total shows it, or the thoughts
-    exceed the answer.
+    Gemini and xAI count thoughts separately from the answer. The total shows this, or there are
+    more thoughts than answer tokens.
     """
     if answered is None or not thoughts:
         return answered
@@ -119,7 +119,7 @@ MAX_DOLLARS = 100_000
 
 
 def read_usage(usage: Mapping[str, object]) -> Usage:
-    """The counts of a `usage` object; missing counts are unknown.
+    """Return the counts of a `usage` object. Missing counts are unknown.
 
     It reads the names of chat completions, of responses (`input_tokens`) and of Anthropic, which
     some OpenAI-compatible servers pass on. Cached tokens are part of `Usage.input` and thoughts are
@@ -135,7 +135,7 @@ def read_usage(usage: Mapping[str, object]) -> Usage:
     read = _first(usage, "cache_read_input_tokens")
     created = _first(usage, "cache_creation_input_tokens")
     written = _first(within, "cache_write_tokens", "cache_creation_tokens")
-    # A server with both forms means the same by both, and counts as OpenAI does.
+    # If a usage has both forms, both mean the same, and the server counts as OpenAI does.
     if given is not None and inside is None and written is None:
         given += _uncounted_cache(usage, given, answered, (read or 0) + (created or 0))
     known = Usage(
@@ -160,9 +160,9 @@ def read_cost(value: object) -> float | None:
 def _uncounted_cache(
     usage: Mapping[str, object], input_tokens: int, output_tokens: int | None, cache: int
 ) -> int:
-    """The number of cached tokens that `input_tokens` does not include.
+    """Return the number of cached tokens that `input_tokens` does not include.
 
-    It includes all of them if the reported total is the sum of input and output.
+    `input_tokens` includes all of them if the reported total is the sum of input and output.
     """
     total = _first(usage, "total_tokens")
     included = total == input_tokens + (output_tokens or 0) and cache <= input_tokens
@@ -175,7 +175,7 @@ def _details(usage: Mapping[str, object], *names: str) -> Mapping[str, object]:
 
 
 def _first(source: Mapping[str, object], *names: str) -> int | None:
-    """The first of these values that is a count."""
+    """Return the first value under these names that is a valid count."""
     for name in names:
         value = source.get(name)
         if isinstance(value, float) and value.is_integer():

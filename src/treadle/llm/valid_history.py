@@ -48,7 +48,7 @@ NO_REASONING = "(not recorded)"
 SIGNATURE: Mapping[str, object] = {
     "google": {"thought_signature": "skip_thought_signature_validator"}
 }
-"""The documented signature of Gemini for a call of another model."""
+"""The signature that Gemini documents for a call of another model."""
 
 _NAME_LIMIT = 64
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
@@ -64,10 +64,10 @@ class Dialect:
 
 
 def valid_history(messages: Sequence[Message], dialect: Dialect) -> list[Message]:
-    """`messages` as system, user, assistant and tool messages that the endpoint accepts.
+    """Convert `messages` to system, user, assistant and tool messages that the endpoint accepts.
 
-    Only empty messages, results without a call, second results of a call, and refused or foreign
-    fields are lost.
+    This removes only empty messages, results without a call, second results of a call, and refused
+    or foreign fields.
     """
     strictness = dialect.strictness
     history = [_encodable(message) for message in messages]
@@ -85,7 +85,10 @@ def valid_history(messages: Sequence[Message], dialect: Dialect) -> list[Message
 
 
 def _encodable(message: Message) -> Message:
-    """`message` without lone surrogates, as in names that are not UTF-8: JSON is UTF-8."""
+    """Return `message` without lone surrogates.
+
+    Names that are not UTF-8 contain them, and JSON has to be UTF-8.
+    """
     match message:
         case UserMessage(text=text, context=context):
             return replace(message, text=_utf8(text), context=_utf8(context))
@@ -117,9 +120,9 @@ def _utf8(text: str) -> str:
 
 
 def _merge_system_messages(history: Sequence[Message], strictness: Strictness) -> list[Message]:
-    """One leading system message, and notes and other system messages as text of the user.
+    """Keep one leading system message. Notes and other system messages become user text.
 
-    Retrieved context is fenced, since text of the repository must not pass for the person.
+    Retrieved context is fenced, so that text of the repository does not look like the person's.
     """
     first = next((m for m in history if isinstance(m, SystemMessage)), None)
     system: list[Message] = []
@@ -144,7 +147,7 @@ def _as_user(message: Message) -> Message:
 
 
 def _paired(history: Sequence[Message]) -> list[Message]:
-    """Each reply with calls, followed by exactly one result for each call."""
+    """Put exactly one result for each call directly after each reply with calls."""
     paired: list[Message] = []
     for position, message in enumerate(history):
         if isinstance(message, AssistantMessage):
@@ -191,7 +194,10 @@ def with_results(
 
 
 def _one_call_each(history: Sequence[Message]) -> list[Message]:
-    """Replies with several calls as one reply for each call. Opaque fields stay with the first."""
+    """Split a reply with several calls into one reply for each call.
+
+    Opaque fields stay with the first reply.
+    """
     split: list[Message] = []
     for message, answered in with_results(history):
         if not isinstance(message, AssistantMessage) or not answered:
@@ -206,7 +212,7 @@ def _one_call_each(history: Sequence[Message]) -> list[Message]:
 
 
 def _valid_calls(history: Sequence[Message]) -> list[Message]:
-    """Calls with names that providers accept, and with a JSON object as their arguments."""
+    """Give each call a name that providers accept, and a JSON object as its arguments."""
     return [
         replace(
             message,
@@ -226,7 +232,7 @@ def _valid_calls(history: Sequence[Message]) -> list[Message]:
 
 
 def _json_object(text: str) -> str:
-    """Arguments as the text of a JSON object, because templates of servers parse them."""
+    """Return arguments as the text of a JSON object, because templates of servers parse them."""
     if not text.strip():
         return "{}"
     written = text
@@ -247,11 +253,11 @@ def _refuse(name: str) -> None:
 
 
 _MAX_ATTEMPTS = 100
-"""New ids that are tried for a call. A refusal may state a rule that few ids fit."""
+"""The number of new ids that are tried for a call, since a rule may permit few ids."""
 
 
 def _with_valid_ids(history: Sequence[Message], strictness: Strictness) -> list[Message]:
-    """Calls with ids that the endpoint accepts and that are unique in the history.
+    """Give calls ids that the endpoint accepts and that are unique in the history.
 
     An id stays unchanged if possible. A new id depends on the call alone and not on the length of
     the history, so a provider's cache of the beginning stays valid.
@@ -281,7 +287,7 @@ def _with_valid_ids(history: Sequence[Message], strictness: Strictness) -> list[
 
 
 def _flat(history: Sequence[Message]) -> list[Message]:
-    """Calls and their results as text of the user, for a model without tools.
+    """Convert calls and their results to text of the user, for a model without tools.
 
     The arguments are inside the fence too: a model may have copied them from other text.
     """
@@ -300,7 +306,7 @@ def _flat(history: Sequence[Message]) -> list[Message]:
 
 
 def _reasoned(message: Message, dialect: Dialect) -> Message:
-    """A reply with the reasoning and the opaque fields that the endpoint needs."""
+    """Return a reply with only the reasoning and the opaque fields that the endpoint needs."""
     if not isinstance(message, AssistantMessage):
         return message
     strictness = dialect.strictness
@@ -331,7 +337,7 @@ def _reasoned(message: Message, dialect: Dialect) -> Message:
 
 
 def _signed(call: ToolCall, strictness: Strictness, *, own: bool, first: bool) -> ToolCall:
-    """A call with the opaque fields that go back with it. Only a first call needs a signature."""
+    """Add the opaque fields that go back with a call. Only the first call needs a signature."""
     fields = _object(call.opaque) if own else {}
     fields = {n: v for n, v in fields.items() if n not in strictness.refused_fields}
     if strictness.call_signatures and first:
@@ -345,7 +351,7 @@ def _object(text: str | None) -> dict[str, object]:
 
 
 def _merge_user_messages(history: Sequence[Message]) -> list[Message]:
-    """Adjacent messages of the user as one message: templates of several servers refuse two."""
+    """Merge adjacent user messages, because templates of several servers refuse them."""
     joined: list[Message] = []
     for message in history:
         last = joined[-1] if joined else None
@@ -357,7 +363,7 @@ def _merge_user_messages(history: Sequence[Message]) -> list[Message]:
 
 
 def _in_order(history: Sequence[Message], strictness: Strictness) -> list[Message]:
-    """The history ends with the user or a tool, and roles alternate if the endpoint needs it."""
+    """End the history with a user or tool message. Roles alternate if the endpoint needs it."""
     ordered: list[Message] = []
     for message in history:
         if strictness.alternating:
@@ -369,7 +375,7 @@ def _in_order(history: Sequence[Message], strictness: Strictness) -> list[Messag
 
 
 def _between(before: Message | None, message: Message) -> list[Message]:
-    """The messages between two messages that make the roles alternate."""
+    """Return the messages to insert between two messages so that the roles alternate."""
     match before, message:
         case ToolMessage(), UserMessage():
             return [AssistantMessage(NOTED)]

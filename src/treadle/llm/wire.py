@@ -1,6 +1,6 @@
-"""A valid history as OpenAI chat messages.
+"""Converts a valid history to OpenAI chat messages.
 
-`valid_history` orders the messages. Here each of them becomes one message on the wire.
+`valid_history` orders the messages. This module converts each of them to one message on the wire.
 """
 
 import json
@@ -43,7 +43,7 @@ def encode(messages: Sequence[Message], dialect: Dialect) -> list[WireMessage]:
 
 
 def encode_flat(messages: Sequence[Message], dialect: Dialect | None = None) -> list[WireMessage]:
-    """The messages for a model without tools: calls and results as text."""
+    """Return the messages for a model without tools. Calls and results become text."""
     dialect = dialect or Dialect("", "")
     return encode(messages, replace(dialect, strictness=replace(dialect.strictness, tools=False)))
 

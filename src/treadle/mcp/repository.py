@@ -1,4 +1,4 @@
-"""Determines the repository of a client: the given root, a root of the client, or the folder."""
+"""Determines the repository of a client: the given root, a client's root, or the working folder."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from treadle.paths import find_root, holds_home
 Context = ServerRequestContext[Any, Any]
 
 ROOTS = "roots"
-"""The name of the only question to clients, for the protocol that asks by an answer."""
+"""The name of the question for the roots. Newer protocol versions send it in an answer."""
 
 _GIVE_ONE = "Start it as `treadle mcp --repo PATH`."
 
@@ -42,7 +42,7 @@ class Repository:
     async def root(
         self, context: Context, params: types.CallToolRequestParams
     ) -> Path | types.InputRequiredResult:
-        """The root for a call, or a question for the roots of the client that must come first.
+        """The root for a call, or a question that the client must answer first.
 
         Raises UsageError if there is no usable folder.
         """
@@ -56,7 +56,7 @@ class Repository:
     async def _ask(
         self, context: Context, params: types.CallToolRequestParams
     ) -> list[types.Root] | types.InputRequiredResult:
-        """The roots of a client that has some. From 2026-07-28 on, an answer asks the client."""
+        """The client's roots, or an answer that asks for them (protocol 2026-07-28 and newer)."""
         capabilities = context.session.client_capabilities
         if capabilities is None or capabilities.roots is None:
             return []
@@ -86,7 +86,7 @@ def _first_folder(roots: list[types.Root]) -> Path:
 
 
 def _enclosing(folder: Path) -> Path:
-    """The repository that contains `folder`; not a home directory or a whole disk."""
+    """The repository that contains `folder`. Raises UsageError for a home or a whole disk."""
     root = find_root(folder)
     if holds_home(root):
         raise UsageError(

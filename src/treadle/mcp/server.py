@@ -55,11 +55,11 @@ async def serve_stdio(
     *,
     all_traces: bool = False,
 ) -> None:
-    """Serve one client until it closes standard input; it gets the tools of `groups`.
+    """Serve the tools of `groups` to one client until it closes standard input.
 
-    With `all_traces` it may also read the records of other repositories and programs. Without
-    `repository` it uses the root of the client, or else the repository that contains the working
-    directory. Only the protocol writes to standard output.
+    With `all_traces`, the client may also read the records of other repositories and programs.
+    Without `repository`, the server uses the root of the client, or else the repository that
+    contains the working directory. Only the protocol writes to standard output.
     """
     async with AsyncExitStack() as stack:
         found = Repository(repository, Path.cwd())
@@ -126,7 +126,7 @@ class _Service:
         *,
         all_traces: bool = False,
     ) -> None:
-        """`groups` are for clients that choose none."""
+        """`groups` apply to clients that do not choose groups."""
         self._all_traces = all_traces
         self._repository = repository
         self._stack = stack
@@ -146,14 +146,14 @@ class _Service:
     async def list_tools(
         self, context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        """The tools, which are the same for every repository. An open application has them."""
+        """List the tools, which are the same for every repository. An open app has them already."""
         groups = _groups_of(context.request, self._groups)
         return types.ListToolsResult(tools=await asyncio.to_thread(self._tools, groups))
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """Run the tool, and answer as a session answers its model."""
+        """Run the tool, and return the result that a session returns to its model."""
         try:
             root = await self._repository.root(context, params)
             if isinstance(root, types.InputRequiredResult):
@@ -184,7 +184,7 @@ class _Service:
         return listed_tools(in_groups(registry, groups))
 
     async def _app(self, root: Path) -> App:
-        """The application of the repository at `root`; a new one refreshes its index meanwhile."""
+        """The application of the repository at `root`. A new one also starts an index refresh."""
         async with self._opening:
             if root not in self._apps:
                 toolset = Toolset.CODE if self._groups <= REPOSITORY_GROUPS else Toolset.ALL
@@ -213,7 +213,7 @@ async def _report_progress(events: Subscription, context: Context) -> None:
         assert isinstance(event, IndexProgress)
         if (
             event.done * 100 // event.total > percent
-        ):  # the protocol needs rising values, and few of them
+        ):  # the protocol needs rising values and few messages
             percent = event.done * 100 // event.total
             message = f"indexed {event.done:,} of {event.total:,} files"
             await context.session.report_progress(event.done, event.total, message)
@@ -222,8 +222,8 @@ async def _report_progress(events: Subscription, context: Context) -> None:
 def listed_tools(registry: Registry) -> list[types.Tool]:
     """All tools with the descriptions and schemas of the registry.
 
-    Without schemas of results: they would double the size, and a model can read named fields
-    without them.
+    The list has no schemas of results. They would double its size, and a model understands named
+    fields without them.
     """
     return [
         types.Tool(
@@ -248,7 +248,7 @@ def _annotations(tool: AnyTool) -> types.ToolAnnotations:
 
 
 def call_result(outcome: Outcome) -> types.CallToolResult:
-    """A success as text and as structure; a failure as the text for a model."""
+    """The result of a call: a success as text and structure, a failure as the text for a model."""
     if not isinstance(outcome, ToolCallCompleted):
         return failed_result(outcome.error)
     return types.CallToolResult(
@@ -258,7 +258,7 @@ def call_result(outcome: Outcome) -> types.CallToolResult:
 
 
 def failed_result(failure: ToolFailure) -> types.CallToolResult:
-    """A failure. It has no structure, since that would have to match the result of a success."""
+    """The result of a failed call. Its structure would have to match a success, so it has none."""
     return types.CallToolResult(
         content=[types.TextContent(text=failure_content(failure))], is_error=True
     )

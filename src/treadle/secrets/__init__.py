@@ -1,7 +1,8 @@
 """Redaction of text before it is stored: secret shapes, registered values, and the user's rules.
 
-The shape of a value decides, not a word: "auth", "session" or `token = tokens[i]` stay, and so do
-hashes, UUIDs and base64 of ordinary data. Rules of the user add to that and exempt from it.
+The shape of a value decides, not a word near it. Words such as "auth" and "session" stay, and so
+does code such as `token = tokens[i]`. Hashes, UUIDs and base64 of ordinary data stay too. The
+user's rules redact further text, or exempt text from redaction.
 """
 
 from treadle.secrets.redactor import (

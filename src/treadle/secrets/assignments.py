@@ -1,9 +1,9 @@
 # ruff: noqa: E501  (patterns are read as a whole)
-"""Secrets by their names, in any syntax: `DB_PASS=…`, `--password …`.
+"""Finds secrets by the names before them, in any syntax: `DB_PASS=…`, `--password …`.
 
-The name decides what its value must look like. After a name of a password a short value with
-several classes of characters is enough; after `api_key` a hash too; after `key` or `token` only
-random text. The syntax counts as well: an unquoted value may be a name in code.
+The name decides what its value must look like. After the name of a password, a short value with
+several classes of characters is enough. After `api_key`, a hash counts too. After `key` or `token`,
+only random text counts. The syntax also counts, since an unquoted value may be a name in code.
 """
 
 import re
@@ -26,7 +26,7 @@ from treadle.secrets.randomness import (
 )
 
 _LEAST = 6
-"""The length of a value."""
+"""The least length of a value."""
 
 _TYPED = (
     r"(?:\s[aA]s\s[sS]tring|:\s?(?:(?:Optional|Final|ClassVar)\[)?(?:str|string|String|&str|&'static str|char\*|bytes)\]?"
@@ -78,11 +78,11 @@ _TAILS = re.compile(
     r"Expiry|Ttl|Limit|Index|Version|Map|Prefix|Hash|Digest|Fingerprint|Text|Error|Hint|Mgr|Manager|Handler|Hasher|Validator|Encoder|Input|Form|"
     r"Service|Provider|Helper|Util|Utils|Type|MgrWithDefaultRealm)$"
 )
-"""Ends of names that are about a secret but do not name one."""
+"""Endings of names that are about a secret but do not name a secret."""
 _OTHER_WORDS = re.compile(
     r"(?:ed|ing|es|age|ages|port|ports|ive|enger|engers|through|able|c[a-z]+|ENGER|PORT|THROUGH|ED|ING|IVE)(?![a-z])"
 )
-"""Letters that make another word of `pass`."""
+"""Letters that turn `pass` into another word."""
 _BEFORE_PASS = (
     *("db", "sql", "root", "admin", "user", "smtp", "ftp", "mail", "redis", "pg", "app", "store"),
     *("key", "trust", "new", "old", "bind", "ldap", "proxy", "login", "wifi", "my", "default"),
@@ -114,7 +114,7 @@ _NAMELIKE = re.compile(
     r"[A-Za-z_.-]*\d{0,3}",
     re.IGNORECASE,
 )
-"""A name with one of these words in it, which people write instead of a secret."""
+"""A name that contains one of these words. People write such names instead of a secret."""
 _EXAMPLE = re.compile(
     r"(?:^|[^A-Za-z])(?:example|sample|dummy|fake|test|testing|changeme|change|placeholder|foo|bar|baz|your|my|"
     r"abc|abcd|xyz|todo|none|default|demo|mock|invalid|wrong|lorem|hello|world|version|step|page|item|row|"
@@ -139,7 +139,7 @@ _OPTION = re.compile(r"(?:^|[\s\"'\[(,])--?(?:[A-Za-z]+-){0,4}(?:[a-z]{1,8})?\Z"
 _SWITCH = re.compile(r"(?:^|\s)/[a-z]{0,10}\Z")
 """The text before the name in an option of Windows: `/pass:…`."""
 _OF_ROLE = re.compile(r"role|vault", re.IGNORECASE)
-"""Words near a `secret_id` of Vault; that of AWS is a name."""
+"""Words near a `secret_id` of Vault, which is a secret. A `secret_id` of AWS is a name."""
 _CHECKSUM = re.compile(r"(?:checksum|digest|hash|sha\d{0,3})/\Z", re.IGNORECASE)
 """The text before a name whose value is a hash of the secret."""
 
@@ -176,7 +176,7 @@ def _is_code(match: re.Match[str], value: str) -> bool:
 
 
 def _bare(match: re.Match[str], ahead: str) -> str:
-    """An unquoted value without the rest of its sentence or URL."""
+    """Return an unquoted value without the text that follows it in a sentence or a URL."""
     value = match["bare"]
     if match["tag"] is not None or match["equals"] is not None:
         value = value.rstrip(".,:?&")
@@ -198,7 +198,7 @@ def _names_secret(match: re.Match[str], ahead: str) -> bool:
     if name == "PASS" and ahead[-1:].isupper() and not _follows_any(_BEFORE_PASS, ahead):
         return False
     if name[0].islower() and ahead[-1:].isalpha() and ahead[-1].islower():
-        # Part of a longer word, such as `monkey`; joined names (`apikey`) are known.
+        # Part of a longer word, such as `monkey`. Joined names (`apikey`) are known.
         joined = _follows_any(STRONG_WORDS, ahead) or (
             word == "pass" and _follows_any(_BEFORE_PASS, ahead)
         )
@@ -207,7 +207,7 @@ def _names_secret(match: re.Match[str], ahead: str) -> bool:
 
 
 def _is_other_word(match: re.Match[str], ahead: str) -> bool:
-    """Whether the keyword is part of another word, or the name ends as names of other things do."""
+    """Whether the keyword is part of another word, or the name ends like names of other things."""
     word, tail = match["name"].lower(), match["tail"]
     if word in {"pw", "_auth", "_salt", "_pat"} and not _is_whole(match, ahead):
         return True
@@ -222,7 +222,7 @@ def _around(match: re.Match[str]) -> str:
 
 
 def _is_exception(match: re.Match[str]) -> bool:
-    """Whether a name names a secret although it ends as other names do."""
+    """Whether a name names a secret although it ends like names of other things."""
     whole = (match["name"] + match["tail"]).lower()
     return whole == "passcode" or (
         whole in {"secret_id", "secretid"} and _OF_ROLE.search(_around(match)) is not None
@@ -267,18 +267,21 @@ _LINE = re.compile(
 _SECTION = re.compile(
     r"(?:^|\n)[ \t]{0,8}\[[\w .:@/-]{1,60}\][ \t]{0,8}\r?(?:\n[^\n\"'(){}]{0,160}){0,40}\n[\w. -]{0,40}\Z"
 )
-"""A section of a settings file without quotes."""
+"""The text before the name in a section of a settings file without quotes."""
 _IN_STRING = re.compile(r"[\"'][\w-]{0,40}\Z")
 _SENTENCE = re.compile(r"(?:^|\n|\\n)[^\n{}()\[\]<>=]{0,70}[\s/|,;]\Z")
 """The text before the name in a sentence: `Login: admin / Password: …`."""
 _NUMBER = re.compile(r"\d{2}")
 _ODD = re.compile(r"[A-Za-z0-9][#@!$%^?~]+[A-Za-z0-9]")
-"""Characters within a word that do not occur there in code."""
+"""Characters within a word that do not occur in words of code."""
 _ADDRESS = re.compile(r"[?&;][\w.%-]{0,40}\Z")
 
 
 def _is_literal(match: re.Match[str], ahead: str, *, quoted: bool) -> bool | None:
-    """Whether the value is text and not code; None if the syntax shows that it is not a value."""
+    """Whether the value is text and not code.
+
+    Returns None if the syntax shows that the name does not have this value.
+    """
     if match["blank"] is not None:
         option = _OPTION.search(ahead) or match["name"].lower().startswith(
             ("identified", *COMMANDS)
@@ -294,7 +297,7 @@ def _is_literal(match: re.Match[str], ahead: str, *, quoted: bool) -> bool | Non
         *(match["fallback"], match["block"], match["reported"]),
     )
     if not quoted and (match["equals"] or "").rstrip(" \t").endswith(("=\n", "=\r\n")):
-        return None  # an empty setting, followed by the next one
+        return None  # an empty setting, followed by the next setting
     if quoted or any(join is not None for join in joins) or _ADDRESS.search(ahead):
         return True
     operator = (match["equals"] or "").strip("\"'`*\\])} \t")
@@ -303,7 +306,10 @@ def _is_literal(match: re.Match[str], ahead: str, *, quoted: bool) -> bool | Non
 
 
 def _is_sure(match: re.Match[str], *, quoted: bool) -> bool | None:
-    """Whether the words or markup between name and value suffice; None for other separators."""
+    """Whether the words or markup between name and value show that the value is text.
+
+    Returns None for other separators.
+    """
     if match["bracket"] is not None:
         return match["name"] in _SPOKEN
     if match["dash"] is not None:
@@ -339,7 +345,7 @@ def _is_unlike_code(match: re.Match[str]) -> bool:
 
 
 def _is_named_password(match: re.Match[str], ahead: str) -> bool:
-    """Whether a name is that of a password and not the verb `pass`."""
+    """Whether a name names a password and is not the verb `pass`."""
     verb = match["name"].lower() == "pass" and not ahead[-1:].isalnum() and not match["tail"]
     return _of_password(match) and not verb
 
@@ -360,7 +366,7 @@ def _is_line(match: re.Match[str]) -> bool:
 
 
 def _is_evident(match: re.Match[str]) -> bool:
-    """Whether a value is a secret in a sentence, where a word could follow as well."""
+    """Whether a value in a sentence is a secret and not an ordinary word."""
     value = match["bare"] or match["quoted"] or ""
     if _of_password(match):
         return (
@@ -390,7 +396,7 @@ def _is_setting(match: re.Match[str]) -> bool:
     joined = (match["equals"] or match["typed"]).rstrip("\n")
     line = before(match, 80)
     if not joined[-1:].isspace() and joined.endswith("="):
-        # `NAME=value` of a shell, a command or settings; `(name=value)` may be code.
+        # `NAME=value` of a shell, a command or settings. In contrast, `(name=value)` may be code.
         return match["name"].isupper() or "(" not in line.rpartition("\n")[2]
     ends = match.string[match.end() : match.end() + 2]
     at_end = not ends or ends[0] in "\r\n\"'`" or ends in {"\\n", "\\r"}
@@ -445,7 +451,7 @@ def _is_secret(value: str, *, strong: bool, literal: bool) -> bool:
 
 
 def _is_place(value: str) -> bool:
-    """Whether it is a path, and not a base64 key with slashes."""
+    """Whether a value is a path, and not a base64 key with slashes."""
     if "/" not in value or _AWS_SECRET.fullmatch(value):
         return False
     short = _SEGMENTS.fullmatch(value) is not None and longest_run(value) < 16
@@ -453,7 +459,7 @@ def _is_place(value: str) -> bool:
 
 
 def _is_strong(value: str, *, literal: bool) -> bool:
-    """Whether it is a secret after a name such as `api_key`: several classes, or a long run."""
+    """Whether a value after a name such as `api_key` has several classes or a long run."""
     if literal and (_is_spoken(value) or is_random_letters(value) or _is_base32(value)):
         return True
     if len(value) >= 8 and classes(value) >= 3 and any(map(str.isdigit, value)):
@@ -465,19 +471,19 @@ def _is_strong(value: str, *, literal: bool) -> bool:
 
 
 def _is_base32(value: str) -> bool:
-    """Whether it is the secret of one-time passwords."""
+    """Whether a value is the secret of one-time passwords."""
     return _BASE32.fullmatch(value) is not None and any(map(str.isdigit, value))
 
 
 def _is_spoken(value: str) -> bool:
-    """Whether it is a secret that a person chose: words in lower case, then a number."""
+    """Whether a person may have chosen the secret: words in lower case, then a number."""
     if _MEMORABLE_SECRET.fullmatch(value) is None or _EXAMPLE.search(value):
         return False
     return _NAMELIKE.fullmatch(value) is None
 
 
 def _is_mixed(value: str) -> bool:
-    """Alternating lower-case letters and digits, as in keys of base36."""
+    """Whether lower-case letters and digits alternate in a value, as in base36 keys."""
     digits = sum(character.isdigit() for character in value)
     least = len(value) // (6 if value.isidentifier() else 8)
     return least <= digits < len(value)

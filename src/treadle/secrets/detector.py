@@ -15,8 +15,8 @@ MARK = "[redacted:"
 class Detector:
     """A pattern, a function that finds the secret in a match, and literals that a match contains.
 
-    The function returns None if the match is not a secret. `screen` are RE2 patterns that match at
-    least everything that the detector finds; see `screen.py`.
+    The function returns None if the match is not a secret. `screen` contains RE2 patterns that
+    match at least everything that the detector finds. See `screen.py`.
     """
 
     pattern: re.Pattern[str]
@@ -24,7 +24,7 @@ class Detector:
     hints: tuple[str, ...] = ()
     screen: tuple[str, ...] = ()
     cues: tuple[str, ...] = ()
-    """RE2 patterns of which one occurs near every match. The hints replace them if absent."""
+    """RE2 patterns. One of them matches near every match. Without cues, the hints are used."""
     resumes: bool = False
     """Whether the search continues after the group `name` of a match that is not a secret, since
     another name may begin there: in `key="password" value="…"`. Only for patterns of bounded
@@ -52,11 +52,13 @@ class Detector:
 
 
 def starts_word(literal: str, *, alone: bool = True, dashed: bool = False) -> str:
-    r"""A pattern for `literal` that is not preceded by more of a word.
+    r"""Return a pattern for `literal` at the beginning of a word.
 
     An escape of JSON (`\n`, `\u001b`), of a URL (`%20`) or of a terminal (`ESC[31m`) is not part of
-    a word. `_` is one (`MY_ghp_…`) only if the literal is `alone`, and `-` (`old-ghp_…`) unless it
-    is `dashed`. The check follows the literal: the regex engine searches for the literal first.
+    a word. A `_` before the literal (`MY_ghp_…`) is part of a word only if the literal is `alone`.
+    A `-` before the literal (`old-ghp_…`) is part of a word unless the literal is `dashed`. The
+    pattern checks the text before the literal last, so that the regex engine can search for the
+    literal first.
     """
     escaped = re.escape(literal)
     word = "A-Za-z0-9_-" if alone else "A-Za-z0-9" if dashed else "A-Za-z0-9-"
@@ -68,15 +70,18 @@ def starts_word(literal: str, *, alone: bool = True, dashed: bool = False) -> st
 
 
 def spellings(*words: str) -> str:
-    """Alternatives in the common cases of letters; ignoring case would take ten times as long."""
+    """Return a pattern for the words in their common cases.
+
+    Ignoring case would take ten times as long.
+    """
     return "|".join(f"{word}|{word.capitalize()}|{word.upper()}" for word in words)
 
 
 def any_of(words: Iterable[str]) -> str:
-    """A pattern for any of these literals, the longest first, as a tree of their letters.
+    """Return a pattern for any of these literals, the longest first, as a tree of their letters.
 
-    The regex engine tries alternatives in turn at every position. The tree leaves few of them, and
-    the engine skips letters that begin none.
+    The regex engine tries alternatives in turn at every position. In the tree few alternatives
+    remain, and the engine skips letters that do not begin a literal.
     """
     by_letter: dict[str, list[str]] = {}
     for word in words:
@@ -89,5 +94,5 @@ def any_of(words: Iterable[str]) -> str:
 
 
 def before(match: re.Match[str], length: int) -> str:
-    """The characters before a match, at most `length`."""
+    """Return at most `length` characters before a match."""
     return match.string[max(0, match.start() - length) : match.start()]

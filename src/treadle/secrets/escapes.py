@@ -14,7 +14,7 @@ from dataclasses import dataclass
 _NAMED = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "equals": "=", "colon": ":",
           "nbsp": " ", "sol": "/", "commat": "@"}  # fmt: skip
 _ESCAPE = re.compile(
-    # The regex engine skips to these characters fast; lookbehinds then distinguish them.
+    # The regex engine skips to these characters fast. Lookbehinds then distinguish them.
     r"[\x1b%\\&=+](?:"
     r"(?P<ansi>(?:(?<=\x1b)|(?<=\\)\\{0,3}(?:u001[bB]|x1[bB]|033|e))\[[0-9;?]{0,16}[A-Za-z])"
     # A space in the query of a URL, encoded once or twice.
@@ -40,7 +40,7 @@ BASE64_SCREEN = (
     r"(?:^|[^A-Za-z0-9+/_-]|\\[nrt])"
     r"(?:[CDI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){10}"
 )
-"""An RE2 pattern for base64 of thirty ASCII characters: the high bit of every byte is 0."""
+"""An RE2 pattern for base64 of thirty ASCII characters. The high bit of each byte is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,14 @@ class UnescapedText:
     """The positions of the same parts in the original."""
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """The range in the original that a range of `text` comes from, with whole escapes."""
+        """Return the range of the original from which a range of `text` was decoded.
+
+        The range contains whole escapes.
+        """
         return self._origin_of(start), self._origin_of(end)
 
     def position_of(self, origin: int) -> int:
-        """The position in `text` of a position in the original."""
+        """Return the position in `text` that corresponds to a position in the original."""
         part = bisect_right(self.origins, origin) - 1
         return min(self.positions[part] + origin - self.origins[part], len(self.text))
 
@@ -107,7 +110,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def in_base64(text: str, clean: Callable[[str], str]) -> str:
-    """`text` with each base64 text replaced by the encoded result of `clean`."""
+    """Apply `clean` to each base64 text in `text` after decoding, and encode the result."""
 
     def replace(match: re.Match[str]) -> str:
         written = match[0]

@@ -1,7 +1,7 @@
 # ruff: noqa: E501  (patterns are read as a whole)
-"""Secrets that a format identifies: hashes of passwords, manifests, recovery phrases.
+"""Finds secrets by their format: hashes of passwords, manifests, recovery phrases.
 
-No name of a secret needs to be near them.
+The name of a secret does not need to be near them.
 """
 
 import re
@@ -43,7 +43,7 @@ _TOP_LEVEL = re.compile(rf"{_LINE_END}(?:---|[A-Za-z])")
 
 
 def _is_secret_data(ahead: str) -> bool:
-    """Whether a text ends within the data of a Secret."""
+    """Whether a text ends within the data of a Kubernetes Secret."""
     *_, kind = (0, *(match.end() for match in _KIND.finditer(ahead)))
     *_, data = (0, *(match.end() for match in _DATA.finditer(ahead, kind)))
     return 0 < kind < data and _TOP_LEVEL.search(ahead, data) is None

@@ -19,7 +19,7 @@ _FOREIGN = (
 
 
 def _escaped(word: str) -> tuple[str, ...]:
-    """A word as JSON and as the `repr` of bytes write it, unless it is ASCII."""
+    """Return the spellings of a word in JSON and in the `repr` of bytes, unless it is ASCII."""
     if word.isascii():
         return ()
     return json.dumps(word)[1:-1], repr(word.encode())[2:-1]

@@ -12,7 +12,7 @@ _BASE64 = re.compile(
 )
 """Bytes in base64, where `+` and `/` separate short runs. A path has neither `+` nor `=`."""
 MIXED_CASE = re.compile(r"[a-z][A-Z]+[a-z]{1,3}[A-Z]+[a-z]{1,3}[A-Z]")
-"""Alternating cases, which names hardly have."""
+"""Alternating cases, which are rare in names."""
 _SPECIAL = frozenset("!@#$%^&*+~?=|;,")
 
 
@@ -31,7 +31,7 @@ def is_key_body(value: str) -> bool:
     """Whether the text after a vendor's prefix is random, not words joined by dashes."""
     if len(set(value)) < 6:
         return False
-    if longest_run(value) < 10:  # also random with a dash here and there
+    if longest_run(value) < 10:  # random text may contain a few dashes
         letters = "".join(_RUN.findall(value))
         return classes(letters) == 3 and _changes(letters) >= 0.3 * (len(letters) - 1)
     return any(character.isdigit() for character in value) or _case_changes(value) >= 4
@@ -40,8 +40,9 @@ def is_key_body(value: str) -> bool:
 def is_random(value: str) -> bool:
     """Whether letters and digits alternate as often as in random text.
 
-    Random base62 changes its class (lower, upper, digit) at 62% of all positions, or 45% without
-    the capitals of words. Names in code change at less than 30% and hardly have digits.
+    The class (lower, upper, digit) of random base62 changes at 62% of all positions. Without the
+    changes at capitals of words, this is 45%. Names in code change at less than 30%, and they
+    hardly have digits.
     """
     letters = re.sub(r"[^A-Za-z0-9]", "", value)
     digits = sum(character.isdigit() for character in letters)
@@ -72,7 +73,7 @@ def is_random_letters(value: str) -> bool:
 
 
 def is_hexadecimal(value: str) -> bool:
-    """Whether it is a hexadecimal number, such as a hash, or a UUID."""
+    """Whether a value is a hexadecimal number, such as a hash, or a UUID."""
     return HEX.fullmatch(value) is not None or UUID.fullmatch(value) is not None
 
 

@@ -24,11 +24,11 @@ _MAX_ROUNDS = 4
 _MAX_NESTED = 3
 """The most levels of base64 within base64 that are searched."""
 _ESCAPED_REACH = 4_400
-"""The characters after a window up to which an escaped secret that begins in it may extend."""
+"""An escaped secret that begins in a window ends at most this many characters after the window."""
 _LONG_REACH = 16_384
-"""The same distance for a secret that extends beyond `_ESCAPED_REACH`."""
+"""The limit for a secret that extends beyond `_ESCAPED_REACH`."""
 _BASE64_MINIMUM = 12
-"""The fewest characters of base64; fewer occur in base64 of any data."""
+"""The fewest characters of base64. Shorter runs occur in base64 of any data."""
 _URL_SAFE = str.maketrans("+/", "-_")
 _PLACEHOLDERS = frozenset(
     {
@@ -41,7 +41,7 @@ _PLACEHOLDERS = frozenset(
         "dummy",
     }
 )
-"""Keys that people set for local servers, which need none. Elsewhere they are ordinary words."""
+"""Keys that people set for local servers, which need no key. Elsewhere they are ordinary words."""
 
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 
@@ -69,7 +69,7 @@ _rules = Rules()
 
 
 def register(value: str) -> None:
-    """Add an exact secret, such as a configured key, to what `redact` removes process-wide.
+    """Make `redact` remove this exact secret, such as a configured key, in the whole process.
 
     Its spellings within JSON text, base64, hex and URLs are removed too. Values under 6 characters
     and well-known placeholders of local servers are ignored: they are parts of ordinary text.
@@ -83,7 +83,7 @@ def register(value: str) -> None:
 
 
 def remove_value(text: str, value: str) -> str:
-    """`text` without this secret, in all the spellings that `register` covers."""
+    """Remove this secret from `text`, in all the spellings that `register` covers."""
     if len(value) < _REGISTERED_MINIMUM:
         return text
     for spelling in _longest_first(_spellings(value)):
@@ -105,12 +105,12 @@ def _spellings(value: str) -> set[str]:
 
 
 def _longest_first(texts: Iterable[str]) -> tuple[str, ...]:
-    """The texts, the longest first, so that no part of a longer key remains."""
+    """Sort the texts, the longest first, so that no part of a longer key remains."""
     return tuple(sorted(texts, key=lambda text: (-len(text), text)))
 
 
 def _within_base64(value: bytes) -> Iterator[str]:
-    """The base64 characters that only `value` determines, for each alignment."""
+    """Return the base64 characters that depend on `value` alone, for each alignment."""
     for before in range(3):
         first, end = -(-before * 4 // 3), (before + len(value)) * 4 // 3
         encoded = base64.b64encode(bytes(before) + value).decode()[first:end]
@@ -126,7 +126,9 @@ def use_rules(rules: Rules) -> None:
 
 
 def redact(text: str) -> str:
-    """`text` with `[redacted:<kind>]` for every secret. Idempotent, and linear in the length.
+    """Replace every secret in `text` with `[redacted:<kind>]`.
+
+    The function is idempotent, and its time is linear in the length.
 
     JSON text stays valid JSON: a replacement never splits a string or an escape.
     """
@@ -193,13 +195,15 @@ def _found_in_escapes(text: str, windows: Sequence[tuple[int, int]]) -> Iterator
 def _found_unescaped(
     text: str, first: int, last: int, reach: int
 ) -> tuple[UnescapedText, list[Finding]]:
-    """A window with `reach` more characters, unescaped, and its findings."""
+    """Unescape a window with `reach` more characters. Return the result and its findings."""
     view = unescaped(text[first : last + reach])
     return view, _found(view.text, [(0, view.position_of(last - first))])
 
 
 def _with_marks(text: str, findings: Iterable[Finding], rules: Rules, counts: Counter[str]) -> str:
-    """`text` with marks instead of findings. Of overlapping findings the first in the list counts.
+    """Replace the findings in `text` with marks.
+
+    If findings overlap, the first one in the list counts.
 
     A mark also replaces the backslashes before a finding, since half an escape would remain.
     """
@@ -232,7 +236,10 @@ def _redact_decoded(text: str, rules: Rules, counts: Counter[str], depth: int) -
 
 
 def redact_named(name: str, text: str) -> tuple[str, Mapping[str, int]]:
-    """Redact the value of an attribute with this name: after `api_key` random text is a secret."""
+    """Redact the value of an attribute, whose name counts too.
+
+    For example, random text is a secret if the name is `api_key`.
+    """
     cleaned, counts = redact_counted(text)
     if cleaned != text or not suggests_secret(name):
         return cleaned, counts
@@ -244,9 +251,9 @@ def redact_named(name: str, text: str) -> tuple[str, Mapping[str, int]]:
 
 
 def find_suspects(texts: Sequence[str]) -> list[int]:
-    """The indexes of the texts that may contain a secret, from one fast scan of all texts.
+    """Return the indexes of the texts that may contain a secret, after one fast scan.
 
-    With rules of the user these are all indexes.
+    If the user has rules, the function returns all indexes.
     """
     if _rules.rules:
         return list(range(len(texts)))
@@ -257,7 +264,7 @@ def find_suspects(texts: Sequence[str]) -> list[int]:
 
 
 def _suspicious_shapes(texts: Sequence[str]) -> Iterator[int]:
-    # As one long text: each scan costs a microsecond, and may let another thread run first.
+    # The texts are joined, since each scan costs a microsecond and may let another thread run.
     data = [text.encode("utf-8", "surrogatepass") for text in texts]
     joined = b"\n".join(data)
     ends = list(accumulate(len(each) + 1 for each in data))  # each includes the line end after it

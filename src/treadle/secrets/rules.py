@@ -46,7 +46,7 @@ class Rule:
         return f"[redacted:{self.name}]" if self.replacement is None else self.replacement
 
     def apply(self, text: str, found: Callable[[str], bool]) -> str:
-        """`text` without the matches for which `found` returns true."""
+        """Replace the matches in `text` for which `found` returns true."""
         if not _encodable(text):
             return "".join(
                 part if _is_surrogate(part) else self.apply(part, found)

@@ -2,9 +2,9 @@
 """The first scan of text. It finds the parts with possible secrets, and the detectors to run.
 
 RE2 matches the patterns on bytes in one pass. They match at least everything that the detectors
-find; tests check that. The automaton must stay small, since building a state takes RE2 a hundred
-times as long as a step. A count such as `{0,24}` within another count multiplies the states.
-Therefore the patterns here repeat with `*` where the detectors count.
+find, and tests check this. The automaton must stay small, since building a state takes RE2 a
+hundred times as long as a step. A count such as `{0,24}` within another count multiplies the
+states. Therefore the patterns here repeat with `*` where the detectors count.
 """
 
 import re
@@ -39,7 +39,7 @@ _MARKED = r"[0-9!@#$%^&*+~?=|;,\x80-\xff]"
 
 
 def _value(plain: str, marked: str, least: int) -> str:
-    """At least `least` characters, and one of `marked` among them."""
+    """Return a pattern for at least `least` characters, with one of `marked` among them."""
     early = "|".join(
         f"{plain}{{{ahead}}}{marked}{plain}{{{least - 1 - ahead}}}" for ahead in range(least)
     )
@@ -60,7 +60,7 @@ _CLOSES = rf"(?:[\"'`*\\\])}}]|{_SPACE})*"
 
 
 def _assigned(name: str, value: str, quoted: str, bare: str) -> tuple[str, ...]:
-    """A name of a secret and a value, in each syntax that `assignments` knows."""
+    """Return patterns for a secret's name and a value, in each syntax of `assignments`."""
     return (
         # Operators, with a type before the value or a function around it.
         (
@@ -98,7 +98,7 @@ _WORD_BEGINS = r"(?:^|[^A-Za-z0-9-]|\\[nrtbf]|\\u[0-9a-fA-F]{4}|%(?:25)*[0-9A-Fa
 
 
 def _vendors(least: int) -> str:
-    """A prefix of a vendor, and at least `least` characters after it."""
+    """Return a pattern for a prefix of a vendor and at least `least` characters after it."""
     keys, dashed = (_keys(least, families) for families in (FAMILIES, dashed_families()))
     return f"{_WORD_BEGINS}(?:{keys})|-(?:{dashed})"
 
@@ -135,7 +135,7 @@ _FIRST = "|".join(
         *_SHARED,
     )
 )
-"""The pattern for the whole text: a small automaton, since it reads every byte."""
+"""The pattern for the whole text. Its automaton is small, since it reads every byte."""
 _SECOND = "|".join(
     (
         _vendors(12),
@@ -155,7 +155,7 @@ _SECOND = "|".join(
 """The pattern for the text around a first match. It decides whether detectors run."""
 
 _NAME, _VALUE = 96, 160
-"""The bytes before and after a first match that a match of the second pattern covers."""
+"""A match of the second pattern covers this many bytes before and after a first match."""
 _AROUND = 480
 """The bytes after a first match that the second pattern reads."""
 _OVERLAP = 300
@@ -164,7 +164,7 @@ _LEAD = 256
 _WINDOW = 700
 """The characters after a suspicious text in which a secret may begin."""
 _REACH = 640
-"""The characters after a window in which a cue of a secret in the window may begin."""
+"""A cue of a secret in a window may begin up to this many characters after the window."""
 
 
 def _options() -> "re2.Options":
@@ -176,7 +176,7 @@ def _options() -> "re2.Options":
     options.log_errors = False
     options.max_mem = (
         256 << 20
-    )  # with 64 MB, RE2 drops states on varied code, and 1 MB takes 58 ms instead of 5 ms
+    )  # with 64 MB, RE2 drops states on varied code: 1 MB takes 58 ms instead of 5 ms
     return options
 
 
@@ -214,7 +214,7 @@ def first_suspect(data: bytes, start: int = 0) -> tuple[int, int] | None:
 
 
 def holds_base64(text: str, windows: Iterable[tuple[int, int]]) -> bool:
-    """Whether one of these parts of a text seems to contain base64."""
+    """Whether a window of the text seems to contain base64."""
     pattern = _compiled(BASE64_SCREEN)
     return any(pattern.search(_encoded(text[start : end + 64])) for start, end in windows)
 
@@ -222,7 +222,7 @@ def holds_base64(text: str, windows: Iterable[tuple[int, int]]) -> bool:
 def detectors_for(
     text: str, windows: Sequence[tuple[int, int]]
 ) -> list[tuple[Detector, list[tuple[int, int]]]]:
-    """The detectors to run, in order, and the windows for each."""
+    """Return the detectors to run, in order, and the windows that each detector must search."""
     cues = _cues()
     parts: dict[int, list[tuple[int, int]]] = {}
     for start, end in windows:

@@ -1,8 +1,9 @@
 # ruff: noqa: E501  (patterns are read as a whole)
 """Detectors for the shapes of secrets, and the list of all detectors.
 
-All patterns take time linear in the length of the text: each begins with a literal or a short
-keyword, every repetition is bounded or possessive, and a run of characters offers one start only.
+All patterns take time linear in the length of the text. Each begins with a literal or a short
+keyword. Every repetition is bounded or possessive. A match can begin at only one position of a run
+of characters.
 """
 
 import base64
@@ -30,7 +31,7 @@ _PEM = Detector(
     re.compile(
         rf"-----BEGIN[ +]{_PEM_TITLE}"
         rf"(?:(?:[^-\"]|-(?!----))*+-----END[ +]{_PEM_TITLE}"
-        # Without an end, for example after a tool truncated it: headers, then text that looks like base64.
+        # A key that a tool truncated has no end: headers, then text that looks like base64.
         r"|(?:(?:\s|\\{1,7}[nr])*+[A-Z][A-Za-z-]{2,15}: [^\s\"\\]{0,80}+)*+"
         r"(?:\s|\\{1,7}[nr])*+(?:[A-Za-z0-9+/=]|\s|\\{1,7}[nr]){32,}+)"
     ),

@@ -1,6 +1,6 @@
 """Secrets in the columns of tables: CSV, TSV, Markdown, and output of database clients.
 
-The first line names the columns. The rules for a value are those after its column's name.
+The first line names the columns. The name of a column decides which rules apply to its values.
 """
 
 import re

@@ -1,8 +1,8 @@
 # ruff: noqa: E501  (patterns are read as a whole)
-"""Detectors for keys of vendors: by a prefix and the text after it, or by a form of their own.
+"""Detectors for keys of vendors, by a prefix and the text after it or by their whole form.
 
-The forms are those that the vendors document. A prefix alone is not enough: the text after it must
-be random and as long as the vendor's keys.
+The vendors document these forms. A prefix alone is not enough: the text after it must be random and
+as long as the vendor's keys.
 """
 
 import re
@@ -13,9 +13,9 @@ from treadle.secrets.detector import Detector, Finding, starts_word
 from treadle.secrets.randomness import is_key_body, longest_run
 
 _DISTINCT = 5
-"""The length of a prefix that is not part of ordinary words joined by dashes."""
+"""The least length of a prefix that is not part of ordinary words joined by dashes."""
 _JOINED = 3
-"""The length of a prefix that ends with `_`, `-` or `.`, before which a word may be joined."""
+"""The least length of a prefix that ends with `_`, `-` or `.` and may follow a word."""
 _LONG = 20
 """The fewest characters after such a prefix."""
 HEX = r"[a-fA-F0-9]"
@@ -26,10 +26,11 @@ DOTTED = r"[A-Za-z0-9_.~-]"
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Keys of one form: a prefix, then at least `least` (or exactly, up to `most`) of `body`.
+    """A form of keys: a prefix, then `least` to `most` characters of `body`.
 
-    With `exact` no more of a word may follow. `random` bodies must look random. `alone` prefixes
-    are ordinary parts of names, so `_` and `-` before them count as a part of the word.
+    If `most` is None, the length has no upper limit. If `exact` is true, the word must end after
+    the key. If `random` is true, the body must look random. If `alone` is true, the prefixes are
+    ordinary parts of names, so `_` and `-` before a prefix count as part of the word.
     """
 
     kind: str
@@ -336,7 +337,7 @@ FAMILIES = (*MODELS, *CODE_HOSTS, *CHAT, *CLOUDS, *VAULTS, *MONEY, *MAIL, *WATCH
 
 
 def dashed_families() -> Iterator[Family]:
-    """The families with only those prefixes that may follow a dash."""
+    """Yield the families, limited to the prefixes that may follow a dash."""
     for family in FAMILIES:
         prefixes = tuple(filter(family.is_distinct, family.prefixes))
         if prefixes:

@@ -77,10 +77,10 @@ def create_app(
     credentials: Credentials | None = None,
     host: str = "127.0.0.1",
 ) -> FastAPI:
-    """The server of the repository at `root`.
+    """Create the web application for the repository at `root`.
 
     `hosts` are the names by which clients may call it. A request proves its sender by
-    `credentials`; the default is a token that nobody knows. `host` is the address of the OTLP/gRPC
+    `credentials`. The default is a token that nobody knows. `host` is the address of the OTLP/gRPC
     port, if the settings have one.
     """
     settings = loaded.settings
@@ -92,7 +92,7 @@ def create_app(
         openapi_url="/api/openapi.json",
         docs_url=None,  # both pages load scripts from other sites
         redoc_url=None,
-        redirect_slashes=False,  # otherwise the id "/" gets the whole list
+        redirect_slashes=False,  # otherwise a request for the id "/" gets the whole list
         generate_unique_id_function=operation_id,
         default_response_class=AsciiJsonResponse,
         lifespan=_lifespan(root, loaded, env, host, credentials.token),

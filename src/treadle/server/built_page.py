@@ -126,7 +126,7 @@ class BuiltPage:
         # A browser sends no key here, so only connections of this user get the link.
         known = request.scope.get("state", {}).get(OWN_PEER) is True
         if known and (trace := _TRACE.fullmatch(request.scope["raw_path"])):
-            # The browser reads the trace while the scripts load; the page then uses that answer.
+            # The browser reads the trace while the scripts load. The page then uses that answer.
             address = f"</api/v1/{trace[1].decode()}>"
             headers["Link"] = f"{address}; rel=preload; as=fetch; crossorigin=anonymous"
         return HTMLResponse(index.replace(_NONCE, nonce), headers=headers)
@@ -136,7 +136,7 @@ class BuiltPage:
         takes_gzip = "gzip" in request.headers.get("accept-encoding", "")
         if (
             folders and takes_gzip and name in self._packed
-        ):  # without a look at the disk: a screen has many assets
+        ):  # without disk access, because a screen has many assets
             return _asset(self._packed[name], name)
         folder = self._folder.joinpath(*folders)  # "assets" or no folder: the routes have no other
         path = await asyncio.to_thread(_find_file, folder, name)

@@ -21,7 +21,7 @@ _HEAD_SECONDS = 20.0
 of the head.
 """
 _BODY_SECONDS = 60.0
-"""The maximum time without a byte of the body, and without a reader of the body."""
+"""The maximum time in which no byte of the body arrives while the application reads."""
 _LOOK_SECONDS = 5.0
 _PIPELINED = 16
 """The maximum number of requests that a client sends before an answer. uvicorn continues to read
@@ -126,7 +126,7 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def _look(self) -> None:
-        """End the connection if the client lets the server wait; else check again later."""
+        """End the connection if the client makes the server wait too long, else check again."""
         waited = self.loop.time() - self._moved
         if self._complete or self.flow.read_paused:
             waiting = False  # the client waits for an answer, or the application does not read

@@ -72,9 +72,9 @@ def _response(
 
 
 def refuse_wrong_parameters(request: Request) -> None:
-    """Raise UsageError for an unknown query parameter, and for a repeated single parameter.
+    """Raise UsageError for an unknown query parameter, and for a repeated single-value parameter.
 
-    The repetition of a parameter with one value is an error, because the first value has no effect.
+    A repetition is an error, because the first value would have no effect.
     """
     route = request.scope["route"]
     assert isinstance(route, APIRoute)
@@ -114,7 +114,7 @@ async def _treadle_error(_request: Request, error: Exception) -> AsciiJsonRespon
 
 
 async def _system_error(_request: Request, error: Exception) -> AsciiJsonResponse:
-    """An error of the operating system, such as an invalid name or a full disk."""
+    """Answer an error of the operating system, such as an invalid name or a full disk."""
     assert isinstance(error, OSError)
     reason = error.strerror or type(error).__name__
     detail = ErrorDetail(

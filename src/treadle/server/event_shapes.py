@@ -25,7 +25,7 @@ The package of the events cannot import these types.
 
 @functools.cache
 def any_event() -> Any:
-    """The union of the JSON types of all events; `type` distinguishes them.
+    """The union of the JSON types of all events. The field `type` distinguishes them.
 
     Each message of `/events` contains one of them.
     """
@@ -38,7 +38,7 @@ def any_event() -> Any:
 
 def _kinds(base: type[Event]) -> Iterator[type[Event]]:
     for kind in base.__subclasses__():
-        # `slots=True` creates a second class; the first exists until it is collected.
+        # `slots=True` creates a second class. The first class exists until it is collected.
         if getattr(sys.modules[kind.__module__], kind.__name__, None) is kind:
             if kind not in _ABSTRACT:
                 yield kind

@@ -1,8 +1,8 @@
 """Decides who may call the server: its user, clients with the token, and its own page.
 
-A request proves its sender by the token, by the key of the page, or by its connection: over
-loopback the system reports whether a process of the same user has the other end. The browser of the
-user is such a process, and a page of another site can make it send requests. That page cannot
+A request proves its sender by the token, by the key of the page, or by its connection. Over
+loopback, the system reports whether a process of the same user has the other end. The browser of
+the user is such a process, and a page of another site can make it send requests. That page cannot
 choose the Host of a request, hide its Origin, or change Sec-Fetch-Site. The check of the Host stops
 names that other sites point at this machine.
 """
@@ -106,7 +106,7 @@ def _opens_page(scope: Scope) -> bool:
 
 
 def _is_own_peer(scope: Scope, headers: Headers) -> bool:
-    """Whether a process of this user sent it, and not a proxy."""
+    """Whether a process of this user sent the request, and that process is not a proxy."""
     own = scope.get("state", {}).get(OWN_PEER) is True
     return own and not any(
         name in _FORWARDING or name.startswith(_FORWARDED)
@@ -127,7 +127,7 @@ def _answer(refusal: _Refusal) -> JSONResponse:
 
 
 def _choosing(scope: Scope, send: Send) -> Send:
-    """`send`, with the subprotocol of Treadle in the answer to a WebSocket that offers it."""
+    """Wrap `send`: accept the subprotocol of Treadle if the request for a WebSocket offers it."""
     if scope["type"] != "websocket" or SUBPROTOCOL not in scope.get("subprotocols", ()):
         return send
 

@@ -14,11 +14,11 @@ from treadle.ids import NO_REQUEST
 from treadle.traces.store.results import Changes, SpanChange
 
 TICK_SECONDS = 0.1
-"""The feed publishes spans of this period together, each once."""
+"""The feed publishes the spans of this period together, and each span once."""
 POLL_SECONDS = 0.25
 """The seconds between two checks of the feed for spans of other processes."""
 MAX_SPANS = 100
-"""Maximum spans published in one tick; the others are only counted."""
+"""The maximum number of spans published in one tick. Further spans are only counted."""
 
 
 class Changing(Protocol):
@@ -96,7 +96,7 @@ def _event(change: SpanChange) -> Event:
 
 
 def _request(trace_id: str) -> UUID:
-    """The request of a trace: for traces of Treadle their id, for others a constant derived id."""
+    """The request id of a trace: its own id if this is a UUID, or an id derived from it."""
     try:
         return UUID(hex=trace_id)
     except ValueError:

@@ -33,7 +33,7 @@ class McpEndpoint:
         await application(scope, receive, send)
 
     async def _serve(self) -> None:
-        """Runs in its own task: the task that opens an async context must also leave it."""
+        """Serve in a separate task: the task that opens an async context must also leave it."""
         try:
             serve_http = (await asyncio.to_thread(import_module, "treadle.mcp.server")).serve_http
             async with serve_http(self._app) as application:

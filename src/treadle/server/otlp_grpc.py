@@ -43,7 +43,7 @@ async def serve_grpc(queue: IngestQueue, host: str, port: int, token: str) -> As
             with queue.reservation() as reserve:
                 reserve(len(request))
                 return respond_protobuf(await queue.submit(request, decode_protobuf))
-        except StoreError as error:  # the one code that exporters always try again
+        except StoreError as error:  # exporters always repeat a call after this code
             await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
         except TreadleError as error:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))

@@ -9,7 +9,7 @@ from treadle.errors import NotFoundError
 
 
 class _WholePath(PathConvertor):
-    """Matches line breaks too. The converter `path` of Starlette ends at one."""
+    """Matches line breaks too. The converter `path` of Starlette stops at a line break."""
 
     regex = "(?s:.*)"
 

@@ -22,7 +22,7 @@ _NLM_F_REQUEST = 1
 
 _ESTABLISHED, _FIN_WAIT1, _FIN_WAIT2, _CLOSE_WAIT = 1, 4, 5, 8
 _CONNECTED = frozenset({_ESTABLISHED, _FIN_WAIT1, _FIN_WAIT2, _CLOSE_WAIT})
-"""The states of linux/tcp_states.h of a connected socket."""
+"""The states of a connected socket, from linux/tcp_states.h."""
 
 _HEADER = struct.Struct("=IHHII")  # nlmsghdr: length, type, flags, sequence, port
 _SOCKET_ID = struct.Struct(
@@ -62,14 +62,14 @@ class PeerUsers:
         self._requests = 0
 
     def close(self) -> None:
-        """Close it. Every peer is then unknown."""
+        """Close the netlink socket. Every peer is then unknown."""
         if self._netlink is not None:
             self._netlink.close()
             self._netlink = None
 
     @property
     def works(self) -> bool:
-        """Whether this system answers, tested with an own connection."""
+        """Whether the system reports users. A connection of this process to itself tests it."""
         try:
             with (
                 socket.create_server(("127.0.0.1", 0)) as server,
@@ -84,8 +84,8 @@ class PeerUsers:
     def is_own(self, accepted: socket.socket) -> bool:
         """Whether a process of this user has the other end of an accepted connection over loopback.
 
-        Reads the state of `accepted` after the look-up: while it is connected, no other socket can
-        have the address of the peer, so the look-up found the peer.
+        The function reads the state of `accepted` after the look-up. While `accepted` is connected,
+        no other socket can have the address of the peer, so the look-up found the peer.
         """
         try:
             peer, own = Address.of(accepted.getpeername()), Address.of(accepted.getsockname())

@@ -12,7 +12,7 @@ from treadle.errors import UsageError
 
 _PIECE = 1_000_000
 _READ = 64_000
-"""The number of bytes for one call of zlib, which copies the unused rest each time."""
+"""The number of bytes for one call of zlib. Each call copies the bytes that it does not use."""
 _MEMBER = 1_000
 """The size that each member of a gzip body adds to the limit, to bound the number of members."""
 _DRAINED = 16
@@ -23,7 +23,7 @@ answer.
 _TOO_LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
-"""The window sizes for zlib; `deflate` exists with and without a header."""
+"""The window sizes for zlib. `deflate` exists with and without a header."""
 
 
 class TooLargeError(UsageError):
@@ -38,11 +38,11 @@ class EncodingError(UsageError):
 
 
 def unpack(body: bytes, encoding: str, limit: int, hold: Callable[[int], None]) -> bytes:
-    """The decompressed body, of at most `limit` bytes.
+    """Decompress a body to at most `limit` bytes.
 
     `hold` receives the size of every part, and may raise an error to refuse it. Raises
-    TooLargeError, EncodingError, and UsageError for invalid data. The memory use is at most `limit`
-    and one part.
+    TooLargeError, EncodingError, and UsageError for invalid data. The function uses memory for at
+    most `limit` bytes and one part.
     """
     encoding = encoding.strip().lower()
     if encoding in {"", "identity"}:

@@ -47,7 +47,7 @@ class SecurityHeaders:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
+        """Pass the request on, and add the headers to the answer."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -10,7 +10,7 @@ from treadle.spans.span import JsonValue, Span
 from treadle.traces.store import blobs
 
 _PREVIEW = 2_000
-"""Characters of a large value that are shown in its place."""
+"""The number of characters in the preview of a large value."""
 _SHORTEST = 1_000
 
 
@@ -58,7 +58,7 @@ def whole_span(span: Span) -> SpanContent:
 
 
 def previewed_span(span: Span) -> SpanContent:
-    """The same with the beginning of each large value."""
+    """All fields, with only the beginning of each large value."""
     cut: list[Cut] = []
     shown = _previewed(span.to_json(), (), cut)
     return SpanContent(shown, tuple(cut), tuple(record_faults(span)))

@@ -108,7 +108,7 @@ async def serve(
 
 
 _NO_FAULTS = frozenset({
-    # The gateway cuts an answer where the answer of the provider was cut.
+    # If the provider's answer breaks off, the gateway's answer breaks off, too.
     "ASGI callable returned without completing response.",
     # A WebSocket was refused with an HTTP answer.
     "ASGI callable returned without completing handshake.",
@@ -163,7 +163,7 @@ def _unmapped(host: str) -> str:
 def _machine_names() -> frozenset[str]:
     """The names of this machine, by which clients may call a server beyond loopback.
 
-    Without the full name if the name service does not answer in time.
+    The full name is missing if the name service does not answer in time.
     """
     names = [socket.gethostname()]
     lookup = Thread(target=lambda: names.append(socket.getfqdn()), daemon=True)

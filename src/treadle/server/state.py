@@ -80,7 +80,7 @@ class ServerState:
         async with AsyncExitStack() as stack:
             app = await stack.enter_async_context(open_app(root, settings=settings, env=env))
             conversations = await app.conversations.open_store()
-            # Above every number of an earlier server, so that its clients notice the gap.
+            # Start above every number of an earlier server, so that its clients notice the gap.
             log = await stack.enter_async_context(EventLog(app.bus, begin=app.clock.now_us()))
             agents = await stack.enter_async_context(AgentService.open(app))
             turns = await stack.enter_async_context(Turns(app, agents))

@@ -1,4 +1,4 @@
-"""The turns of one repository that are served or wait: started, steered and cancelled by id.
+"""Starts, steers and cancels the turns of one repository by their ids.
 
 A conversation serves one message at a time. Further messages wait.
 """
@@ -28,7 +28,7 @@ ENDED_KEPT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of a person and the task that serves it; its events have the id `request_id`.
+    """One message of a person and the task that serves it. Its events have the id `request_id`.
 
     `agent` is the agent that answers, None for the assistant.
     """
@@ -40,7 +40,7 @@ class Turn:
 
 
 class Turns:
-    """Starts turns. Leaving it cancels the turns that still run."""
+    """Starts turns. The end of the context cancels the turns that still run."""
 
     def __init__(self, app: App, agents: AgentService) -> None:
         self._app = app
@@ -102,8 +102,8 @@ class Turns:
     ) -> Turn:
         """Send a question to an agent, with the content of the page of the person.
 
-        `conversation` is an id, an id prefix or "last". Raises what `AgentService.conversation`
-        raises.
+        `conversation` is an id, an id prefix or "last". Raises the errors of
+        `AgentService.conversation`.
         """
         request_id = new_id()
         opened = await self._agents.conversation(conversation, agent=agent)
@@ -126,7 +126,7 @@ class Turns:
         return tuple(turn for turn in self._turns.values() if not turn.task.done())
 
     async def steer(self, request_id: UUID, text: str) -> bool:
-        """Give the model a further message with its next request; False when it is too late.
+        """Add a message to the next request of the model. Returns False if it is too late.
 
         Raises NotFoundError, and UsageError for an empty message.
         """
@@ -135,7 +135,7 @@ class Turns:
         return session is not None and await session.steer(text)
 
     def cancel(self, request_id: UUID) -> bool:
-        """End a turn; False when it has ended already. Raises NotFoundError."""
+        """End a turn. Returns False if it has already ended. Raises NotFoundError."""
         return self.turn(request_id).task.cancel()
 
     async def _assistant(self, choices: Choices) -> Assistant:

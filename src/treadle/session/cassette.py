@@ -3,7 +3,7 @@
 The first line is the head: format version, settings, tools, and the conversation before the
 session. The other lines are `question` (the user message), `context` (the automatic context),
 `exchange` (a model request, its observer events, and its end), `outcome` and `retrieval` (of tool
-calls). Only exchanges have an order. docs/replay.md describes the fields.
+calls). Only the order of the exchanges matters. docs/replay.md describes the fields.
 """
 
 import json
@@ -36,7 +36,7 @@ _HEAD = frozenset(
 """The fields of the head other than the version."""
 
 _SHOWN = 160
-"""Characters of a value that a mismatch shows."""
+"""The number of characters of a value that a mismatch shows."""
 
 Json = dict[str, Any]
 
@@ -51,7 +51,7 @@ class CassetteMismatchError(TreadleError):
 class CassetteWriter:
     """Writes lines to a new file that only its owner can read.
 
-    Each line is on disk when written.
+    Each line is in the file when `write` returns.
     """
 
     def __init__(self, path: Path) -> None:
@@ -68,7 +68,7 @@ class CassetteWriter:
         self._lock = threading.Lock()
 
     def write(self, line: str, fields: Mapping[str, Any]) -> None:
-        """Add a line of that kind, with secrets redacted. Blocks."""
+        """Add a line of kind `line`, with secrets redacted. This method blocks."""
         text = clean({"line": line, **fields})
         with self._lock:
             self._file.write(f"{text}\n")
@@ -182,7 +182,7 @@ def check(number: int, recorded: Json, request: ChatRequest, version: str) -> No
 
 
 def difference(recorded: Any, now: Any, location: str = "") -> str | None:
-    """The first difference between two JSON values in words; None when they are equal."""
+    """Describe the first difference between two JSON values. Returns None if they are equal."""
     if recorded == now:
         return None
     if isinstance(recorded, dict) and isinstance(now, dict):
@@ -202,7 +202,7 @@ def difference(recorded: Any, now: Any, location: str = "") -> str | None:
 
 
 def _around_difference(recorded: Any, now: Any) -> tuple[str, str]:
-    """Both values, shortened around the position of the first difference."""
+    """Shorten both values to the text around their first difference."""
     left, right = json.dumps(recorded), json.dumps(now)
     same = next(
         (position for position, (a, b) in enumerate(zip(left, right, strict=False)) if a != b),

@@ -12,7 +12,7 @@ from treadle.llm.messages import AssistantMessage, Message, NoteMessage, ToolMes
 from treadle.secrets import redact
 
 TITLE_LIMIT = 80
-"""Characters of a title."""
+"""The maximum length of a title in characters."""
 
 _CUT = NoteMessage("The reply above was interrupted; its text up to that point is kept.")
 
@@ -23,7 +23,10 @@ class MessageState(StrEnum):
     PENDING = "pending"
     """The request was sent, and no part of the reply has come."""
     GENERATING = "generating"
-    """The text so far is kept. The state stays if the process was killed."""
+    """The model is sending the reply. The text so far is kept.
+
+    If the process is killed, the reply keeps this state.
+    """
     COMPLETED = "completed"
     FAILED = "failed"
     """The provider failed during the reply. The text so far is kept."""
@@ -94,7 +97,7 @@ class Conversation:
         return entry
 
     def next_turn(self) -> int:
-        """A turn number above the turns of all calls so far, so that call keys stay unique."""
+        """A turn number that is above the turns of all calls, so that call keys stay unique."""
         turns = [
             call.key.turn
             for entry in self.entries

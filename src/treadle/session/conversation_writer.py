@@ -80,7 +80,7 @@ class ConversationWriter:
 
 
 class ReplyDraft:
-    """A reply under way. It is saved from its beginning on, so that no shown text is lost."""
+    """A reply that is not complete yet. It is saved early, so that no shown text is lost."""
 
     def __init__(self, writer: ConversationWriter, entry: Entry, clock: Clock) -> None:
         self._writer = writer

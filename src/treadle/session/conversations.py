@@ -140,7 +140,10 @@ class ConversationStore:
         await self.close()
 
     async def create(self, root: Path, model: str, *, agent: str | None = None) -> Conversation:
-        """A new conversation about the repository at `root`, for that agent or the assistant."""
+        """Create a conversation about the repository at `root`.
+
+        Its agent is `agent`, or the assistant if `agent` is None.
+        """
         now = self._clock.now_us()
         conversation = Conversation(self._ids(), _storable(root), model, now, now, agent=agent)
         await self._database.run(lambda db: self._insert(db, conversation))
@@ -155,7 +158,7 @@ class ConversationStore:
         await self._database.run(lambda db: self._update(db, conversation, entry))
 
     async def remove(self, conversation: Conversation, entry: Entry) -> None:
-        """Remove the last entry. The branch then ends at its parent."""
+        """Remove the last entry. The branch then ends at the parent of that entry."""
         await self._database.run(lambda db: self._remove(db, conversation, entry))
 
     async def rename(
@@ -184,16 +187,19 @@ class ConversationStore:
     async def list(
         self, *, root: Path | None = None, limit: int = 50, kind: Kind = Kind.ASSISTANT
     ) -> tuple[ConversationSummary, ...]:
-        """Conversations, most recently changed first. `root` selects those of one repository."""
+        """List conversations, the most recently changed first.
+
+        `root` selects the conversations of one repository.
+        """
         where, values = ("root = ?", (_storable(root),)) if root else ("1", ())
         return await self._database.run(lambda db: self._summaries(db, where, values, limit, kind))
 
     async def get(
         self, reference: str, *, root: Path, kind: Kind = Kind.ASSISTANT
     ) -> ConversationSummary:
-        """The conversation with that id or unique prefix of an id, or "last" of `root`.
+        """Find a conversation by its id, by a unique prefix of the id, or as the "last" of `root`.
 
-        Raises `NotFoundError` for no match, `UsageError` for several.
+        Raises `NotFoundError` if nothing matches, and `UsageError` if several conversations match.
         """
         return await self._database.run(lambda db: self._find(db, reference, _storable(root), kind))
 
@@ -207,8 +213,8 @@ class ConversationStore:
     ) -> Conversation:
         """Like `get`, with the messages of the current branch, or of the branch that ends at `at`.
 
-        Raises `NotFoundError` if message `at` does not exist, `UsageError` if it is between a call
-        and its result.
+        Raises `NotFoundError` if message `at` does not exist, and `UsageError` if message `at` is
+        between a call and its result.
         """
         return await self._database.run(
             lambda db: self._load(db, self._find(db, reference, _storable(root), kind), at)
@@ -241,12 +247,12 @@ class ConversationStore:
         try:
             with transaction(db):
                 db.executemany(
-                    f"INSERT INTO messages (conversation_id, {_COLUMNS})"  # noqa: S608  (a constant)
+                    f"INSERT INTO messages (conversation_id, {_COLUMNS})"  # noqa: S608  (constant)
                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     rows,
                 )
                 db.execute(
-                    # A title that was set meanwhile stays.
+                    # If the title was set in the meantime, it stays.
                     "UPDATE conversations SET title = iif(title = '', ?, title), model = ?,"
                     " updated_us = ?, head = ? WHERE id = ?",
                     (
@@ -314,7 +320,7 @@ class ConversationStore:
         kind: Kind,
     ) -> tuple[ConversationSummary, ...]:
         rows = db.execute(
-            # `condition` is one of the constants in this module; all values are bound.
+            # `condition` is one of the constants in this module. All values are bound.
             f"""SELECT id, root, model, title, created_us, updated_us,
                    (SELECT count(*) FROM messages
                     WHERE conversation_id = id AND kind = 'user'),
@@ -406,7 +412,10 @@ class ConversationStore:
 
 
 def _present(numbers: Collection[int], number: int | None) -> int | None:
-    """`number`, or the last message before it if that message is lost, so that the rest is kept."""
+    """Return `number` if that message exists, or else the number of the last message before it.
+
+    A lost message therefore does not hide the rest of the branch.
+    """
     if number is None or number in numbers:
         return number
     return max((each for each in numbers if each < number), default=None)

@@ -23,7 +23,7 @@ from treadle.tools.failures import failure_content
 from treadle.tools.message_size import fit_message
 
 _CREDIBLE = (0.5, 2.0)
-"""The credible range of a count divided by its estimate. A count outside it is ignored.
+"""The credible range of a count divided by its estimate. Other counts are ignored.
 
 Vocabularies of current models differ from the estimated one by up to 1.4 (docs/decisions, 9).
 """
@@ -37,7 +37,7 @@ class Calibration:
         self._windows: dict[tuple[str, str], int] = {}
 
     def scale(self, model: ChatModel) -> float:
-        """The factor for an estimate."""
+        """The factor that converts an estimate to tokens of the model."""
         return self._scales.get((model.provider, model.model), 1.0)
 
     def window(self, model: ChatModel) -> int:
@@ -46,7 +46,7 @@ class Calibration:
         return min(known, model.context_window)
 
     def narrow(self, model: ChatModel, window: int) -> None:
-        """Use a smaller window for the model from now on."""
+        """Set a smaller window for the later requests of a model."""
         self._windows[model.provider, model.model] = window
 
     def learn(self, model: ChatModel, estimated: int, counted: int | None) -> None:
@@ -70,16 +70,16 @@ _FENCE_TOKENS = 40
 
 _RESERVE_SHARE = 4
 _RESERVE_LIMIT = 4_096
-"""The most tokens that are left for the reply, which gets a quarter of the window."""
+"""The maximum number of tokens for the reply, which otherwise gets a quarter of the window."""
 
 _OLD_RESULT_TOKENS = 200
 """The tokens that are kept of an older tool result in the current run when space is short."""
 _MIN_RESULT_TOKENS = 60
 
 _ROOM_SHARE = 0.9
-"""The part of the free tokens that results may take.
+"""The fraction of the free tokens that results may take.
 
-The scale of the model may change until the next prompt.
+The rest is a reserve, because the scale of the model may change until the next prompt.
 """
 
 _NOT_FINISHED = failure_content(
@@ -150,15 +150,17 @@ def build_prompt(
     counts: TokenCounts | None = None,
     scale: float = 1.0,
 ) -> Prompt:
-    """The request's messages: the system prompt, then as much of `history` as fits.
+    """Build the messages of a request: the system prompt, then as much of `history` as fits.
 
-    Each call is directly before its results, one each, in slot order. Steps until the prompt fits:
-    leave out the oldest exchanges; shorten older tool results of the current run; limit its newest
-    results to half the budget; leave out its oldest replies with their results; leave out the
-    automatic context; shorten the newest results to the rest of the budget. The text of the newest
-    user message, and of the messages that steer its turn, never changes. Raises
-    `ContextWindowError` when that text does not fit. `scale` converts estimates to tokens of the
-    model.
+    The results of a reply follow it directly, one for each call, in the order of the slots. The
+    following steps are applied in this order until the prompt fits. Leave out the oldest exchanges.
+    Shorten older tool results of the current run. Limit its newest results to half the budget.
+    Leave out its oldest replies with their results. Leave out the automatic context. Shorten the
+    newest results to the rest of the budget.
+
+    The text of the newest user message, and of the messages that steer its turn, never changes.
+    Raises `ContextWindowError` when that text does not fit. `scale` converts estimates to tokens of
+    the model.
     """
     budget = context_window - output_reserve(context_window)
     fitter = _Fitter(
@@ -187,16 +189,16 @@ def build_prompt(
 
 
 def result_limit(room: int, calls: int, maximum: int) -> int:
-    """Tokens for each result of `calls` calls: at most `maximum`, and all within `room`."""
+    """The token limit of each of `calls` results: at most `maximum`, and together within `room`."""
     each = room // max(1, calls) - _MESSAGE_TOKENS - _CALL_TOKENS
     return max(_MIN_RESULT_TOKENS, min(maximum, each))
 
 
 def smaller_window(prompt: Prompt, reported: Window | None) -> int:
-    """A smaller window for a prompt that the model found too long.
+    """Return a smaller window for a prompt that the model found too long.
 
-    Uses the limit in the refusal, in our own estimates, since the model may count more. If the
-    refusal helps nothing, the window is a little more than half of the prompt.
+    The limit in the refusal is converted to Treadle's estimates, since the model may count more
+    tokens. If the refusal does not help, the window is a little more than half of the prompt.
     """
     most = prompt.estimated_tokens * 6 // 10
     if reported is not None and reported.limit is not None and reported.sent is not None:
@@ -211,10 +213,11 @@ def smaller_window(prompt: Prompt, reported: Window | None) -> int:
 
 
 def repair(history: Sequence[Message]) -> list[list[Message]]:
-    """`history` in units that stay together: a reply with its results, or one other message.
+    """Group `history` into units that stay together: a reply with its results, or one message.
 
-    A result without a call in the reply before it is dropped. A call without a result, left by a
-    crash, gets one. The first of two results counts. A note between them comes after them.
+    A result without a call in the reply before it is dropped. A call that a crash left without a
+    result gets one. If a call has two results, the first is kept. A note between a reply and its
+    results is moved after the results.
     """
     units: list[list[Message]] = []
     answers: list[dict[CallKey, ToolMessage]] = []
@@ -239,7 +242,7 @@ def repair(history: Sequence[Message]) -> list[list[Message]]:
 
 
 def begins_turn(message: Message) -> bool:
-    """Whether it is a message of the person that has its own turn."""
+    """Whether the message is from the person and begins its own turn."""
     return isinstance(message, UserMessage) and not message.steers
 
 
@@ -280,9 +283,9 @@ class _Fitter:
         return self._counts.of(self.messages())
 
     def room(self) -> int:
-        """Tokens that the next reply and its results may take and stay whole in the next prompt.
+        """The tokens that the next reply and its results may take without being shortened later.
 
-        Older messages give way to them, except the question, up to half the budget.
+        Older messages make room for them, except the question, up to half the budget.
         """
         question = [m for unit in self._user for m in unit if isinstance(m, UserMessage)]
         fixed = self._counts.of([self._system, *(replace(m, context="") for m in question)])
@@ -306,7 +309,7 @@ class _Fitter:
         return self.tokens() - self._budget
 
     def _drop_older_exchanges(self) -> None:
-        """Leave out the oldest units first. A summary outlives them."""
+        """Leave out the oldest units first. A summary is kept longer than they are."""
         over, dropped = self._excess(), 0
         summary = int(bool(self._older) and isinstance(self._older[0][0], NoteMessage))
         while over > 0 and self._older:
@@ -351,7 +354,10 @@ class _Fitter:
         self._shorten_newest(self._budget // 2)
 
     def _squeeze_newest_results(self) -> None:
-        """Shorten by the excess, and by more if the notice of a cut takes up the gain."""
+        """Shorten the newest results by the excess.
+
+        Shorten them by more if the notice of a cut takes up the tokens that were gained.
+        """
         together = self._counts.of(self._newest_results()) - self._excess()
         self._shorten_newest(together)
         while self._excess() > 0 and together > 0:

@@ -45,7 +45,7 @@ class LimitReachedError(Exception):
 
 
 class Limits:
-    """Counts what a session spends, from its creation on. A limit of None never ends it."""
+    """Counts what a session has spent since its creation. A limit of None does not apply."""
 
     def __init__(self, settings: LimitSettings, clock: Clock) -> None:
         self._settings = settings

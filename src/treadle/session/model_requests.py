@@ -59,10 +59,10 @@ _KEPT_SHARE = 4
 
 
 def messages_to_summarize(conversation: Conversation, room: int, counts: TokenCounts) -> int:
-    """The number of messages at the beginning of the branch that a new summary should replace.
+    """Return how many messages at the beginning of the branch a new summary should replace.
 
     The current exchange stays, and so do the newest exchanges that fit into a quarter of `room`
-    (tokens). 0 if an earlier summary replaces as many.
+    (tokens). Returns 0 if an earlier summary already replaces as many messages.
     """
     entries = conversation.entries
     starts = [position for position, entry in enumerate(entries) if begins_turn(entry.message)]
@@ -85,8 +85,8 @@ def summary_messages(conversation: Conversation, covers: int) -> tuple[Message, 
 def _with_results_as_context(messages: Iterable[Message]) -> Iterator[Message]:
     """The messages with each call and its result as context, which is fenced when it is sent.
 
-    A later request takes the summary for words of the person, so no result may pass for a message.
-    Some endpoints accept no calls in a history if the request offers no tools.
+    In a later request the summary counts as text of the person, so a result must not look like a
+    message. Some endpoints accept no calls in the history of a request that offers no tools.
     """
     calls: dict[CallKey, ToolCall] = {}
     for message in messages:
@@ -157,9 +157,9 @@ class ModelRequests:
         self._counts = TokenCounts()
 
     async def ask(self, turn: int, *, last: LimitReachedError | None) -> ReceivedReply:
-        """The next reply.
+        """Request and return the next reply.
 
-        If it has to be the last, `last` is the reason, and no tools are offered.
+        `last` is the reason why this reply has to be the last one. No tools are offered then.
         """
         self._limits.check()
         tools = () if last else self._tools
@@ -276,7 +276,7 @@ class ModelRequests:
     async def _complete(
         self, request: ChatRequest, prompt: Prompt, draft: ReplyDraft | None
     ) -> tuple[ModelReply, UUID | None]:
-        """One request, counted even if it brings no reply."""
+        """Send one request. It is counted even if no reply arrives."""
         model = self._model
         observer = ReplyObserver(
             self._bus,

@@ -66,7 +66,7 @@ class SessionRecording(Listener):
         started_us: int,
         stream: bool,
     ) -> None:
-        """Write the head of the cassette; `settings` are plain JSON."""
+        """Write the head of the cassette. `settings` are plain JSON."""
         self._writer.write(
             "head",
             {
@@ -94,7 +94,7 @@ class SessionRecording(Listener):
         return RecordingModel(model, self._writer)
 
     def context(self, retrieve: AutomaticContext | None) -> AutomaticContext | None:
-        """A function that records each text of `retrieve`."""
+        """Return a function that calls `retrieve` and records each text."""
         if retrieve is None:
             return None
 
@@ -119,7 +119,7 @@ class RecordingModel(ModelWrapper):
         self._previous_messages: list[Json] = []
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
-        """See `ChatModel.complete`. An interrupted request is recorded up to the interruption."""
+        """See `ChatModel.complete`. If a request is interrupted, its events so far are recorded."""
         recording = _RecordingObserver(observer)
         end: Json = {"interrupted": True}
         try:

@@ -74,7 +74,7 @@ class RecordedTools(Registry):
 
 
 class ReplayExecutor(ToolExecutor):
-    """Answers each call with its recorded outcome; no tool runs."""
+    """Answers each call with its recorded outcome. No tool runs."""
 
     def __init__(self, cassette: Cassette, bus: EventBus, clock: Clock) -> None:
         root = Path(cassette.head["conversation"]["root"])
@@ -111,7 +111,7 @@ class ReplayModel:
         return int(self._state["context_window"])
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
-        """See `ChatModel.complete`. Raises CassetteMismatchError for another request."""
+        """See `ChatModel.complete`. Raises CassetteMismatchError if the request differs."""
         number, cassette = self._next + 1, self._cassette
         if number > len(cassette.exchanges):
             raise CassetteMismatchError(
@@ -143,7 +143,7 @@ class ReplayModel:
 
 
 def still_clock(cassette: Cassette) -> StillClock:
-    """The clock of a replay, for its bus too."""
+    """Return the clock of a replay. The bus of the replay uses it too."""
     return StillClock(cassette.head["started_us"])
 
 

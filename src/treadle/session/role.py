@@ -13,10 +13,10 @@ from treadle.visible import in_line
 class Role:
     """The name, the system prompt and the special rules of a session.
 
-    `system_without_tools` replaces the prompt if the model has no tools. The result of a successful
-    call of one of `final_tools` is the answer and ends the session. `labels` are the labels of
-    everything that is recorded of the session. A session that a tool call began has the request of
-    that call as `parent_id` and its key as `parent_key`.
+    `system_without_tools` replaces the prompt if the model has no tools. If a call of one of
+    `final_tools` succeeds, its result is the answer and ends the session. Everything that is
+    recorded of the session has the labels in `labels`. If a tool call began the session,
+    `parent_id` is the request of that call and `parent_key` is its key.
     """
 
     name: str
@@ -71,7 +71,7 @@ _BRIEF_RULES = (
 
 
 def assistant_for(root: str, tool_names: Collection[str], *, brief: bool = False) -> Role:
-    """The assistant for the code at `root`; `brief` selects the prompt for a small window."""
+    """The assistant for the code at `root`. `brief` selects the prompt for a small window."""
     build_prompt = brief_prompt if brief else system_prompt
     return Role(
         "treadle", build_prompt(root, tool_names), system_without_tools=build_prompt(root, ())
@@ -79,7 +79,7 @@ def assistant_for(root: str, tool_names: Collection[str], *, brief: bool = False
 
 
 def brief_prompt(root: str, tool_names: Collection[str]) -> str:
-    """A shorter form of `system_prompt`, with a third of the tokens."""
+    """Return a shorter form of `system_prompt`, with a third of its tokens."""
     parts = [_BRIEF_INTRODUCTION.format(root=in_line(root))]
     if "request_code_context" in tool_names:
         parts.append(_BRIEF_CONTEXT)

@@ -55,8 +55,8 @@ from treadle.tools.failures import failure_content
 AutomaticContext = Callable[[str, UUID], Awaitable[str]]
 """A function of the user's text and the request id.
 
-It returns the context that precedes the text, or an empty text, and publishes RetrievalFinished for
-the request, so that the lines are sources.
+It returns the context that precedes the text, or an empty text. It publishes RetrievalFinished for
+the request, so that the lines of the context become sources.
 """
 
 _CUTS = dict.fromkeys(LENGTH_REASONS, StopReason.LENGTH) | {
@@ -94,7 +94,7 @@ class SessionOutcome:
 
 
 class RequestSession:
-    """Serves one user message: model call, tool calls, results, model call, … until an answer.
+    """Serves one user message: calls the model and tools alternately until there is an answer.
 
     `executor` runs the tool calls, and all events go to its bus. Whatever happens, each call in
     `conversation` gets one result, so that the next session can continue.
@@ -203,9 +203,9 @@ class RequestSession:
     async def steer(self, text: str) -> bool:
         """Give the model another message of the person with its next request.
 
-        An answer that comes first is kept, and the model answers once more. Returns False when the
-        session is over, so that the message needs its own session. `unserved` has the messages that
-        a limit kept from the model.
+        If an answer comes first, it is kept, and the model answers once more. Returns False when
+        the session is over, so that the message needs its own session. `unserved` contains the
+        messages that the model did not receive because of a limit.
         """
         if self._over:
             return False
@@ -281,7 +281,7 @@ class RequestSession:
         return replace(message, calls=(*whole, *cut_off)), cut_off
 
     def _ending(self, remaining: int) -> LimitReachedError | None:
-        """The reason why the next reply has to be the last, or None."""
+        """Return the reason why the next reply has to be the last, or None if it need not."""
         if remaining == 0:
             text = f"the limit of {self._settings.max_turns} turns is reached"
             return LimitReachedError(StopReason.TURN_LIMIT, text)
@@ -295,8 +295,8 @@ class RequestSession:
     ) -> bool:
         """Whether the calls of a reply may run.
 
-        If they may not, each gets its refusal as its result. Raises LimitReachedError when the loop
-        is over.
+        If they may not run, each call gets a refusal as its result. Raises LimitReachedError when
+        the loop is over.
         """
         try:
             if ending:
@@ -334,7 +334,7 @@ class RequestSession:
     async def _run_calls(
         self, received: ReceivedReply, message: AssistantMessage, cut_off: tuple[ToolCall, ...]
     ) -> Sequence[Outcome]:
-        """Run the calls of `message`. The conversation then has it and one result for each call.
+        """Run the calls of `message`, and add it and one result for each call to the conversation.
 
         The calls in `cut_off` do not run, and their results say so.
         """
@@ -366,7 +366,10 @@ class RequestSession:
         return outcomes
 
     def _request(self, call: ToolCall, parent_id: UUID | None, tokens: int) -> ToolCallRequested:
-        """The request of a call. The result of a final tool is the answer, so it has no limit."""
+        """Return the request of a call.
+
+        The result of a final tool is the answer, so its length has no limit.
+        """
         return ToolCallRequested(
             request_id=self.request_id,
             parent_id=parent_id,
@@ -394,7 +397,7 @@ class RequestSession:
     async def _refuse_calls(
         self, draft: ReplyDraft, message: AssistantMessage, reason: str
     ) -> None:
-        """Keep a reply whose calls may not run, and a refusal for each call."""
+        """Add a reply whose calls may not run to the conversation, with a refusal for each call."""
         content = failure_content(ToolFailure(ErrorKind.LIMIT, f"Not run: {reason}."))
         results = [ToolMessage(call.key, content, ok=False) for call in message.calls]
         try:
@@ -411,7 +414,7 @@ class RequestSession:
         return StopReason.UNKNOWN_TOOLS if unknown else StopReason.INVALID_CALLS
 
     async def _end_turn(self, reason: StopReason) -> None:
-        """Save on the user message how its turn ended."""
+        """Save in the user message the reason why its turn ended."""
         if self._user_position is not None:
             entry = self._writer.conversation.entries[self._user_position]
             await self._writer.end_turn(entry, reason)

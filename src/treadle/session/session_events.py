@@ -39,7 +39,7 @@ from treadle.session.role import Role
 
 
 class SessionReporter:
-    """Publishes the events of one request session. The last event has the sums of `tally`."""
+    """Publishes the events of one request session. The last event contains the sums in `tally`."""
 
     def __init__(
         self, bus: EventBus, request_id: UUID, session_id: UUID, tally: UsageTotal, clock: Clock
@@ -169,9 +169,9 @@ class EventPublisher(Protocol):
 class ReplyObserver:
     """Implements `ModelObserver` for one reply, the `turn` of a session.
 
-    Streamed text is added to `draft`. Without a draft it is not shown, and the purpose is a summary
-    unless `purpose` is set. `operation_id` is the id of the current or last attempt, `offered` the
-    number of tools that it offered.
+    Streamed text is added to `draft`. Without a draft the text is not shown, and the purpose of the
+    request is a summary unless `purpose` is set. `operation_id` is the id of the current or last
+    attempt. `offered` is the number of tools that this attempt offered.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ from treadle.paths import resolve_readable
 _LINES = re.compile(r"(\d{1,9})-(\d{1,9})")
 
 MAX_QUOTES = 100
-"""The most quotes that are compared with the files for one text."""
+"""The maximum number of quotes in one text that are compared with the files."""
 
 
 class SourceCollector(Listener):
@@ -53,7 +53,7 @@ class SourceCollector(Listener):
                 ]
 
     async def add_pasted(self, root: Path, text: str) -> None:
-        """Add the lines of the snippets in a person's message that the files below `root` have."""
+        """Add the lines of pasted snippets in a person's message that are in files below `root`."""
         if snippets := parse_snippets(text)[:MAX_QUOTES]:
             self._found += await asyncio.to_thread(_exact_lines, root, snippets)
 
@@ -85,7 +85,10 @@ def _lies_within(inner: SourceRange, outer: SourceRange) -> bool:
 
 
 def _lines_read(content: str) -> list[SourceRange]:
-    """The range of a result with lines of one file: the fields `file`, and `lines` as "3-9"."""
+    """Read the range of a result that contains lines of one file.
+
+    The field `file` names the file. The field `lines` has a form such as "3-9".
+    """
     if '"lines":"' not in content:
         return []
     try:

@@ -18,11 +18,11 @@ from treadle.tools.failures import failure_content
 from treadle.tools.message_size import fitted, with_note
 
 _ILL = frozenset({ErrorKind.PARSING, ErrorKind.VALIDATION, ErrorKind.UNKNOWN_TOOL})
-"""Failures that mean that the call itself was wrong."""
+"""The kinds of failure in which the call itself was wrong."""
 
 
 async def result_message(outcome: Outcome, tokens: int) -> ToolMessage:
-    """The message of an outcome, within a number of tokens."""
+    """Return the message of an outcome, in at most `tokens` tokens."""
     if ok := isinstance(outcome, ToolCallCompleted):
         whole, summary = outcome.content, outcome.ui.summary
     else:
@@ -31,7 +31,7 @@ async def result_message(outcome: Outcome, tokens: int) -> ToolMessage:
 
 
 _CUT_ARGUMENTS = 400
-"""Characters of a truncated call's arguments that are kept."""
+"""The number of characters that are kept of a truncated call's arguments."""
 
 _CUT_OFF = failure_content(
     ToolFailure(
@@ -65,7 +65,7 @@ def truncated_results(calls: Sequence[ToolCall]) -> list[ToolMessage]:
 
 
 def invalid_call_kinds(outcomes: Sequence[Outcome]) -> set[ErrorKind]:
-    """The kinds of failure when every call of a reply was itself wrong, else an empty set."""
+    """Return the kinds of failure if every call of a reply was itself wrong, or an empty set."""
     kinds = {outcome.error.kind for outcome in outcomes if isinstance(outcome, ToolCallFailed)}
     worked = any(isinstance(outcome, ToolCallCompleted) for outcome in outcomes)
     return set() if worked or not kinds <= _ILL else kinds
@@ -106,7 +106,7 @@ class RepeatedCalls:
         self._limits = limits or RepetitionLimits()
         self._seen: dict[tuple[str, str], _Seen] = {}
         self._most = 1
-        """The number of replies with the most repeated call of the last reply."""
+        """The number of replies that contain the most repeated call of the last reply."""
 
     def note(
         self, calls: Sequence[ToolCall], results: Sequence[ToolMessage], max_tokens: int
@@ -149,7 +149,7 @@ def _with_hint(result: ToolMessage, replies: int, max_tokens: int) -> ToolMessag
 
 
 def _normal(arguments: str) -> str:
-    """`arguments` in a normal form, independent of the order and the spaces of the JSON."""
+    """Normalize `arguments`, so that the order and the spaces of the JSON do not matter."""
     try:
         return json.dumps(json.loads(arguments, strict=False), sort_keys=True)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Maps events of tool calls, and of approvals and retrievals within them, to spans."""
+"""Maps the events of tool calls to spans, including the approvals and retrievals within them."""
 
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -43,7 +43,7 @@ CALL_EVENTS: tuple[type[Event], ...] = (
     EditFailed,
     EditUndone,
 )
-"""The events that change the span of a call or spans below it."""
+"""The events that change the span of a call or a span below it."""
 
 _STATUS = {ErrorKind.CANCELLED: SpanStatus.CANCELLED, ErrorKind.DENIED: SpanStatus.DENIED}
 

@@ -177,7 +177,7 @@ class _Run:
         return [self._root, *self._cancel_attempts(at_us, status)]
 
     def _cancel_attempts(self, at_us: int, status: SpanStatus) -> list[Span]:
-        """End the attempts that a cancellation interrupted: they publish no event of their end."""
+        """End the attempts that a cancellation interrupted, since they publish no end event."""
         if status is not SpanStatus.CANCELLED:
             return []
         cut_off = [
@@ -262,7 +262,7 @@ class _Run:
 
 
 def _redacted(value: T) -> T:
-    """`value` with redacted texts, also within tuples and dataclasses."""
+    """`value` with all texts redacted, including texts in tuples and dataclasses."""
     cleaned: object = value
     if isinstance(value, str) and not isinstance(value, Enum):
         cleaned = redact(value)

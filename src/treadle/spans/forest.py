@@ -7,7 +7,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 
 class TreeSpan(Protocol):
-    """The attributes of a span that its position in a tree depends on."""
+    """The attributes of a span that determine its position in a tree."""
 
     @property
     def span_id(self) -> str: ...
@@ -21,10 +21,10 @@ T = TypeVar("T", bound=TreeSpan)
 
 
 class Node(NamedTuple, Generic[T]):
-    """A span in its tree, in reading order: parents first, children by start time.
+    """A span at its position in a tree.
 
-    `span` is None for a missing parent; its children name its `span_id`. `cycle` marks the span at
-    which a cycle of parents is cut.
+    `span` is None for a missing parent, whose `span_id` is known from its children. `cycle` marks
+    the span at which a cycle of parents is cut.
     """
 
     depth: int
@@ -34,16 +34,17 @@ class Node(NamedTuple, Generic[T]):
 
 
 def arrange(spans: Sequence[T]) -> list[Node[T]]:
-    """Every span exactly once, below its parent if that exists. Linear and not recursive.
+    """Arrange the spans as trees: parents come before their children, siblings by start time.
 
-    The earliest span of a cycle of parents becomes a root with the mark `cycle`, and so does a span
-    that is its own parent. A missing parent becomes a node without a span.
+    Every span occurs exactly once. A missing parent becomes a node without a span. The earliest
+    span of a cycle of parents becomes a root with the mark `cycle`. A span that is its own parent
+    is such a cycle. The time is linear, and the function is not recursive.
     """
     ordered = sorted(spans, key=_BY_START)
     known = {span.span_id: span for span in ordered}
     arranged = _arranged(ordered, known, ())
     if sum(node.span is not None for node in arranged) < len(ordered):
-        # No root leads to spans of a cycle or to spans below one.
+        # Spans in a cycle, and the spans below them, are not below any root.
         reached = {node.span_id for node in arranged}
         left = [span for span in ordered if span.span_id not in reached]
         arranged = _arranged(ordered, known, _cycle_heads(left, known))
@@ -53,7 +54,7 @@ def arrange(spans: Sequence[T]) -> list[Node[T]]:
 def _arranged(
     ordered: Sequence[T], known: Collection[str], heads: Collection[str]
 ) -> list[Node[T]]:
-    """The spans below the roots; `heads` are roots that cut cycles."""
+    """The nodes of all trees. `heads` are the ids of spans that become roots to cut cycles."""
     children: dict[str, list[T]] = defaultdict(list)
     roots: list[Node[T]] = []
     for span in ordered:

@@ -1,4 +1,4 @@
-"""Turns exports of other programs into stored spans: a queue limits them, and steps process them.
+"""Processes exports of other programs into stored spans, in these steps behind a queue.
 
 | step | code | what it does |
 |---|---|---|
@@ -34,10 +34,10 @@ Decode = Callable[[bytes], SpanBatch[RawSpan]]
 def ingest(
     body: bytes, decode: Decode, store: SpanWriter
 ) -> tuple[SpanBatch[Span], Future[None] | None]:
-    """Take one export through the steps up to the queue of the store.
+    """Process one export up to the queue of the store.
 
-    Returns the spans, and a future that is done when they are on disk; None without spans.
-    Raises OtlpError when the body is not an export.
+    Returns the spans, and a future that is done when they are on disk. Without spans, the future is
+    None. Raises OtlpError when the body is not an export.
     """
     decoded = decode(body)
     mapped = map_spans(decoded)
@@ -48,11 +48,11 @@ def ingest(
 
 
 class IngestQueue:
-    """Bounds the memory of concurrent exports, and runs their steps in its threads.
+    """Limits the memory of concurrent exports, and processes the exports in two threads.
 
-    One thread takes one export at a time: several threads would compete for the interpreter, and
-    delay the writer and the event loop. A second thread takes large exports, so that small ones do
-    not wait for them. Use it as a context manager.
+    One thread processes one export at a time. More threads would compete for the interpreter, and
+    delay the writer and the event loop. A second thread processes large exports, so that small ones
+    do not wait for them. Use the queue as a context manager.
     """
 
     def __init__(self, store: SpanWriter, *, most_bytes: int) -> None:
@@ -81,8 +81,8 @@ class IngestQueue:
     def reservation(self) -> Iterator[Callable[[int], None]]:
         """Counts the bytes of one export while it is in memory.
 
-        Call the returned function with each number of bytes that is added, from any thread. It
-        raises StoreBusyError when all exports together are too large.
+        Call the yielded function for each received number of bytes, from any thread. It raises
+        StoreBusyError when all exports together are too large.
         """
         own = 0
 
@@ -106,7 +106,8 @@ class IngestQueue:
     async def submit(self, body: bytes, decode: Decode) -> SpanBatch[Span]:
         """Ingest an export. Returns when its spans are safely on disk.
 
-        Raises OtlpError, and StoreError; after a StoreBusyError the client may send it again.
+        Raises OtlpError and StoreError. After a StoreBusyError the client may send the export
+        again.
         """
         executor = self._small if len(body) < LARGE_BYTES else self._large
         loop = asyncio.get_running_loop()

@@ -14,10 +14,10 @@ def experiment_link(experiment_id: str) -> str:
 
 
 def new_experiment_link(trace_id: str, span_id: str) -> str:
-    """The path of the form for an experiment with a recorded call."""
+    """The path of the form that creates an experiment from a recorded call."""
     return f"/experiments/new?trace={_quoted(trace_id)}&span={_quoted(span_id)}"
 
 
 def _quoted(reference: str) -> str:
-    """The id in a URL. An id may be any text, also with a lone surrogate."""
+    """The id, quoted for a URL. An id may be any text, even one with a lone surrogate."""
     return quote(reference, safe="", errors="replace")

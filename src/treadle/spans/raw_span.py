@@ -18,10 +18,10 @@ class RawStatus(IntEnum):
 class RawSpan:
     """The reported fields of one operation. Ids are opaque strings.
 
-    Times are nanoseconds since the Unix epoch, from 0 to below 2^63; `end_ns` is None while the
-    operation runs. Attributes are JSON values of any depth; bytes are `{"base64": "…"}`. `resource`
-    describes the program, and under `otel.scope.…` the instrumentation; spans of one export may
-    share it. A decoder sets the fields; nothing changes them afterwards.
+    Times are nanoseconds since the Unix epoch, from 0 to below 2^63. `end_ns` is None while the
+    operation runs. Attributes are JSON values of any depth. Bytes become `{"base64": "…"}`.
+    `resource` describes the program, and its keys `otel.scope.…` describe the instrumentation.
+    Spans of one export may share it. A decoder sets the fields. Nothing changes them afterwards.
     """
 
     trace_id: str = ""

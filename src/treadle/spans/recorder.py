@@ -1,4 +1,4 @@
-"""Records every run on a bus as spans, without a delay for the bus."""
+"""Records every run on an event bus as spans, without delaying the bus."""
 
 import asyncio
 import threading
@@ -13,7 +13,7 @@ from treadle.spans.span_writer import SpanWriter
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The number of span writes that failed, and the reason of the first."""
+    """The number of failed span writes, and the reason for the first failure."""
 
     count: int
     reason: str
@@ -22,7 +22,7 @@ class Loss:
 class Recorder(Listener):
     """Writes the spans of all runs on `bus` to `store`.
 
-    Use it as a context manager around the session: its exit waits until all spans are on disk. A
+    Use it as a context manager around the session. Its exit waits until all spans are on disk. A
     span is written when it starts and again when it ends, so a process that dies leaves unfinished
     spans. If the store fails, the session continues, and `loss` counts the missing spans.
     """
@@ -50,7 +50,7 @@ class Recorder(Listener):
 
     async def _on_event(self, envelope: Envelope) -> None:
         try:
-            # In a thread: to redact and encode a long prompt takes a while.
+            # This runs in a thread, since redacting and encoding a long prompt takes a while.
             await asyncio.to_thread(self._record, envelope)
         except Exception as error:  # noqa: BLE001  (a recorder that ends would block the bus)
             self._note_loss(1, error)

@@ -15,12 +15,12 @@ _AROUND = 20
 def redact_spans(spans: Sequence[Span]) -> tuple[tuple[Span, ...], Mapping[str, int]]:
     """`spans` without secrets, and the number of removed secrets of each kind.
 
-    All texts are searched except the ids of a span, of its trace and of its parent: names, errors,
-    inputs and outputs, labels, and names and values of all attributes at any depth. A value under
-    a name that suggests a secret (`api_key`) is checked with that name.
+    Only the ids of a span, of its trace and of its parent are not searched. All other texts are:
+    names, errors, inputs, outputs, labels, and the names and values of attributes at any depth. If
+    the name of a value suggests a secret (`api_key`), the value is checked together with the name.
 
-    Each distinct text is checked once. One scan over all texts skips those without a suspicious
-    part, so a large batch costs less for each span.
+    Each distinct text is checked once. One scan over all texts excludes the texts without a
+    suspicious part. So a large batch takes less time for each span.
     """
     every = _Texts()
     for span in spans:
@@ -46,7 +46,7 @@ _Findings = Mapping[str | _Named, tuple[str, Mapping[str, int]]]
 
 
 class _Texts:
-    """The distinct texts of spans. `named` has those under a name that suggests a secret."""
+    """The distinct texts of spans. `named` has the texts whose name suggests a secret."""
 
     def __init__(self) -> None:
         self.plain: set[str] = set()
@@ -70,7 +70,8 @@ class _Texts:
             self._add(name, value)
 
     def _add(self, name: str, value: JsonValue) -> None:
-        # Exact types first: a check against an abstract type costs as much as the whole rest.
+        # Exact types are checked first, since one check against an abstract type takes as long as
+        # the rest of the function.
         if type(value) is str:
             self.plain.add(value)
             if suggests_secret(name):
@@ -164,7 +165,7 @@ class RedactionExample:
 
 @dataclass(frozen=True, slots=True)
 class RedactionPreview:
-    """The numbers of searched spans, of spans with matches, and of matches; and some examples."""
+    """The numbers of searched spans, of spans with matches, and of matches, with some examples."""
 
     spans: int
     changed: int
@@ -173,7 +174,7 @@ class RedactionPreview:
 
 
 def preview_redaction(rule: Rule, spans: Iterable[Span]) -> RedactionPreview:
-    """Count the matches of `rule` in these spans, without a change to them."""
+    """Count the matches of `rule` in these spans. The spans are not changed."""
     searched = changed = found = 0
     examples: list[RedactionExample] = []
     for span in spans:
@@ -202,7 +203,7 @@ def _matches(rule: Rule, text: str) -> list[str]:
 
 
 def _example(span: Span, field: str, text: str, match: str) -> RedactionExample:
-    at = text.find(match)  # -1 if the text escapes it
+    at = text.find(match)  # -1 if the match is escaped in the text
     before, after = (
         ("", "") if at < 0 else (text[max(0, at - _AROUND) : at], text[at + len(match) :])
     )

@@ -18,8 +18,10 @@ TOOL_NAME_PREFIX = "execute_tool "
 """The name of a span of a tool call is this prefix and the name of the tool."""
 
 ANALYST_LABEL = "treadle:analyst"
-"""The label of spans of questions about the traces themselves. Lists and sums of the analyst omit
-them, so that a question does not change its own answer."""
+"""The label of the analyst's own spans: calls that answer questions about the recorded traces.
+
+The lists and sums for the analyst omit these spans, so that a question does not change its answer.
+"""
 
 EXPERIMENT_LABEL = "treadle:experiment"
 """The label of every call of an experiment, including the calls that compare outputs."""
@@ -35,7 +37,7 @@ BUDGET_LABEL = "budget:"
 
 
 def is_shown(label: str) -> bool:
-    """Whether lists show the label. The label of a repository serves only filters."""
+    """Whether lists show the label. The label of a repository is only used in filters."""
     return not label.startswith(REPOSITORY_LABEL)
 
 
@@ -85,7 +87,7 @@ class CostSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SpanLink:
-    """A reference to a span of any trace that is not the parent."""
+    """A reference to another span than the parent. It may be in another trace."""
 
     trace_id: str
     span_id: str
@@ -106,14 +108,15 @@ class Span:
     """One operation of a run.
 
     All ids are opaque strings. Times are integer microseconds since the Unix epoch, exactly as
-    reported: an end before the start is kept, and `duration_us` is then None. Unknown `tokens`,
-    `cost` (US dollars, kept to the billionth) and `time_to_first_token_us` are None, never 0.
+    reported. An end before the start is kept, and then `duration_us` is None. `cost` is in US
+    dollars, stored to the billionth. If `tokens`, `cost` or `time_to_first_token_us` are unknown,
+    they are None, never 0.
 
-    `attributes` contains the reported attributes unchanged, as JSON values. Treadle's own spans
-    use the names of OpenTelemetry (`gen_ai.…`) if it has one, else `treadle.…`. The other columns
-    are derived from the attributes, in the same way for every vocabulary. `input` and `output` are
-    text or JSON text; those of a model call are a JSON list of messages in the form of OpenAI's
-    chat requests. `labels` are sorted and distinct.
+    `attributes` contains the reported attributes unchanged, as JSON values. Treadle's own spans use
+    a name of OpenTelemetry (`gen_ai.…`) if there is one, and `treadle.…` otherwise. The other
+    columns are derived from the attributes, in the same way for every vocabulary. `input` and
+    `output` are text or JSON text. For a model call, each is a JSON list of messages in the form of
+    OpenAI's chat requests. `labels` are sorted and distinct.
     """
 
     trace_id: str
@@ -132,21 +135,21 @@ class Span:
     provider: str | None = None
     tokens: Usage = field(default_factory=Usage)
     input_counts_cache: bool | None = None
-    """Whether the source counts cached tokens in its input, as `tokens.input` always does."""
+    """Whether the source's input count includes cached tokens. `tokens.input` always does."""
     cost: float | None = None
     cost_source: CostSource | None = None
     time_to_first_token_us: int | None = None
     labels: tuple[str, ...] = ()
     thread_id: str | None = None
-    """The thread that the span names; the store derives one for every run."""
+    """The thread that the span itself names. The store derives a thread for every run."""
     run_id: str | None = None
-    """The run that the span names; the store derives one for every trace."""
+    """The run that the span itself names. The store derives a run for every trace."""
     start_ns: int | None = None
-    """The start in nanoseconds since the Unix epoch, if it was reported so."""
+    """The start in nanoseconds since the Unix epoch, if it was reported in nanoseconds."""
     end_ns: int | None = None
     attributes: Attributes = field(default_factory=dict)
     resource: Attributes = field(default_factory=dict)
-    """The attributes of the reporting program, and under `otel.scope.…` of the instrumentation."""
+    """The attributes of the reporting program. `otel.scope.…` are those of its instrumentation."""
     events: tuple[SpanEvent, ...] = ()
     links: tuple[SpanLink, ...] = ()
     input: str | None = None
@@ -154,7 +157,7 @@ class Span:
 
     @property
     def duration_us(self) -> int | None:
-        """Microseconds from start to end; None if unfinished or if the end is before the start."""
+        """Microseconds from start to end. None if unfinished, or if the end is before the start."""
         if self.end_us is None or self.end_us < self.start_us:
             return None
         return self.end_us - self.start_us
@@ -179,8 +182,8 @@ class Span:
 def more_complete(one: Span, other: Span) -> Span:
     """The version of a span to keep.
 
-    A finished version wins, then one with more events, then one with more known values. Between
-    equal ones the JSON text decides, so the order of arrival does not matter.
+    A finished version wins over an unfinished one. Then more events win, then more known values. If
+    all are equal, the JSON text decides. So the order of arrival does not matter.
     """
     ranks = _completeness(one), _completeness(other)
     if ranks[0] != ranks[1]:
@@ -199,27 +202,28 @@ def _completeness(span: Span) -> tuple[bool, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """All stored spans of one trace, by start time and then by id."""
+    """All stored spans of one trace, sorted by start time and then by id."""
 
     trace_id: str
     spans: tuple[Span, ...]
 
     @property
     def root(self) -> Span | None:
-        """The span that names the trace; None for a trace without spans."""
+        """The span that names the trace. None for a trace without spans."""
         return true_root(self.spans)
 
     @property
     def status(self) -> SpanStatus:
-        """The status of the root; unfinished of a trace without spans."""
+        """The status of the root. A trace without spans is unfinished."""
         return self.root.status if self.root else SpanStatus.UNFINISHED
 
 
 def true_root(spans: Sequence[Span]) -> Span | None:
     """The root that names a trace, by the same rule as in the store (`trace_states`).
 
-    It is the earliest run without a parent, else the earliest span without one. If the root has
-    not arrived, it is the earliest span. A span that is its own parent counts as one without.
+    The root is the earliest run without a parent, or the earliest other span without a parent. If
+    every span has a parent, it is the earliest span. A span that is its own parent is treated as a
+    span without a parent.
     """
 
     def rank(span: Span) -> tuple[bool, bool, int, str]:

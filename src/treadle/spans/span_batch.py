@@ -1,4 +1,4 @@
-"""The spans of one export or of a part of a file, and a report of what was left out."""
+"""The spans of one export or of a part of a file, and a report of the omitted data."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ U = TypeVar("U")
 
 @dataclass(frozen=True, slots=True)
 class SpanBatch(Generic[T_co]):
-    """Spans in their order, and a report of what was left out.
+    """Spans in their order, and a report of the omitted data.
 
-    `rejected` counts spans that were left out, and `reasons` names the first of them. `damaged`
-    counts fields, such as one attribute, that were left out of accepted spans; `warnings` names
-    the first of those.
+    `rejected` counts omitted spans, and `reasons` states why the first of them were omitted.
+    `damaged` counts fields, such as attributes, that accepted spans lack. `warnings` describes the
+    first of these fields.
     """
 
     spans: tuple[T_co, ...]
@@ -24,7 +24,7 @@ class SpanBatch(Generic[T_co]):
     warnings: tuple[str, ...] = ()
 
     def problems(self) -> str:
-        """The reasons of rejected spans and the warnings, for a response."""
+        """The reasons for rejected spans, and the warnings, as one text for a response."""
         reasons = (*self.reasons, *_and_more(self.rejected - len(self.reasons)))
         warnings = (*self.warnings, *_and_more(self.damaged - len(self.warnings)))
         return "; ".join((*reasons, *warnings))

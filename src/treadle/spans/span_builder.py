@@ -7,7 +7,7 @@ from treadle.spans.span import Attributes, JsonValue, Span, SpanKind
 
 
 class SpanBuilder:
-    """Builds the spans of one request, each below the operation that it is part of."""
+    """Builds the spans of one request. Each span is below the operation that contains it."""
 
     def __init__(
         self, request_id: UUID, *, within: Span | None = None, labels: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class SpanBuilder:
         start_us: int,
         attributes: Attributes,
     ) -> Span:
-        """A started span. The same `identity` yields the same id at every replay."""
+        """A started span. The same `identity` results in the same id at every replay."""
         return Span(
             trace_id=self._trace_id,
             span_id=_span_id(self._identity, *identity),
@@ -51,7 +51,7 @@ class SpanBuilder:
         )
 
     def parent(self, parent_id: UUID | None) -> str | None:
-        """The span id of the operation, or of the root."""
+        """The span id of the operation `parent_id`. If it is None or unknown, that of the root."""
         return (self.operations.get(parent_id) if parent_id else None) or self.root_id
 
 
@@ -71,10 +71,10 @@ def _span_id(*identity: object) -> str:
 
 
 def microseconds(seconds: float) -> int:
-    """Whole microseconds."""
+    """Convert seconds to whole microseconds."""
     return round(seconds * 1_000_000)
 
 
 def known(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """The values that are not None."""
+    """`values` without the entries that are None."""
     return {name: value for name, value in values.items() if value is not None}

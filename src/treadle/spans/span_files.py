@@ -1,8 +1,9 @@
-"""Files of spans: Treadle's own, one JSON object a line, and those of OpenTelemetry's collector.
+"""Reads and writes span files in Treadle's format, and reads files of OpenTelemetry's collector.
 
-An own file begins with a header line that has its version, and loses nothing. In a file of the
-collector each line is an export request in JSON, or the whole file is one. A file whose name ends
-with `.gz` is compressed. Reading and writing keep at most one batch of spans in memory.
+Treadle's format keeps all data of a span. A header line with the version comes first, then one JSON
+object in each line. In a file of the collector, each line is an export request in JSON, or the
+whole file is one request. A file whose name ends with `.gz` is compressed. Reading and writing keep
+at most one batch of spans in memory.
 """
 
 import gzip
@@ -29,7 +30,7 @@ _HEADER = "treadle.spans"
 _LINE_LIMIT = 128 << 20
 """The most bytes of a line, and of an export over many lines.
 
-No span is as long, but a compressed file of 1 MB can contain a line of 1 GB.
+No span is that long. The limit is for compressed files: 1 MB can contain a line of 1 GB.
 """
 
 
@@ -38,7 +39,7 @@ class SpanFileError(UsageError):
 
 
 def write_spans(path: Path, spans: Iterable[Span]) -> int:
-    """Write `spans` to a new file. Returns their number. Raises OSError."""
+    """Write `spans` to a new file. Returns the number of spans. Raises OSError."""
     with open_output(path) as file:
         if path.suffix != ".gz":
             return write_span_lines(file, spans)
@@ -47,7 +48,7 @@ def write_spans(path: Path, spans: Iterable[Span]) -> int:
 
 
 def write_span_lines(stream: BinaryIO, spans: Iterable[Span]) -> int:
-    """Write `spans` to an open stream of bytes. Returns their number."""
+    """Write `spans` to an open stream of bytes. Returns the number of spans."""
     stream.write(_encoded({_HEADER: VERSION}))
     written = 0
     for span in spans:
@@ -57,9 +58,9 @@ def write_span_lines(stream: BinaryIO, spans: Iterable[Span]) -> int:
 
 
 def read_spans(path: Path) -> Iterator[SpanBatch[Span]]:
-    """The spans of a file, in batches, with the rejected spans of an export.
+    """Yield the spans of a file in batches. A batch also reports the rejected spans of an export.
 
-    Raises SpanFileError at the first line that cannot be read, and OSError.
+    Raises OSError, and SpanFileError at the first line that cannot be read.
     """
     opened = gzip.open if path.suffix == ".gz" else open
     with cast("BinaryIO", opened(path, "rb")) as stream:
@@ -67,7 +68,7 @@ def read_spans(path: Path) -> Iterator[SpanBatch[Span]]:
 
 
 def read_span_lines(stream: BinaryIO, name: str) -> Iterator[SpanBatch[Span]]:
-    """The spans of an open stream of bytes. `name` is its name in errors."""
+    """Yield the spans of an open stream of bytes in batches. `name` is its name in errors."""
     lines = _lines(stream, name)
     number, first = next(lines, (0, b""))
     if not first:
@@ -76,11 +77,11 @@ def read_span_lines(stream: BinaryIO, name: str) -> Iterator[SpanBatch[Span]]:
     if isinstance(header, dict) and _HEADER in header:
         _check_version(header[_HEADER], name)
         yield from _own(lines, name)
-    elif isinstance(header, dict | list):  # each line is an export
+    elif isinstance(header, dict | list):  # then each line is an export
         yield _export(first, number, name)
         for number, line in lines:
             yield _export(line, number, name)
-    else:  # perhaps one export over many lines
+    else:  # the file may be one export over many lines
         yield _export(_joined(first, lines, name), number, name)
 
 
@@ -106,7 +107,7 @@ def span_from_json(values: Mapping[str, Any]) -> Span:
 
 
 def _fields_of(kind: object) -> tuple[str, ...]:
-    """The fields of a span that are declared with a type."""
+    """The names of the fields of a span that are declared with the type `kind`."""
     return tuple(item.name for item in fields(Span) if item.type == kind)
 
 
@@ -115,7 +116,7 @@ _TEXTS, _OPTIONAL_TEXTS = _fields_of(str), _fields_of(str | None)
 _OPTIONAL_NUMBERS = _fields_of(int | None)
 _MOST = (1 << 63) - 1
 _LAST_US = _MOST // 1_000
-"""A time in the year 2262, the last in nanoseconds."""
+"""The last time that 63 bits of nanoseconds can express. It is in the year 2262."""
 
 
 def _check(span: Span) -> None:
@@ -224,7 +225,7 @@ def _error(name: str, number: int, what: str) -> SpanFileError:
 
 
 def _parsed(line: bytes) -> Any:
-    """The value of a line; None if it is not JSON."""
+    """The value of a line. None if the line is not JSON."""
     try:
         return json.loads(line, parse_constant=_refused)
     except (ValueError, RecursionError):
@@ -239,5 +240,5 @@ def _refused(constant: str) -> None:
 def _encoded(values: Mapping[str, Any]) -> bytes:
     try:
         return json.dumps(values, ensure_ascii=False).encode() + b"\n"
-    except UnicodeEncodeError:  # half a surrogate pair needs an escape
+    except UnicodeEncodeError:  # a lone surrogate needs an escape
         return json.dumps(values).encode() + b"\n"

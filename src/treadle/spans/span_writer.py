@@ -1,4 +1,4 @@
-"""The interface of a store that spans are written to."""
+"""The interface for writing spans to a store."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -9,11 +9,11 @@ from treadle.errors import StoreError
 from treadle.spans.span import Span
 
 NOTHING_REDACTED: Mapping[str, int] = MappingProxyType({})
-"""The counts of a batch without secrets."""
+"""The counts of removed secrets for a batch without secrets."""
 
 
 class StoreBusyError(StoreError):
-    """The queue of a store is full. Nothing was stored; the caller may try again later."""
+    """The queue of a store is full. Nothing was stored. The caller may try again later."""
 
 
 class SpanWriter(Protocol):
@@ -24,11 +24,11 @@ class SpanWriter(Protocol):
     ) -> Future[None]:
         """Queue spans for writing. The future is done when they are safely on disk.
 
-        The call does not wait for the disk, but it encodes the spans: call it in a thread when
-        they are large.
+        The call does not wait for the disk, but it encodes the spans. Call it in a thread if the
+        spans are large.
 
         `redacted` counts the secrets of each kind that were removed from the spans. The future's
-        exception is a StoreError when the spans could not be stored, and a StoreBusyError when
-        the queue is full; then none of them is stored.
+        exception is a StoreError if the spans could not be stored. It is a StoreBusyError if the
+        queue is full. Then none of the spans is stored.
         """
         ...

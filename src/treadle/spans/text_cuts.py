@@ -1,7 +1,7 @@
 r"""Positions at which a text may be cut: not within a visible character, and not within an escape.
 
-Escapes are those of JSON (`\n`, `\u00e9`, `\ud83d\ude00` as one), which recorded contents often
-have, and those of `fencing` (`\u{202e}`).
+Two kinds of escapes are known. Recorded contents often have escapes of JSON, such as `\n` and
+`\u00e9`. The pair `\ud83d\ude00` is one escape. `traces.fencing` writes escapes such as `\u{202e}`.
 """
 
 import re
@@ -14,20 +14,20 @@ _ESCAPE = re.compile(
 )
 _LONGEST_ESCAPE = 12
 _LONGEST_CHARACTER = 32
-"""The most code points of one visible character; a longer one is cut."""
+"""The most code points of one visible character. A longer character is cut."""
 _JOINER = "\u200d"
 _NEVER_FIRST = ("\ufe00", "\ufe0f"), ("\U0001f3fb", "\U0001f3ff"), ("\udc00", "\udfff")
-"""Variation selectors, skin tones, second halves of surrogates."""
+"""Characters that extend the preceding one: variation selectors, skin tones, low surrogates."""
 _FLAGS = ("\U0001f1e6", "\U0001f1ff")
 
 
 def cut_before(text: str, position: int) -> int:
-    """The last position up to `position` at which `text` may be cut."""
+    """The last position at or before `position` at which `text` may be cut."""
     return _around(text, position)[0]
 
 
 def cut_behind(text: str, position: int) -> int:
-    """The first position from `position` on at which `text` may be cut."""
+    """The first position at or after `position` at which `text` may be cut."""
     return _around(text, position)[1]
 
 

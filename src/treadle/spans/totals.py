@@ -1,11 +1,11 @@
-"""Totals of a trace, and the model calls that count in them: one rule for lists, views and pages.
+"""Totals of a trace, and the rule that decides which model calls count in them.
 
-Several spans may record one request to a model: that of the client's instrumentation, of a
-framework around it, and of a gateway. These spans are nested, with spans of the transport between
-them. Only one of them counts as a call, with its tokens and its cost:
+Several spans may record one request to a model: the client's instrumentation, a framework around
+it, and a gateway each record a span. These spans are nested, and spans of the transport may be
+between them. Only one of them counts as a call, with its tokens and its cost:
 
-- The innermost one counts, since it is closest to the provider. Several attempts within one outer
-  call count each.
+- The innermost span counts, since it is closest to the provider. If one outer call makes several
+  attempts, each attempt counts.
 - If no inner span has tokens or a cost, the innermost outer span that has them counts instead.
 
 A tool, an agent, a retrieval, a guardrail or an evaluation between two calls separates them, so
@@ -21,15 +21,16 @@ from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanKind, SpanStatus
 
 REPLIED = (SpanStatus.OK, SpanStatus.CANCELLED)
-"""The statuses of model calls that may have been charged, as an interrupted call may be."""
+"""The statuses of model calls that may have been charged. Interrupted calls may be charged too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
     """Sums over a trace or a part of it.
 
-    Tokens and cost are sums of known values, or None without any. `unmetered` and `unpriced` count
-    the model calls, answered or interrupted, whose tokens or whose cost is unknown.
+    Tokens and cost are the sums of known values, or None if no value is known. `unmetered` counts
+    answered and interrupted model calls with unknown tokens. `unpriced` counts such calls with an
+    unknown cost.
     """
 
     spans: int
@@ -47,7 +48,7 @@ Number = TypeVar("Number", int, float)
 
 
 def totals(spans: Sequence[Span]) -> Totals:
-    """The totals of `spans`. Tokens and cost come from counted model calls alone."""
+    """The totals of `spans`. Tokens and cost come only from counted model calls."""
     counted = counted_spans(spans)
     models = [span for span in spans if span.span_id in counted]
     tools = [span for span in spans if span.kind is SpanKind.TOOL]
@@ -76,9 +77,9 @@ def _sum(values: Sequence[Number | None]) -> Number | None:
 
 
 SEPARATE = ("guardrail", "evaluate")
-"""Operations of kind `other` that make separate calls."""
+"""Operations of kind `other`. The model calls above and below such a span are separate calls."""
 STEPS = ("gateway", "chain")
-"""Operations of kind `agent` that only forward a call: retries, fallbacks, wrappers."""
+"""Operations of kind `agent` that only forward a call, such as retries, fallbacks and wrappers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Step:
 
 
 def forwards_call(kind: str, operation: str) -> bool:
-    """Whether a model call below such a span may be the same call as one above it."""
+    """Whether a model call below such a span may be the same request as a model call above it."""
     if kind == SpanKind.AGENT:
         return operation in STEPS
     return kind == SpanKind.OTHER and operation not in SEPARATE
@@ -113,7 +114,10 @@ def counted_spans(spans: Iterable[Span]) -> set[str]:
 
 
 def counted_calls(steps: Iterable[Step]) -> set[str]:
-    """The ids of the model calls that count, among them and the spans that forward calls."""
+    """The ids of the model calls that count.
+
+    `steps` are the model calls, and the spans that forward calls.
+    """
     by_id = {step.span_id: step for step in steps}
     below = _children(by_id)
     ordered = _parents_first(by_id, below)
@@ -138,7 +142,7 @@ def counted_calls(steps: Iterable[Step]) -> set[str]:
 
 
 def _children(by_id: Mapping[str, Step]) -> dict[str, list[Step]]:
-    """The steps below each step. A step in a cycle of parents is not below another one."""
+    """The steps below each step. A step in a cycle of parents is not below any other step."""
     below: dict[str, list[Step]] = defaultdict(list)
     in_cycle = _cycles(by_id)
     for step in by_id.values():

@@ -18,11 +18,11 @@ MAX_ENCODINGS = 4
 """The number of times that a value may be encoded as JSON text."""
 
 SHOWN_CHARACTERS = 100
-"""Characters of an invalid value in an error."""
+"""The number of characters of an invalid value that an error shows."""
 
 
 _known_schema = lru_cache(maxsize=512)(schema_of)
-"""Building the schema takes longer than the rest of a call."""
+"""Caches schemas, since building one takes longer than the rest of a call."""
 
 
 def parse_arguments(tool: str, model: type[A], raw: str) -> A:
@@ -100,7 +100,7 @@ def corrected(value: Any, schema: JsonSchema) -> Any:
 
 
 def _kinds(schema: JsonSchema) -> set[str | None]:
-    """The JSON types that `schema` allows, with None if it allows any type."""
+    """The JSON types that `schema` allows. The set contains None if every type is allowed."""
     return {branch.get("type") for branch in branches_of(schema)}
 
 
@@ -111,7 +111,10 @@ def _may_be_left_out(schema: JsonSchema, name: str) -> bool:
 
 
 def _decoded(text: str) -> Any:
-    """The object, list or null that `text` encodes, once or several times; else `text` itself."""
+    """Decode an object, a list or null that was encoded as JSON once or several times.
+
+    Returns any other `text` unchanged.
+    """
     value: Any = text
     for _ in range(MAX_ENCODINGS):
         try:
@@ -127,7 +130,7 @@ def _decoded(text: str) -> Any:
 
 def _readable(tool: str, schema: JsonSchema, error: ValidationError) -> ToolError:
     errors = error.errors(include_url=False)
-    # An unknown name first: it usually explains why another argument is missing.
+    # An unknown name comes first: it usually explains why another argument is missing.
     errors.sort(key=lambda each: each["type"] != "extra_forbidden")
     first, rest = errors[0], len(errors) - 1
     more = f" ({rest} more problem{'s' if rest > 1 else ''})" if rest else ""

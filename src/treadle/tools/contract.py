@@ -1,4 +1,4 @@
-"""The contract of a tool: typed arguments, a typed result, its properties; and a set of tools."""
+"""The contract of a tool (arguments, result and properties), and the registry of tools."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -52,10 +52,10 @@ class ToolEffect(StrEnum):
 
 
 PROGRESS_CHARACTERS = 1_000
-"""Characters of one progress report."""
+"""The maximum length of a progress report in characters."""
 
 EVERYTHING = "*"
-"""In a set of resources: everything that any tool may write."""
+"""The resource that stands for everything that any tool may write."""
 
 SCREEN = "screen"
 """The resource of tools that change what a person sees."""
@@ -123,7 +123,7 @@ class ToolError(TreadleError):
 
 
 async def _publish_nowhere(_event: Event) -> None:
-    """The publisher of a call outside a session."""
+    """Publish nothing. This is the publisher of a call outside a session."""
 
 
 async def _nobody_decides(_question: Question) -> Decision:
@@ -177,7 +177,8 @@ class ToolContext:
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Run blocking work in a thread of the tool's class, and return its result.
 
-        A call that ends does not end its thread: `work` has to notice that, or to be short.
+        The thread continues when its call ends. `work` therefore has to notice the end, or to be
+        short.
         """
         return await asyncio.get_running_loop().run_in_executor(self.executor, work)
 
@@ -196,11 +197,14 @@ class Tool(ABC, Generic[A, R]):
     place: ClassVar[ToolPlace] = ToolPlace.SYSTEM
     effect: ClassVar[ToolEffect] = ToolEffect.READ
     timeout: ClassVar[float | None] = None
-    """Seconds; None means the configured default of its class."""
+    """The time limit in seconds. None means the configured default of the tool's class."""
     policy: ClassVar[Policy | None] = None
-    """None: a tool that writes asks first, any other is allowed."""
+    """The decision for a call that no rule covers.
+
+    None means that a tool that writes asks first, and that any other tool is allowed.
+    """
     proposes: ClassVar[bool] = False
-    """The call asks for approval itself, with a preview, before it changes anything."""
+    """Whether the call itself asks for approval, with a preview, before it changes anything."""
 
     arguments: type[A]
     result: type[R]
@@ -210,7 +214,7 @@ class Tool(ABC, Generic[A, R]):
         """Do the work. Raises `ToolError` for a failure that the model should know."""
 
     def writes(self, arguments: A) -> frozenset[str]:  # noqa: ARG002  (for subclasses)
-        """The resources that a call changes, by any names that tools agree on.
+        """The names of the resources that a call changes. Tools agree on these names.
 
         Calls of one reply run one after another if their sets overlap. A writing tool that does not
         override this method waits for every other writing tool.

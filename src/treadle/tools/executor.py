@@ -1,4 +1,4 @@
-"""The executor: the owner of tool calls, from the request to the outcome."""
+"""The executor of tool calls, which handles each call from its request to its outcome."""
 
 import asyncio
 import logging
@@ -46,11 +46,11 @@ if TYPE_CHECKING:  # it imports a library that is slow to load and seldom used
 _log = logging.getLogger(__name__)
 
 BACKGROUND_THREADS = 16
-"""Threads for blocking work of background tools. Realtime tools have other threads."""
+"""The number of threads for blocking work of background tools. Realtime tools have others."""
 
 
 class TimeLimit:
-    """The seconds on `clock` that one future may take, not counting the time while paused."""
+    """The time limit of one future, in seconds on `clock`. Pauses do not count."""
 
     def __init__(self, seconds: float, clock: Clock) -> None:
         self.seconds = seconds
@@ -62,7 +62,7 @@ class TimeLimit:
         self._timeout: asyncio.Future[None] | None = None
 
     async def wait(self, future: asyncio.Future[Any]) -> None:
-        """Return when `future` is done; raise TimeoutError when the time is up first.
+        """Wait until `future` is done. Raises TimeoutError if the time is up first.
 
         `future` is not cancelled.
         """
@@ -81,7 +81,7 @@ class TimeLimit:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Pause the limit; it runs again when every pause has ended."""
+        """Pause the limit. It resumes when all pauses have ended."""
         self._pauses += 1
         self._stop()
         try:
@@ -151,7 +151,7 @@ class OpenCall:
         return self._arguments
 
     def writes(self) -> AbstractSet[str]:
-        """The resources that the call writes; empty when its arguments are invalid."""
+        """The resources that the call writes. The set is empty if the arguments are invalid."""
         if self.tool is None or self.tool.effect is ToolEffect.READ:
             return frozenset()
         try:
@@ -287,7 +287,7 @@ class ToolExecutor:
         call.outcome.add_done_callback(lambda _: self._stop(call))
 
     async def fail(self, call: OpenCall, kind: ErrorKind, message: str) -> None:
-        """Publish a failure as the outcome of a call that has none; this ends its tool."""
+        """Publish a failure as the outcome of a call that has no outcome. This ends its tool."""
         if call.outcome.done():
             return
         published = call.published is not None
@@ -375,7 +375,7 @@ class ToolExecutor:
         return replace(context, approve=approve)
 
     def _since(self, start: float | None) -> float:
-        """Seconds since `start`; 0 when there is none."""
+        """Return the seconds since `start`, or 0 if `start` is None."""
         return 0.0 if start is None else self._clock.monotonic() - start
 
 
@@ -429,7 +429,7 @@ class ReplyCalls:
                 group.create_task(running, name=f"call {call.request.name}")
 
     async def give_up(self, kind: ErrorKind, message: str) -> None:
-        """Publish that failure as the outcome of every call that has none."""
+        """Publish the failure as the outcome of every call that has no outcome."""
         try:
             for call in self._calls:
                 await self._executor.fail(call, kind, message)

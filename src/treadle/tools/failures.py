@@ -37,7 +37,7 @@ _NOT_A_NAME = frozenset({errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.EI
 
 
 def kind_of(error: Exception) -> ErrorKind:
-    """The kind of failure that `error` is. INTERNAL means a fault in the program."""
+    """Return the kind of the failure `error`. INTERNAL means a fault in the program."""
     own = getattr(error, "kind", None)
     if isinstance(own, ErrorKind):
         return own
@@ -50,14 +50,14 @@ def kind_of(error: Exception) -> ErrorKind:
 
 
 SHOWN_CHARACTERS = 1_000
-"""Characters of each text of a failure, which may quote a call of any length."""
+"""The maximum length of each text of a failure in characters. A text may quote a long call."""
 
 
 def failure_content(failure: ToolFailure) -> str:
-    """The text of the tool message for `failure`: one compact JSON object.
+    """Return the text of the tool message for `failure`: one compact JSON object.
 
-    Keys in order: ok, error, kind, then field, expected, received and hint if they are known, and
-    effect (none, applied or unknown).
+    Its keys are ok, error and kind, then field, expected, received and hint if they are known, and
+    then effect (none, applied or unknown).
     """
     optional = {
         "field": failure.field,
@@ -90,7 +90,7 @@ def failure_of(tool: AnyTool, error: Exception) -> ToolFailure:
 
 
 def _cut(text: str) -> str:
-    """The text without its middle if it is long: the ends of a sentence have its meaning."""
+    """Remove the middle of a long text, since the ends of a sentence have its meaning."""
     half = SHOWN_CHARACTERS // 2
     return text if len(text) <= 2 * half else f"{text[:half]}…{text[-half:]}"
 

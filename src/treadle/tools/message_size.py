@@ -16,10 +16,16 @@ _HINT = (
 _SHORT_HINT = "Request less per call."
 
 _HEAD_SHARE = 2 / 3
-"""The beginning of a result says what it is; the end often has the error or the sum."""
+"""The fraction of an excerpt that shows the beginning of the result.
+
+The beginning says what the result is. The end often has the error or the sum.
+"""
 
 _CHARACTERS_PER_TOKEN = 8
-"""More than ordinary text has (at most 5), so that the search begins above its target."""
+"""The characters for each token at which the search for a cut begins.
+
+Ordinary text has at most 5, so the search begins above its target.
+"""
 
 _FAILURE_CHARACTERS = (1_000, 500, 250, 120, 60, 30, 10, 4)
 """Lengths of a failure's texts, tried one after another until the failure fits."""
@@ -44,7 +50,7 @@ def fit_message(content: str, limit: int) -> str:
 
 
 async def fitted(content: str, limit: int | None) -> str:
-    """`fit_message` without blocking the event loop. A `limit` of None keeps everything."""
+    """Like `fit_message`, without blocking the event loop. A `limit` of None keeps everything."""
     if limit is None or len(content) * 4 <= limit:  # a token has at least one byte
         return content
     return await asyncio.to_thread(fit_message, content, limit)
@@ -95,7 +101,7 @@ def _short_failure(failure: dict[str, Any], limit: int) -> str:
 
 
 def _middle_out(text: str, length: int) -> str:
-    """The text without its middle if it is long: the ends of a sentence have its meaning."""
+    """Remove the middle of a long text, since the ends of a sentence have its meaning."""
     half = length // 2
     return text if len(text) <= 2 * half else f"{text[:half]}…{text[-half:]}"
 

@@ -36,7 +36,7 @@ def plain_schema(schema: JsonSchema) -> JsonSchema:
     """
     definitions = schema.pop("$defs", {})
     plain = _plain(schema, definitions, ())
-    plain.pop("description", None)  # the docstring of the class; the tool has its own description
+    plain.pop("description", None)  # the class docstring; the tool has its own description
     return plain
 
 
@@ -81,15 +81,15 @@ def _without_null(schema: JsonSchema) -> JsonSchema:
 
 
 def branches_of(schema: JsonSchema) -> list[JsonSchema]:
-    """The alternatives that `schema` allows; only itself if it has no alternatives."""
+    """Return the alternatives that `schema` allows, or only `schema` if it has none."""
     branches: list[JsonSchema] = schema.get("anyOf") or schema.get("oneOf") or [schema]
     return branches
 
 
 def schema_at(schema: JsonSchema, location: tuple[str | int, ...]) -> JsonSchema | None:
-    """The part of `schema` that describes the value at `location`.
+    """Return the part of `schema` that describes the value at `location`.
 
-    None if `schema` does not have exactly one description for that location.
+    Returns None if `schema` does not have exactly one description for that location.
     """
     for part in location:
         inner = (
@@ -107,7 +107,7 @@ _WORDS = {"boolean": "true or false", "object": "an object", "null": "null"}
 
 
 def in_words(schema: JsonSchema) -> str:
-    """The values that `schema` allows in words, such as "an integer of at least 1"."""
+    """Describe the values that `schema` allows, for example as "an integer of at least 1"."""
     match schema:
         case {"anyOf": branches} | {"oneOf": branches}:
             words = " or ".join(in_words(branch) for branch in branches)

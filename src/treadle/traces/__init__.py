@@ -1,4 +1,4 @@
-"""Traces: how spans are stored, queried and shown."""
+"""Traces: stores, queries and presents recorded spans."""
 
 from treadle.traces.store.sqlite_store import SqliteTraceStore
 

@@ -51,13 +51,13 @@ def fenced(text: str, source: str) -> str:
 
 
 def inline(text: str, *, limit: int = INLINE_CHARACTERS) -> str:
-    """`text` for a sentence: one line in quotation marks, cut in its middle at `limit`."""
-    # Escaped last, since JSON would double the backslash of an earlier escape.
+    """`text` as one line in quotation marks, for a sentence. A long text is cut in the middle."""
+    # The escapes come last, since JSON would double the backslash of an earlier escape.
     return _visible(json.dumps(_cut(text, limit), ensure_ascii=False), also="<>")
 
 
 def quotable(text: str, *, limit: int = INLINE_CHARACTERS) -> str:
-    """`text` for a JSON string, whose quotation marks are its fence; cut at `limit`."""
+    """`text` for a JSON string, cut at `limit`. The quotation marks of JSON are its fence."""
     return _visible(_cut(text, limit))
 
 
@@ -80,7 +80,7 @@ def recorded(message: str) -> Iterator[Recorded]:
 
 
 def _visible(text: str, *, also: str = "") -> str:
-    """`text` with hidden characters, and the characters of `also`, as escapes."""
+    """`text`, in which hidden characters and the characters of `also` are escaped."""
     shown = _TAG.sub(lambda found: braced(found[0]), in_braces(text))
     for character in also:
         shown = shown.replace(character, braced(character))

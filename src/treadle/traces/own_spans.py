@@ -1,7 +1,8 @@
 """Calls of Treadle's own analyst and experiments. They are recorded, but queries leave them out.
 
-Asking about the record must not change the answer (decision 52), and runs of experiments are
-variants of a user's calls, not further ones. `own:include` in a query shows them too.
+A question about the recorded spans must not change its own answer (decision 52). Experiments repeat
+calls of the user with changes, so they must not count as additional calls. `own:include` in a query
+includes both.
 """
 
 from treadle.spans.span import OWN_LABELS
@@ -18,7 +19,7 @@ _IDS = (Field.TRACE, Field.RUN, Field.THREAD, Field.SPAN, Field.PARENT)
 
 
 def without_own(query: Query) -> Query:
-    """`query` without Treadle's own calls, unless it asks for them; idempotent.
+    """Exclude Treadle's own calls from `query`, unless the query asks for them. Idempotent.
 
     A query asks for them by `own:include`, by an id, or by one of their labels.
     """

@@ -28,7 +28,7 @@ class Prunable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """The limits of age and size of the stored spans; None for no limit."""
+    """The limits on the age and the size of the stored spans. None means no limit."""
 
     seconds: int | None = None
     max_bytes: int | None = None
@@ -46,7 +46,7 @@ def prune(store: Prunable, retention: Retention, *, now_us: int, dry_run: bool =
 
 
 async def keep_pruned(store: Prunable, retention: Retention, clock: Clock) -> None:
-    """Prune now and every hour, until cancelled. Failures are logged and tried again."""
+    """Prune now and every hour until cancelled. A failure is logged, and the next hour retries."""
     while retention.limited:
         try:
             deleted = await asyncio.to_thread(prune, store, retention, now_us=clock.now_us())

@@ -19,7 +19,7 @@ def whole_spans(
         page = store.spans(query, sort=sort, limit=_PAGE, cursor=cursor)
         for listed in page.data:
             span = store.span(listed.trace_id, listed.span_id)
-            if span is not None:  # None if it was deleted meanwhile
+            if span is not None:  # it is None if it was deleted meanwhile
                 yield span
         cursor = page.pagination.next_cursor
         if cursor is None:

@@ -21,22 +21,22 @@ END_OF_TIME = 2**63 - 1
 """Later than every call."""
 
 _RAN = frozenset({SpanStatus.OK, SpanStatus.ERROR})
-"""The outcomes of calls that ran to their end. Other outcomes do not describe the tool."""
+"""The outcomes of completed calls. Other outcomes do not say whether the tool works."""
 
 
 @dataclass(slots=True)
 class ToolStats:
-    """The calls of one tool. Latencies are in microseconds, without the waits for a person."""
+    """The calls of one tool. Latencies are in microseconds and exclude waits for a person."""
 
     name: str
     by_status: dict[SpanStatus, int] = field(default_factory=dict)
     failures: dict[str, int] = field(default_factory=dict)
-    """The number of failures by their kind."""
+    """The number of failures of each kind."""
     p50_us: int | None = None
     p95_us: int | None = None
     max_us: int | None = None
     last_us: int = 0
-    """The beginning of the last call, in Unix microseconds."""
+    """The start of the last call, in Unix microseconds."""
 
     @property
     def calls(self) -> int:
@@ -45,16 +45,16 @@ class ToolStats:
 
     @property
     def success_rate(self) -> float | None:
-        """The share of successes among the calls that ran to their end; None without such calls.
+        """The fraction of successes among completed calls. None without completed calls.
 
-        Denied, cancelled and unfinished calls do not describe the tool.
+        Denied, cancelled and unfinished calls do not say whether the tool works.
         """
         ended = sum(self.by_status.get(status, 0) for status in _RAN)
         return self.by_status.get(SpanStatus.OK, 0) / ended if ended else None
 
 
 def tool_stats(connection: sqlite3.Connection, since_us: int, until_us: int) -> list[ToolStats]:
-    """The statistics of every tool with a call between these moments, by name."""
+    """The statistics of every tool with a call between these moments, sorted by name."""
     found: dict[str, ToolStats] = {}
     timed: dict[str, int] = {}
     period = since_us, until_us
@@ -75,9 +75,9 @@ def tool_stats(connection: sqlite3.Connection, since_us: int, until_us: int) -> 
 def _set_latencies(
     connection: sqlite3.Connection, stats: ToolStats, call: tuple[str, int, int], count: int
 ) -> None:
-    """Set the median, the 95th percentile and the maximum, each the value of a real call.
+    """Set the median, the 95th percentile and the maximum. Each is the latency of a real call.
 
-    Each is looked up in the index from the nearer end.
+    Each value is looked up in the index, starting from the nearer end.
     """
 
     def latency(offset: int, order: str) -> int:

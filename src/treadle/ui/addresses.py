@@ -9,7 +9,7 @@ SCREENS = (
     "threads", "runs", "traces", "experiments", "analyst", "sessions", "proposals", "breakpoints",
     "tools", "models", "settings",
 )  # fmt: skip
-"""The first part of the path of every screen; the start page is `/`."""
+"""The first part of the path of every screen. The start page is `/`."""
 
 MAX_CHARACTERS = 2_000
 
@@ -17,7 +17,8 @@ MAX_CHARACTERS = 2_000
 def own_address(url: str) -> str:
     """Return `url` if it is the path of a screen, with or without a query.
 
-    Raises UsageError for anything else: text of a trace must not lead a person to another site.
+    Raises UsageError for other addresses, because text of a trace must not lead a person to another
+    site.
     """
     path = urlsplit(url).path if _is_safe(url) else ""
     parts = path.split("/")[1:]
@@ -30,13 +31,13 @@ def own_address(url: str) -> str:
 
 
 def view_at(location: str) -> View:
-    """The list that a screen shows; the list of runs for a screen without a list."""
+    """The list that a screen shows, or the list of runs if the screen has no list."""
     screen = location.partition("?")[0].split("/")[1]
     shown = {"threads": View.THREADS, "traces": View.SPANS}
     return shown.get(screen, View.RUNS)
 
 
 def _is_safe(url: str) -> bool:
-    """Whether every browser reads it as a path of this server."""
+    """Whether every browser reads `url` as a path of this server."""
     safe = url.isascii() and url.isprintable() and not set(url) & set(" \\<>\"'`")
     return safe and len(url) <= MAX_CHARACTERS and url.startswith("/") and url[1:2] != "/"

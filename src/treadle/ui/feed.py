@@ -66,16 +66,16 @@ class UiFeed:
     async def _follow(self) -> None:
         while True:
             await asyncio.sleep(POLL_SECONDS)
-            # A failed read is repeated later: nothing counts as published before it is.
+            # After a failed read, the next check publishes the same changes.
             with contextlib.suppress(StoreError):
                 await asyncio.to_thread(self._keep_pages, tuple(self._pages))
                 await self._publish_changes()
 
     def _keep_pages(self, pages: tuple[str, ...]) -> None:
-        """Unregister pages that have left, and renew the open ones at intervals."""
+        """Unregister pages that have left, and renew the open pages at intervals."""
         while self._left:
             page = self._left.pop()
-            if page not in self._pages:  # otherwise it has returned meanwhile
+            if page not in self._pages:  # the page may have returned
                 self._store.remove_page(page)
             if page in self._pages:
                 self._store.renew_pages((page,), self._clock.now_us())

@@ -24,7 +24,7 @@ class _Message(BaseModel):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The JSON values by the names of the contract, without absent ones."""
+        """The JSON of the fields that have a value, by their names in the contract."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 

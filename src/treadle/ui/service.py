@@ -14,7 +14,7 @@ from treadle.ui.state import Change, OpenPage, SavedView, UiState
 from treadle.ui.store import UiStore
 
 PATIENCE_SECONDS = 2.0
-"""The time for a page to answer. A person waits for it."""
+"""The seconds that a page has for an answer. A person waits meanwhile."""
 _LOOK_SECONDS = 0.05
 
 _REQUEST: TypeAdapter[UiRequest] = TypeAdapter(AnyRequest)
@@ -80,7 +80,7 @@ class Ui:
         await self._save_request(request, request_id, None)
 
     async def answer(self, ui_id: UUID, answer: UiAnswer) -> bool:
-        """Save the answer of a page. False if it is too late. Raises NotFoundError, UsageError."""
+        """Save the answer of a page. False for a late answer. Raises NotFoundError, UsageError."""
         saved = await asyncio.to_thread(self._store.request, ui_id)
         if saved is None:
             raise NotFoundError(

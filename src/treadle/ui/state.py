@@ -47,7 +47,7 @@ class OpenPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change of the state; fields that are None or empty stay.
+    """A change of the state. Fields that are None or empty do not change.
 
     `label_filters` replaces the filters of the views that it names. An empty `experiment_id` closes
     the experiment.

@@ -104,7 +104,7 @@ class UiStore:
             return _state(connection)
 
     def revision(self) -> tuple[int, str | None]:
-        """The number of changes, and the page that made the last one."""
+        """The number of changes, and the page that made the last change."""
         with self._database.use() as connection:
             found: tuple[int, str | None] = connection.execute(
                 "SELECT revision, changed_by FROM state"
@@ -164,7 +164,7 @@ class UiStore:
         request_id: UUID,
         now_us: int,
     ) -> None:
-        """Save a request for a page until it is answered, at most a minute."""
+        """Save a request for a page. It stays until the page answers, for at most a minute."""
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM requests WHERE asked_us < ?", (now_us - _KEPT_US,))
             connection.execute(
@@ -199,7 +199,7 @@ class UiStore:
             return _page_request(row) if row else None
 
     def answer(self, ui_id: UUID, answer: Mapping[str, object]) -> bool:
-        """Save the answer to a request. False if there is no such request, or it has an answer."""
+        """Save the answer to a request. Returns False for an unknown or answered request."""
         with self._database.use() as connection:
             changed = connection.execute(
                 "UPDATE requests SET answer = ? WHERE id = ? AND answer IS NULL",
@@ -227,7 +227,7 @@ class UiStore:
             return [_view(row) for row in found]
 
     def save_view(self, view: SavedView) -> None:
-        """Save a view, or replace the one with its id. Raises UsageError for a name in use."""
+        """Save a view, or replace the view with its id. Raises UsageError for a name in use."""
         with self._database.transaction() as connection:
             name_in_use = connection.execute(
                 "SELECT 1 FROM views WHERE screen = ? AND name = ? AND id <> ?",
@@ -246,7 +246,7 @@ class UiStore:
             _announce_views(connection)
 
     def delete_view(self, view_id: str) -> bool:
-        """Delete a view. False if there is none."""
+        """Delete a view. Returns False if it does not exist."""
         with self._database.transaction() as connection:
             deleted = connection.execute("DELETE FROM views WHERE id = ?", (view_id,)).rowcount == 1
             if deleted:

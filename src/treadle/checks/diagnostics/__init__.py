@@ -1,4 +1,4 @@
-"""Parsers of the output of tools into diagnostics with their locations."""
+"""Parses the output of tools into diagnostics with locations."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
@@ -26,7 +26,7 @@ _ALL: tuple[type[Reader], ...] = (
 )
 
 _LONGEST = 4_000
-"""Characters of a line that are parsed as text for people; a longer line is data."""
+"""A line with more characters than this is data, and is parsed only if it looks like JSON."""
 
 _READERS: dict[CheckParser, tuple[type[Reader], ...]] = {
     "auto": _ALL,
@@ -51,7 +51,7 @@ _PROGRAMS: dict[str, CheckParser] = {
 
 
 def parser_for(argv: Iterable[str]) -> CheckParser:
-    """The parser for the output of a command, by the first known program in it."""
+    """The parser for the output of a command. The first known program in `argv` decides."""
     names = (PurePath(word).name for word in argv)
     return next((_PROGRAMS[name] for name in names if name in _PROGRAMS), "auto")
 
@@ -59,7 +59,7 @@ def parser_for(argv: Iterable[str]) -> CheckParser:
 class OutputReader:
     """Parses the output of a check line by line.
 
-    Its memory does not grow with the output. Locations are relative to `root`; the check runs in
+    Its memory does not grow with the output. Locations are relative to `root`. The check runs in
     `folder`.
     """
 
@@ -78,7 +78,7 @@ class OutputReader:
         return (text,) if shown is None else shown
 
     def reading(self) -> Reading:
-        """The result; call it once, after the last line."""
+        """Return the result. Call this method once, after the last line."""
         for reader in self._readers:
             reader.end()
         return self._findings.reading()

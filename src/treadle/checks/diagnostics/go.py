@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from treadle.checks.diagnostics.reader import Findings, Reader, object_in, text_in
 
 _MOST = 1_000
-"""Tests whose messages are held until it is known whether they fail."""
+"""The maximum number of tests whose messages are kept until the test passes or fails."""
 
 _MAX_LINES = 20
 
@@ -25,13 +25,13 @@ _ENDS = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 
 @dataclass(slots=True)
 class _Test:
-    """Messages of a test with their locations; whether each is known to be an error."""
+    """Messages of a test with their locations. Each has a flag for a known error."""
 
     reported: list[tuple[re.Match[str], bool]] = field(default_factory=list)
 
 
 class GoReader(Reader):
-    """Parses events and plain output. Tests name files by their package."""
+    """Parses events and plain output. Tests name files relative to their package."""
 
     def __init__(self, findings: Findings) -> None:
         super().__init__(findings)
@@ -61,7 +61,10 @@ class GoReader(Reader):
         self._close_package("")
 
     def _parse_plain_line(self, text: str) -> None:
-        """Parse a line of `go test` without `-json`: it prints failed tests, then the package."""
+        """Parse a line of `go test` without `-json`.
+
+        Without `-json`, `go test` prints failed tests first, then their package.
+        """
         if "--- FAIL: " in text and (failed := _FAILED.fullmatch(text)):
             self._test = failed["test"]
             if "/" not in self._test:
@@ -72,7 +75,7 @@ class GoReader(Reader):
             self._parse_test_output(text, "", self._test, is_error=False)
 
     def _close_package(self, package: str) -> None:
-        """Assign all held tests without a package to this one; they failed."""
+        """Assign all kept tests without a package to this package, and report them as failed."""
         for held, test in [key for key in self._tests if not key[0]]:
             self._tests[package, test] = self._tests.pop((held, test))
             self._close(package, test, failed=True)
@@ -108,7 +111,7 @@ class GoReader(Reader):
                 self.findings.add(file, reported["line"], reported["message"], code=test)
 
     def _file(self, package: str, name: str) -> str:
-        """The path of a file of a package: it ends with the folder, after the module's name."""
+        """The path of a file in a package. The package name ends with the folder of the file."""
         parts = package.split("/")
         for start in range(len(parts) + 1):
             file = "/".join([*parts[start:], name])

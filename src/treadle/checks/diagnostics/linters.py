@@ -1,4 +1,4 @@
-"""Diagnostics of compilers and linters: gcc, mypy, tsc, pyright, make, rustc, eslint and ruff."""
+"""Parses the diagnostics of gcc, mypy, tsc, pyright, make, rustc, eslint and ruff."""
 
 import re
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ _ARROW = re.compile(r" *--> (?P<file>.+?):(?P<line>\d+):(?P<column>\d+)")
 
 
 class ArrowReader(Reader):
-    """Joins a message with the first arrow below it; further arrows point to related code."""
+    """Joins a message with the first arrow below it. Further arrows point to related code."""
 
     _header: re.Match[str] | None = None
 
@@ -100,7 +100,7 @@ _FINDING = re.compile(
 
 
 class EslintReader(Reader):
-    """Joins each finding with the file above it."""
+    """Joins each finding with the file name on a line above it."""
 
     _file = ""
 
@@ -119,7 +119,7 @@ class EslintReader(Reader):
 
 
 class RuffReader(Reader):
-    """Parses one finding from each line, and shows it in ruff's own short form."""
+    """Parses one finding from each line, and shows the finding in ruff's own short form."""
 
     def line(self, text: str) -> Sequence[str] | None:
         found = object_in(text)

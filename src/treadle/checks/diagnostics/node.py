@@ -1,4 +1,4 @@
-"""Failed tests of Node: its own runner (TAP or spec), vitest, jest and mocha."""
+"""Parses failed tests of Node's own runner (TAP or spec), vitest, jest and mocha."""
 
 import re
 
@@ -35,7 +35,7 @@ _TOTALS = tuple(
 _TESTS = re.compile(r"Tests:?\s+(?P<counts>\d+ .*)")
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|todo)")
 _LEADS = frozenset("n✖F●#\u2139T0123456789")
-"""Beginnings of titles and totals."""
+"""The first characters of lines with titles and totals."""
 
 _WORDS = {
     "pass": "passed",
@@ -70,7 +70,7 @@ class NodeReader(Reader):
         if self._says_next:
             self._says_next, self._said = False, text
         elif _TAP_PARENT.fullmatch(text):
-            self._title = None  # its own tests have a location
+            self._title = None  # its subtests report the locations
         elif tap := _TAP_SAID.fullmatch(text):
             self._said, self._says_next = tap["message"] or "", tap["message"] is None
         elif not self._said and (said := _SAID.fullmatch(text)):

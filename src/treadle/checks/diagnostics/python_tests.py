@@ -1,4 +1,4 @@
-"""Failures of pytest: each section of a failed test, and the short summary."""
+"""Parses pytest's failures from the sections of failed tests and the short summary."""
 
 import re
 from collections import defaultdict, deque
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from treadle.checks.diagnostics.reader import Findings, Reader
 
 _MOST = 2_000
-"""Failures that are held until the summary, which comes last, gives their ids."""
+"""The maximum number of failures that are kept until the summary at the end states their ids."""
 
 _SAID_LINES = 4
 
@@ -33,7 +33,7 @@ class _Failure:
 
 
 class PytestReader(Reader):
-    """Parses every style of traceback; the location is the innermost one in the project's code."""
+    """Parses every traceback style. The location is the innermost one in the project's code."""
 
     def __init__(self, findings: Findings) -> None:
         super().__init__(findings)
@@ -47,7 +47,7 @@ class PytestReader(Reader):
         if text.startswith("=") and (rule := _RULE.fullmatch(text)):
             self._section, self._failure = rule["title"], None
             self._count(text)
-        elif text[:1].isdigit() and _TOTALS.fullmatch(text):  # of `-q`
+        elif text[:1].isdigit() and _TOTALS.fullmatch(text):  # the totals of `-q`
             self._section, self._failure = "", None
             self._count(text)
         elif self._section in {"FAILURES", "ERRORS"}:
@@ -81,7 +81,7 @@ class PytestReader(Reader):
         elif self._failure is not None:
             self._detail(self._failure, text)
         elif len(self._lines) < _MOST and (found := _ONE_LINE.fullmatch(text)):
-            self._lines.setdefault(" ".join(found["message"].split()), found)  # of `--tb=line`
+            self._lines.setdefault(" ".join(found["message"].split()), found)  # `--tb=line`
 
     def _detail(self, failure: _Failure, text: str) -> None:
         if text.startswith("E "):
@@ -90,7 +90,7 @@ class PytestReader(Reader):
                 failure.syntax = True
                 self._set_location(failure, at)
             elif failure.syntax and said:
-                failure.said = [said]  # the last line names the error
+                failure.said = [said]  # the last line contains the error
             elif said and len(failure.said) < _SAID_LINES:
                 failure.said.append(said)
         elif at := _PLACE.fullmatch(text) or _FILE.fullmatch(text):
@@ -106,7 +106,10 @@ class PytestReader(Reader):
         self.findings.add(file, line, " ".join(failure.said) or "failed", code=code)
 
     def _add_summary(self, summary: re.Match[str]) -> None:
-        """Report a test that only the summary names, or that has a line with its message."""
+        """Report a test without a section of its own.
+
+        If a line of `--tb=line` has the same message, that line has the location.
+        """
         message = " ".join((summary["message"] or "failed").split())
         line = self._lines.get(message)
         file, number = (line["file"], line["line"]) if line else (summary["id"], None)

@@ -1,4 +1,4 @@
-"""The base of all parsers: collected findings, locations, severities and JSON lines."""
+"""The base class of all parsers, the collected findings, and helpers for JSON lines."""
 
 import json
 import os
@@ -11,10 +11,10 @@ from urllib.parse import unquote
 from treadle.checks.model import Diagnostic, Reading, Severity
 
 MOST = 200
-"""Diagnostics of each severity that are stored; all are counted."""
+"""The maximum number of stored diagnostics of each severity. All diagnostics are counted."""
 
 REMEMBERED = 20_000
-"""Diagnostics that are recognized when they are repeated, as in a summary."""
+"""The maximum number of diagnostics that are recognized when a summary repeats them."""
 
 MESSAGE_CHARACTERS = 400
 
@@ -43,7 +43,7 @@ class Findings:
         column: int | str | None = None,
         code: str | None = None,
     ) -> None:
-        """Add a diagnostic; the same message for the same line counts once."""
+        """Add a diagnostic. The same message for the same line counts once."""
         message = " ".join(message.split())
         if len(message) > MESSAGE_CHARACTERS:
             message = f"{message[:MESSAGE_CHARACTERS]}…"
@@ -61,12 +61,12 @@ class Findings:
             )
 
     def count(self, name: str, number: int = 1) -> None:
-        """Add to one of the tool's own totals."""
+        """Add `number` to the tool's total `name`."""
         if number:
             self.counts[name] = self.counts.get(name, 0) + number
 
     def location(self, file: str) -> str:
-        """`file` as diagnostics name it: relative to the root if it is in it."""
+        """The path of `file` in diagnostics. A file below the root has a path relative to it."""
         if file.startswith("file://"):
             file = unquote(file.removeprefix("file://"))
         if not file.startswith("/"):
@@ -84,7 +84,7 @@ class Findings:
         )
 
     def reading(self) -> Reading:
-        """The result: errors first, then warnings, then notes, each in their order."""
+        """The result, with errors first, then warnings, then notes. Each group keeps its order."""
         found = {f"{severity}s": n for severity, n in self._numbers.items() if n}
         return Reading(
             tuple(each for severity in Severity for each in self._kept[severity]),
@@ -101,10 +101,10 @@ class Reader(ABC):
 
     @abstractmethod
     def line(self, text: str) -> Sequence[str] | None:
-        """Parse a line. Returns the lines to show instead, None if it was for people."""
+        """Parse a line. Returns the lines to show instead, or None to show the line itself."""
 
     def end(self) -> None:  # noqa: B027  (most have nothing left)
-        """The output has ended: report the open diagnostics."""
+        """Report the open diagnostics after the end of the output."""
 
 
 def severity_of(word: str) -> Severity:
@@ -123,7 +123,7 @@ Object = dict[str, Any]
 
 
 def object_in(text: str) -> Object | None:
-    """The object in a line; None if it is not an object."""
+    """The JSON object in a line, or None if the line is not an object."""
     if not (text.startswith("{") and text.endswith("}")):
         return None
     try:
@@ -134,24 +134,24 @@ def object_in(text: str) -> Object | None:
 
 
 def text_in(value: Object, name: str) -> str:
-    """A member that is text; empty if it is missing or of another type."""
+    """The text of a member. Empty if the member is missing or of another type."""
     member = value.get(name)
     return member if isinstance(member, str) else ""
 
 
 def integer(value: Object, name: str) -> int | None:
-    """A member that is a whole number; None if it is missing or of another type."""
+    """The whole number of a member. None if the member is missing or of another type."""
     member = value.get(name)
     return member if isinstance(member, int) and not isinstance(member, bool) else None
 
 
 def object_at(value: Object, name: str) -> Object:
-    """A member that is an object; empty if it is missing or of another type."""
+    """The object of a member. Empty if the member is missing or of another type."""
     member = value.get(name)
     return member if isinstance(member, dict) else {}
 
 
 def objects_at(value: Object, name: str) -> list[Object]:
-    """The objects in a member that is a list."""
+    """The objects in the list of a member."""
     member = value.get(name)
     return [each for each in member if isinstance(each, dict)] if isinstance(member, list) else []

@@ -1,4 +1,4 @@
-"""Diagnostics of `cargo … --message-format=json`, and panics and totals of Rust tests."""
+"""Parses `cargo … --message-format=json`, and the panics and totals of Rust tests."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _SAID_LINES = 3
 
 
 class RustReader(Reader):
-    """Parses the messages of the compiler, shown as a person would see them, and failed tests."""
+    """Parses failed tests and the compiler's messages, and shows the messages as plain text."""
 
     def __init__(self, findings: Findings) -> None:
         super().__init__(findings)

@@ -1,1 +1,1 @@
-"""One module a command; each has a `COMMAND`."""
+"""The commands. Each module contains one command as its `COMMAND`."""

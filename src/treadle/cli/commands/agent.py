@@ -22,7 +22,7 @@ from treadle.session.conversations import Kind
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments: the question, the data it is about, the agent and the model."""
+    """Add the arguments for the question, its subject, the agent and the model."""
     parser.add_argument(
         "question", nargs="?", help="the question; `-` reads it from standard input"
     )
@@ -79,7 +79,7 @@ async def _ask(options: argparse.Namespace, question: str, output: TurnOutput) -
 async def _answer(
     options: argparse.Namespace, question: str, output: TurnOutput, bus: EventBus, request_id: UUID
 ) -> tuple[SessionOutcome, list[str]]:
-    """The outcome of the question, and the data that could not be recorded."""
+    """Ask. Return the outcome, and warnings about data that could not be recorded."""
     root = repository(options)
     loaded = load(root, os.environ, {"model": options.model})
     for warning in loaded.warnings:

@@ -123,7 +123,7 @@ async def _run(
     bus: EventBus,
     request_id: UUID,
 ) -> tuple[SessionOutcome, list[str]]:
-    """The outcome of the question, and the data that could not be saved or recorded."""
+    """Ask. Return the outcome, and warnings about data that could not be saved or recorded."""
     root = repository(options)
     loaded = load(root, os.environ, {"model": options.model})
     for warning in loaded.warnings:

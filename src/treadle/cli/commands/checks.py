@@ -1,4 +1,4 @@
-"""`treadle checks`: list and run the tests, builds and linters of a project."""
+"""`treadle checks`: lists and runs the tests, builds and linters of a project."""
 
 import argparse
 import asyncio

@@ -1,4 +1,4 @@
-"""`treadle config`: the settings, their origins, and their validation."""
+"""`treadle config`: shows the settings and their origins, and validates them."""
 
 import argparse
 import json

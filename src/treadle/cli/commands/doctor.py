@@ -1,4 +1,4 @@
-"""`treadle doctor`: check everything, and report failures and how to fix them."""
+"""`treadle doctor`: checks everything, and reports failures and how to fix them."""
 
 import argparse
 import asyncio

@@ -1,4 +1,4 @@
-"""`treadle edits`: preview, approve, deny, undo and check proposals."""
+"""`treadle edits`: previews, approves, denies, undoes and checks proposals."""
 
 import argparse
 import os
@@ -113,7 +113,7 @@ def _list(edits: Edits, options: argparse.Namespace) -> int:
 
 
 def _size(proposal: Proposal) -> str:
-    """The lines of the diff without denied parts, or of all if nothing is left."""
+    """The counts of added and removed lines, without denied parts unless all parts are denied."""
     sizes = [counts(change) for change in proposal.selected() or proposal.changes]
     return f"+{sum(added for added, _ in sizes)} -{sum(removed for _, removed in sizes)}"
 

@@ -67,7 +67,7 @@ def _refresh(index: CodeIndex, options: argparse.Namespace) -> None:
 
 
 def _print_readings(readings: tuple[FileReading, ...], done: RefreshReport) -> None:
-    """Print the count of files per reading, and the files without code structure."""
+    """Print the number of files for each way of reading, and the files without code structure."""
     for kind in Reading:
         if kind is Reading.SKIPPED:
             files = [f"{path}: {reason}" for path, reason in done.skipped.items()]

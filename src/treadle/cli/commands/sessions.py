@@ -1,4 +1,4 @@
-"""`treadle sessions`: list, show, resume, branch, rename, export and delete conversations."""
+"""`treadle sessions`: lists, shows, resumes, branches, renames, exports, deletes conversations."""
 
 import argparse
 import asyncio
@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def with_conversations(work: Callable[[ConversationStore], Awaitable[T]]) -> T:
-    """The result of `work` on the saved conversations."""
+    """Run `work` on the saved conversations and return its result."""
 
     async def open_and_work() -> T:
         async with await ConversationStore.open(conversations_path()) as store:
@@ -213,7 +213,7 @@ def _prompt() -> str:
 
 
 def _loaded(options: argparse.Namespace, at: int | None) -> tuple[Conversation, Sequence[Entry]]:
-    """The current branch or the one that ends at `at`, and all messages of the conversation."""
+    """Load all messages, and the current branch or the branch that ends at message `at`."""
     root = repository(options)
 
     async def load(store: ConversationStore) -> tuple[Conversation, Sequence[Entry]]:

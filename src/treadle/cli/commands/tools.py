@@ -143,7 +143,7 @@ async def _call(root: Path, name: str, arguments: str) -> Outcome:
 def print_outcome(
     outcome: Outcome, *, as_json: bool, show: Callable[[dict[str, object]], str]
 ) -> int:
-    """Print a result as the model would receive it, or for a person. Return the exit status."""
+    """Print a result as the model receives it, or for a person. Return the exit status."""
     if isinstance(outcome, ToolCallCompleted):
         if as_json:
             print(in_json(outcome.content))
@@ -224,7 +224,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
 def show_stats(since: str | None, *, as_json: bool) -> int:
-    """Print the statistics of the calls since a moment, or of all."""
+    """Print the statistics of the calls since a moment, or of all calls."""
     since_us = 0 if since is None else moment(since, time.time())
     with closing(open_trace_store()) as store:
         found = store.tool_stats(since_us=since_us)
@@ -239,7 +239,7 @@ def show_stats(since: str | None, *, as_json: bool) -> int:
 
 
 def moment(text: str, now: float) -> int:
-    """Unix microseconds of `30m`, `12h`, `7d`, … ago, or of an ISO date. Raises UsageError."""
+    """Parse an ISO date, or an age such as `12h`, to Unix microseconds. Raises UsageError."""
     if ago := re.fullmatch(r"(\d{1,9})([smhdw])", text):
         return int((now - int(ago[1]) * _UNITS[ago[2]]) * 1e6)
     try:

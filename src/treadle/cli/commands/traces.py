@@ -1,4 +1,4 @@
-"""`treadle traces`: shows recorded traces and their faults; maintains them."""
+"""`treadle traces`: shows recorded traces and their faults, and maintains the traces."""
 
 import argparse
 import os
@@ -172,7 +172,7 @@ def _sums_cells(sums: Sums) -> tuple[str, str, str]:
 
 
 def _subject(name: str, question: str | None) -> str:
-    """The question; of a tool that was called outside a session, its name and arguments."""
+    """The question, or the name and arguments of a tool that was called outside a session."""
     operation, _, subject = name.partition(" ")
     if operation == "execute_tool":
         return f"{subject} {question or ''}"

@@ -1,1 +1,1 @@
-"""From ranked items to a context within a token budget."""
+"""Builds a context within a token budget from ranked items."""

@@ -10,14 +10,14 @@ from treadle.code.model import ContextEntry, ContextResult
 Fits = Callable[[Sequence[ContextEntry], int], bool]
 
 _MISSES = 8
-"""Items in a row that do not fit, after which the budget counts as full."""
+"""The budget counts as full after this many items in a row do not fit."""
 
 
 @dataclass(slots=True)
 class _Answer:
-    """The entries so far, by the position of their candidate; none overlaps another.
+    """The entries so far, by the position of their candidate. Entries never overlap.
 
-    The first line of an owner has the position of its member minus one half.
+    The key of the first lines of a type is the position of its member minus one half.
     """
 
     fits: Fits
@@ -27,7 +27,7 @@ class _Answer:
     chosen: dict[float, ContextEntry] = field(default_factory=dict)
 
     def place(self, position: float, entry: ContextEntry | None, *, share: int = 1) -> bool:
-        """Show `entry` if `share` times its size fits with all others."""
+        """Show `entry` if it fits with all others, even at `share` times its size."""
         proposed = None if entry is None else self._with(position, entry)
         if entry is None or proposed is None or len(proposed) > self.top_k:
             return False
@@ -39,9 +39,10 @@ class _Answer:
         return True
 
     def _with(self, position: float, entry: ContextEntry) -> dict[float, ContextEntry] | None:
-        """The entries with one more, which replaces entries inside it and shortens type heads.
+        """Return the entries plus a new one.
 
-        None if it partly overlaps another entry or is inside one.
+        The new entry replaces entries inside it, and it shortens the shown first lines of its type.
+        The result is None if the new entry partly overlaps another entry or is inside one.
         """
         proposed = {**self.chosen, position: entry}
         for key, other in self.chosen.items():
@@ -59,7 +60,7 @@ class _Answer:
     def _head_before(
         self, key: float, shown: ContextEntry, entry: ContextEntry
     ) -> ContextEntry | None:
-        """The first lines of a partly shown type, up to an entry for one of its items."""
+        """Return the first lines of a partly shown type, up to an entry for one of its items."""
         candidate = self.candidates[int(key)] if key % 1 == 0 else None
         if candidate is None or candidate.exact or shown.whole or not candidate.is_type:
             return None
@@ -67,7 +68,7 @@ class _Answer:
         return None if head is None or _overlap(head, entry) else head
 
     def widen(self, position: int, candidate: ContextItem, *, share: int = 1) -> None:
-        """Show as many lines of a candidate as fit, and no fewer than now."""
+        """Show as many lines of a candidate as fit, but not fewer than are shown now."""
         if self.place(position, candidate.whole, share=share):
             return
         present = self.chosen.get(position)
@@ -81,7 +82,7 @@ class _Answer:
                 high = middle
 
     def covers(self, position: int) -> bool:
-        """Whether a candidate is shown: by itself, or in an enclosing entry."""
+        """Whether a candidate is shown, by its own entry or inside another entry."""
         hit = self.candidates[position].hit
         return position in self.chosen or any(
             entry.file == hit.file
@@ -91,7 +92,7 @@ class _Answer:
         )
 
     def first_line_in(self, candidate: ContextItem) -> int | None:
-        """The first line of an entry inside a candidate."""
+        """Return the first line of an entry that is inside a candidate."""
         hit = candidate.hit
         inside = (
             entry.start_line
@@ -101,7 +102,10 @@ class _Answer:
         return min(inside, default=None)
 
     def result(self, query: str) -> ContextResult:
-        """The result; entries at the end are dropped until it fits with the final count."""
+        """Return the result.
+
+        The last entries are dropped until the answer fits together with its final count.
+        """
         while True:
             shown = sum(map(self.covers, range(len(self.candidates))))
             omitted = len(self.candidates) + self.lost - shown
@@ -114,9 +118,9 @@ class _Answer:
 def assemble(query: str, top_k: int, found: SelectedItems, fits: Fits) -> ContextResult:
     """Fill the budget: named items, then the others by expected gain, then more lines.
 
-    Named items get as many lines as fit, and the first line of their type. Each other candidate is
-    shown in the form of its kind, or as a short excerpt if that does not fit. The rest of the
-    budget widens cut entries, best first, and then shows signatures.
+    Each named item gets as many lines as fit, and the first line of its type. Each other candidate
+    is shown in the form of its kind, or as a short excerpt if that form does not fit. The rest of
+    the budget first adds lines to cut entries, best first. After that it shows signatures.
     """
     answer = _Answer(fits, top_k, found.candidates, found.lost)
     candidates = list(enumerate(found.candidates))

@@ -1,4 +1,4 @@
-"""A token budget for the entries of a context; each entry is measured once."""
+"""A token budget for the entries of a context. Each entry is measured once."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,16 +6,20 @@ from treadle.code.model import ContextEntry
 from treadle.tokens import estimate
 
 _BORDER = 1
-"""Tokens of the separator between two entries."""
+"""The number of tokens of the separator between two entries."""
 _MAX_CHARACTERS = 12
-"""Most characters of a token of code; a longer text cannot fit and is not measured."""
+"""The maximum number of characters in a token of code.
+
+A text that must have more tokens than the budget is not measured.
+"""
 
 
 class ContextBudget:
-    """A number of tokens for entries that `text_of` renders.
+    """A token budget for entries, whose text `text_of` renders.
 
-    The sum over entries is an upper bound of their tokens together, since only separators meet
-    where texts are joined. Adding one entry to an answer costs only the measurement of that entry.
+    The budget adds the tokens of the single entries. This sum is an upper bound for the joined
+    text, since only separators meet where texts are joined. Therefore adding an entry requires
+    measuring only that entry.
     """
 
     def __init__(self, tokens: int, text_of: Callable[[ContextEntry], str]) -> None:

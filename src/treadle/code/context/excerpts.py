@@ -1,4 +1,4 @@
-"""The ranges of an item that a context can show: whole, excerpt, or signature."""
+"""The ranges of an item that a context can show: the whole item, an excerpt, or its signature."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,31 +15,34 @@ from treadle.code.terms import term_counts
 from treadle.code.text import Lines
 
 EXCERPT_LINES = 16
-"""Lines of a first excerpt after the end of the signature."""
+"""The number of lines after the signature in a first excerpt."""
 _WHOLE_TYPE = 20
-"""Most lines of a type that is shown whole; longer types show their head, since their methods are
-candidates of their own."""
+"""The maximum number of lines of a type that is shown whole.
+
+A longer type shows only its head, since its methods are candidates of their own.
+"""
 _HEAD_LINES = 8
-"""Lines of the head of a type after its signature."""
+"""The number of lines after the signature in the head of a type."""
 _WHOLE_TEXT = 25
-"""Most lines of an item without code that is shown whole."""
+"""The maximum number of lines of an item without code that is shown whole."""
 _LONG = 150
-"""Items with more lines may take at most half of the remaining budget."""
+"""An item with more lines than this may use at most half of the remaining budget."""
 _OPENING_LINES = 4
-"""Most lines of the signature of a type that is shown above its methods."""
+"""The maximum number of lines of a type's signature that is shown above its methods."""
 _BEFORE = 4
-"""One line in this number of lines of an excerpt is before the line that matches best."""
+"""One of this many lines of an excerpt is before the best matching line."""
 _BETTER = 1.2
-"""The factor by which another position must match better than the start of the item."""
+"""An excerpt starts elsewhere only if that position matches better than the start by this factor.
+"""
 _FROM_START = frozenset(
     {Kind.CLASS, Kind.STRUCT, Kind.TRAIT, Kind.INTERFACE, Kind.IMPL, Kind.MODULE}
 )
-"""Kinds that contain other items; they are shown from their start."""
+"""Kinds that contain other items. Items of these kinds are shown from their start."""
 
 
 @dataclass(frozen=True)
 class ContextItem:
-    """A retrieved item with its file's bytes. `exact`: the query names it."""
+    """A retrieved item with the bytes of its file. `exact` states that the query names the item."""
 
     root: Path
     hit: Hit
@@ -54,48 +57,48 @@ class ContextItem:
 
     @cached_property
     def smallest(self) -> ContextEntry | None:
-        """The signature, or the best line of an item without one."""
+        """The signature, or the best line of an item without a signature."""
         if self.hit.signature_start < self.hit.signature_end:
             return self._entry(self.hit.signature_start, self.hit.signature_end)
         return self.excerpt(1)
 
     @cached_property
     def opening(self) -> ContextEntry | None:
-        """The signature as an entry; None if it has more than a few lines."""
+        """The signature as an entry; None if the signature has more than a few lines."""
         start, end = self.hit.signature_start, self.hit.signature_end
         first, last = self.lines.of(start), self.lines.of(max(start, end - 1))
         return self._entry(start, end) if start < end and last - first < _OPENING_LINES else None
 
     @property
     def is_type(self) -> bool:
-        """Whether it contains other items, which are candidates of their own."""
+        """Whether the item contains other items, which are candidates of their own."""
         return self.hit.kind in _FROM_START
 
     @property
     def is_large_type(self) -> bool:
-        """Whether it is a type of which only the first lines are shown."""
+        """Whether the item is a type of which only the first lines are shown."""
         return self.is_type and self.length > _WHOLE_TYPE
 
     def contains(self, other: "ContextItem") -> bool:
-        """Whether another item of the file is inside it and needs no entry of its own."""
+        """Whether another item of the file is inside this item and needs no entry of its own."""
         hit, inner = self.hit, other.hit
         is_inside = hit.start_byte <= inner.start_byte and inner.end_byte <= hit.end_byte
         return is_inside and (self.exact or not self.is_large_type)
 
     @property
     def is_long(self) -> bool:
-        """Whether it must leave room for other items."""
+        """Whether the item is so long that it must leave room for other items."""
         return self.length > _LONG
 
     @property
     def form(self) -> ContextEntry | None:
-        """The preferred entry: functions and short items are whole."""
+        """The preferred entry. Functions and short items are shown whole."""
         if self.hit.kind in FUNCTION_KINDS or self.length <= _WHOLE_TEXT:
             return self.whole
         return self.excerpt(min(self.usual, self.length))
 
     def head_before(self, line: int | None = None) -> ContextEntry | None:
-        """The first lines of a type, at most up to a line of the file."""
+        """Return the first lines of a type, at most up to a line of the file."""
         count = min(self._opening + _HEAD_LINES, self.length)
         if line is not None:
             count = min(count, line - self.hit.start_line)
@@ -108,23 +111,24 @@ class ContextItem:
 
     @property
     def fewest(self) -> int:
-        """Lines of the shortest useful excerpt."""
+        """The number of lines of the shortest useful excerpt."""
         return 1 if self._best_line else self._opening + 1
 
     @property
     def length(self) -> int:
-        """Lines of the item."""
+        """The number of lines of the item."""
         return self.hit.end_line - self.hit.start_line + 1
 
     @property
     def usual(self) -> int:
-        """Lines of the first excerpt."""
+        """The number of lines of the first excerpt."""
         return EXCERPT_LINES + self._opening
 
     def excerpt(self, count: int) -> ContextEntry | None:
-        """`count` whole lines of the item: from its start, or around the lines that match best.
+        """Return `count` whole lines of the item.
 
-        An excerpt with more lines contains one with fewer lines.
+        They are at the start of the item, or around the best matching lines. A longer excerpt
+        always contains the shorter ones.
         """
         first = max(0, self._best_line - count // _BEFORE)
         first = min(first, max(0, self.length - count))
@@ -135,18 +139,18 @@ class ContextItem:
 
     @property
     def _opening(self) -> int:
-        """Lines up to the end of the signature."""
+        """The number of lines up to the end of the signature."""
         if self.hit.signature_start == self.hit.signature_end:
             return 0
         return self.lines.of(self.hit.signature_end - 1) - self.hit.start_line + 1
 
     @cached_property
     def _best_line(self) -> int:
-        """The position in the item of the line to show lines around; 0 for its start.
+        """Return the position in the item of the best line for an excerpt.
 
-        The weight of a line is that of the query terms in it, each by its rarity in the item. The
-        weight of a range is that of its terms plus twice that of its best line. Terms of the item's
-        name do not count.
+        The result is 0 for the start of the item. Each query term has a weight by its rarity in the
+        item. The weight of a line is the sum over its terms. The weight of a range is the sum over
+        its terms, plus twice the weight of its best line. Terms of the item's name do not count.
         """
         if self.exact or self.hit.kind in _FROM_START or self.length <= self.usual:
             return 0
@@ -171,7 +175,10 @@ class ContextItem:
         return max(run, key=lambda line: (by_line[line], -line))
 
     def _entry(self, start: int, end: int) -> ContextEntry | None:
-        """The entry of a range; None if the snippet format cannot carry its bytes or its path."""
+        """Return the entry of a range.
+
+        The result is None if the snippet format cannot carry the bytes or the path.
+        """
         hit = self.hit
         try:
             snippet = write_snippet(str(self.root / hit.file), start, end, self.data[start:end])

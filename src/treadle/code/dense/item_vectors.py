@@ -1,6 +1,7 @@
 """Similarities between a query and the items of an index, by the static embedding.
 
-Nothing is loaded before a query in words, since many searches name an item.
+Many searches name an item and need no vectors. Therefore nothing is loaded before the first query
+in words.
 """
 
 import sqlite3
@@ -26,19 +27,20 @@ if TYPE_CHECKING:
 _FILES = 64
 
 _ITEMS = 1_000
-"""Items of one transaction, which other writers wait for."""
+"""The number of items in one transaction. Other writers wait for the end of a transaction."""
 
 _PAUSE = 0.01
-"""Seconds between two transactions, in which other writers proceed."""
+"""Seconds between two transactions, so that other writers can proceed."""
 
 _LAST_SECONDS = 2.0
 
 
 class VectorRenewal:
-    """A thread that computes missing vectors, until all files have vectors of the embedding.
+    """A thread that computes missing vectors until all files have vectors of the embedding.
 
-    It reads no file. Each transaction writes whole files, so that an interruption costs only the
-    last one. Several processes may do this at once: each computes what is missing when it begins.
+    It does not read source files. Each transaction writes whole files, so an interruption loses
+    only the last transaction. Several processes may do this at once: each computes the vectors that
+    are missing when it begins.
     """
 
     def __init__(
@@ -52,7 +54,7 @@ class VectorRenewal:
         self._thread: threading.Thread | None = None
 
     def run(self, patience: float | None) -> None:
-        """Start unless it is running, and wait at most `patience` seconds for the end."""
+        """Start the thread if needed, and wait at most `patience` seconds for its end."""
         deadline = None if patience is None else self._monotonic() + patience
         with self._changed:
             if self._thread is None and not self._ended.is_set():
@@ -86,7 +88,7 @@ class VectorRenewal:
 
 
 def renew(store: Store, model: "StaticEmbedding") -> int:
-    """Compute the vectors of some files without vectors; returns how many files."""
+    """Compute the vectors of some files without vectors, and return the number of these files."""
     with store.writing() as connection:
         done = items = 0
         for file_id, count in without_vectors(connection, model.name, _FILES):
@@ -100,7 +102,7 @@ def renew(store: Store, model: "StaticEmbedding") -> int:
 
 
 class VectorQuery(NamedTuple):
-    """The vectors of an index and of a query; `requested` is the number of items in the index."""
+    """The vectors of an index and of a query. `requested` is the number of items in the index."""
 
     held: "VectorIndex"
     query: "NDArray[float32]"
@@ -113,20 +115,23 @@ class VectorQuery(NamedTuple):
         return "dense" if known >= self.requested else f"dense: {known} of {self.requested}"
 
     def nearest(self, limit: int) -> list[int]:
-        """The ids of the items that are most similar to the query."""
+        """Return the ids of the items that are most similar to the query."""
         return self.held.nearest(self.query, limit)
 
     def similarities(self, items: Sequence[int]) -> dict[int, float]:
-        """The similarities of items by id; items without a vector are left out."""
+        """Return the similarities of items by id. Items without a vector are left out."""
         return self.held.similarities(self.query, items)
 
     def file_similarities(self, limit: int, also: Iterable[int]) -> dict[int, float]:
-        """The similarities of the files `also` and of the `limit` nearest files, by id."""
+        """Return the similarities of the files `also` and of the `limit` nearest files, by id."""
         return self.held.of_files().similarities(self.query, limit, also)
 
 
 class ItemVectors:
-    """The vectors of an index, kept in memory until the index changes, and their renewal."""
+    """The vectors of an index and the thread that computes missing ones.
+
+    The vectors stay in memory until the index changes.
+    """
 
     def __init__(
         self,
@@ -138,7 +143,7 @@ class ItemVectors:
     ) -> None:
         """`choose` returns the folder of the embedding, or None to disable vectors.
 
-        `patience` is how many seconds a query waits for missing vectors.
+        `patience` is the number of seconds that a query waits for missing vectors.
         """
         self._store = store
         self._choose = choose
@@ -150,7 +155,7 @@ class ItemVectors:
         self._held: tuple[sqlite3.Connection, int, VectorIndex] | None = None
 
     def close(self) -> None:
-        """Stop the renewal."""
+        """Stop the thread that computes missing vectors."""
         if self._opened is not None:
             self._opened[1].close()
 
@@ -193,7 +198,7 @@ class ItemVectors:
             renewal.run(self._patience)
 
     def ask(self, connection: sqlite3.Connection, query: str) -> VectorQuery | None:
-        """The vector of a query; None if vectors are disabled or the query has no vector."""
+        """Return the vector of a query; None if vectors are disabled or the query has no vector."""
         if (opened := self._model()) is None:
             return None
         vector = opened[0].query(query)
@@ -201,7 +206,7 @@ class ItemVectors:
         return VectorQuery(held, vector, _count_items(connection)) if vector.any() else None
 
     def _read(self, connection: sqlite3.Connection, model: "StaticEmbedding") -> "VectorIndex":
-        """The vectors of the current index; unchanged ones are not read again."""
+        """Return the vectors of the current index. Unchanged vectors are not read again."""
         from treadle.code.dense.vector_index import empty_vector_index, read_vector_index
 
         (version,) = connection.execute("PRAGMA data_version").fetchone()

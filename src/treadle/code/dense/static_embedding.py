@@ -1,6 +1,6 @@
 """The static embedding: the vector of an item or a query is a weighted sum over its terms.
 
-It uses the terms of the index, so that no text is read or split twice.
+The embedding uses the terms of the index, so no text is read or split twice.
 """
 
 import json
@@ -22,22 +22,22 @@ FORMAT = 1
 LENGTH = 127
 """The length of an item vector, whose components are 8-bit integers."""
 _MAX_WEIGHT = 1 << 20
-"""The largest weight. Weights are integers, so that sums are exact in any order.
+"""The largest weight. Weights are integers, so sums do not depend on their order.
 
 Therefore a file has the same vectors on every machine.
 """
 _ROWS_AT_ONCE = 8_192
-"""The number of rows of the table that are read at once. It limits the memory for one item."""
+"""The number of table rows that are read at once. It limits the memory for one item."""
 
 
 def saturated(counts: "NDArray[numpy.float32]", unit: float) -> "NDArray[numpy.float32]":
-    """The logarithmic weights of term counts, so that each further occurrence adds less."""
+    """Return logarithmic weights of term counts, so that each further occurrence adds less."""
     weights: NDArray[numpy.float32] = numpy.log1p(counts / numpy.float32(unit))
     return weights
 
 
 class StaticEmbedding:
-    """A table of terms and two weights for each of them. Safe in several threads."""
+    """A table of terms with two weights for each term. It is safe to use in several threads."""
 
     def __init__(self, folder: Path) -> None:
         """Open the model in `folder`: `model.json`, `terms.txt`, `table.npy` and `weights.npy`.
@@ -45,7 +45,7 @@ class StaticEmbedding:
         The table (int8, terms x dimension) stays on disk until a row is needed. The weights
         (float32, 2 x terms: in queries, in items) include the scales of the rows.
 
-        Raises `EmbeddingError` if a file is missing, damaged or of another format.
+        Raises `EmbeddingError` if a file is missing, damaged or in another format.
         """
         try:
             model = json.loads((folder / "model.json").read_bytes())
@@ -70,14 +70,14 @@ class StaticEmbedding:
     @classmethod
     @lru_cache(2)
     def load(cls, folder: Path) -> Self:
-        """The model in `folder`, opened once in a process. Raises `EmbeddingError`."""
+        """Return the model in `folder`. A process opens it once. Raises `EmbeddingError`."""
         return cls(folder)
 
     def documents(self, items: Sequence[Mapping[str, int]]) -> "NDArray[numpy.int8]":
-        """The vectors of items, given the weighted counts of their terms.
+        """Return the vectors of items, given the weighted counts of their terms.
 
-        The result has a row for each item. The length of a row is about `LENGTH`, or 0 for an item
-        without a term of the table.
+        The result has a row for each item. The length of a row is about `LENGTH`. It is 0 for an
+        item without any term of the table.
         """
         vectors = numpy.zeros((len(items), self.dimension), numpy.int8)
         total = sum(map(len, items))
@@ -96,7 +96,7 @@ class StaticEmbedding:
         return vectors
 
     def query(self, text: str) -> "NDArray[numpy.float32]":
-        """The unit vector of a query; zeros if it has no term of the table."""
+        """Return the unit vector of a query; zeros if the table has no term of the query."""
         terms = sorted(set(terms_in(text)))
         rows = self._rows(terms, len(terms))
         rows = rows[rows >= 0]
@@ -105,15 +105,15 @@ class StaticEmbedding:
         return (vector / (length or 1.0)).astype(numpy.float32)
 
     def _rows(self, terms: Iterable[str], count: int) -> "NDArray[numpy.int32]":
-        """The rows of terms in the table, -1 for unknown terms."""
+        """Return the rows of terms in the table, with -1 for unknown terms."""
         return numpy.fromiter(map(self._row.get, terms, repeat(-1)), numpy.int32, count)
 
     def _sum(
         self, rows: "NDArray[numpy.int32]", weights: "NDArray[numpy.float32]"
     ) -> "NDArray[numpy.float64]":
-        """The weighted sum of rows, up to a factor.
+        """Return the weighted sum of rows, up to a factor.
 
-        It uses `einsum`, since a BLAS product would start threads, which is slow for small tasks.
+        It uses `einsum`, since a BLAS product starts threads, which is slow for small tasks.
         """
         total = numpy.zeros(self.dimension)
         largest = float(numpy.abs(weights).max(initial=0.0))

@@ -1,4 +1,4 @@
-"""The stored vectors of items: one blob for each file."""
+"""The stored vectors of items, with one blob for each file."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -14,11 +14,11 @@ CREATE TABLE vectors (
 );
 CREATE INDEX vectors_of_files ON vectors (file_id, model_id);
 """
-"""An id is never used twice, so it identifies the vectors of a state of a file."""
+"""An id of vectors is never used twice, so it identifies one state of a file."""
 
 
 class FileVectors(NamedTuple):
-    """The vectors of a file's items in order of position (int8), and the name of their model."""
+    """The vectors of a file's items in order of position (int8), and the name of the embedding."""
 
     model: str
     data: bytes
@@ -40,7 +40,7 @@ def drop_vectors(connection: sqlite3.Connection, file_id: int) -> None:
 
 
 def vector_ids(connection: sqlite3.Connection, model: str) -> dict[int, int]:
-    """The ids of the vectors of a model, by file id."""
+    """Return the ids of the vectors of an embedding, by file id."""
     return dict(
         connection.execute(
             "SELECT file_id, id FROM vectors"
@@ -53,7 +53,7 @@ def vector_ids(connection: sqlite3.Connection, model: str) -> dict[int, int]:
 def sizes_of_vectors(
     connection: sqlite3.Connection, ids: Iterable[int]
 ) -> Iterator[tuple[int, int]]:
-    """File ids with the size of their vectors in bytes, by the ids of the vectors."""
+    """Return file ids with the size of their vectors in bytes, by the ids of the vectors."""
     return connection.execute(
         "SELECT file_id, length(data) FROM vectors WHERE id IN (SELECT value FROM json_each(?))",
         (str(list(ids)),),
@@ -61,7 +61,7 @@ def sizes_of_vectors(
 
 
 def read_vectors(connection: sqlite3.Connection, ids: Iterable[int]) -> Iterator[tuple[int, bytes]]:
-    """File ids with their vectors, by the ids of the vectors."""
+    """Yield file ids with their vectors, for the given ids of vectors."""
     return connection.execute(
         "SELECT file_id, data FROM vectors WHERE id IN (SELECT value FROM json_each(?))",
         (str(list(ids)),),
@@ -71,7 +71,7 @@ def read_vectors(connection: sqlite3.Connection, ids: Iterable[int]) -> Iterator
 def without_vectors(
     connection: sqlite3.Connection, model: str, limit: int
 ) -> list[tuple[int, int]]:
-    """At most `limit` files with items and no vectors of a model, with their numbers of items."""
+    """Return at most `limit` files that have items but no vectors, with their numbers of items."""
     return connection.execute(
         "SELECT id, items FROM files WHERE items > 0 AND id NOT IN"
         " (SELECT file_id FROM vectors WHERE model_id = (SELECT id FROM models WHERE name = ?))"

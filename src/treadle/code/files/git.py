@@ -1,4 +1,4 @@
-"""The files of git: its folders, its excludes, and its index of tracked files."""
+"""Reads the files of git itself: its folders, its exclude files, and its index of tracked files."""
 
 import os
 import re
@@ -10,13 +10,14 @@ from typing import NamedTuple, Self
 from treadle.inside import read_regular
 
 _MAX_POINTER_BYTES = 4_096
-"""Most bytes of a file that names a folder."""
+"""The maximum size in bytes of a file that names a folder, such as a `.git` file."""
 
 
 class GitFolders(NamedTuple):
-    """`own` has the index and HEAD of one work tree; all work trees share `common`.
+    """The git folders of a work tree.
 
-    They differ only for a linked work tree. Neither folder needs to exist.
+    `own` has the index and HEAD of this work tree. All work trees of a repository share `common`.
+    The two folders differ only for a linked work tree. Neither folder needs to exist.
     """
 
     own: Path
@@ -24,7 +25,10 @@ class GitFolders(NamedTuple):
 
     @classmethod
     def of(cls, git_root: Path) -> Self:
-        """The folders of the work tree at `git_root`: `.git`, or the folder that the file names."""
+        """Return the folders of the work tree at `git_root`.
+
+        The folder is `.git`, or the folder that the file `.git` names.
+        """
         own = git_root / ".git"
         if own.is_dir():
             return cls(own, own)
@@ -41,7 +45,7 @@ def _read_pointer(path: Path) -> str:
 
 
 _MAX_CONFIG_BYTES = 1_000_000
-"""Most bytes of a file that is read, since a repository controls the content of some."""
+"""The maximum size in bytes of a file that is read. A repository controls the content of some."""
 
 _SECTION = re.compile(r"\[\s*([^\]\s\"]*)\s*(\"[^\]]*\")?\s*\](.*)")
 
@@ -49,11 +53,12 @@ _SETTING = re.compile(r"excludesfile\s*=\s*(.*)", re.IGNORECASE)
 
 
 def exclude_files(git_root: Path) -> list[str]:
-    """The exclude files of the work tree at `git_root`, strongest first; some may not exist.
+    """Return the exclude files of the work tree at `git_root`, strongest first. Some may not exist.
 
-    They are `info/exclude` of the repository (for a linked work tree, of its main repository), then
-    `core.excludesFile`, or else `git/ignore` in the configuration folder. The configuration is read
-    from files, without `include`, since starting git takes longer than a search.
+    The first is `info/exclude` of the repository. A linked work tree uses that of its main
+    repository. The second is `core.excludesFile`, or by default `git/ignore` in the configuration
+    folder. The setting is read from the configuration files, without `include`, since starting git
+    takes longer than a search.
     """
     common = os.fspath(GitFolders.of(git_root).common)
     configured = ""
@@ -69,7 +74,7 @@ def _config_home() -> str:
 
 
 def _config_files() -> list[str]:
-    """The configuration files of the system and of the user, weakest first (git-config(1))."""
+    """Return the configuration files of the system and the user, weakest first (git-config(1))."""
     files: list[str] = []
     if os.environ.get("GIT_CONFIG_NOSYSTEM", "0").lower() in {"", "0", "false", "no", "off"}:
         files.append(os.environ.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig"))
@@ -80,7 +85,7 @@ def _config_files() -> list[str]:
 
 
 def _excludes_settings(path: str) -> Iterator[str]:
-    """The values of `core.excludesFile` in a configuration file, in order."""
+    """Yield the values of `core.excludesFile` in a configuration file, in order."""
     section = ""
     for raw in _read_config(path).splitlines():
         line = raw.strip()
@@ -92,7 +97,7 @@ def _excludes_settings(path: str) -> Iterator[str]:
 
 
 def _value(text: str) -> str:
-    """A value without its quotes, escapes and comment."""
+    """Return a value without its quotes, escapes and comment."""
     plain: list[str] = []
     quoted = False
     characters = iter(text)
@@ -111,19 +116,19 @@ def _value(text: str) -> str:
 def _read_config(path: str) -> str:
     try:
         return read_regular(path, _MAX_CONFIG_BYTES).decode("utf-8", "surrogateescape")
-    except (OSError, ValueError):  # ValueError: a NUL in a path that a file names
+    except (OSError, ValueError):  # ValueError: the path in the file contains a NUL
         return ""
 
 
 _MAX_INDEX_BYTES = 200_000_000
 
 _MAX_PATH_BYTES = 200_000_000
-"""Most bytes of all paths and their folders: an index can name far more than its own size."""
+"""The maximum number of bytes of all paths and folders. A small index can name far more."""
 
 _HEAD = struct.Struct(">4sII")
 
 _FIXED = 62
-"""Bytes of an entry before its path, with a SHA-1 hash."""
+"""The number of bytes of an entry before its path, with a SHA-1 hash."""
 
 _EXTENDED = 0x4000
 
@@ -131,7 +136,10 @@ _SUBMODULE = 0o160000
 
 
 class Tracked(NamedTuple):
-    """Paths below a folder (POSIX, relative to it): files, their folders, and submodules."""
+    """The tracked files below a folder, their folders, and submodules.
+
+    Paths are POSIX paths relative to the folder.
+    """
 
     files: frozenset[str] = frozenset()
     folders: frozenset[str] = frozenset()
@@ -139,9 +147,10 @@ class Tracked(NamedTuple):
 
 
 def tracked_below(root: Path, git_root: Path) -> Tracked:
-    """Files that the work tree at `git_root` tracks below `root`; empty for an unreadable index.
+    """Return the files below `root` that the work tree at `git_root` tracks.
 
-    Split indexes and indexes with hashes of 32 bytes are not read.
+    The result is empty if the index cannot be read. Split indexes and indexes with hashes of 32
+    bytes are not read.
     """
     prefix = root.relative_to(git_root).as_posix().removeprefix(".")
     lead = f"{prefix}/" if prefix else ""
@@ -171,7 +180,10 @@ def _index_bytes(git_root: Path) -> bytes:
 
 
 def _entries(data: bytes) -> "list[tuple[str, int]]":
-    """The path and mode of each entry; empty unless the bytes are an index of version 2 to 4."""
+    """Return the path and mode of each entry.
+
+    The result is empty unless the bytes are an index of version 2 to 4.
+    """
     found: list[tuple[str, int]] = []
     try:
         signature, version, count = _HEAD.unpack_from(data)
@@ -184,7 +196,7 @@ def _entries(data: bytes) -> "list[tuple[str, int]]":
             (mode,) = struct.unpack_from(">I", data, position + 24)
             (flags,) = struct.unpack_from(">H", data, position + 60)
             start = position + _FIXED + (2 if flags & _EXTENDED else 0)
-            if version == 4:  # only the difference to the path before
+            if version == 4:  # stores only the difference to the previous path
                 removed, start = _number(data, start)
                 end = data.index(b"\0", start)
                 path = path[: len(path) - removed] + data[start:end]
@@ -203,7 +215,7 @@ def _entries(data: bytes) -> "list[tuple[str, int]]":
 
 
 def _number(data: bytes, position: int) -> tuple[int, int]:
-    """A number in git's variable-length format, and the position after it."""
+    """Read a number in git's variable-length format, and return it with the position after it."""
     byte = data[position]
     value = byte & 0x7F
     while byte & 0x80:

@@ -1,4 +1,7 @@
-"""Patterns of ignore files as regular expressions (gitignore(5), compared with git itself)."""
+"""Translates patterns of ignore files to regular expressions (gitignore(5)).
+
+Tests compare the results with git itself.
+"""
 
 import re
 from enum import Enum
@@ -20,10 +23,10 @@ _POSIX_CLASSES = {
 
 
 def translate(pattern: str) -> str | None:
-    """The pattern as a regular expression for `fullmatch`; None where git matches nothing.
+    """Return a regular expression for `fullmatch`; None if git matches nothing with the pattern.
 
-    The time of a match grows with pattern times path: a text between two stars is matched at its
-    first position, without backtracking.
+    The time of a match grows with the product of the lengths of the pattern and the path. A text
+    between two stars is matched at its first position, without backtracking.
     """
     parts: list[str] = [""]
     stars: list[_Star] = []
@@ -58,18 +61,18 @@ class _Star(Enum):
     """The meaning of a run of stars."""
 
     NAME = "[^/]*"
-    """Part of a name."""
+    """A part of a name."""
     FOLDERS = "(?:[^/]*/)*"
     """Any number of folders."""
     REST = ".*"
-    """Everything below."""
+    """The whole rest of the path."""
 
 
 def _joined(parts: list[str], stars: list[_Star]) -> str:
     """Join the fixed texts with the stars between them, with atomic groups where possible.
 
-    A text after a star in a name matches at its first position, up to the next star, which leaves
-    most to the rest of the pattern. The same applies to names between two stars for folders.
+    A text between two stars of one name matches at its first position. This leaves as much as
+    possible for the rest of the pattern. The same applies to names between two stars for folders.
     """
     runs = [""]
     for number, (star, text) in enumerate(zip([None, *stars], parts, strict=True)):
@@ -92,7 +95,10 @@ def _joined(parts: list[str], stars: list[_Star]) -> str:
 
 
 def _star(pattern: str, start: int) -> tuple[_Star, int]:
-    """The run of stars at `start`, and its end; `**` is special only as a whole path component."""
+    """Read the run of stars at `start`, and return its meaning and its end.
+
+    `**` is special only as a whole path component.
+    """
     end = start
     while end < len(pattern) and pattern[end] == "*":
         end += 1
@@ -105,7 +111,10 @@ def _star(pattern: str, start: int) -> tuple[_Star, int]:
 
 
 def _translate_class(pattern: str, start: int) -> tuple[str, int] | None:
-    """The bracket expression at `start`, and its end; None if it is not closed."""
+    """Translate the bracket expression at `start`, and return it with its end.
+
+    The result is None if the bracket is not closed.
+    """
     position = start + 1
     negated = pattern[position : position + 1] in {"!", "^"}
     position += negated
@@ -130,7 +139,7 @@ def _translate_class(pattern: str, start: int) -> tuple[str, int] | None:
         following = pattern[position + 1 : position + 2]
         if pattern[position : position + 1] == "-" and following not in {"]", ""}:
             high, position = _class_character(pattern, position + 1)
-        members.append(re.escape(low))  # as git does, even if the range is empty
+        members.append(re.escape(low))  # git matches this character even if the range is empty
         if low and high and low <= high:
             members.append(f"{re.escape(low)}-{re.escape(high)}")
     if negated:

@@ -1,4 +1,7 @@
-"""Ignore files and the paths that they exclude (gitignore(5), compared with git itself)."""
+"""Reads ignore files, and decides which paths they exclude (gitignore(5)).
+
+Tests compare the decisions with git itself.
+"""
 
 import os
 import re
@@ -16,7 +19,7 @@ IGNORE_FILES = (_GIT_FILE, ".ignore", ".treadleignore")
 """Names of ignore files, weakest first. Files in deeper folders are stronger."""
 
 REPOSITORY_FOLDERS = frozenset({".git", ".hg", ".svn", ".jj"})
-"""Never walked and never re-included, whatever an ignore file says."""
+"""Folders that are never walked. Ignore files cannot include them again."""
 
 _DEFAULT_PATTERNS = (
     "node_modules/",
@@ -31,21 +34,24 @@ _DEFAULT_PATTERNS = (
     ".idea/",
     ".DS_Store",
 )
-"""The weakest rules, which keep caches out of trees without git; `!` includes them again."""
+"""The weakest rules, which exclude caches in trees without git.
+
+A pattern with `!` includes them again.
+"""
 
 _MAX_IGNORE_FILE = 1_000_000
 _MAX_PATTERN = 4_096
-"""Most characters of a pattern, as of a path (PATH_MAX)."""
+"""The maximum number of characters of a pattern, which is that of a path (PATH_MAX)."""
 _SPECIAL = frozenset("*?[\\")
 
 
 class _Rule:
     """One line of an ignore file.
 
-    Most patterns are a plain name or path, or `*` and an ending; only the others need an
-    expression. A pattern without a slash matches names, others match paths from the folder of the
-    file. `own`: the line is from an ignore file of our own, so that it also excludes files that git
-    tracks.
+    Most patterns are a plain name, a plain path, or `*` and an ending. Only other patterns need a
+    regular expression. A pattern without a slash matches names. Other patterns match paths from the
+    folder of the ignore file. `own` states that the line is from an ignore file of Treadle, so it
+    also excludes files that git tracks.
     """
 
     __slots__ = ("anchored", "ending", "expression", "folders_only", "literal", "negated", "own")
@@ -67,7 +73,10 @@ class _Rule:
 
     @classmethod
     def parse(cls, line: str, *, own: bool) -> Self | None:
-        """The rule of a line; None for a comment, an empty line, or a line longer than any path."""
+        """Return the rule of a line.
+
+        The result is None for a comment, an empty line, or a line that is longer than any path.
+        """
         pattern = _strip_trailing_spaces(line)
         if not pattern or len(pattern) > _MAX_PATTERN or pattern.startswith("#"):
             return None
@@ -89,7 +98,7 @@ class _Rule:
 
 
 class _RuleSet:
-    """The rules of one folder, with a fast test whether any of them matches."""
+    """The rules of one folder, with a fast test whether any rule matches."""
 
     def __init__(self, rules: list[_Rule]) -> None:
         self._rules = rules[::-1]
@@ -101,7 +110,7 @@ class _RuleSet:
 
     @classmethod
     def of(cls, lines: Iterable[str], own_lines: Iterable[str] = ()) -> Self | None:
-        """The rules of git's `lines`, and of `own_lines`, which are stronger."""
+        """Return the rules of git's `lines`, and of `own_lines`, which are stronger."""
         rules = [
             rule
             for own, group in ((False, lines), (True, own_lines))
@@ -111,10 +120,10 @@ class _RuleSet:
         return cls(rules) if rules else None
 
     def verdict(self, folder: str, name: str, *, is_dir: bool) -> _Rule | None:
-        """The last matching rule, which decides; None if no rule matches.
+        """Return the last matching rule, which decides; None if no rule matches.
 
-        `folder` leads from the folder of the rules to the parent of `name`; it is empty or ends
-        with a slash.
+        `folder` is the path from the folder of the rules to the parent of `name`. It is empty or
+        ends with a slash.
         """
         path = folder + name
         if (
@@ -143,18 +152,19 @@ def _strip_trailing_spaces(line: str) -> str:
 
 
 _Chain = list[tuple[str, _RuleSet]]
-"""Rule sets, strongest first, each with the path from its folder to the current one."""
+"""Rule sets, strongest first. Each has the path from its folder to the current folder."""
 
 
 class IgnoreRules:
     """The ignore rules of a tree.
 
-    They are its ignore files, those of the folders above it up to the git root, git's own exclude
-    files (see `files.git`), and a few defaults. Files are read when they are first needed.
+    The rules come from the ignore files of the tree, from those of the folders above it up to the
+    git root, and from git's own exclude files (see `files.git`). A few default rules are added.
+    Each file is read when it is first needed.
     """
 
     def __init__(self, root: Path) -> None:
-        """`root` is the folder that paths are relative to; it may be below the git root."""
+        """`root` is the folder that paths are relative to. It may be below the git root."""
         self._root = os.fspath(root)
         self._chains: dict[str, _Chain] = {}
         self._above = _rules_above(root)
@@ -165,7 +175,7 @@ class IgnoreRules:
     def ignored(self, relative_path: str, is_dir: bool) -> bool:
         """Whether `relative_path` (POSIX, relative to the root) or a folder above it is ignored.
 
-        As in git, nothing below an ignored folder can be included again.
+        As in git, a file below an ignored folder cannot be included again.
         """
         *folders, name = relative_path.split("/")
         above = ""
@@ -178,9 +188,10 @@ class IgnoreRules:
     def in_folder(
         self, folder: str, present: Iterable[str] = IGNORE_FILES
     ) -> Callable[[str, bool], bool]:
-        """A function that returns whether a name in `folder` is ignored; arguments: name, is_dir.
+        """Return a function that decides whether a name in `folder` is ignored.
 
-        `folder` itself is not ignored. `present` has the names of its ignore files, if known.
+        The arguments of the function are `name` and `is_dir`. `folder` itself is not ignored.
+        `present` has the names of its ignore files, if they are known.
         """
         chain = self._chain(folder, present)
         only_tracked = folder in self._only_tracked
@@ -214,7 +225,7 @@ class IgnoreRules:
         return self._tracked
 
     def _is_tracked(self, path: str, is_dir: bool) -> bool:
-        """Whether git tracks a file, or any file in a folder."""
+        """Whether git tracks the file at `path`, or any file in the folder at `path`."""
         if not is_dir:
             return path in self.tracked.files
         if path in self.tracked.submodules:
@@ -247,14 +258,20 @@ def _read_folder(folder: str, present: Iterable[str] = IGNORE_FILES) -> _RuleSet
 
 
 def git_root_of(root: Path) -> Path | None:
-    """The root of the work tree that contains a folder, by the nearest `.git` above."""
+    """Return the root of the work tree that contains a folder.
+
+    It is the nearest folder above with a `.git`.
+    """
     return next(
         (folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None
     )
 
 
 def read_lines(path: str) -> list[str]:
-    """The lines of an ignore file; empty if it is absent, unreadable, a link, or too long."""
+    """Return the lines of an ignore file.
+
+    The result is empty if the file is absent, unreadable, a link, or too long.
+    """
     try:
         data = read_regular(path, _MAX_IGNORE_FILE, follow=False)
     except OSError:
@@ -264,10 +281,11 @@ def read_lines(path: str) -> list[str]:
 
 
 def _rules_above(root: Path) -> _Chain:
-    """The rules from above `root`: of the folders up to the git root, git's excludes, the defaults.
+    """Return the rules from above `root`.
 
-    If they would exclude `root` itself, only the defaults apply, since a user who opens an ignored
-    folder wants to see it.
+    They are the rules of the folders up to the git root, git's exclude files, and the defaults. If
+    they would exclude `root` itself, only the defaults apply, since a user who opens an ignored
+    folder wants to see its files.
     """
     from treadle.code.files.git import exclude_files
 

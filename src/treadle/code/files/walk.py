@@ -1,4 +1,4 @@
-"""The files of a tree: a walk that applies ignore files, and the reading of one file."""
+"""Walks the files of a tree with its ignore rules, and reads single files."""
 
 import os
 import stat
@@ -13,17 +13,17 @@ from treadle.private_files import why_private_entry
 __all__ = ["MAX_FILE_BYTES", "FileEntry", "IgnoreRules", "content_hash", "read_file", "walk"]
 
 MAX_FILE_BYTES = 2_000_000
-"""Larger files are generated code or data; they are not read."""
+"""The maximum size of a file that is read. Larger files are generated code or data."""
 MAX_NOTEBOOK_BYTES = 20_000_000
-"""Notebooks contain pictures, which are not indexed."""
+"""The maximum size of a notebook. Notebooks contain pictures, which are not indexed."""
 
 
 class FileEntry(NamedTuple):
     """One regular file.
 
-    `path` is relative to the root of the walk, POSIX; bytes that are not UTF-8 are surrogates (PEP
-    383). `size` is in bytes. Together with `mtime_ns`, `ctime_ns` and `inode` it shows whether the
-    file may have changed.
+    `path` is a POSIX path relative to the root of the walk. Bytes that are not UTF-8 are surrogates
+    (PEP 383). `size` is in bytes. `size`, `mtime_ns`, `ctime_ns` and `inode` together show whether
+    the file may have changed.
     """
 
     path: str
@@ -34,13 +34,13 @@ class FileEntry(NamedTuple):
 
 
 def walk(root: Path, *, on_skip: Callable[[str, str], None] | None = None) -> Iterator[FileEntry]:
-    """Every regular file below `root` that no ignore rule excludes, in a stable order.
+    """Yield every regular file below `root` that no ignore rule excludes, in a stable order.
 
     Files that usually contain keys or passwords are skipped by name (see `treadle.private_files`).
-    Links are never followed: a target inside the tree is found at its own path. Submodules are
-    walked like any folder, without their `.git`. Other clones and work trees inside a repository
-    are skipped, since they contain another state of the code. `on_skip(path, reason)` reports
-    these, unreadable paths, and links.
+    Links are never followed, since a target inside the tree is found at its own path. Submodules
+    are walked like any folder, without their `.git`. Other clones and work trees inside a
+    repository are skipped, since they contain another state of the code. `on_skip(path, reason)`
+    reports skipped clones and work trees, unreadable paths, and links.
     """
     rules = IgnoreRules(root)
     in_repository = git_root_of(root) is not None
@@ -91,7 +91,7 @@ def _file(
 
 
 def _why_passed_over(rules: IgnoreRules, root: Path, folder: str, *, of_git: bool) -> str | None:
-    """The reason to skip a folder; `of_git` states whether it has a `.git`."""
+    """Return the reason to skip a folder. `of_git` states whether the folder has a `.git`."""
     if folder.count("/") >= MAX_DEPTH:
         return f"more than {MAX_DEPTH} folders deep"
     return "another work tree or clone" if of_git and _is_other_tree(rules, root, folder) else None
@@ -100,23 +100,23 @@ def _why_passed_over(rules: IgnoreRules, root: Path, folder: str, *, of_git: boo
 def _is_other_tree(rules: IgnoreRules, root: Path, folder: str) -> bool:
     """Whether a folder with a `.git` is neither the root nor a submodule.
 
-    The file `.git` of a submodule names a folder below `modules`.
+    The `.git` of a submodule is a file that names a folder below `modules`.
     """
     if not folder or folder in rules.tracked.submodules:
         return False
     try:
         with read_inside(root, f"{folder}/.git") as file:
             pointer = file.read(4_096)
-    except OSError:  # such as a folder
+    except OSError:  # `.git` is a folder, for example
         return True
     names_module = b"/modules/" in pointer.replace(b"\\", b"/")
     return not (pointer.startswith(b"gitdir:") and names_module)
 
 
 def read_file(root: Path | str, path: str) -> tuple[bytes | None, os.stat_result]:
-    """The bytes of the regular file at `path` below `root`; None if it is too large.
+    """Read the regular file at `path` below `root`; the bytes are None if it is too large.
 
-    Links are not followed, and pipes are not waited for. Raises OSError.
+    Links are not followed, and the function does not wait for pipes. Raises OSError.
     """
     with read_inside(root, path) as file:
         status = os.fstat(file.fileno())
@@ -126,7 +126,7 @@ def read_file(root: Path | str, path: str) -> tuple[bytes | None, os.stat_result
 
 
 def content_hash(data: bytes) -> bytes:
-    """BLAKE2b-256 of the raw bytes of a file."""
-    import hashlib  # it loads OpenSSL, which a search without changes does not need
+    """Return the BLAKE2b-256 hash of the raw bytes of a file."""
+    import hashlib  # loads OpenSSL, which a search without changes does not need
 
     return hashlib.blake2b(data, digest_size=32).digest()

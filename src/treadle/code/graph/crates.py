@@ -1,7 +1,8 @@
 """The modules of Rust: crates, `mod` files, inline modules and `use`.
 
-A module is found by its file, at the path where the compiler expects it; only its items have names.
-Visibility is ignored, since code that compiles does not name private items.
+A module is found by its file, at the path where the compiler expects it. Within the module only
+items are found by name. Visibility is ignored, since code that compiles does not name private
+items.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ _ROOTS = ("lib.rs", "main.rs")
 _OWN_CRATES = frozenset({"tests", "benches", "examples"})
 _SUFFIX = ".rs"
 PassedOn = Callable[[int, int, str, int], Target | None]
-"""Finds what the module of a file and scope passes on to its importers under a name."""
+"""Finds the item that a module re-exports under a name. The arguments give its file and scope."""
 
 
 class Crates:
@@ -30,7 +31,7 @@ class Crates:
         """Folders with a `Cargo.toml`."""
         self._named: dict[str, CrateRoot] = {}
         self._declared: dict[str, list[str]] = {}
-        """The root files that a `Cargo.toml` names, by folder."""
+        """The root files that each `Cargo.toml` names, by the folder of the `Cargo.toml`."""
         self._known: dict[str, CrateRoot] = {}
         self._definitions: dict[int, Node] = {}
         for folder, manifest in self._graph.manifests("Cargo.toml"):
@@ -43,25 +44,29 @@ class Crates:
             self._named[name.replace("-", "_")] = CrateRoot(folder_of(root), (root,))
 
     def named(self, name: str) -> CrateRoot | None:
-        """A crate of this repository by the name that other crates use."""
+        """Return a crate of this repository by the name that other crates use."""
         return self._named.get(name)
 
     def of(self, file_id: int) -> CrateRoot:
-        """The crate of a file."""
+        """Return the crate of a file."""
         path = self._graph.file(file_id)[0]
         if path not in self._known:
             self._known[path] = self._crate(path)
         return self._known[path]
 
     def unit(self, file_id: int) -> str:
-        """The identity of the crate of a file; a library and a program of one folder share it."""
+        """Return the identity of the crate of a file.
+
+        A library and a program in one folder have the same identity.
+        """
         root = self.of(file_id)
         return root.files[0] if len(root.files) == 1 and root.alone else root.folder
 
     def _crate(self, path: str) -> CrateRoot:
-        """The crate by its `Cargo.toml`, or else the nearest `lib.rs` or `main.rs` above.
+        """Return the crate of a path.
 
-        Each file in `src/bin`, `tests`, `benches` and `examples` is a crate of its own.
+        The crate has the nearest `Cargo.toml` above the path, or else the nearest `lib.rs` or
+        `main.rs`. Each file in `src/bin`, `tests`, `benches` and `examples` is a crate of its own.
         """
         folder, _, file = path.rpartition("/")
         if path in self._declared.get(folder, ()) or file in _ROOTS:
@@ -86,7 +91,7 @@ class Crates:
         return name in _OWN_CRATES and outside
 
     def in_crate(self, root: CrateRoot, name: str, depth: int) -> Target | None:
-        """`crate::name`."""
+        """Resolve `crate::name`."""
         for path in root.files:
             module = self._at(path)
             found = self.in_module(module, name, depth) if module is not None else None
@@ -95,7 +100,7 @@ class Crates:
         return self._below(root.folder, name)
 
     def in_module(self, module: Node, name: str, depth: int) -> Target | None:
-        """`module::name`: a definition, a module, or a re-exported name."""
+        """Resolve `module::name` to a definition, a module, or a re-exported name."""
         if name == "super":
             return self._above(module)
         items = self._graph.items(module.file_id)
@@ -122,7 +127,7 @@ class Crates:
         )
 
     def _folder(self, module: Node) -> str:
-        """The folder with the files of a module's submodules."""
+        """Return the folder with the files of a module's submodules."""
         path = self._graph.file(module.file_id)[0]
         items = self._graph.items(module.file_id)
         inline: list[str] = []
@@ -136,7 +141,7 @@ class Crates:
         return joined(base, "/".join(inline))
 
     def _above(self, module: Node) -> Target | None:
-        """`module::super`."""
+        """Resolve `module::super`."""
         items = self._graph.items(module.file_id)
         if module.id != items[-1].id:
             parent = module.parent_id
@@ -152,7 +157,7 @@ class Crates:
         return self._module_of(above, crate)
 
     def _module_of(self, folder: str, crate: CrateRoot) -> Target | None:
-        """The module of a folder: a crate, a file or an inline module."""
+        """Return the module of a folder, which is a crate, a file or an inline module."""
         inline: list[str] = []
         found: Target | None = None
         for above in ancestors(folder):
@@ -172,7 +177,7 @@ class Crates:
         return self._at(joined(folder, "mod.rs")) or self._at(folder + _SUFFIX)
 
     def around(self, file_id: int, scope: int) -> Node:
-        """The module that encloses a scope."""
+        """Return the module that encloses a scope."""
         items = self._graph.items(file_id)
         while scope >= 0 and items[scope].kind != Kind.MODULE:
             parent = items[scope].parent_id
@@ -180,7 +185,7 @@ class Crates:
         return items[scope]
 
     def keyword(self, file_id: int, scope: int, name: str) -> Target | Reason:
-        """`crate`, `self` and `super` as the first part of a path."""
+        """Resolve `crate`, `self` or `super` as the first part of a path."""
         if name == "crate":
             return self.of(file_id)
         module = self.around(file_id, scope)
@@ -188,7 +193,10 @@ class Crates:
         return found if found is not None else Reason.NOT_FOUND
 
     def use(self, file_id: int, entry: Import) -> Target | None:
-        """The target of a `use`: from `crate`, `self`, `super`, a name in the module or a crate."""
+        """Return the target of a `use`.
+
+        The path starts at `crate`, `self`, `super`, a name in the module, or a crate.
+        """
         parts = [part for part in f"{entry.module}::{entry.member}".split("::") if part]
         first = parts[0] if parts else "self"
         position: Target | Reason | None
@@ -204,7 +212,7 @@ class Crates:
         return None if isinstance(position, Reason) else position
 
     def parts(self, item: Node) -> list[Node]:
-        """A type with all its impl blocks in the crate."""
+        """Return a type with all its impl blocks in the crate."""
         definition = self._definition(item)
         unit = self.unit(item.file_id)
         return [definition] + [
@@ -216,7 +224,7 @@ class Crates:
         ]
 
     def _definition(self, item: Node) -> Node:
-        """The type of an impl block if it can be found, or else the first such block."""
+        """Return the type of an impl block. If it cannot be found, return the first such block."""
         if item.kind != Kind.IMPL:
             return item
         known = self._definitions.get(item.id)

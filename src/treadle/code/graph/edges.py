@@ -1,4 +1,4 @@
-"""Edges from and to items. Stored references are resolved when they are queried."""
+"""Edges from and to items. Stored references are resolved at the time of a query."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -22,10 +22,10 @@ from treadle.code.retrieval.hits import is_test
 
 
 class Link(NamedTuple):
-    """One resolved edge. `target` is None where `reason` states why it has none.
+    """One resolved edge. If `target` is None, `reason` states why the edge has no target.
 
-    `text` is the name as written at `start` to `end` in the file of `source`. It is empty for edges
-    without a position in the text (contains, overrides).
+    `text` is the name as written at `start` to `end` in the file of `source`. `text` is empty for
+    edges without a position in the text (contains, overrides).
     """
 
     kind: EdgeKind
@@ -49,7 +49,7 @@ _KINDS = {
 _USES = frozenset({EdgeKind.CALLS, EdgeKind.USES_TYPE, EdgeKind.INHERITS, EdgeKind.TESTS})
 
 _MAX_FILES = 400
-"""Most files that are searched for uses of one name."""
+"""The maximum number of files that are searched for uses of one name."""
 
 _INDEX_NAMES = frozenset({"index", "__init__", "mod", "lib", "main"})
 
@@ -61,11 +61,11 @@ class Edges:
         self.graph = graph
         self.resolver = Resolver(graph)
         self.cut = False
-        """Whether more files mention a name than were searched."""
+        """Whether more files mention a name than the search covered."""
         self._max_files = max_files
 
     def outgoing(self, item: Node, kinds: frozenset[EdgeKind]) -> Iterator[Link]:
-        """The edges from an item, including those of nested uses."""
+        """Yield the edges from an item, including the edges of uses inside nested items."""
         items = self.graph.items(item.file_id)
         whole_file = item.id == items[-1].id and item.kind == Kind.MODULE
         if EdgeKind.CONTAINS in kinds:
@@ -94,9 +94,10 @@ class Edges:
             )
 
     def incoming(self, item: Node, kinds: frozenset[EdgeKind]) -> Iterator[Link]:
-        """The edges to an item.
+        """Yield the edges to an item.
 
-        A use of its name that may mean it but cannot be resolved is a link without a target.
+        A use of the item's name may refer to the item without being resolved. Such a use becomes a
+        link without a target.
         """
         if EdgeKind.CONTAINS in kinds:
             items = self.graph.items(item.file_id)
@@ -139,9 +140,10 @@ class Edges:
         )
 
     def _nodes(self, position: Target | Reason) -> list[Node | None]:
-        """The items of a target: for a package its files; None for a target without an item.
+        """Return the items of a target.
 
-        Names of the language itself have no items.
+        A package is represented by its first file. The result is empty for a crate and for a name
+        of the language itself. It is `[None]` if the target is unknown.
         """
         if position is Reason.BUILT_IN:
             return []
@@ -153,7 +155,7 @@ class Edges:
         return [None] if isinstance(position, Reason) else []
 
     def _names(self, item: Node) -> set[str]:
-        """The names of an item in other files: its own name, and names of re-exports."""
+        """Return the names of an item in other files: its own name, and the names of re-exports."""
         names = {item.name}
         if item.kind == Kind.MODULE and item.name in _INDEX_NAMES:
             folder = self.graph.file(item.file_id)[0].rpartition("/")[0]
@@ -169,7 +171,7 @@ class Edges:
         return names
 
     def _mentioning(self, names: set[str]) -> list[int]:
-        """Files that mention one of the names."""
+        """Return files that mention one of the names."""
         found: dict[int, None] = {}
         for name in sorted(names):
             files = self.graph.mentioning(name, self._max_files + 1)
@@ -178,7 +180,7 @@ class Edges:
         return sorted(found)
 
     def _is(self, item: Node, found: Sequence[Node | None]) -> bool:
-        """Whether the item is among the found ones, or shares its canonical path with one."""
+        """Whether the item is among `found`, or has the same canonical path as one of them."""
         return any(
             node is not None
             and node.file_id == item.file_id
@@ -215,7 +217,7 @@ class Edges:
                     yield link._replace(target=None, reason=reason)
 
     def _overridden(self, item: Node) -> list[Node]:
-        """The methods of base types that a method overrides or implements."""
+        """Return the methods of base types that a method overrides or implements."""
         owner = self._type_of(item)
         if owner is None:
             return []
@@ -244,9 +246,10 @@ _NEIGHBOURS = 20
 def neighbours(
     graph: Graph, item_ids: Iterable[int], *, kinds: frozenset[EdgeKind], max_files: int
 ) -> Mapping[int, list[tuple[int, EdgeKind, Direction]]]:
-    """The items that each item uses (`OUT`) or is used by (`IN`), at most 20 in each direction.
+    """Return the items that each item uses (`OUT`) or is used by (`IN`).
 
-    Only resolved edges count. At most `max_files` files are searched for uses of a name.
+    There are at most 20 in each direction. Only resolved edges count. At most `max_files` files are
+    searched for uses of a name.
     """
     edges = Edges(graph, max_files=max_files)
     found: dict[int, list[tuple[int, EdgeKind, Direction]]] = {}
@@ -287,7 +290,7 @@ def walk(
     direction: Direction | None,
     depth: int,
 ) -> EdgeList:
-    """The edges of an item up to `depth` steps away; resolved ones first, then by position.
+    """Return the edges of an item up to `depth` steps away, resolved edges first, then by position.
 
     From the second step on, only resolved edges are followed and listed.
     """
@@ -367,13 +370,13 @@ def _found_item(graph: Graph, node: Node) -> FoundItem:
 _FAMILIES = {
     "tsx": "typescript", "javascript": "typescript", "kotlin": "java", "cpp": "c",
 }  # fmt: skip
-"""Languages that can use each other's items, by one of them."""
+"""For each language, the languages that can use its items."""
 
 _BY_RECEIVER_ONLY = frozenset({"python", "typescript", "rust", "go"})
 """Languages whose methods are never called by their bare name."""
 
 _VALUES_HAVE_METHODS_ONLY = frozenset({"rust", "go"})
-"""Languages where what is called on a value is never a function of a module."""
+"""Languages in which a call on a value never calls a function of a module."""
 
 
 class Possible:
@@ -390,7 +393,7 @@ class Possible:
         self._homes = self._homes_of(item)
 
     def reason(self, file_id: int, use: Reference, found: Node | Reason | None) -> Reason | None:
-        """Why an unresolved use may mean the item; None if it cannot."""
+        """Return why an unresolved use may mean the item; None if the use cannot mean it."""
         if isinstance(found, Node):
             replaced = (found.file_id, found.canonical_path) in self._replaced
             return Reason.REPLACED if replaced else None
@@ -415,7 +418,7 @@ class Possible:
         return _FAMILIES.get(language, language)
 
     def _homes_of(self, item: Node) -> set[str]:
-        """The names of the type, the module and the package of an item."""
+        """Return the names of the type, the module and the package of an item."""
         path = self._graph.file(item.file_id)[0]
         folder, _, file = path.rpartition("/")
         homes = {folder.rpartition("/")[2], file.partition(".")[0]}

@@ -9,7 +9,7 @@ from treadle.code.model import Kind
 from treadle.code.references import FILE_SCOPE, Import
 
 _DEPTH = 32
-"""Most re-exports that are followed in a row."""
+"""The maximum number of re-exports that are followed in a row."""
 
 
 class Imports:
@@ -22,7 +22,7 @@ class Imports:
         self._busy: set[object] = set()
 
     def target(self, file_id: int, entry: Import) -> Target | None:
-        """The target of an import in this repository."""
+        """Return the target of an import in this repository."""
         key = (file_id, entry)
         if key in self._busy or len(self._busy) > _DEPTH:
             return None
@@ -33,7 +33,7 @@ class Imports:
             self._busy.discard(key)
 
     def through_star(self, file_id: int, entry: Import, name: str) -> Target | None:
-        """The target of a name that an `import *` may bind."""
+        """Return the target of a name that an `import *` may bind."""
         module = self.target(file_id, entry)
         if module is None:
             language = self._graph.file(file_id)[1]
@@ -44,7 +44,10 @@ class Imports:
         return self._find_member(module, name, 0)
 
     def passed_on(self, file_id: int, scope: int, name: str, depth: int) -> Target | None:
-        """The target of a name that a module re-exports; in Rust, of any name that it imports."""
+        """Return the target of a name that a module re-exports.
+
+        For Rust the name may be any name that the module imports.
+        """
         stars: list[Import] = []
         in_rust = self._graph.file(file_id)[1] == RUST
         for entry in self._graph.references(file_id).imports:
@@ -82,7 +85,7 @@ class Imports:
         return self._find_member(module, entry.member, 0) if module and entry.member else module
 
     def _packaged(self, entry: Import) -> Target | None:
-        """A type by its full name, or a static member of a type, which may be inherited."""
+        """Return a type by its full name, or a static member of a type, which may be inherited."""
         canonical = f"{entry.module}.{entry.member}" if entry.member else entry.module
         found = unique_definition(self._graph, canonical.rpartition(".")[2], canonical)
         if found is None and entry.member:
@@ -91,7 +94,7 @@ class Imports:
         return found
 
     def _local_import(self, file_id: int, entry: Import) -> Target | None:
-        """`import { a } …; export { a }`: the target of the import."""
+        """Return the target of the import in `import { a } …; export { a }`."""
         for other in self._graph.references(file_id).imports:
             if other.name == entry.member and other.scope == FILE_SCOPE:
                 return self.target(file_id, other)

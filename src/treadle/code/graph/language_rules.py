@@ -1,6 +1,7 @@
-"""Rules of languages for the resolution of names, and the separators of their paths.
+"""Language rules for resolving names, and the path separators of languages.
 
-They repeat facts of `treadle.code.languages`, which takes longer to load than a search.
+The rules repeat facts of `treadle.code.languages`, because loading that package takes longer than a
+search.
 """
 
 PYTHON = "python"
@@ -15,8 +16,11 @@ SEPARATORS = {
     "php": ("::", "\\"),
     "ruby": ("#", "::"),
 }
-"""Separators other than dots: between a type and its member, and between other parts of a path. A
-test compares them with those of the languages."""
+"""Separators other than dots.
+
+The first is between a type and its member, and the second is between other parts of a path. A test
+compares them with the separators of the languages.
+"""
 EXPLICIT = frozenset({PYTHON, *ES, RUST, GO, "php"})
 """Languages whose members need a receiver."""
 
@@ -29,6 +33,6 @@ SELF_NAMES: dict[str, frozenset[str]] = {
     "ruby": frozenset({"self"}),
     "swift": frozenset({"self", "super", "Self"}),
 }
-"""Names of the enclosing object or type, by language; equal to `Language.self_names`."""
+"""Names of the enclosing object or type, by language. They equal `Language.self_names`."""
 BASES_INSIDE = frozenset({"ruby"})
-"""Languages that name a base in the body of a type, so that the names of the body apply."""
+"""Languages that name a base in the body of a type. Names of the body apply to that base."""

@@ -1,6 +1,6 @@
 """Finds the file or folder of an imported module, by the rules of each language.
 
-A module is never found by its last name alone: a path must lead to it.
+The whole path of a module must match. Its last name alone is not enough.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,12 +15,12 @@ _ES_COMPILED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".
 
 
 def folder_of(path: str) -> str:
-    """The folder of a file, empty for the root."""
+    """Return the folder of a file, which is empty for the root."""
     return path.rpartition("/")[0]
 
 
 def ancestors(folder: str) -> Iterator[str]:
-    """The folder and all folders above it; the root is an empty name."""
+    """Yield the folder and all folders above it. The name of the root is empty."""
     yield folder
     while folder:
         folder = folder.rpartition("/")[0]
@@ -28,7 +28,7 @@ def ancestors(folder: str) -> Iterator[str]:
 
 
 def joined(folder: str, name: str) -> str:
-    """`folder/name` with `.` and `..` resolved; empty if it leads out of the root."""
+    """Return `folder/name` with `.` and `..` resolved; empty if the path leads out of the root."""
     parts = folder.split("/") if folder else []
     for part in name.split("/"):
         if part == "..":
@@ -41,9 +41,10 @@ def joined(folder: str, name: str) -> str:
 
 
 def python_module(graph: Graph, importer: str, spec: str) -> int | None:
-    """A module or package: relative by dots, or absolute from the folders above the importer.
+    """Find a Python module or package.
 
-    The nearest folder wins; in each folder its `src` is searched too.
+    A name with leading dots is relative to the importer. An absolute name is searched from the
+    folders above the importer. The nearest folder wins. In each folder its `src` is searched too.
     """
     name = spec.lstrip(".")
     dots = len(spec) - len(name)
@@ -57,7 +58,7 @@ def python_module(graph: Graph, importer: str, spec: str) -> int | None:
         return _python_at(graph, joined(folder, below))
     for folder in ancestors(folder_of(importer)):
         if graph.file_id(joined(folder, "__init__.py")) is not None:
-            continue  # inside a package, its modules are not top-level names
+            continue  # modules of this package are not top-level names
         for base in (folder, joined(folder, "src")):
             found = _python_at(graph, joined(base, below))
             if found is not None:
@@ -66,7 +67,7 @@ def python_module(graph: Graph, importer: str, spec: str) -> int | None:
 
 
 def python_submodule(graph: Graph, package: str, name: str) -> int | None:
-    """`name` below the package whose `__init__` is at the path `package`."""
+    """Find the module `name` in a package. `package` is the path of the package's `__init__`."""
     folder, _, file = package.rpartition("/")
     return _python_at(graph, joined(folder, name)) if file.startswith("__init__.") else None
 
@@ -80,7 +81,7 @@ def _python_at(graph: Graph, position: str) -> int | None:
 
 
 def es_module(graph: Graph, importer: str, spec: str) -> int | None:
-    """A relative module, with the suffixes that bundlers and compilers add or replace."""
+    """Find a relative module, with the suffixes that bundlers and compilers add or replace."""
     if not spec.startswith("."):
         return None
     position = joined(folder_of(importer), spec)
@@ -98,7 +99,7 @@ def es_module(graph: Graph, importer: str, spec: str) -> int | None:
 
 
 def go_package(graph: Graph, spec: str) -> str | None:
-    """The folder of a package: below a `go.mod` whose module is a prefix of its path."""
+    """Return the folder of a Go package, below a `go.mod` whose module is a prefix of the path."""
     for folder, module in graph.manifests("go.mod"):
         if spec == module or spec.startswith(f"{module}/"):
             return joined(folder, spec[len(module) :])
@@ -106,7 +107,7 @@ def go_package(graph: Graph, spec: str) -> str | None:
 
 
 def included_file(graph: Graph, importer: str, spec: str) -> int | None:
-    """A file named relative to the importer, or from a folder above it."""
+    """Find a file by its path relative to the importer, or to a folder above the importer."""
     for folder in ancestors(folder_of(importer)):
         for base in (folder, joined(folder, "include")):
             found = graph.file_id(joined(base, spec))

@@ -14,7 +14,10 @@ _LEVEL = 6
 
 
 def pack(found: FileReferences) -> bytes:
-    """Compressed columns: positions as differences, and each name once."""
+    """Compress the references in columns.
+
+    Positions are stored as differences, and each name is stored once.
+    """
     names: dict[str, int] = {}
 
     def known(name: str) -> int:
@@ -44,7 +47,10 @@ def pack(found: FileReferences) -> bytes:
 
 
 class Unpacked:
-    """The references of one file, the inverse of `pack`; each is created when it is read."""
+    """The references of one file, unpacked from the result of `pack`.
+
+    Each reference is created when it is read.
+    """
 
     def __init__(self, packed: bytes = b"") -> None:
         """An empty blob has no references."""
@@ -60,7 +66,7 @@ class Unpacked:
         return self._references_at(range(len(self._columns[0])))
 
     def uses(self, names: Collection[str]) -> list[Reference]:
-        """The references that may mean one of the names (see `used_names`), in order."""
+        """Return the references that may mean one of the names (see `used_names`), in order."""
         written, resolved = set(), set()
         for requested in names:
             for number, name in enumerate(self._names):
@@ -77,7 +83,7 @@ class Unpacked:
         )
 
     def uses_of_scope(self, scope: int) -> list[Reference]:
-        """The references in one scope, in order."""
+        """Return the references in one scope, in order."""
         return self._references_at(
             at for at, other in enumerate(self._columns[1]) if other == scope
         )
@@ -122,12 +128,15 @@ _KINDS = {kind.value: kind for kind in ReferenceKind}
 
 
 def mention(name: str) -> int:
-    """The key of a name for the search of files that mention it; a collision costs only time."""
+    """Return the key of a name for the search of files that mention it.
+
+    A collision of two keys costs only time.
+    """
     return crc32(name.encode("utf-8", "replace"))
 
 
 def mentions(found: FileReferences | Unpacked) -> set[int]:
-    """Keys of all names to whose definitions the file may refer."""
+    """Return the keys of all names to whose definitions the file may refer."""
     uses = {(use.text, use.path): use for use in found.references}
     names = {name for use in uses.values() for name in used_names(use)}
     for entry in found.imports:
@@ -139,12 +148,12 @@ def mentions(found: FileReferences | Unpacked) -> set[int]:
 
 
 def used_names(use: Reference) -> set[str]:
-    """The names that a reference may mean: as resolved, and as written."""
+    """Return the names that a reference may mean: its resolved name, and its written name."""
     return {use.path.rpartition(".")[2], _last_name(use.text)} - {""}
 
 
 def _last_name(written: str) -> str:
-    """The last name of a written reference; empty if it does not end with a name."""
+    """Return the last name of a written reference; empty if the text does not end with a name."""
     if written.isidentifier():
         return written
     found = _LAST_NAME.search(written)
@@ -155,7 +164,7 @@ _LAST_NAME = re.compile(r"[\w$]+$")
 
 
 def last_part(module: str) -> str:
-    """The last name of an imported module: `./a/b.js` is `b`, `x.y` and `x::y` are `y`."""
+    """Return the last name of an imported module: `b` for `./a/b.js`, `y` for `x.y` or `x::y`."""
     name = module.replace("::", "/").replace("\\", "/").rstrip("/.").rpartition("/")[2]
     if "/" in module or module.startswith("."):
         stem, dot, suffix = name.rpartition(".")

@@ -34,10 +34,10 @@ from treadle.code.references import (
 )
 
 _DEPTH = 8
-"""Most re-exports and base classes that are followed in a row."""
+"""The maximum number of re-exports and base classes that are followed in a row."""
 
 _OPEN = 24
-"""Most nested lookups of members, which bounds the stack."""
+"""The maximum number of nested lookups of members. It bounds the stack."""
 
 _SUPER = frozenset({"super", "base", "parent"})
 
@@ -54,9 +54,10 @@ class Resolver:
         self.imports = Imports(graph, self.crates, self.member)
         self._resolved: dict[tuple[int, int, str], Target | Reason] = {}
         self._members: dict[tuple[Target, str], Target | None] = {}
-        """The members found so far for one answer; None while a member is being looked up.
+        """The members found so far for one answer. The value is None while a member is looked up.
 
-        Each member is looked up once, so that cycles end and no answer takes exponential time.
+        Each member is looked up once. Therefore cycles end, and an answer does not take exponential
+        time.
         """
         self._open = 0
 
@@ -64,7 +65,7 @@ class Resolver:
         return self.imports.passed_on(file_id, scope, name, depth)
 
     def target(self, file_id: int, reference: Reference) -> Target | Reason:
-        """The target of a reference in a file."""
+        """Return the target of a reference in a file."""
         if not reference.path:
             return Reason.UNKNOWN_TYPE
         scope = self._scope(file_id, reference)
@@ -72,7 +73,7 @@ class Resolver:
         found = self._resolved.get(key)
         if found is None:
             found = self._path(file_id, scope, reference.path.split("."))
-            if not self._open:  # otherwise a cycle may have cut it short
+            if not self._open:  # inside a nested lookup, a cycle may have cut the search short
                 self._resolved[key] = found
         if found is Reason.NOT_FOUND and reference.kind in BUILT_IN:
             return Reason.BUILT_IN
@@ -81,7 +82,10 @@ class Resolver:
         return found
 
     def _scope(self, file_id: int, reference: Reference) -> int:
-        """The scope in which a reference is resolved; for a base it is outside of the type."""
+        """Return the scope in which a reference is resolved.
+
+        A base is resolved outside of its type.
+        """
         scope = reference.scope
         if reference.kind is not ReferenceKind.BASE or scope < 0:
             return scope
@@ -95,7 +99,7 @@ class Resolver:
         return FILE_SCOPE if parent is None else parent - items[0].id
 
     def imported(self, file_id: int, entry: Import) -> Target | Reason:
-        """The target of an import: a definition, or the module itself."""
+        """Return the target of an import: a definition, or the module itself."""
         found = self.imports.target(file_id, entry)
         if found is not None:
             return found
@@ -104,7 +108,7 @@ class Resolver:
         return Reason.NOT_FOUND if here else Reason.OUTSIDE
 
     def member(self, owner: Target, name: str, depth: int = 0) -> Target | None:
-        """The member of a module or type with a name, including inherited ones."""
+        """Return the member of a module or type with a name, including inherited members."""
         key = (owner, name)
         if key in self._members:
             return self._members[key]
@@ -144,7 +148,7 @@ class Resolver:
         return found
 
     def _first(self, file_id: int, scope: int, name: str) -> Target | Reason:
-        """The target of the first part of a path."""
+        """Return the target of the first part of a path."""
         path, language = self.graph.file(file_id)
         if language == RUST and name in _RUST_PATHS and not (name == "self" and scope >= 0):
             return self.crates.keyword(file_id, scope, name)
@@ -172,7 +176,7 @@ class Resolver:
     def _in_scopes(
         self, file_id: int, scope: int, name: str, language: str
     ) -> Target | Reason | None:
-        """The target among nested definitions, members without a receiver, and imports."""
+        """Find a name among nested definitions, members without a receiver, and imports."""
         items = self.graph.items(file_id)
         imports = self.graph.references(file_id).imports
         here = scope
@@ -215,7 +219,7 @@ class Resolver:
         return nested
 
     def _file_wide(self, file_id: int, path: str, language: str, name: str) -> Target | None:
-        """The target among the names that a whole file can use without an import."""
+        """Find a name among the names that a whole file can use without an import."""
         if language == GO:
             return self._in_folder(Folder(folder_of(path), self._package(file_id)), name)
         if language in PACKAGED:
@@ -253,7 +257,7 @@ class Resolver:
         return passed_on
 
     def _in_folder(self, folder: Folder, name: str) -> Target | None:
-        """A top-level definition of a Go package."""
+        """Return a top-level definition of a Go package."""
         for file_id in self.graph.files_below(folder.path):
             if self.graph.file(file_id)[1] != GO:
                 continue
@@ -266,7 +270,7 @@ class Resolver:
         return None
 
     def _package(self, file_id: int) -> str:
-        """The package of a file's items."""
+        """Return the package of a file's items."""
         in_go = self.graph.file(file_id)[1] == GO
         for node in self.graph.items(file_id)[:-1]:
             if node.parent_id is None and _is_definition(node):
@@ -299,7 +303,7 @@ class Types:
         self._busy: set[int] = set()
 
     def around(self, file_id: int, scope: int) -> Node | None:
-        """The type that encloses a scope."""
+        """Return the type that encloses a scope."""
         items = self._graph.items(file_id)
         while scope >= 0:
             item = items[scope]
@@ -311,7 +315,7 @@ class Types:
         return None
 
     def of_method(self, method: Node) -> Node | None:
-        """The type of a method that is defined outside of it (Go, C++)."""
+        """Return the type of a method that is defined outside of its type (Go, C++)."""
         for separator in ("::", "."):
             base, found, _ = method.canonical_path.rpartition(separator)
             if found and method.kind == Kind.METHOD:
@@ -320,7 +324,7 @@ class Types:
         return None
 
     def _parts(self, item: Node) -> list[Node]:
-        """A type with its other parts, such as impl blocks of Rust and extensions."""
+        """Return a type with its other parts, such as impl blocks in Rust and extensions."""
         if self._graph.file(item.file_id)[1] == RUST:
             return self._crates.parts(item)
         return [
@@ -348,7 +352,7 @@ class Types:
         return None
 
     def _unit(self, file_id: int) -> str:
-        """The scope in which a canonical path is unique: a file, a folder, a crate, or all."""
+        """Return the scope in which a canonical path is unique, such as a file or a crate."""
         path, language = self._graph.file(file_id)
         if language == RUST:
             return self._crates.unit(file_id)
@@ -363,7 +367,7 @@ class Types:
         return same_file or self._unit(one.file_id) == self._unit(other.file_id)
 
     def _pick(self, found: list[Node], file_id: int, kinds: frozenset[Kind]) -> Node | None:
-        """The matching item: in the same file first, or else in the same unit."""
+        """Return the matching item: one in the same file, or else one in the same unit."""
         fitting = [node for node in found if node.kind in kinds]
         here = [node for node in fitting if node.file_id == file_id]
         unit = self._unit(file_id)
@@ -372,9 +376,9 @@ class Types:
         return near[0] if near else None
 
     def bases(self, item: Node) -> list[Node]:
-        """The known types that a type inherits from or implements."""
+        """Return the known types that a type inherits from or implements."""
         if item.id in self._busy:
-            return []  # a base whose name leads through the type itself
+            return []  # the name of a base leads through the type itself
         self._busy.add(item.id)
         try:
             return self._bases(item)

@@ -24,10 +24,10 @@ _ITEM = (
 )
 
 _NAMELESS = TEXT_KINDS | {Kind.METHOD, Kind.IMPL}
-"""Kinds whose items other files cannot refer to by their name alone."""
+"""Kinds of items that other files cannot refer to by their name alone."""
 _MAX_MANIFESTS = 1_000
 _MAX_REMEMBERED = 500
-"""The number of files with cached references at which a graph is full."""
+"""A graph is full when it has cached the references of this many files."""
 
 
 class Node(NamedTuple):
@@ -48,7 +48,7 @@ class Node(NamedTuple):
 
 
 def top_level(items: Iterable[Node], name: str) -> Node | None:
-    """The top-level definition of a name in a file."""
+    """Return the top-level definition of a name in a file."""
     return next(
         (
             node
@@ -60,13 +60,16 @@ def top_level(items: Iterable[Node], name: str) -> Node | None:
 
 
 def unique_definition(graph: "Graph", name: str, canonical_path: str) -> Node | None:
-    """The definition of a canonical path that is unique in the whole repository."""
+    """Return the definition of a canonical path that is unique in the whole repository."""
     found = [node for node in graph.named(name, canonical_path) if node.kind not in TEXT_KINDS]
     return found[0] if len({node.file_id for node in found}) == 1 else None
 
 
 def pack_references(found: FileReferences) -> tuple[bytes, set[int]] | None:
-    """The references of a file as a blob, and the keys of their names; None without references."""
+    """Return the references of a file as a blob, and the keys of their names.
+
+    The result is None for a file without references.
+    """
     if not (found.references or found.imports or found.module):
         return None
     return pack(found), mentions(found)
@@ -106,7 +109,7 @@ class Graph:
         return self._connection.execute(sql, parameters).fetchall()
 
     def file(self, file_id: int) -> tuple[str, str]:
-        """The path and the language of a file; the language may be empty."""
+        """Return the path and the language of a file. The language may be empty."""
         if file_id not in self._files:
             ((path, language),) = self._rows(
                 "SELECT path, language FROM files WHERE id = ?", file_id
@@ -115,7 +118,7 @@ class Graph:
         return self._files[file_id]
 
     def file_id(self, path: str) -> int | None:
-        """The id of the file at a path, if the index has items of it."""
+        """Return the id of the file at a path; None if the index has no items of the file."""
         if path not in self._ids:
             rows = self._rows(
                 "SELECT id FROM files WHERE path = ? AND items > 0",
@@ -125,7 +128,7 @@ class Graph:
         return self._ids[path]
 
     def files_below(self, folder: str) -> list[int]:
-        """The files directly in a folder, ordered by path."""
+        """Return the files directly in a folder, ordered by path."""
         start = os.fsencode(f"{folder}/" if folder else "")
         rows = self._rows(
             "SELECT id, path FROM files WHERE path >= ? AND path < ? AND items > 0 ORDER BY path",
@@ -135,7 +138,7 @@ class Graph:
         return [row[0] for row in rows if b"/" not in row[1][len(start) :]]
 
     def manifests(self, name: str) -> list[tuple[str, str]]:
-        """The folder and module of each `go.mod` or `Cargo.toml` of the repository.
+        """Return the folder and the module name of each `go.mod` or `Cargo.toml` of the repository.
 
         See `FileReferences.module`.
         """
@@ -149,12 +152,12 @@ class Graph:
         return self._manifests[name]
 
     def item(self, item_id: int) -> Node | None:
-        """The item with an id; None if it does not exist."""
+        """Return the item with an id; None if the item does not exist."""
         rows = self._rows(f"SELECT {_ITEM} FROM items WHERE id = ?", item_id)  # noqa: S608
         return Node(*rows[0]) if rows else None
 
     def items(self, file_id: int) -> list[Node]:
-        """The items of a file in order; the file itself is the last one."""
+        """Return the items of a file in order. The last one is the file itself."""
         if file_id not in self._items:
             first = file_id << POSITION_BITS
             rows = self._rows(
@@ -166,14 +169,14 @@ class Graph:
         return self._items[file_id]
 
     def references(self, file_id: int) -> Unpacked:
-        """The references in a file."""
+        """Return the references in a file."""
         if file_id not in self._references:
             rows = self._rows("SELECT data FROM refs WHERE file_id = ?", file_id)
             self._references[file_id] = Unpacked(rows[0][0] if rows else b"")
         return self._references[file_id]
 
     def mentioning(self, name: str, limit: int) -> list[int]:
-        """Files that may refer to a name."""
+        """Return at most `limit` files that may refer to a name."""
         rows = self._rows(
             "SELECT m.file_id FROM json_each(?) AS g CROSS JOIN mentions AS m"
             " ON m.file_group = g.value AND m.name = ? LIMIT ?",
@@ -184,7 +187,7 @@ class Graph:
         return [row[0] for row in rows]
 
     def named(self, name: str, canonical_path: str) -> list[Node]:
-        """The items with exactly this name and canonical path."""
+        """Return the items with exactly this name and canonical path."""
         key = (name, canonical_path)
         if key not in self._named:
             rows = self._rows(
@@ -197,7 +200,7 @@ class Graph:
         return self._named[key]
 
     def impls(self, name: str) -> list[Node]:
-        """All impl blocks of types with a name."""
+        """Return all impl blocks of types with a name."""
         if name not in self._impls:
             rows = self._rows(
                 f"SELECT {_ITEM} FROM items WHERE name = ? AND kind = 'impl'"  # noqa: S608

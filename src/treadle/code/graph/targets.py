@@ -1,4 +1,4 @@
-"""Targets of names: an item, a package or a crate; or the reason why there is none."""
+"""Targets of names: an item, a package or a crate, or the reason why a name has no target."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -18,7 +18,7 @@ class Reason(StrEnum):
 
 
 class Folder(NamedTuple):
-    """A package that is all files of a folder (Go)."""
+    """A package that consists of all files of a folder (Go)."""
 
     path: str
     package: str = ""
@@ -27,8 +27,8 @@ class Folder(NamedTuple):
 class CrateRoot(NamedTuple):
     """A Rust crate: the folder of its modules, and its root files.
 
-    There are two root files where a library and a program share a folder. `alone`: other files of
-    the folder are other crates.
+    A crate has two root files if a library and a program share a folder. `alone` states that the
+    other files of the folder are other crates.
     """
 
     folder: str
@@ -38,4 +38,4 @@ class CrateRoot(NamedTuple):
 
 Target = Node | Folder | CrateRoot
 FindMember = Callable[[Target, str, int], Target | None]
-"""Finds a name in a module or a type; the number is the depth of the search so far."""
+"""Finds a name in a module or a type. The number is the current depth of the search."""

@@ -1,1 +1,4 @@
-"""Git history as a signal: how often files change, with which messages, and together."""
+"""Git history as a signal for queries.
+
+The history shows how often files change, with which messages, and which files change together.
+"""

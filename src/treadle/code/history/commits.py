@@ -1,8 +1,8 @@
-"""Reads commits with the git program, without any setting of the repository.
+"""Reads commits with the git program, without the settings of the repository.
 
-Git runs in an empty git folder of our own that names the objects of the repository. Therefore no
-configuration, hook, alias, attribute or remote of a foreign repository takes effect, objects that a
-partial clone lacks are not fetched, and nothing is written.
+Git runs in an empty git folder of Treadle, which refers to the objects of the repository. Therefore
+configuration, hooks, aliases, attributes and remotes of a foreign repository have no effect. Git
+does not fetch objects that a partial clone lacks, and it writes nothing.
 """
 
 import os
@@ -21,10 +21,10 @@ from treadle.code.terms import STOP_WORDS, term_counts, terms_of_word
 _MAX_MESSAGE_CHARACTERS = 2_000
 
 _TRAILER = re.compile(r"^[ \t]*[A-Za-z]+(?:-[A-Za-z]+)+:.*$|^[ \t]*[Cc]c:.*$", re.MULTILINE)
-"""`Signed-off-by`, `Co-authored-by`, `Change-Id`, `git-svn-id` and so on."""
+"""Lines such as `Signed-off-by`, `Co-authored-by`, `Change-Id` and `git-svn-id`."""
 
 _ADDRESS = re.compile(r"^.*[^\s@]@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}.*$", re.MULTILINE)
-"""A line with an address usually contains a name as well."""
+"""A line with an email address, which usually contains a person's name as well."""
 
 _DATA = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,64}\b|https?://\S+")
 """Ids of commits, and links."""
@@ -33,7 +33,7 @@ _SAYS_NOTHING = frozenset(term for word in STOP_WORDS for term in terms_of_word(
 
 
 def message_terms(message: str) -> set[str]:
-    """The distinct terms of a message, without numbers, stop words and names in trailers."""
+    """Return the distinct terms of a message, without numbers, stop words and names in trailers."""
     text = message[:_MAX_MESSAGE_CHARACTERS]
     for pattern in (_TRAILER, _ADDRESS, _DATA):
         text = pattern.sub(" ", text)
@@ -43,24 +43,26 @@ def message_terms(message: str) -> set[str]:
 
 
 _SECONDS = 20
-"""Most seconds of one process; 2,000 commits take 0.1 to 0.4 s."""
+"""The maximum time of one git process in seconds. Reading 2,000 commits takes 0.1 to 0.4 s."""
 
 _MAX_BYTES = 24_000_000
-"""Most bytes of output; 3,000 commits are 0.4 to 4.4 MB in 39 repositories."""
+"""The maximum number of bytes of output. In 39 repositories, 3,000 commits take 0.4 to 4.4 MB."""
 
 _SHORT = 40
-"""Characters of a SHA-1 commit id."""
+"""The number of characters of a SHA-1 commit id."""
 
 _LONG_IDS = "[extensions]\nobjectFormat = sha256\n"
 
 _MAX_MEMORY = 1_000_000_000
 
 _CONFIG = "[core]\nrepositoryformatversion = {version}\nbare = true\n[log]\nshowRoot = false\n"
-"""The first commit of a history, or of a shallow clone, adds files rather than changes them."""
+"""The first commit of a history or a shallow clone is left out, since it adds files and changes
+none.
+"""
 
 
 class Commit(NamedTuple):
-    """A commit with the paths that it changed, from the top of the work tree."""
+    """A commit with the paths that it changed. Paths are relative to the top of the work tree."""
 
     id: str
     message: str
@@ -68,14 +70,14 @@ class Commit(NamedTuple):
 
 
 class _Output(NamedTuple):
-    """The output of git; incomplete if git was stopped or failed."""
+    """The output of git. It is incomplete if git was stopped or failed."""
 
     data: bytes
     is_complete: bool
 
 
 class Git:
-    """Reads the history of one HEAD. Answers that take too long are left out."""
+    """Reads the history of one HEAD. Output that takes too long is left out."""
 
     def __init__(self, head: Head) -> None:
         self._head = head
@@ -95,19 +97,19 @@ class Git:
         self._folder.cleanup()
 
     def parents(self, most: int) -> list[list[str]]:
-        """The last commits, newest first, each followed by its parents; at most `most`."""
+        """Return at most `most` of the last commits, newest first, each followed by its parents."""
         lines = self._run("rev-list", "--parents", f"--max-count={most}", self._head.commit)
         return [line.split() for line in _whole(lines, b"\n").decode().splitlines()]
 
     def commits(self, most: int) -> list[str]:
-        """The ids of the last commits without merges, newest first; at most `most`."""
+        """Return the ids of at most `most` of the last commits, newest first, without merges."""
         lines = self._run(
             "rev-list", "--no-merges", f"--max-count={most}", self._head.commit
         )  # fmt: skip
         return _whole(lines, b"\n").decode().split()
 
     def read(self, commits: Sequence[str]) -> list[Commit]:
-        """The commits with these ids, as far as they can be read."""
+        """Return the commits with these ids. Commits that cannot be read are left out."""
         output = self._run(
             "log", "--stdin", "--no-walk=unsorted", "--name-only", "-z", "--no-renames",
             "--no-show-signature", "--encoding=UTF-8", "--format=%x00%H%x00%B%x00",
@@ -117,7 +119,7 @@ class Git:
         return found if output.is_complete else found[:-1]
 
     def _run(self, *arguments: str, given: str = "") -> "_Output":
-        """The output of git, cut if it is too long or takes too long. Raises OSError."""
+        """Run git and return its output, cut at the limits of size and time. Raises OSError."""
         with tempfile.TemporaryFile(dir=self._folder.name) as ids:
             ids.write(given.encode())
             ids.seek(0)
@@ -156,7 +158,7 @@ class Git:
 
 
 def _limit_memory(pid: int) -> None:
-    """Limit the memory of git, where the system can limit another process."""
+    """Limit the memory of git if the system can limit another process."""
     with suppress(ImportError, AttributeError, OSError):
         import resource
 
@@ -164,12 +166,15 @@ def _limit_memory(pid: int) -> None:
 
 
 def _whole(output: _Output, end: bytes) -> bytes:
-    """The output up to the last `end`."""
+    """Return the output up to the last `end`."""
     return output.data[: output.data.rfind(end) + 1]
 
 
 def _commits(data: bytes) -> Iterator[Commit]:
-    """An empty part precedes each commit; paths are never empty."""
+    """Yield the commits in the output of git.
+
+    An empty part precedes each commit. Paths are never empty.
+    """
     parts = iter(data.split(b"\0"))
     for identifier in parts:
         if not identifier:

@@ -1,4 +1,4 @@
-"""The history of files as signals for a query."""
+"""The history of files, as signals for a query."""
 
 import sqlite3
 from array import array
@@ -14,23 +14,27 @@ from treadle.code.history.tables import Columns, commits_of_terms, term_key
 K1 = 1.2
 B = 0.75
 BY_MESSAGES = 20
-"""Most files that only messages find."""
+"""The maximum number of files that only commit messages find."""
 _MAX_COUNTED = 2_500
-"""The most changes of files that a query counts, beginning with the rarest terms.
+"""The maximum number of file changes that a query counts, beginning with the rarest terms.
 
-Three times as many found nothing better; with 1,000 the MRR of messages fell from 0.310 to 0.285
-(tasks of 19 tuning repositories).
+Measured on tasks of 19 tuning repositories: three times as many found nothing better. With 1,000
+the MRR of messages fell from 0.310 to 0.285.
 """
 _MAX_LOOKED_UP = 100
-"""Paths with the best messages that are looked up in the index; some were removed."""
+"""The number of paths with the best messages that are looked up in the index.
+
+It is larger than the number of results, since some of the files were removed.
+"""
 
 
 class FilePast(NamedTuple):
     """The history of a file.
 
-    `commits` changed it, and `age` commits are newer than the last of them. `messages` is BM25 of
-    the query over the messages of its commits. `together` is the highest cosine between its commits
-    and those of one of the best files; 1 means that they always changed together.
+    `commits` is the number of commits that changed the file. `age` is the number of commits after
+    the last of them. `messages` is the BM25 score of the query over the messages of these commits.
+    `together` is the highest cosine between these commits and the commits of one of the best files.
+    A cosine of 1 means that both files always changed together.
     """
 
     commits: int
@@ -46,9 +50,9 @@ class History:
         self.columns = columns
         self._numbers = columns.numbers
         self._files: dict[int, array[int]] = {}
-        """The keys of the files of a commit, by its number."""
+        """The keys of the files of a commit, by the number of the commit."""
         self._ages: dict[int, list[int]] = {}
-        """The positions in the window of the commits that changed a file, by its key."""
+        """For each file key, the positions in the window of the commits that changed the file."""
         lengths: dict[int, int] = {}
         start = 0
         rows = zip(columns.numbers, columns.files, columns.words, strict=True)
@@ -71,7 +75,7 @@ class History:
 
     @classmethod
     def read(cls, connection: sqlite3.Connection, known: Self | None = None) -> Self:
-        """The stored history; `known` itself if it is still equal."""
+        """Return the stored history. If it is still equal to `known`, return `known` itself."""
         columns = Columns.read(connection)
         return known if known is not None and known.columns == columns else cls(columns)
 
@@ -82,10 +86,11 @@ class History:
         files: Iterable[int],
         best: Sequence[int],
     ) -> dict[int, FilePast]:
-        """The history of `files`, of `best`, and of files that only messages find, by file id.
+        """Return the history of files, by file id.
 
-        `terms` are those of the query with their weights; `together` compares with the files
-        `best`. Files that no commit of the window changed are left out.
+        The result has `files`, `best`, and files that only messages find. `terms` are the terms of
+        the query with their weights. `together` compares each file with the files `best`. Files
+        that no commit of the window changed are left out.
         """
         if not self._files:
             return {}
@@ -111,7 +116,10 @@ class History:
     def _by_messages(
         self, connection: sqlite3.Connection, terms: Mapping[str, float]
     ) -> dict[int, float]:
-        """BM25 of the terms over the messages of each file, as one document, by its key."""
+        """Return the BM25 score of the terms for each file, by its key.
+
+        The messages of a file count as one document.
+        """
         weights = {term_key(term): weight for term, weight in terms.items()}
         changed: list[tuple[int, int, list[array[int]]]] = []
         for term, numbers in commits_of_terms(connection, weights).items():
@@ -133,7 +141,7 @@ class History:
         return scores
 
     def _together(self, best: Iterable[int]) -> dict[int, float]:
-        """How often files changed together with one of the best files, by key."""
+        """Return how often files changed together with one of the best files, by key."""
         found: dict[int, float] = {}
         for key in best:
             ages = self._ages.get(key, ())
@@ -146,14 +154,14 @@ class History:
 
 
 def _best(scores: Mapping[int, float], most: int) -> list[int]:
-    """The `most` keys with the highest scores, the best first."""
+    """Return the `most` keys with the highest scores, best first."""
     least = min(nlargest(most, scores.values()), default=0.0)
     best = [key for key, score in scores.items() if score >= least]
     return sorted(best, key=lambda key: (-scores[key], key))[:most]
 
 
 def _keys_of(connection: sqlite3.Connection, files: Iterable[int]) -> dict[int, int]:
-    """The keys of paths, by file id."""
+    """Return the keys of paths, by file id."""
     return dict(
         connection.execute(
             "SELECT id, path_key FROM files WHERE id IN (SELECT value FROM json_each(?))",
@@ -163,7 +171,7 @@ def _keys_of(connection: sqlite3.Connection, files: Iterable[int]) -> dict[int, 
 
 
 def _files_of(connection: sqlite3.Connection, keys: Iterable[int]) -> dict[int, list[int]]:
-    """The files of the index by the keys of their paths; skipped files are left out."""
+    """Return the files of the index by the keys of their paths. Skipped files are left out."""
     rows = connection.execute(
         "SELECT path_key, id FROM files WHERE path_key IN (SELECT value FROM json_each(?))"
         " AND skipped IS NULL ORDER BY path",

@@ -1,6 +1,7 @@
-"""Reads the commit of a work tree from git's files, since starting git takes longer than a search.
+"""Reads the commit of a work tree from the files of git.
 
-Refs in a `reftable` are not read; such a tree counts as one without commits.
+Starting git would take longer than a search. Refs in a `reftable` are not read. A tree with such
+refs counts as a tree without commits.
 """
 
 import os
@@ -18,14 +19,14 @@ _MAX_REF_BYTES = 4_096
 _MAX_PACKED_BYTES = 50_000_000
 _MAX_SHALLOW_BYTES = 4_000_000
 _MAX_LINKS = 5
-"""Most symbolic refs that are followed in a row, as in git."""
+"""The maximum number of symbolic refs that are followed in a row. Git has the same limit."""
 
 
 class Head(NamedTuple):
     """The commit of a work tree, and the folder of git's objects.
 
-    `shallow` is git's list of the commits whose parents were not fetched. `prefix` leads from the
-    top of the work tree to the root: it is empty or ends with a slash.
+    `shallow` is git's list of the commits whose parents were not fetched. `prefix` is the path from
+    the top of the work tree to the root. It is empty or ends with a slash.
     """
 
     commit: str
@@ -35,7 +36,7 @@ class Head(NamedTuple):
 
     @classmethod
     def of(cls, root: Path) -> Self | None:
-        """The commit of the work tree that contains `root`; None if there is none."""
+        """Return the commit of the work tree that contains `root`; None if there is no commit."""
         git_root = git_root_of(root)
         if git_root is None:
             return None
@@ -70,7 +71,7 @@ def _commit(folders: GitFolders) -> bytes | None:
 
 
 def _packed(common: Path, name: bytes) -> bytes:
-    """The value of a ref in the file `packed-refs`."""
+    """Return the value of a ref in the file `packed-refs`."""
     data = b"\n" + _read(common / "packed-refs", _MAX_PACKED_BYTES)
     end = data.find(b" " + name + b"\n")
     return data[data.rfind(b"\n", 0, end) + 1 : end] if end > 0 else b""

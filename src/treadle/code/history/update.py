@@ -1,4 +1,4 @@
-"""Updates the stored history: reads missing commits, and drops those outside of the window."""
+"""Updates the stored history: reads missing commits, and removes commits outside of the window."""
 
 import sqlite3
 from collections import defaultdict
@@ -29,15 +29,16 @@ if TYPE_CHECKING:
     from treadle.code.history.commits import Commit, Git
 
 STEP = 500
-"""Commits that one refresh adds, so that a first search does not wait for all of them."""
+"""The number of commits that one refresh adds, so that the first search is not delayed too long."""
 _MAX_NEW_COMMITS = 50
-"""If HEAD is at most this many commits after the stored history, only these commits are listed."""
+"""If HEAD is at most this many commits ahead of the stored history, only these commits are listed.
+"""
 
 
 def update_history(root: Path, store: Store, *, most: int = STEP) -> bool:
-    """Extend the stored history by up to `most` older commits; returns whether commits are left.
+    """Extend the stored history by up to `most` older commits, and add new commits of HEAD.
 
-    New commits of HEAD are added, too. If git fails or is absent, the stored history stays.
+    Returns whether commits are left. If git fails or is absent, the stored history does not change.
     """
     head = Head.of(root)
     with store.reading() as connection:
@@ -50,13 +51,13 @@ def update_history(root: Path, store: Store, *, most: int = STEP) -> bool:
     if mark != known:
         try:
             _read_on(head, store, known, mark)
-        except OSError:  # git is absent, or its folder does not fit on the disk
+        except OSError:  # git is absent, or the disk is full
             return False
     return mark.reach < WINDOW
 
 
 def drop_history(store: Store) -> None:
-    """Delete the stored history, if there is any."""
+    """Delete the stored history, if it exists."""
     with store.reading() as connection:
         if read_mark(connection) is None:
             return
@@ -71,13 +72,13 @@ def _next_mark(head: Head, known: Mark | None, most: int) -> Mark:
 
 
 def _read_on(head: Head, store: Store, known: Mark | None, mark: Mark) -> None:
-    from treadle.code.history.commits import Git  # starts processes, which few refreshes need
+    from treadle.code.history.commits import Git  # only needed if commits are missing
 
     stored: dict[bytes, Change] = {}
     first = 0
     if (
         known is not None and known.shallow == mark.shallow
-    ):  # otherwise the changes of stored commits are uncertain
+    ):  # a new shallow list makes the stored changes uncertain
         with store.reading() as connection:
             stored = {change.id: change for change in Columns.read(connection).changes()}
             first = next_number(connection)
@@ -87,11 +88,11 @@ def _read_on(head: Head, store: Store, known: Mark | None, mark: Mark) -> None:
         if first + len(missing) > MAX_NUMBER:
             stored, first, missing = {}, 0, git.commits(mark.reach)
         commits = git.read(missing)
-    if len(order) < mark.reach:  # there are no more commits
+    if len(order) < mark.reach:  # the history has no more commits
         mark = mark._replace(reach=WINDOW)
     with store.writing() as connection:
         if read_mark(connection) != known:
-            return  # another process has already stored it
+            return  # another process has already stored the history
         if first == 0:
             forget_history(connection)
         for change in _added(connection, commits, head.prefix, first):
@@ -103,7 +104,10 @@ def _read_on(head: Head, store: Store, known: Mark | None, mark: Mark) -> None:
 def _listed(
     git: "Git", known: Mark | None, mark: Mark, stored: Mapping[bytes, Change]
 ) -> tuple[list[bytes], list[str]]:
-    """The ids of the window, newest first, and the full ids that may not be stored yet."""
+    """Return the ids of the window, newest first, and the full ids of commits to read.
+
+    Some of these commits may already be stored.
+    """
     if stored and known is not None and known.reach == mark.reach:
         chain = _chain_to(known.head, git.parents(_MAX_NEW_COMMITS))
         if chain is not None:
@@ -113,7 +117,7 @@ def _listed(
 
 
 def _chain_to(commit: str, lines: Iterable[Sequence[str]]) -> list[str] | None:
-    """The commits after `commit`; None if a merge is among them or `commit` is not found."""
+    """Return the commits after `commit`; None if they include a merge or `commit` is not found."""
     found: list[str] = []
     for identifier, *parents in lines:
         if identifier == commit:
@@ -127,7 +131,7 @@ def _chain_to(commit: str, lines: Iterable[Sequence[str]]) -> list[str] | None:
 def _added(
     connection: sqlite3.Connection, commits: Iterable["Commit"], prefix: bytes, first: int
 ) -> list[Change]:
-    """Store the terms of commits, numbered from `first`; returns the commits."""
+    """Store the terms of commits, numbered from `first`, and return the commits."""
     from treadle.code.history.commits import message_terms  # compiles patterns
 
     found: list[Change] = []

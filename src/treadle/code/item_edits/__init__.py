@@ -1,1 +1,1 @@
-"""Edits of items by name: their exact ranges, shared declarations, and side effects."""
+"""Edits of items by name: exact ranges, declarations with several names, and side effects."""

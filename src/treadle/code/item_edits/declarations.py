@@ -1,4 +1,4 @@
-"""Names that are declared together: lists, shared types, and repeated values."""
+"""Declarations of several names: lists, types that names share, and repeated values."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _IOTA = re.compile(rb"\biota\b")
 
 
 def gets_other_value(definition: "Definition", source: bytes, code: str) -> str | None:
-    """The Go constant whose value would change if the definition became `code`."""
+    """Return the Go constant whose value would change if the definition became `code`."""
     spec = definition.name.parent
     if spec is None or spec.type != "const_spec" or spec.parent is None:
         return None
@@ -28,7 +28,7 @@ def gets_other_value(definition: "Definition", source: bytes, code: str) -> str 
 
 
 def _repeating(specs: "list[Node]", position: int, source: bytes, code: str) -> "Node | None":
-    """The constant below, if it repeats a value that the code changes."""
+    """Return the constant below, if it repeats a value that the code changes."""
     below = specs[position + 1] if position + 1 < len(specs) else None
     if below is None or below.child_by_field_name("value") is not None:
         return None
@@ -41,7 +41,7 @@ def _repeating(specs: "list[Node]", position: int, source: bytes, code: str) -> 
 
 
 def _counting(specs: "list[Node]", position: int, source: bytes, code: str) -> "Node | None":
-    """The first constant below that counts its line (`iota`), if the code is empty."""
+    """Return the first constant below that counts its line (`iota`), if the code is empty."""
     if code.strip():
         return None
     values = [node.child_by_field_name("value") for node in specs]
@@ -54,7 +54,7 @@ def _counting(specs: "list[Node]", position: int, source: bytes, code: str) -> "
 
 
 def declarators(definition: "Definition") -> tuple[int, int] | None:
-    """The range of the C variables after a type, if there are any."""
+    """Return the range of the C variables after a type; None if there are no variables."""
     node = definition.node
     outer = node.parent
     if outer is None or outer.type not in _DECLARING or outer.end_byte <= definition.end:
@@ -77,7 +77,7 @@ _BY_POSITION = frozenset(
         "multi_variable_declaration", "destructured_left_assignment",
     }
 )  # fmt: skip
-"""Lists whose names take their values by position."""
+"""Lists in which the position of a name decides its value."""
 
 _VALUES = frozenset(
     {
@@ -85,10 +85,10 @@ _VALUES = frozenset(
         "parameters", "expression_list", "array", "tuple", "list",
     }
 )  # fmt: skip
-"""Lists of values that may contain an item, such as a function that is an argument."""
+"""Lists of values that may contain an item, such as a function that is passed as an argument."""
 
 _SPECS = frozenset({"var_spec", "const_spec"})
-"""Lists of Go names with one type, and values by position."""
+"""Lists of Go names with one type, in which values are assigned by position."""
 
 _DECLARATIONS = frozenset(
     {
@@ -97,7 +97,7 @@ _DECLARATIONS = frozenset(
         "const_declaration", "property_declaration", "declaration_command", "enum_entry",
     }
 )  # fmt: skip
-"""Lists whose names share the text before the first and after the last of them."""
+"""Lists whose names share the text before the first name and after the last name."""
 
 _CHAINS = frozenset({"assignment", "assignment_expression"})
 
@@ -107,14 +107,14 @@ _MAX_DEPTH = 12
 
 
 class Element(NamedTuple):
-    """An element of a list with its value, as bytes from `start` to `end`."""
+    """An element of a list with its value. Its bytes are `start` to `end`."""
 
     start: int
     end: int
 
 
 class Removal(NamedTuple):
-    """The range that becomes `kept` to remove an element."""
+    """How to remove an element: the range that is replaced by `kept`."""
 
     start: int
     end: int
@@ -122,11 +122,12 @@ class Removal(NamedTuple):
 
 
 class DeclarationList(NamedTuple):
-    """A list from `start` to `end`; `position` is the position of the item's element.
+    """A list from `start` to `end`. `position` is the position of the item's element.
 
-    `separate`: each element has a value of its own, so that it can be replaced alone. `shares`: the
-    elements share the text before the first and after the last of them. `sound`: the list has no
-    syntax error. `cut` is None if removing the element would give the others other values.
+    `separate` states that each element has its own value and can be replaced alone. `shares` states
+    that the elements share the text before the first and after the last of them. `sound` states
+    that the list has no syntax error. `cut` is None if removing the element would change the values
+    of other elements.
     """
 
     start: int
@@ -140,12 +141,12 @@ class DeclarationList(NamedTuple):
 
     @property
     def own(self) -> Element:
-        """The element of the item."""
+        """The list element of the item itself."""
         return self.elements[self.position]
 
 
 def find_declaration_list(definition: "Definition", source: bytes) -> DeclarationList | None:
-    """The list that contains the definition as an element; None if there is no other element."""
+    """Return the list that has the definition as an element; None without other elements."""
     for node in _around(definition):
         if node.type in _CHAINS and (chain := _chain(node, definition.name)) is not None:
             return chain
@@ -160,7 +161,10 @@ def find_declaration_list(definition: "Definition", source: bytes) -> Declaratio
 
 
 def _around(definition: "Definition") -> "Iterator[Node]":
-    """The nodes around the name, from inside out, up to the first that is larger than the item."""
+    """Yield the nodes around the name, innermost first.
+
+    The last node is the first one that is larger than the item.
+    """
     node = definition.name.parent
     for _ in range(_MAX_DEPTH):
         if node is None:
@@ -172,7 +176,7 @@ def _around(definition: "Definition") -> "Iterator[Node]":
 
 
 def _chain(node: "Node", name: "Node") -> DeclarationList | None:
-    """`a = b = 1`: each name is removed together with its equals sign."""
+    """Read a chain such as `a = b = 1`. Each name is removed together with its equals sign."""
     outermost = node
     while outermost.parent is not None and outermost.parent.type == node.type:
         outermost = outermost.parent
@@ -227,9 +231,10 @@ def _cut(
     position: int,
     commas: list[tuple[int, int]],
 ) -> Removal:
-    """The element with the comma after it, or for the last element with the one before it.
+    """Return the range that is removed with the element.
 
-    Its doc comment is removed too; other comments stay.
+    The range includes the comma after the element. For the last element it includes the comma
+    before it. The doc comment of the element is removed too. Other comments stay.
     """
     own = elements[position]
     start = definition.leading.own_start if definition.start == own.start else own.start
@@ -252,14 +257,14 @@ def _cut(
 
 
 def _spaced(node: "Node") -> tuple[list[Element], list[tuple[int, int]]]:
-    """The assignments of a shell declaration, which white space separates."""
+    """Return the assignments of a shell declaration, which are separated by white space."""
     words = [child for child in node.named_children if child.type == "variable_assignment"]
     parted = [(one.end_byte, other.start_byte) for one, other in pairwise(words)]
     return [Element(word.start_byte, word.end_byte) for word in words], parted
 
 
 def _separated(node: "Node") -> tuple[list[Element], list[tuple[int, int]]]:
-    """The elements between commas, without shared modifiers, types and brackets."""
+    """Return the elements between commas, without shared modifiers, types and brackets."""
     runs: list[list[Node]] = [[]]
     commas: list[tuple[int, int]] = []
     fields: dict[int, str | None] = {}
@@ -301,7 +306,7 @@ _JSON_SPACE = re.compile(rb"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 
 
 def json_cut(source: bytes, start: int, end: int) -> tuple[int, int, bytes]:
-    """The range of a JSON key with one comma, and the part of it that stays."""
+    """Return the range of a JSON key with one comma, and the part of the range that stays."""
     behind = _match_end(source, end)
     if source[behind : behind + 1] == b",":
         rest = source[behind + 1 :]

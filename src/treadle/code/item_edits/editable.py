@@ -1,8 +1,8 @@
-"""Items of one file that an edit can name: the exact bytes of each, or the reason to refuse it.
+"""Items of one file that an edit can name, with their exact bytes.
 
-An edit of an item changes nothing else in the file. Items that cannot be edited exactly are
-refused: items with syntax errors, items that overlap another, and names whose values cannot be
-separated.
+An edit of an item changes nothing else in the file. Items that cannot be edited exactly are refused
+with a reason. They are items with syntax errors, items that overlap another item, and names whose
+values cannot be separated.
 """
 
 import re
@@ -35,7 +35,7 @@ _USE_TEXT = "Use `replace` with the exact text, or `lines`."
 _SHOWN = 60
 _COMMENTS_ARE_DOCS = frozenset({"go"})
 _FLAT = frozenset({"c", "cpp"})
-"""Languages without nested functions: a nested one that begins a line is a parse error."""
+"""Languages without nested functions. A nested function that begins a line is a parse error."""
 
 
 _PREPROCESSED = frozenset({"c", "cpp", "objc", "csharp"})
@@ -47,14 +47,14 @@ _WORDS_BEFORE = ((), ("export",), ("export", "declare"), ("declare",))
 
 
 class NotEditableError(TreadleError):
-    """An item cannot be edited by its name; the message has the reason."""
+    """An item cannot be edited by its name. The message states the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditableItem:
-    """An item: `item` has its range with comments, `start` to `end` is its own range.
+    """An item that an edit can name. `start` to `end` is its own range.
 
-    `definition` is None for a part of a text without a grammar.
+    `item` has the range with comments. `definition` is None for a part of a text without a grammar.
     """
 
     item: Item
@@ -71,9 +71,9 @@ class EditableItem:
 class ItemEdit:
     """An edit that replaces bytes `start` to `end` with `code`.
 
-    `is_item`: the range is the range of the item, so the code may be indented like it. `note` is a
-    sentence for the model about kept text. `siblings` is the list of which only this element may
-    change.
+    `is_item` states that the range is the range of the item, so the code may be indented like the
+    item. `note` is a sentence for the model about text that the edit keeps. `siblings` is the list
+    in which only this element may change.
     """
 
     start: int
@@ -85,7 +85,7 @@ class ItemEdit:
 
 
 class EditableFile:
-    """The items of the file at `path` with the content `data`."""
+    """The items of the file at `path`, whose content is `data`."""
 
     def __init__(self, path: str, data: bytes) -> None:
         self.path = path
@@ -94,7 +94,7 @@ class EditableFile:
 
     @cached_property
     def entries(self) -> tuple[EditableItem, ...]:
-        """All items, in order. Raises NotEditableError for a file without a grammar."""
+        """All items in order. Raises NotEditableError for a file without a grammar."""
         path = self.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         lines = Lines(self.data)
         try:
@@ -114,7 +114,7 @@ class EditableFile:
         )
 
     def meant(self, name: str, kind: str | None, *, any_case: bool = False) -> list[EditableItem]:
-        """The items that `name` may mean, without the file itself and its chunks."""
+        """Return the items that `name` may mean, without the file itself and its chunks."""
         fitting = [entry for entry in self.entries if kind is None or entry.item.kind == kind]
         chosen = {
             id(item) for item in meant(name, [entry.item for entry in fitting], any_case=any_case)
@@ -130,9 +130,9 @@ class EditableFile:
         return name.strip() in names
 
     def edits(self, entry: EditableItem, code: str) -> Iterator[ItemEdit]:
-        """The possible edits that turn the item into `code`, the best first.
+        """Yield the possible edits that turn the item into `code`, best first.
 
-        Raises NotEditableError if there is none.
+        Raises NotEditableError if no edit is possible.
         """
         self._check_sound(entry)
         self._check_overlaps(entry)
@@ -163,7 +163,7 @@ class EditableFile:
             yield self._replacement(entry, code, in_list=found is not None or is_json)
 
     def _sharing(self, entry: EditableItem, definition: Definition, code: str) -> str:
-        """`code` without the variables after a C type.
+        """Return `code` without the variables after a C type.
 
         Raises NotEditableError if other names would lose their type or get another value.
         """
@@ -188,7 +188,7 @@ class EditableFile:
         return text
 
     def _without_file_lines(self, entry: EditableItem, code: str) -> str:
-        """`code` without the lines right above the item that belong to the file."""
+        """Return `code` without the lines right above the item that belong to the file."""
         if entry.definition is None:
             return code
         tag = b"<?php"
@@ -226,7 +226,7 @@ class EditableFile:
         return ItemEdit(start, end, code, note=note)
 
     def _nested_sections(self, entry: EditableItem, code: str) -> int | None:
-        """The start of the subsections, if the new text of the section has none of its own."""
+        """Return the start of the subsections, if the new text has no subsections."""
         nested = next((each for each in self.entries if entry.start < each.start < entry.end), None)
         if nested is None or not isinstance(self.language, Outline):
             return None
@@ -268,11 +268,11 @@ class EditableFile:
                 end += len(rest) - len(rest.lstrip(b" \t"))
         line_start = self.data.rfind(b"\n", 0, start) + 1
         if not self.data[line_start:start].strip() and self.data[end : end + 1] in b"\r\n":
-            start = line_start  # do not leave a line of white space
+            start = line_start  # remove the whole line instead of leaving white space
         return ItemEdit(start, end, "", note=note)
 
     def _check_part(self, entry: EditableItem) -> None:
-        """Refuse to remove a section that contains all others of its document."""
+        """Refuse to remove a section that contains all other sections of its document."""
         sections = [each for each in self.entries if each.item.kind is Kind.SECTION]
         inside = [each for each in sections if entry.start <= each.start < entry.end]
         if len(sections) > 1 and len(inside) == len(sections):
@@ -290,7 +290,7 @@ class EditableFile:
     def _of_list(
         self, entry: EditableItem, found: DeclarationList, code: str
     ) -> Iterator[ItemEdit]:
-        """Edits of one element of a declaration with several names."""
+        """Yield edits of one element of a declaration with several names."""
         remaining = [
             _text(self.data[each.start : each.end])
             for position, each in enumerate(found.elements)
@@ -320,7 +320,7 @@ class EditableFile:
         yield ItemEdit(*found.own, alone, is_item=False, siblings=found)
 
     def _prefixes(self, found: DeclarationList) -> "list[list[str]]":
-        """The words that may begin a declaration: its modifiers and its type."""
+        """Return the words that may begin a declaration: its modifiers and its type."""
         words = _text(self.data[found.start : found.elements[0].start]).split()
         return [[*before, *words] for before in _WORDS_BEFORE] if found.shares else []
 
@@ -329,7 +329,7 @@ class EditableFile:
         return code.split()[: len(prefix)] == prefix
 
     def _alone(self, found: DeclarationList, code: str) -> str | None:
-        """One element of `code`, which may be a whole declaration of only this element."""
+        """Return the element in `code`, without the modifiers and the type of a declaration."""
         text = code.strip().removesuffix(";").removesuffix(",").rstrip()
         for prefix in self._prefixes(found):
             rest = text
@@ -385,7 +385,7 @@ class EditableFile:
         )
 
     def _half_conditional(self, entry: EditableItem) -> int | None:
-        """The position of a preprocessor conditional that is only partly within the item."""
+        """Return the position of a preprocessor conditional that is only partly within the item."""
         opened: list[int] = []
         for found in _CONDITIONAL.finditer(self.data, entry.start, entry.end):
             word = found[1]
@@ -398,7 +398,7 @@ class EditableFile:
         return opened[0] if opened else None
 
     def _misread(self, entry: EditableItem) -> int | None:
-        """The start of a function that a parse error puts inside another one."""
+        """Return the start of a function that a parse error puts inside another function."""
         if entry.item.kind not in FUNCTION_KINDS:
             return None
         for each in self.entries:
@@ -428,7 +428,7 @@ def _text(data: bytes) -> str:
 
 
 def _fault(root: "Node", start: int, end: int) -> int | None:
-    """The first error or missing token from `start` to `end`, both included."""
+    """Return the first error or missing token from `start` to `end`, both included."""
     waiting = [root] if root.has_error else []
     while waiting:
         node = waiting.pop()
@@ -436,7 +436,7 @@ def _fault(root: "Node", start: int, end: int) -> int | None:
             continue
         around = (
             node.start_byte < start and node.end_byte > end
-        )  # the error around it has no exact position
+        )  # the enclosing error has no exact position
         if node.is_missing or (node.is_error and not around):
             return max(node.start_byte, start)
         waiting += [

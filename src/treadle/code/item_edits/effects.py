@@ -1,4 +1,4 @@
-"""Side effects of an edit of an item: other items that change, and parts that it drops."""
+"""Side effects of an edit of an item: other items that change, and lost parts of the item."""
 
 import re
 
@@ -16,7 +16,10 @@ _PART = re.compile(
 
 
 def lost_parts(before: EditableFile, entry: EditableItem, after: EditableFile) -> str:
-    """A sentence about parts of `entry` that the new item no longer has; "" if there are none."""
+    """Return a sentence about the parts of `entry` that the new item lacks.
+
+    The result is empty if the new item has all parts.
+    """
     if entry.definition is None:
         return ""
     name = entry.item.name
@@ -39,7 +42,7 @@ def lost_parts(before: EditableFile, entry: EditableItem, after: EditableFile) -
 
 
 def _header_parts(file: EditableFile, entry: EditableItem) -> list[bytes]:
-    """The parts before the name of an item, without its comments, in order."""
+    """Return the parts before the name of an item, without its comments, in order."""
     if entry.definition is None:
         return []
     header = _COMMENT.sub(b"", file.data[entry.start : entry.definition.name.start_byte])
@@ -52,9 +55,10 @@ _BLANKS = b" \t\r\n,;"
 def changed_item(
     file: EditableFile, entry: EditableItem, edit: ItemEdit, edited: EditableFile, size: int
 ) -> str | None:
-    """What else the edit of `entry` would change; None if nothing. `size` is that of its code.
+    """Return what else the edit of `entry` would change, as part of a sentence, or None.
 
-    Each other item is searched at its position in the file as `edited`.
+    `size` is the size of the new code. Each other item is searched at its position in the file as
+    `edited`.
     """
     if edited.data == file.data:
         return None
@@ -77,7 +81,7 @@ def changed_item(
 
 
 class _After:
-    """A file after an edit whose code has `size` bytes."""
+    """A file after an edit. The code of the edit has `size` bytes."""
 
     def __init__(self, file: EditableFile, edit: ItemEdit, size: int) -> None:
         self._file = file
@@ -89,7 +93,7 @@ class _After:
             self._named.setdefault(_key(each), []).append(each)
 
     def has(self, former: EditableItem) -> bool:
-        """Whether an earlier item is still in the file, with the same bytes and position."""
+        """Whether the file still has an earlier item, with the same bytes and position."""
         candidates = self._named.get(_key(former), ())
         if former.end <= self._edit.start:
             return any(self._is_same(each, former, 0) for each in candidates)
@@ -102,9 +106,10 @@ class _After:
         )
 
     def _is_same(self, entry: EditableItem, former: EditableItem, moved: int) -> bool:
-        """Whether `entry` is `former`, moved by a number of bytes.
+        """Whether `entry` is the earlier item `former`, moved by `moved` bytes.
 
-        It may include a comment or brackets that were there before, but nothing of the new code.
+        `entry` may include a comment or brackets that existed before the edit, but not any of the
+        new code.
         """
         start, end = former.start + moved, former.end + moved
         if (entry.start, entry.end) == (start, end):
@@ -124,7 +129,7 @@ class _After:
         return all(line.lstrip()[:1] in {b"", b"#"} for line in rest.split(b"\n"))
 
     def has_siblings(self, before: EditableFile, former: DeclarationList) -> bool:
-        """Whether the declaration still has all its other names, unchanged."""
+        """Whether the declaration still has all its other names, and they are unchanged."""
         remaining = [
             before.data[each.start : each.end]
             for position, each in enumerate(former.elements)

@@ -1,4 +1,4 @@
-"""One module for each language: its grammar, queries and names of items."""
+"""Languages, with one module for each: its grammar, its queries and the names of its items."""
 
 import re
 
@@ -50,10 +50,10 @@ _GUARDED = re.compile(
 
 
 def language_of(path: str, data: bytes = b"") -> Language | Outline | None:
-    """The language of a file by its suffix; None without a grammar.
+    """Return the language of a file by its suffix; None without a grammar.
 
-    The text of a `.h` file decides between C and C++, without comments and without the parts that a
-    shared header reserves for C++.
+    For a `.h` file the text decides between C and C++. Comments do not count. Parts that a shared
+    header reserves for C++ do not count either.
     """
     _, dot, suffix = path.rpartition("/")[2].rpartition(".")
     if not dot:

@@ -1,4 +1,4 @@
-"""The declaration of a language: its grammar, a query for its items, and their names."""
+"""Describes a language: its grammar, the query for its items, and the names of items."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def packaged_grammar(package: str, function: str = "language") -> Callable[[], object]:
-    """A function that returns the grammar of a package."""
+    """Return a function that returns the grammar of a package."""
 
     def load() -> object:
         grammar: object = getattr(_binding(package), function)()
@@ -26,10 +26,10 @@ def packaged_grammar(package: str, function: str = "language") -> Callable[[], o
 
 
 def _binding(package: str) -> object:
-    """The extension module of a package, without the package itself.
+    """Return the extension module of a package, without importing the package itself.
 
-    The package imports `importlib.resources` to read queries that are not used here. That takes
-    half of the start time of a worker.
+    The package imports `importlib.resources` to read queries that are not used here. This import
+    takes half of the start time of a worker.
     """
     found = find_spec(package)
     folders = None if found is None else found.submodule_search_locations
@@ -43,9 +43,9 @@ def _binding(package: str) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """The name of a definition, and the scopes that its own text adds.
+    """The name of a definition, and the scopes that its text adds.
 
-    `void Foo::bar()` has the name `bar` and the scope `("Foo",)`; most definitions have no scopes.
+    `void Foo::bar()` has the name `bar` and the scope `("Foo",)`. Most definitions have no scopes.
     """
 
     name: str
@@ -53,60 +53,61 @@ class Naming:
 
 
 def plain_name(node: "Node", _captured: dict[str, "Node"]) -> Naming:
-    """The text of the node that the query captured as `@name`."""
+    """Return the text of the node that the query captured as `@name`."""
     return Naming(text_of(node))
 
 
 def text_of(node: "Node") -> str:
-    """The source text of a node; bytes that are not UTF-8 become replacement characters."""
+    """Return the source text of a node. Bytes that are not UTF-8 become replacement characters."""
     return (node.text or b"").decode("utf-8", "replace")
 
 
 def no_package(path: str, _package: str) -> str:
-    """For languages whose canonical paths do not begin with the path of the file."""
+    """Return an empty prefix: the canonical paths do not start with the path of the file."""
     del path
     return ""
 
 
 def by_package(_path: str, package: str) -> str:
-    """For languages whose canonical paths begin with the package or namespace of the file."""
+    """Return the package or namespace of the file, as the prefix of its canonical paths."""
     return package
 
 
 def no_imports(_node: "Node") -> list[Imported]:
-    """For languages whose imports are not read."""
+    """Return an empty list, for languages whose imports are not read."""
     return []
 
 
 def no_receiver(_item: Item) -> str:
-    """For languages whose methods are inside their type."""
+    """Return an empty name, for languages whose methods are inside their type."""
     return ""
 
 
 @dataclass(frozen=True)
 class Language:
-    """One language.
+    """The grammar and the rules of one language.
 
-    The query captures a definition under the name of its `Kind`, its `@name`, a wrapper such as
-    decorators, `export` or `template` as `@range`, and a docstring after it as `@below`. Other
-    captures are `@comment` and `@attribute` (joined to the definition below them), `@skip`
-    (imports, which are not searched), `@package`, and `@embedded` (tokens in braces that are parsed
-    as code).
+    The query captures a definition under the name of its `Kind`, and the name of the definition as
+    `@name`. It captures a wrapper such as decorators, `export` or `template` as `@range`, and a
+    docstring below the definition as `@below`. Other captures are `@comment` and `@attribute`
+    (joined to the definition below them), `@skip` (imports, which are not searched), `@package`,
+    and `@embedded` (tokens in braces that are parsed as code).
 
     `prefix(path, package)` returns the canonical path of the file. Definitions whose node type is
-    in `top_level_only` count only outside of functions, unless a variable holds a function and
-    `local_functions` is set.
+    in `top_level_only` count only outside of functions. With `local_functions`, a local variable
+    that holds a function counts too.
 
     The reference query captures the callee of a `@call`, a used `@type`, a `@base` type, and an
     `@import` statement, which `imports` reads. It captures a `@local` variable and a `@generic`
     type parameter, which hide outer names. It captures a `@bound` variable or field, and a `@field`
-    of the enclosing type, with its type `@of` or, for a field, with the variable that it is the
-    `@same` as.
+    of the enclosing type. The capture `@of` is the type of the variable or field. The capture
+    `@same` is the variable whose type a field has.
 
-    `self_names` mean the enclosing object or type; with `implicit_self` its members need no
-    receiver. References to `builtins` are dropped unless the repository may define them: the file
-    defines or imports them, has a star import, or `shares_names` with other files (for calls).
-    `receiver` names the type of a method outside of it.
+    `self_names` mean the enclosing object or type. With `implicit_self` the members of this type
+    need no receiver. References to `builtins` are dropped unless the repository may define these
+    names. It may define a name if the file defines or imports the name, or has a star import. With
+    `shares_names` another file may define a called name without an import. `receiver` returns the
+    type of a method that is defined outside of its type.
     """
 
     name: str
@@ -116,8 +117,10 @@ class Language:
     separator: str
     prefix: Callable[[str, str], str]
     member_separator: str = ""
-    """The separator between a type and its methods if it differs; `::` is also used for
-    constants."""
+    """The separator between a type and its methods, if it differs from `separator`.
+
+    `::` is also used for constants.
+    """
     naming: Callable[["Node", dict[str, "Node"]], Naming] = plain_name
     top_level_only: frozenset[str] = frozenset()
     local_functions: bool = False
@@ -143,15 +146,15 @@ class Language:
         return partial(tree_sitter.Parser, grammar), query, patterns
 
     def parser(self) -> "Parser":
-        """A new parser; the first call loads the grammar."""
+        """Return a new parser. The first call loads the grammar."""
         return self._loaded[0]()
 
     @property
     def query(self) -> "Query":
-        """The compiled query for items and references, so that one walk over a tree finds both."""
+        """The compiled query for items and references. One walk over a tree finds both."""
         return self._loaded[1]
 
     @property
     def item_patterns(self) -> int:
-        """The number of patterns for items; the patterns for references follow them."""
+        """The number of patterns for items. The patterns for references come after them."""
         return self._loaded[2]

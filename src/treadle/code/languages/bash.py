@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def _imports(node: "Node") -> list[Imported]:
-    """`source file` binds all names of the file, if its path is plain text."""
+    """Read `source file`, which binds all names of the file, if its path is plain text."""
     argument = node.child_by_field_name("argument")
     text = text_of(argument).strip("\"'") if argument is not None else ""
     return [Imported("*", text)] if text and "$" not in text else []

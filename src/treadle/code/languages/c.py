@@ -1,4 +1,4 @@
-"""C, and the parts that C++ shares with it: the declarator contains the name of a definition."""
+"""C, and the rules that C++ shares with it. The declarator contains the name of a definition."""
 
 from typing import TYPE_CHECKING
 
@@ -11,11 +11,11 @@ _MAX_DECLARATOR_DEPTH = 16
 
 
 def declared_name(node: "Node", _captured: "dict[str, Node]") -> Naming:
-    """The name inside a declarator, without pointers, parameters and template arguments."""
+    """Return the name inside a declarator, without pointers, parameters and template arguments."""
     inner = node
     for _ in range(_MAX_DECLARATOR_DEPTH):
         below = inner.child_by_field_name("declarator")
-        if below is None and inner.type == "reference_declarator":  # its child has no field name
+        if below is None and inner.type == "reference_declarator":  # its child is not a named field
             below = inner.named_child(0)
         if below is None:
             break
@@ -25,7 +25,7 @@ def declared_name(node: "Node", _captured: "dict[str, Node]") -> Naming:
 
 
 def _split_qualified(text: str) -> list[str]:
-    """`a::C<int>::f` as `a`, `C`, `f`; operators stay complete."""
+    """Split `a::C<int>::f` into `a`, `C` and `f`. Operators stay complete."""
     head, operator, tail = text.partition("operator")
     if operator and (not tail or not (tail[0].isalnum() or tail[0] == "_")):
         scopes = _split_qualified(head.rstrip(": ")) if head.strip(": ") else []

@@ -1,8 +1,8 @@
 """Lines above a definition: file headers, plain comments, doc comments and attributes.
 
-A comment right above a definition may be the header of the file (a licence, a pragma of a linter).
-Headers are never part of an item. Doc comments and attributes always are. Plain comments are shown
-with the item, and an edit of the item keeps them.
+A comment right above a definition may be part of the file header, such as a licence or a linter
+pragma. Headers are never part of an item. Doc comments and attributes are always part of it. Plain
+comments are shown with the item, and an edit of the item keeps them.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class CommentOrAttribute(NamedTuple):
-    """A comment or an attribute of the file, as bytes from `start` to `end`."""
+    """A comment or an attribute in the file. Its bytes are `start` to `end`."""
 
     start: int
     end: int
@@ -19,10 +19,10 @@ class CommentOrAttribute(NamedTuple):
 
 
 class LeadingLines(NamedTuple):
-    """The lines above a definition. `above` are its comments and attributes, without headers.
+    """The lines above a definition. `above` lists its comments and attributes, without headers.
 
     `own_start` is the start of the definition with its doc comment and attributes. `file_lines` is
-    the range of the header lines right above; it may be empty.
+    the range of the header lines right above the definition. It may be empty.
     """
 
     above: tuple[CommentOrAttribute, ...]
@@ -31,7 +31,7 @@ class LeadingLines(NamedTuple):
 
     @property
     def start(self) -> int:
-        """The start of the plain comments, or of the definition without them."""
+        """The start of the plain comments, or of the definition if there are no plain comments."""
         return min(self.own_start, self.above[0].start) if self.above else self.own_start
 
 
@@ -57,11 +57,11 @@ _PRAGMA = re.compile(
 """Directives for all following lines, at any position."""
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+")
 _FAMILIES = ((b"//", b"/*"), (b"#",), (b"--", b"{-"), (b"(*",), (b";",), (b"%",))
-"""Starts of comments that occur together in one language."""
+"""Marks that start a comment, grouped by the marks that occur in the same language."""
 _MARKER = re.compile(rb"/{2,}!?|#+|-{2,}|;+|%+")
 _DOC = re.compile(rb"///(?!/)|//!|/\*\*(?![*/])|/\*!|//go:|---(?!-)|--\s*\||\{-\s*\|")
 _SEARCHED = 4_000
-"""Bytes of a comment that are searched; licences have their words in the first lines."""
+"""The number of bytes of a comment that are searched. The first lines of a licence identify it."""
 
 
 def leading(
@@ -88,13 +88,13 @@ def is_doc_comment(comment: bytes) -> bool:
 
 
 def is_plain_comment(code: bytes, markers: Sequence[bytes]) -> bool:
-    """Whether `code` begins with a plain comment that has one of the `markers`."""
+    """Whether `code` begins with a plain comment that starts with one of the `markers`."""
     attribute = code.startswith((b"#[", b"#!"))
     return code.startswith(tuple(markers)) and not attribute and not is_doc_comment(code)
 
 
 def comment_markers(comment: bytes) -> tuple[bytes, ...]:
-    """The starts of comments in a language that has `comment`."""
+    """Return the marks that start comments in a language with the comment `comment`."""
     return next((each for each in _FAMILIES if comment.startswith(each)), (comment[:2],))
 
 
@@ -105,9 +105,10 @@ def _belongs(source: bytes, part: CommentOrAttribute) -> bool:
 def _header_end(
     source: bytes, leading_parts: Sequence[CommentOrAttribute], index: int, top: int
 ) -> int:
-    """The number of comments up to `index` in a file header; 0 if that comment is not in one.
+    """Return the number of comments up to `index` in a file header.
 
-    A licence in line comments continues up to the last of them.
+    The result is 0 if the comment at `index` is not in a header. A licence in line comments
+    continues up to the last of these comments.
     """
     part = leading_parts[index]
     text = source[part.start : min(part.end, part.start + _SEARCHED)]
@@ -140,7 +141,7 @@ _BEFORE_CODE = re.compile(rb"\xef\xbb\xbf|#!(?!\[)[^\n]*|<\?php\b|[\"']use stric
 
 
 def top_of_file(source: bytes, comments: Sequence[tuple[int, int]]) -> int:
-    """The end of the comments at the top of the file, before the first code.
+    """Return the end of the comments at the top of the file, before the first code.
 
     `comments` are the ranges of all comments, in order.
     """

@@ -1,4 +1,7 @@
-"""TOML, YAML, JSON and `go.mod` by top-level key; the valid part of a broken file is kept."""
+"""Splits TOML, YAML, JSON and `go.mod` by top-level key.
+
+The valid part of a broken file is kept.
+"""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +29,7 @@ _GO_DIRECTIVE = re.compile(rb"([a-z]+)[ \t]")
 
 
 def _toml(source: bytes) -> Iterator[Part]:
-    """Tables by their header, and the keys before the first table."""
+    """Yield tables by their header, and the keys before the first table."""
     heads: list[tuple[str, int, int]] = []
     in_table = False
     for start, end in _toml_lines(source):
@@ -41,7 +44,7 @@ def _toml(source: bytes) -> Iterator[Part]:
 
 
 def _toml_lines(source: bytes) -> Iterator[tuple[int, int]]:
-    """Lines that do not begin inside a string, an array or an inline table."""
+    """Yield lines that do not begin inside a string, an array or an inline table."""
     depth = 0
     start = 0
     header = False
@@ -61,7 +64,7 @@ def _toml_lines(source: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _yaml(source: bytes) -> Iterator[Part]:
-    """Keys at the start of a line."""
+    """Yield the keys at the start of a line."""
     heads: list[tuple[str, int, int]] = []
     position = 0
     for line in source.split(b"\n"):
@@ -73,7 +76,7 @@ def _yaml(source: bytes) -> Iterator[Part]:
 
 
 def _json(source: bytes) -> Iterator[Part]:
-    """Keys of the outermost object, without comments."""
+    """Yield the keys of the outermost object, without comments."""
     depth = 0
     key: tuple[str, int, int] | None = None
     string: tuple[bytes, int, int] | None = None
@@ -110,7 +113,7 @@ def _go_mod(source: bytes) -> Iterator[Part]:
 
 
 def _runs(heads: list[tuple[str, int, int]], source: bytes) -> Iterator[Part]:
-    """Each key with its value, without the comments below it."""
+    """Yield each key with its value, without the comments below the value."""
     above: list[int] = []
     limit = 0
     for _, start, head_end in heads:
@@ -123,7 +126,7 @@ def _runs(heads: list[tuple[str, int, int]], source: bytes) -> Iterator[Part]:
 
 
 def _value_end(source: bytes, head_end: int, end: int) -> int:
-    """The end of a value; the next key or its comment begins at `end`.
+    """Return the end of a value. The next key or its comment begins at `end`.
 
     Comments at the start of a line below the value stay when the key is edited.
     """
@@ -138,7 +141,7 @@ def _value_end(source: bytes, head_end: int, end: int) -> int:
 
 
 def _comments_above(source: bytes, limit: int, start: int) -> int:
-    """The start of the comment lines right above `start`, without file headers."""
+    """Return the start of the comment lines right above `start`, without file headers."""
     comments_above: list[CommentOrAttribute] = []
     first = start
     while first > limit:
@@ -147,7 +150,7 @@ def _comments_above(source: bytes, limit: int, start: int) -> int:
         if line_start < limit or not line.startswith((b"#", b"//")):
             break
         if source[line_start : line_start + 1] in b" \t":
-            break  # it may be part of the value above
+            break  # the line may be part of the value above
         comments_above.append(
             CommentOrAttribute(line_start, line_start + len(line), is_comment=True)
         )
@@ -160,7 +163,10 @@ def _name(raw: bytes) -> str:
 
 
 def _crate(path: str, source: bytes) -> str:
-    """The name of a crate and its declared root files: the library first, then the programs."""
+    """Return the name of a crate and its declared root files.
+
+    The root file of the library comes first, and the programs follow.
+    """
     if path.rpartition("/")[2] != "Cargo.toml":
         return ""
     try:

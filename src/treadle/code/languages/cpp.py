@@ -1,4 +1,4 @@
-"""C++: `namespace::Class::method`, also for definitions outside of their class."""
+"""C++: `namespace::Class::method`. Definitions outside of their class have the same form."""
 
 from treadle.code.languages import c
 from treadle.code.languages.base import Language, no_package, packaged_grammar

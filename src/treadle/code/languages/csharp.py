@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def _imports(node: "Node") -> list[Imported]:
-    """All types of a namespace, or one type under a name."""
+    """Read a `using`, which binds all types of a namespace, or one type under a name."""
     alias = node.child_by_field_name("name")
     named = [child for child in node.named_children if child != alias]
     path = text_of(named[-1]) if named else ""

@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript: `module/path.Class.method`, with the file without its suffix."""
+"""JavaScript and TypeScript: `module/path.Class.method`, where the path has no suffix."""
 
 import re
 from typing import TYPE_CHECKING
@@ -14,22 +14,25 @@ SEPARATOR = "."
 _IDENTIFIER = re.compile(r"[\w$#]+")
 
 TOP_LEVEL_ONLY = frozenset({"variable_declarator", "assignment_expression"})
-"""Node types of local variables, which belong to the enclosing function unless they hold a
-function."""
+"""Node types that define local variables.
+
+A local variable belongs to the enclosing function unless the variable holds a function.
+"""
 _MAX_OBJECTS = 8
-"""Most nested objects in the path of a method."""
+"""The maximum number of nested objects in the path of a method."""
 
 
 def module(path: str, _package: str) -> str:
-    """The path of the file from the root, without its suffix (and without `.d`)."""
+    """Return the path of the file from the root, without its suffix (and without `.d`)."""
     return path.rpartition(".")[0].removesuffix(".d")
 
 
 def naming(node: "Node", _captured: "dict[str, Node]") -> Naming:
-    """The name without quotes; of `Class.prototype.method = …` and `exports.run = …` the last part.
+    """Return the name without quotes.
 
-    An object that is assigned to is a scope, but `exports` and `prototype` are not. The keys of
-    nested objects are scopes as well.
+    For `Class.prototype.method = …` and `exports.run = …` the name is the last part. The assigned
+    object is a scope, but `exports` and `prototype` are not scopes. The keys of nested objects are
+    scopes as well.
     """
     text = text_of(node).strip("\"'")
     if node.type != "member_expression":
@@ -40,7 +43,10 @@ def naming(node: "Node", _captured: "dict[str, Node]") -> Naming:
 
 
 def _keys_above(name: "Node") -> tuple[str, ...]:
-    """`("users",)` of `get` in `{ users: { get() {} } }`."""
+    """Return the keys of the enclosing objects.
+
+    For `get` in `{ users: { get() {} } }` they are `("users",)`.
+    """
     keys: list[str] = []
     inner = name.parent
     if inner is None or inner.type not in {"pair", "method_definition"}:
@@ -67,9 +73,9 @@ BUILTINS = frozenset(
 
 
 def imports(node: "Node") -> list[Imported]:
-    """`import`, `export … from`, `export { a as b }` and `x = require("…")`.
+    """Read `import`, `export … from`, `export { a as b }` and `x = require("…")`.
 
-    A local export has no module: its name is defined in this file.
+    A local export has no module, since its name is defined in this file.
     """
     if node.type == "variable_declarator":
         return _required(node)
@@ -113,7 +119,7 @@ def _clause(clause: "Node", module: str) -> list[Imported]:
 
 
 def _names(specifier: "Node") -> tuple[str, str]:
-    """The name in the source module, and the bound name."""
+    """Return the name in the source module, and the bound name."""
     name = specifier.child_by_field_name("name")
     alias = specifier.child_by_field_name("alias")
     original = text_of(name) if name is not None else ""
@@ -161,7 +167,7 @@ _WRAPPERS = (
     r"(?:\\w+\\.)*(?:use\\w*(?:Callback|Event|Handler)|memo\\w*|forwardRef|observer|debounce|throttle"
     r"|once|cache|lazy|callback|action|async\\w*|catch\\w*|with[A-Z]\\w*|wrap\\w*)"
 )
-"""Functions that return their first argument wrapped; the result keeps the name."""
+"""Functions that wrap and return their first argument. The wrapped function keeps its name."""
 
 QUERY = """
 (function_declaration name: (_) @name) @function

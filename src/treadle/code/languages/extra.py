@@ -1,8 +1,8 @@
 """Languages of the extra `grammars`: definitions by name, without references.
 
-One wheel has the grammars (`semble-grammars`); without it such files are split by lines. The list
-contains the languages whose definitions a short query finds well. The wheel has more grammars,
-mostly of texts and configurations.
+The package `semble-grammars` has the grammars. Without it, files in these languages are split by
+lines. The list contains the languages whose definitions a short query finds well. The package has
+more grammars, mostly for texts and configurations.
 """
 
 from functools import partial
@@ -18,12 +18,12 @@ def _grammar(name: str) -> object:
 
     try:
         return get_language(name)
-    except Exception as error:  # the first use unpacks it, which a disk or system may refuse
+    except Exception as error:  # the first use unpacks the grammar, which may fail
         raise NoGrammarError from error
 
 
 def unpacked_grammar(language: object) -> tuple[str, ...]:
-    """The folder of an unpacked grammar of the extra; empty for other languages.
+    """Return the folder of an unpacked grammar of the extra; empty for other languages.
 
     A worker that parses cannot write files, so it cannot unpack a grammar itself.
     """

@@ -1,4 +1,4 @@
-"""Support for Go. Canonical paths have the form `package.Type.Method`."""
+"""Go: `package.Type.Method`."""
 
 import re
 from typing import TYPE_CHECKING
@@ -25,13 +25,16 @@ def _naming(node: "Node", captured: "dict[str, Node]") -> Naming:
 
 
 def _receiver(item: Item) -> str:
-    """The type of a method, from its canonical path."""
+    """Return the type of a method, from its canonical path."""
     parts = item.canonical_path.rsplit(".", 2)
     return parts[1] if item.kind.value == "method" and len(parts) == 3 else ""
 
 
 def _imports(node: "Node") -> list[Imported]:
-    """A package is bound by its alias, or by the last part of its path (without a version)."""
+    """Read an import. A package is bound by its alias, or by the last part of its path.
+
+    A version at the end of the path does not count.
+    """
     path = node.child_by_field_name("path")
     alias = node.child_by_field_name("name")
     module = text_of(path).strip('"`') if path is not None else ""

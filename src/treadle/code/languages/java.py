@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def _imports(node: "Node") -> list[Imported]:
-    """A type, a static member, or all names of a package or type."""
+    """Read an import of a type, a static member, or all names of a package or type."""
     named = next((child for child in node.named_children if child.type != "asterisk"), None)
     path = text_of(named) if named is not None else ""
     if any(child.type == "asterisk" for child in node.named_children):

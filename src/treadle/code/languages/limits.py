@@ -1,4 +1,4 @@
-"""Limits for hostile files: the time of a parse, its nesting, and the number of items."""
+"""Limits for hostile files: the parse time, the nesting, and the number of items."""
 
 import time
 from itertools import accumulate
@@ -8,27 +8,39 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
 PARSE_SECONDS = 3.0
-"""Processor time of one parse; real files of 2 MB take a tenth of it."""
+"""The maximum processor time of one parse. Real files of 2 MB take a tenth of it."""
 MAX_NESTING = 10_000
-"""Most open brackets at one position; parsers overflow the stack from about 60,000."""
+"""The maximum number of open brackets at one position.
+
+Parsers overflow the stack from about 60,000.
+"""
 MAX_ITEMS = 20_000
-"""Most items of one file; more are generated code, whose items say nothing."""
+"""The maximum number of items in one file.
+
+A file with more items is generated code, whose items say nothing.
+"""
 MAX_ERROR_NODES = 10_000
-"""Most nodes in one syntax error; matching queries is quadratic in them and cannot be stopped."""
+"""The maximum number of nodes in one syntax error.
+
+The time of a query grows with their square, and a query cannot be stopped.
+"""
 MAX_OPEN_COMMENTS = 300
-"""Most unclosed comments: parsers search the whole file for each end, and some take gigabytes of
-memory in steps that cannot be stopped."""
+"""The maximum number of unclosed comments.
+
+For each of them a parser searches the whole file for the end. Some parsers take gigabytes of memory
+in steps that cannot be stopped.
+"""
 _READ_BYTES = 65_536
 _STEPS = {ord(opening): 1 for opening in "([{"} | {ord(closing): -1 for closing in ")]}"}
 _NOT_BRACKETS = bytes(set(range(256)) - set(_STEPS))
 
 
 class TooMuchError(Exception):
-    """A file exceeds a limit; it is split by lines instead."""
+    """A file exceeds a limit. It is split by lines instead."""
 
 
 class TooSlowError(TooMuchError):
-    """A parse exceeded its time."""
+    """A parse took too long."""
 
 
 class NoGrammarError(TooMuchError):
@@ -40,17 +52,21 @@ class TooBrokenError(TooMuchError):
 
 
 class TooManyItemsError(TooMuchError):
-    """A file has more than `MAX_ITEMS`."""
+    """A file has more than `MAX_ITEMS` items."""
 
 
 def limit_items(count: int) -> None:
-    """Raise `TooManyItemsError` if one more item exceeds the limit."""
+    """Raise `TooManyItemsError` if one more item would exceed the limit."""
     if count >= MAX_ITEMS:
         raise TooManyItemsError
 
 
 def nested_too_deep(data: bytes) -> bool:
-    """Whether more than `MAX_NESTING` brackets are open at some position, or too many comments."""
+    """Whether brackets or comments of a file exceed the limits.
+
+    The limits are `MAX_NESTING` open brackets at one position and `MAX_OPEN_COMMENTS` unclosed
+    comments.
+    """
     if data.count(b"/*") - data.count(b"*/") > MAX_OPEN_COMMENTS:
         return True
     if sum(map(data.count, (b"(", b"[", b"{"))) <= MAX_NESTING:
@@ -61,7 +77,10 @@ def nested_too_deep(data: bytes) -> bool:
 
 
 def parse_in_time(parser: "Parser", source: bytes) -> "Tree":
-    """Parse `source`; raises `TooSlowError` after `PARSE_SECONDS` of this thread's time."""
+    """Parse `source`.
+
+    Raises `TooSlowError` after `PARSE_SECONDS` of this thread's processor time.
+    """
     deadline = time.thread_time() + PARSE_SECONDS
 
     def too_late(_offset: int, _has_error: bool) -> bool:
@@ -72,10 +91,10 @@ def parse_in_time(parser: "Parser", source: bytes) -> "Tree":
 
     try:
         parsed = parser.parse(read, progress_callback=too_late)
-    except ValueError as error:  # the only report of a stopped parse
+    except ValueError as error:  # a stopped parse reports only this
         parser.reset()
         raise TooSlowError from error
-    return parser.parse(source, parsed)  # the same tree, whose nodes take their text from `source`
+    return parser.parse(source, parsed)  # the same tree, with text from `source`
 
 
 def limit_errors(root: "Node") -> None:

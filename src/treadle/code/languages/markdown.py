@@ -1,4 +1,4 @@
-"""Markdown by sections: `docs/page.md > Heading > Subheading`."""
+"""Splits Markdown by sections: `docs/page.md > Heading > Subheading`."""
 
 import re
 from collections.abc import Iterator
@@ -11,13 +11,14 @@ _UNDERLINE = re.compile(rb" {0,3}(=+|-+)[ \t\r]*$")
 _FRONT_MATTER = re.compile(
     rb"(?:\xef\xbb\xbf)?(---|\+\+\+)[ \t]*\r?\n(?:(?!\1)[^\n]*\n){0,500}?\1[ \t]*(?:\r?\n|\Z)"
 )
-"""Settings of the page between two marker lines, which are not underlines of headings."""
+"""Settings of the page between two marker lines. The marker lines are not underlines of headings.
+"""
 _FENCE = re.compile(rb" {0,3}(`{3,}|~{3,})")
 _PARAGRAPH = re.compile(rb" {0,3}[^\s#>`~|-]")
 
 
 def _headings(source: bytes) -> Iterator[tuple[str, int, int, int]]:
-    """The name, start, end and level of each heading outside of fenced code."""
+    """Yield the name, start, end and level of each heading outside of fenced code."""
     fence = b""
     front = _FRONT_MATTER.match(source)
     above = front.end() if front is not None else 0
@@ -52,7 +53,7 @@ def _text(raw: bytes) -> str:
 
 
 def _sections(source: bytes) -> Iterator[Part]:
-    """Each heading with the text up to the next one of its level or a higher one."""
+    """Yield each heading with the text up to the next heading of the same or a higher level."""
     found = list(_headings(source))
     ends = [len(source)] * len(found)
     around: list[int] = []

@@ -1,4 +1,7 @@
-"""Jupyter notebooks by cell: `notebook.ipynb > cell 3`. Outputs and metadata are not indexed."""
+"""Splits Jupyter notebooks by cell: `notebook.ipynb > cell 3`.
+
+Outputs and metadata are not indexed.
+"""
 
 import json
 import re
@@ -17,7 +20,7 @@ _MAX_DEPTH = 100
 
 
 def _cells(source: bytes) -> Iterator[Part]:
-    """The source of each cell, in linear time; broken JSON ends the list."""
+    """Yield the source of each cell, in linear time. Broken JSON ends the list."""
     for number, (start, end) in enumerate(_sources(source), start=1):
         heading = _HEADING.match(text_of(source[start:end])[:200])
         name = heading.group(1).strip() if heading else f"cell {number}"
@@ -25,8 +28,8 @@ def _cells(source: bytes) -> Iterator[Part]:
 
 
 def _sources(source: bytes) -> Iterator[tuple[int, int]]:
-    """The positions of the values of `cells[…].source`: strings, or lists of strings."""
-    open_keys: list[bytes] = []  # the keys of the open objects and lists; empty for list elements
+    """Yield the positions of the values of `cells[…].source`: strings, or lists of strings."""
+    open_keys: list[bytes] = []  # keys of the open objects and lists; "" in a list
     key = string = b""
     open_source: tuple[int, int] | None = None
     for token in _TOKEN.finditer(source):
@@ -54,12 +57,15 @@ def _sources(source: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _is_cell_source(open_keys: list[bytes], key: bytes) -> bool:
-    """Whether `key`, inside the objects and lists of `open_keys`, is the source of a cell."""
+    """Whether `key` is the source of a cell.
+
+    `open_keys` has the keys of the enclosing objects and lists.
+    """
     return key in _SOURCES and len(open_keys) >= 2 and open_keys[-2] == _CELLS
 
 
 def text_of(raw: bytes) -> str:
-    """The text of the strings in a JSON value."""
+    """Return the text of the strings in a JSON value."""
     return "".join(map(_decoded, _STRING.findall(raw)))
 
 

@@ -1,4 +1,4 @@
-"""Texts with an outline of their own: documents by heading, configurations by top-level key."""
+"""Texts with an outline: documents with headings, and configurations with top-level keys."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -7,17 +7,21 @@ from treadle.code.model import Kind
 from treadle.code.text import plain_text
 
 SEPARATOR = " > "
-"""The separator in a canonical path between the file, the headings, or the key."""
+"""The separator in a canonical path between the file and its headings or keys."""
 
 MAX_HEAD = 400
-"""Bytes of a line that are searched for a heading or a key; patterns are quadratic in blanks."""
+"""The number of bytes of a line that are searched for a heading or a key.
+
+The time of the patterns grows with the square of the number of blanks.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a text: its heading or key, the bytes of both, and its level (from 1).
+    """A part of a text: its heading or key, their bytes, and its level (from 1).
 
-    `comments` is the start of the comment right above, or None; `start` is the heading.
+    `start` is the start of the heading or key. `comments` is the start of the comment right above
+    it, or None.
     """
 
     name: str
@@ -30,10 +34,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A kind of text. `parts` are in order; a deeper part is inside the one before it.
+    """A kind of text with an outline.
 
+    `parts` yields the parts in order. A part with a deeper level is inside the part before it.
     `module` returns the name by which code imports the described package, or an empty text. `text`
-    returns the text of a part from its bytes. `index_rest`: the rest is indexed by lines.
+    returns the text of a part from its bytes. `index_rest` states that the rest of the text is
+    indexed by lines.
     """
 
     name: str

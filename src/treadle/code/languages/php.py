@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def _imports(node: "Node") -> list[Imported]:
-    r"""`use A\B as C` binds one name; grouped and function imports work alike."""
+    r"""Read `use A\B as C`, which binds one name. Grouped and function imports work alike."""
     found: list[Imported] = []
     for clause in node.named_children:
         if clause.type == "namespace_use_clause" and clause.named_child_count:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _module(path: str, _package: str) -> str:
-    """The dotted module path, without the path up to the last `src` folder."""
+    """Return the dotted module path, without the path up to the last `src` folder."""
     parts = path.rpartition(".")[0].split("/")
     if "src" in parts[:-1]:
         parts = parts[len(parts) - parts[::-1].index("src") :]
@@ -21,7 +21,10 @@ def _module(path: str, _package: str) -> str:
 
 
 def _imports(node: "Node") -> list[Imported]:
-    """`import a.b` binds `a`; every bound name of a module can be imported from it again."""
+    """Read an import. `import a.b` binds `a`.
+
+    Other files can import every bound name of a module from that module.
+    """
     source = node.child_by_field_name("module_name")
     module = text_of(source) if source is not None else ""
     found: list[Imported] = []

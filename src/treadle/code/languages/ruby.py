@@ -1,4 +1,4 @@
-"""Ruby: `Module::Class#method`, also for class methods."""
+"""Ruby: `Module::Class#method`. Class methods have the same form."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 
 def _imports(node: "Node") -> list[Imported]:
-    """`require_relative` names a file; the target of `require` depends on the machine."""
+    """Read `require_relative`, which names a file.
+
+    `require` is not read, since its target depends on the machine.
+    """
     arguments = node.child_by_field_name("arguments")
     method = node.child_by_field_name("method")
     text = text_of(arguments).strip("()\"' ") if arguments is not None else ""

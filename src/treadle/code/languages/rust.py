@@ -1,6 +1,7 @@
-"""Rust: `crate::module::Type::method`, with impl blocks under their type and inline modules.
+"""Rust: `crate::module::Type::method`.
 
-Braced macros at the position of items (`cfg_if! { … }`) are parsed as code.
+The members of impl blocks are under their type. Inline modules are part of the path. Braced macros
+at the position of items (`cfg_if! { … }`) are parsed as code.
 """
 
 import re
@@ -17,10 +18,10 @@ _OWN_CRATE_FOLDERS = ("tests", "benches", "examples")
 
 
 def _module(path: str, _package: str) -> str:
-    """`crate::…` by the path of the file below `src`, `tests`, `benches` or `examples`.
+    """Return `crate::…` with the path of the file below `src`, `tests`, `benches` or `examples`.
 
-    A file in one of the last three or in `src/bin`, and `build.rs`, is a crate of its own. In a
-    workspace each package is `crate` again.
+    A file in `tests`, `benches`, `examples` or `src/bin` is a crate of its own, and so is
+    `build.rs`. In a workspace the path of each package begins with `crate` again.
     """
     parts = path.rpartition(".")[0].split("/")
     folders = parts[:-1]
@@ -38,7 +39,7 @@ def _module(path: str, _package: str) -> str:
 
 
 def _naming(node: "Node", _captured: "dict[str, Node]") -> Naming:
-    """An impl block has the name of its type without references and generics."""
+    """Name an impl block after its type, without references and generics."""
     text = text_of(node)
     if node.type in {"identifier", "type_identifier"}:
         return Naming(text)
@@ -47,7 +48,7 @@ def _naming(node: "Node", _captured: "dict[str, Node]") -> Naming:
 
 
 def _imports(node: "Node") -> list[Imported]:
-    """All names of a `use` tree; public ones can be used from here as well."""
+    """Read all names of a `use` tree. Other files can import the public names from this file."""
     public = any(child.type == "visibility_modifier" for child in node.children)
     argument = node.child_by_field_name("argument")
     found: list[Imported] = []

@@ -1,4 +1,4 @@
-"""Swift: `Type.method`, extensions under the type that they extend."""
+"""Swift: `Type.method`. The members of an extension are under the extended type."""
 
 from treadle.code.languages.base import Language, no_package, packaged_grammar
 

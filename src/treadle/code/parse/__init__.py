@@ -1,1 +1,1 @@
-"""From the bytes of a file to items, terms and references."""
+"""Extracts items, terms and references from the bytes of a file."""

@@ -39,7 +39,7 @@ class Content(NamedTuple):
 
 
 def read_content(path: str, data: bytes, language: Language | Outline | None) -> Content:
-    """The items of a file with their terms, and the references of its code.
+    """Return the items of a file with their terms, and the references of its code.
 
     A file that exceeds a limit of its parser, or has too many items, is split by lines.
     """
@@ -99,9 +99,9 @@ def _children(items: list[Item]) -> list[list[int]]:
 
 
 def _owner(items: list[Item], item: Item, types: Mapping[str, str]) -> Owner:
-    """The enclosing item. `types` are the doc comments of the file's types by name.
+    """Return the enclosing item. `types` are the doc comments of the file's types by name.
 
-    An impl block or an extension has the doc comment of its type.
+    The owner in an impl block or an extension has the doc comment of the type.
     """
     name = items[item.parent].name if item.parent is not None else ""
     return Owner(name, types.get(name, "") if item.kind in FUNCTION_KINDS else "")
@@ -118,9 +118,10 @@ class _Source(NamedTuple):
 def _with_terms(
     source: _Source, item: Item, owner: Owner, children: list[Item], trailing: tuple[int, int]
 ) -> IndexedItem:
-    """An item with its terms. Enclosing items do not repeat the text of others, except constants.
+    """Return an item with its terms.
 
-    `trailing` is the range after the item on its last line.
+    Enclosing items do not repeat the text of the items inside them, except constants. `trailing` is
+    the range after the item on its last line.
     """
     path, data, text_of = source
     body: list[str] = []
@@ -142,7 +143,7 @@ def _with_terms(
 def _module_item(
     path: str, data: bytes, language: Language, items: list[Item], lines: Lines
 ) -> Item:
-    """The item of the file itself: its name, path and leading comment or docstring."""
+    """Return the item of the file itself: its name, path and leading comment or docstring."""
     stem = path.rpartition("/")[2].rpartition(".")[0]
     first = min((item.start_byte for item in items), default=len(data))
     head = _HEAD.match(data, 3 if data.startswith(b"\xef\xbb\xbf") else 0, first)
@@ -175,10 +176,11 @@ _HEAD = re.compile(
 
 
 class _Rest(NamedTuple):
-    """The text outside of top-level items: `ranges`, and the range `trailing` an item.
+    """The text outside of top-level items.
 
-    The keys of `trailing` are positions of items. Its range is on the last line of the item: the
-    comment of a constant, the `;` of a class.
+    `ranges` has the ranges of this text. `trailing` has the range after an item on its last line,
+    such as the comment of a constant or the `;` of a class. The keys of `trailing` are positions of
+    items.
     """
 
     ranges: list[tuple[int, int]]
@@ -186,7 +188,7 @@ class _Rest(NamedTuple):
 
 
 def _gaps(data: bytes, items: Sequence[Item], remaining: Iterable[tuple[int, int]]) -> _Rest:
-    """The parts of a file outside of top-level items and of the ranges `remaining`."""
+    """Find the parts of a file outside of top-level items and of the ranges `remaining`."""
     taken = [
         (item.start_byte, item.end_byte, index)
         for index, item in enumerate(items)
@@ -209,7 +211,7 @@ def _gaps(data: bytes, items: Sequence[Item], remaining: Iterable[tuple[int, int
 
 
 def _rest_chunks(path: str, data: bytes, lines: Lines, rest: _Rest) -> list[Item]:
-    """The ranges in chunks, without chunks of mere punctuation."""
+    """Split the ranges into chunks, without chunks that contain only punctuation."""
     return [
         chunk
         for start, end in rest.ranges
@@ -219,7 +221,7 @@ def _rest_chunks(path: str, data: bytes, lines: Lines, rest: _Rest) -> list[Item
 
 
 def _chunks(path: str, data: bytes, lines: Lines, start: int, end: int) -> list[Item]:
-    """The range in runs of whole lines; a long line is cut."""
+    """Split the range into chunks of whole lines. A long line is cut."""
     found: list[Item] = []
     name = path.rpartition("/")[2]
     while start < end:
@@ -254,12 +256,12 @@ def _chunks(path: str, data: bytes, lines: Lines, start: int, end: int) -> list[
 
 
 def _line_end(lines: Lines, line: int, data: bytes) -> int:
-    """The start of the line after `line`."""
+    """Return the start of the line after `line`."""
     return lines.starts[line] if line < len(lines.starts) else len(data)
 
 
 def _cut(data: bytes, start: int, requested: int, stop: int) -> int:
-    """The position `requested`, moved back to the start of a UTF-8 sequence."""
+    """Return the position `requested`, moved back to the start of a UTF-8 sequence."""
     if requested >= stop:
         return stop
     cut = requested

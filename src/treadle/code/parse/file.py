@@ -1,4 +1,4 @@
-"""Reads and parses one file: its origin and its items, or the reason to skip it."""
+"""Reads and parses one file. The result has its origin and its items, or the reason to skip it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,10 @@ _VENDORED = re.compile(
     r"|(?:[Tt]hird|3rd)[-_]?[Pp]arty|external|[Pp]ods|Godeps|Carthage)/"
     r"|^(?:deps|extern)/[^/]+/"
 )
-"""`deps` and `extern` are vendored code if they contain folders of projects and are at the root."""
+"""Paths of vendored code.
+
+`deps` and `extern` count only at the root, and only if they contain folders of projects.
+"""
 _BUILT = re.compile(
     r"(?:^|/)(?:dist|out)/(?:[^/]+/)*[^/]+\.[cm]?jsx?$|[._-]bundle\.[cm]?js$"
     r"|(?:_pb2(?:_grpc)?\.pyi?|\.pb(?:\.gw)?\.(?:go|cc|h)|[._]generated\.[^/]*|\.g\.(?:cs|dart)"
@@ -37,7 +40,7 @@ _MARKED = re.compile(
 
 
 def origin_of(path: str, data: bytes) -> Origin:
-    """The origin by the folder, the name, or a marker in a comment of the first lines."""
+    """Return the origin of a file by its folder, its name, or a marker in its first comments."""
     if _VENDORED.search(path):
         return Origin.VENDORED
     is_generated = _BUILT.search(path) or _GENERATED.search(path)
@@ -47,12 +50,12 @@ def origin_of(path: str, data: bytes) -> Origin:
 
 
 MAX_TEXT_BYTES = 500_000
-"""Most bytes of a text without a grammar; larger texts are data."""
+"""The maximum number of bytes of a text without a grammar. Larger texts are data."""
 
-_BINARY_PROBE = 8_192  # as git does
+_BINARY_PROBE = 8_192  # git uses the same number
 
 _MINIFIED_LINE = 1_000
-"""The least mean length of a line, in bytes, of a minified file."""
+"""A file is minified if its lines have at least this mean length in bytes."""
 
 _LOCK_FILES = re.compile(
     r"(?:^|/)(?:[^/]*\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum)$"
@@ -62,10 +65,11 @@ _MINIFIED_NAME = re.compile(r"\.min\.(?:js|css|mjs)$|\.(?:map|svg)$")
 
 
 class ParsedFile(NamedTuple):
-    """The result of reading a file. `content_hash` is BLAKE2b-256, empty if it was not read.
+    """The result of reading a file.
 
-    `unchanged`: the hash is the known one, so `items` is empty. `references` are packed, with the
-    keys of the names that they mention (see `treadle.code.graph.tables`). `failed`: the parser
+    `content_hash` is BLAKE2b-256. It is empty if the file was not read. `unchanged` states that the
+    hash is the known one, so `items` is empty. `references` are packed, together with the keys of
+    the names that they mention (see `treadle.code.graph.tables`). `failed` states that the parser
     crashed or exceeded a limit.
     """
 
@@ -96,12 +100,12 @@ class ReadFile(NamedTuple):
     path: str
     data: bytes | None
     stat: tuple[int, int, int, int]
-    """Size, `mtime_ns`, `ctime_ns` and inode; zeros if it could not be opened."""
+    """Size, `mtime_ns`, `ctime_ns` and inode. All are zero if the file could not be opened."""
     skipped: str | None = None
 
 
 def file_to_parse(root: Path | str, path: str) -> ReadFile:
-    """Read one file; it never raises because of the content of a file."""
+    """Read one file. The content of a file never causes an exception."""
     try:
         data, status = read_file(root, path)
     except OSError as error:
@@ -118,7 +122,7 @@ def parse_file(root: Path, path: str) -> ParsedFile:
 def parse_read(
     file: ReadFile, known_hash: bytes = b"", failures: Mapping[bytes, str] = _NO_FAILURES
 ) -> ParsedFile:
-    """Parse a file; it never raises because of the content of a file.
+    """Parse a file. The content of a file never causes an exception.
 
     If the bytes have the hash `known_hash`, they are not parsed and `items` is empty. `failures`
     has the hashes of texts at which a parser failed, with the reasons.
@@ -142,7 +146,7 @@ def parse_read(
 
 
 def failed_file(file: ReadFile, reason: str) -> ParsedFile:
-    """A file at which a parser failed; it is not parsed again."""
+    """Return the result for a file at which a parser failed. The file is not parsed again."""
     path, data, stat, skipped = file
     if data is None:
         return ParsedFile(path, *stat, b"", skipped=skipped)

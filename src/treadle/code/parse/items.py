@@ -1,4 +1,4 @@
-"""Reads items from a syntax tree: nesting, canonical paths, and their ranges."""
+"""Reads items from a syntax tree, with their nesting, canonical paths and ranges."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -19,20 +19,26 @@ if TYPE_CHECKING:
 _KINDS = {kind.value: kind for kind in Kind}
 
 _MAX_NESTING = 32
-"""Deeper items belong to the enclosing item: generated or hostile code."""
+"""The maximum nesting of items.
+
+Deeper items are generated or hostile code, and belong to the enclosing item.
+"""
 
 _MAX_DEPTH = 250
-"""Most levels of the syntax tree that are searched for definitions; matching is quadratic in it."""
+"""The maximum depth of the syntax tree that is searched for definitions.
+
+The time of the search grows with the square of the depth.
+"""
 
 _MAX_NAME = 400
 
 _MAX_EMBEDDING = 3
-"""Most levels of code in macros in macros."""
+"""The maximum depth of code in nested macros."""
 
 
 @dataclass(slots=True)
 class _Definition:
-    """A definition in the tree of `root`; its wrapper widens `start` and `end`."""
+    """A definition in the tree of `root`. Its wrapper widens `start` and `end`."""
 
     node: "Node"
     name: "Node"
@@ -46,9 +52,9 @@ class _Definition:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The nodes of an item: its range with the wrapper, and the lines above it.
+    """The nodes of an item, its range with the wrapper, and the lines above it.
 
-    `node` is the definition without its wrapper and contains `name`; `root` is the tree.
+    `node` is the definition without its wrapper, and contains `name`. `root` is the tree.
     """
 
     start: int
@@ -63,7 +69,7 @@ class Definition:
 class Extracted:
     """The items of a file by position, the ranges of its imports, and its references.
 
-    `definitions` has one for each item. `errors`: the file has syntax errors.
+    `definitions` has one entry for each item. `errors` states that the file has syntax errors.
     """
 
     items: list[Item]
@@ -73,9 +79,10 @@ class Extracted:
 
 
 def extract(language: Language, source: bytes, path: str, lines: Lines) -> Extracted:
-    """The items of `source` with their parents, ordered by position; it tolerates syntax errors.
+    """Return the items of `source` with their parents, ordered by position.
 
-    Raises `TooMuchError` for a file that exceeds the time of a parse or the number of items.
+    Syntax errors are tolerated. Raises `TooMuchError` for a file that exceeds the time of a parse
+    or the number of items.
     """
     captures = _Captures(language, source)
     captures.read()
@@ -92,7 +99,10 @@ def extract(language: Language, source: bytes, path: str, lines: Lines) -> Extra
 
 
 class _Captures:
-    """The captures of a language's query in a file, including code in item macros."""
+    """The captures of a language's query in a file.
+
+    They include captures in the code of item macros.
+    """
 
     def __init__(self, language: Language, source: bytes) -> None:
         self.definitions: dict[tuple[int, int], _Definition] = {}
@@ -140,12 +150,15 @@ class _Captures:
                 comment = captured.get("comment")
                 node = comment or captured["attribute"]
                 if comment is not None and comment.child_by_field_name("inner") is not None:
-                    continue  # `//!` of Rust documents the enclosing file or module
+                    continue  # in Rust `//!` documents the enclosing file or module
                 end = _content_end(self._source, node)
                 self.attached.append(CommentOrAttribute(node.start_byte, end, comment is not None))
 
     def _define(self, pattern: int, captured: "dict[str, Node]", root: "Node") -> None:
-        """Keep one definition for a node: the kind of the first pattern, the widest wrapper."""
+        """Keep one definition for a node.
+
+        It has the kind of the first pattern and the widest wrapper.
+        """
         self.collector.defines(captured["name"])
         label, node = next((name, node) for name, node in captured.items() if name in _KINDS)
         outer = captured.get("range", node)
@@ -189,13 +202,16 @@ def _first_named(node: "Node | None") -> "Node | None":
 
 
 def _encloses(outer: _Definition, inner: _Definition) -> bool:
-    """Whether one encloses the other, and is not another name of the same declaration."""
+    """Whether `outer` encloses `inner`, and is not another name of the same declaration."""
     same = (outer.start, outer.end) == (inner.start, inner.end)
     return not same and outer.node.start_byte <= inner.node.start_byte
 
 
 def _body(node: "Node") -> "Node | None":
-    """The body of a function or type: its own, that of its value, or that of its wrapped value."""
+    """Return the body of a function or type.
+
+    It is the node's own body, the body of its value, or the body of its wrapped value.
+    """
     value = node.child_by_field_name("value")
     for holder in (node, value, _first_named((value or node).child_by_field_name("arguments"))):
         body = holder.child_by_field_name("body") if holder is not None else None
@@ -205,14 +221,17 @@ def _body(node: "Node") -> "Node | None":
 
 
 def _with_heredocs(node: "Node") -> "Node":
-    """The last heredoc that begins in the last line of a node and continues below it (Ruby)."""
+    """Return the last heredoc that begins in the last line of a node and continues below it (Ruby).
+
+    Without such a heredoc the result is the node itself.
+    """
     while (below := node.next_sibling) is not None and below.type == "heredoc_body":
         node = below
     return node
 
 
 def _content_end(source: bytes, node: "Node") -> int:
-    """The end of a node without trailing white space, which some grammars include."""
+    """Return the end of a node without trailing white space, which some grammars include."""
     end = node.end_byte
     while end > node.start_byte and source[end - 1] in b" \t\r\n":
         end -= 1
@@ -220,7 +239,7 @@ def _content_end(source: bytes, node: "Node") -> int:
 
 
 class _Builder:
-    """Builds items with parents and canonical paths from definitions in order of position."""
+    """Builds items with parents and canonical paths. The definitions are in order of position."""
 
     def __init__(
         self,
@@ -299,7 +318,7 @@ class _Builder:
         return own if own and in_type and member else self._language.separator
 
     def _leading(self, start: int, limit: int) -> LeadingLines:
-        """The comments and attributes right above `start`, below `limit`.
+        """Return the comments and attributes right above `start`, below `limit`.
 
         A blank line ends them. A comment after other code on its line belongs to that code, unless
         the code is an attribute of the same item.
@@ -328,7 +347,10 @@ class _Builder:
         return bool(self._source[line_start:start].strip())
 
     def _signature(self, definition: _Definition) -> tuple[int, int]:
-        """The range from the definition to its body; without a body its first line."""
+        """Return the range from the definition to its body.
+
+        Without a body it is the range of the first line.
+        """
         node = definition.node
         start, end = node.start_byte, node.end_byte
         if node.id == definition.name.id:  # one of several names that share a declaration

@@ -1,12 +1,12 @@
-"""Names in code: without arguments, references, blanks and separators."""
+"""Reads names from code, without arguments, references, blanks and separators."""
 
 import re
 from functools import lru_cache
 
 MAX_NAME = 120
-"""The most characters of a name. Longer texts are expressions."""
+"""The maximum number of characters of a name. Longer texts are expressions."""
 MAX_EXPRESSION_BYTES = 4 * MAX_NAME
-"""The most bytes of an expression that are searched for a name."""
+"""The maximum number of bytes of an expression that are searched for a name."""
 
 _PATH = re.compile(r"[\w$@]+(?:\.[\w$]+)*")
 _NEW_OBJECT = re.compile(r"\(?([\w$]+)\((?:[^()]|\([^()]*\))*\)\)?\.([\w$]+)")
@@ -19,14 +19,15 @@ _NOT_A_TYPE = re.compile(
 )
 _NOTHING = re.compile(r"\s*\|\s*(?:None|null|undefined)\b|\b(?:None|null|undefined)\s*\|\s*|[?!]$")
 _TRANSPARENT = re.compile(r"(?:Optional\[|(?:Box|Rc|Arc)<)(.*)[\]>]", re.DOTALL)
-"""Types that pass method calls on to their content."""
+"""Types on which a method call reaches the value inside."""
 
 
 @lru_cache(20_000)
 def type_name(written: str) -> str:
-    """The type of a value that is declared as `written`; empty if it is unclear.
+    """Return the type of a value that is declared as `written`; empty if the type is unclear.
 
-    References, pointers, quotes, "or nothing" and arguments of generics are removed.
+    References, pointers, quotes, alternatives such as `None`, and arguments of generics are
+    removed.
     """
     written = written.strip()[:MAX_EXPRESSION_BYTES]
     text = _NOTHING.sub("", _NOT_A_TYPE.sub("", written.lstrip(":").strip())).strip()
@@ -40,7 +41,10 @@ def type_name(written: str) -> str:
 
 @lru_cache(20_000)
 def names(raw: bytes, is_call: bool) -> tuple[str, str]:
-    """The shown text of a reference, and the path to resolve, which is empty for chained calls."""
+    """Return the shown text of a reference, and the path to resolve.
+
+    The path is empty for chained calls.
+    """
     written = raw.decode("utf-8", "replace")
     if written.isidentifier() and len(written) <= MAX_NAME:
         return written, written
@@ -56,7 +60,7 @@ def names(raw: bytes, is_call: bool) -> tuple[str, str]:
 
 
 def last_name(written: str) -> tuple[str, str]:
-    """The last call of a chain, on a value of unknown type."""
+    """Return the last call of a chain, which is a call on a value of unknown type."""
     if written.endswith(">"):
         written = _last_arguments_removed(written)
     last = _LAST_NAME.search(written[-MAX_NAME:])
@@ -64,7 +68,7 @@ def last_name(written: str) -> tuple[str, str]:
 
 
 def _last_arguments_removed(text: str) -> str:
-    """`text` without the type arguments at its end."""
+    """Return `text` without the type arguments at its end."""
     depth = 0
     for position in range(len(text) - 1, -1, -1):
         depth += (text[position] == ">" and text[position - 1 : position] != "-") - (
@@ -76,7 +80,7 @@ def _last_arguments_removed(text: str) -> str:
 
 
 def _without_arguments(text: str) -> str:
-    """`text` without type arguments and indices, up to an unclosed bracket."""
+    """Return `text` without type arguments and indices, up to an unclosed bracket."""
     if "<" not in text and "[" not in text:
         return text
     removed = 1

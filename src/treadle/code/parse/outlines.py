@@ -6,13 +6,13 @@ from treadle.code.model import Item, Kind
 from treadle.code.text import Lines
 
 _MAX_KEY_BYTES = 16_000
-"""Most bytes of a key's value; a larger value is data and is split by lines."""
+"""The maximum number of bytes of a key's value. A larger value is data and is split by lines."""
 
 _MAX_NAME = 200
 
 
 def outlined(outline: Outline, source: bytes, path: str, lines: Lines) -> tuple[list[Item], bool]:
-    """The parts of a text as items, and whether some were too large.
+    """Return the parts of a text as items, and whether some parts were too large.
 
     Raises `TooManyItemsError`.
     """

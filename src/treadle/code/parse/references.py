@@ -1,4 +1,4 @@
-"""Reads the references of a file: names that it uses and imports, with their scopes."""
+"""Reads the references of a file: used names and imports, with their scopes."""
 
 import re
 from bisect import bisect_right
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Scopes:
-    """The innermost item at an offset; the fields of a type belong to the type."""
+    """Finds the innermost item at an offset. The fields of a type belong to the type."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         edges: list[tuple[int, int]] = [(0, FILE_SCOPE)]
@@ -33,7 +33,7 @@ class Scopes:
         for position, item in enumerate(items):
             owner = None if item.parent is None else items[item.parent]
             if item.kind is Kind.CONSTANT and owner is not None and owner.kind in TYPE_KINDS:
-                continue  # references in a field belong to its type
+                continue  # references in a field belong to the type that has the field
             while open_items and items[open_items[-1]].end_byte <= item.start_byte:
                 ended = items[open_items.pop()].end_byte
                 edges.append((ended, open_items[-1] if open_items else FILE_SCOPE))
@@ -50,7 +50,7 @@ class Scopes:
 
 
 class DeclaredNames:
-    """The names that a file declares: local variables, their types, and types of fields."""
+    """The names that a file declares: local variables and fields, with their types."""
 
     def __init__(self, language: "Language", items: Sequence[Item], scopes: Scopes) -> None:
         self._language = language
@@ -84,19 +84,22 @@ class DeclaredNames:
                 self._variable(start, name, "")
 
     def holder(self, scope: int) -> int:
-        """The enclosing function, type or module, or the file; constants hold no names."""
+        """Return the enclosing function, type or module, or the file.
+
+        A constant is never the result, since it does not declare names.
+        """
         while scope >= 0 and self._items[scope].kind not in _HOLDERS:
             scope = self._up(scope)
         return scope
 
     def module(self, scope: int) -> int:
-        """The enclosing module, or the file."""
+        """Return the enclosing module, or the file."""
         while scope >= 0 and self._items[scope].kind is not Kind.MODULE:
             scope = self._up(scope)
         return scope
 
     def _owner(self, scope: int) -> str:
-        """The name of the enclosing type; empty outside of types."""
+        """Return the name of the enclosing type; empty outside of types."""
         while scope >= 0:
             if self._items[scope].kind in TYPE_KINDS:
                 return self._items[scope].name
@@ -124,11 +127,14 @@ class DeclaredNames:
             _note(self._fields.setdefault(owner, {}), name, type_text)
 
     def typed_path(self, scope: int, path: str) -> str | None:
-        """`path` with its receiver as a type; empty if unknown, None for a type parameter alone."""
+        """Return `path` with the type of its receiver in place of the receiver.
+
+        The result is empty if the type is unknown, and None if `path` is only a type parameter.
+        """
         if not path:
             return ""
         first, _, rest = path.partition(".")
-        is_new = first.endswith("()")  # a new object, if a type is called
+        is_new = first.endswith("()")  # a call of a type returns a new object
         first = first.removesuffix("()")
         here = scope
         while True:
@@ -136,7 +142,7 @@ class DeclaredNames:
                 return "" if rest else None
             known = self._variables.get(here, {}).get(first)
             if known is not None:
-                if rest or here >= 0:  # a name of the file itself may be used unchanged
+                if rest or here >= 0:  # a name that the file declares itself stays unchanged
                     path = f"{known}.{rest}" if known and rest and not is_new else ""
                 break
             if here < 0:
@@ -145,7 +151,7 @@ class DeclaredNames:
         return path.replace("()", "") if is_new else self._through_fields(scope, path)
 
     def _through_fields(self, scope: int, path: str) -> str:
-        """`Type.field.method` as `FieldType.method`, if this file defines the type."""
+        """Replace `Type.field.method` by `FieldType.method`, if this file defines the type."""
         for _ in range(4):
             first, _, rest = path.partition(".")
             own = first in self._language.self_names
@@ -171,12 +177,15 @@ _HOLDERS = FUNCTION_KINDS | TYPE_KINDS | {Kind.MODULE}
 
 
 def _note(known: dict[str, str], name: str, type_text: str) -> None:
-    """Two declarations of one name with different types leave it unknown."""
+    """Note the type of a name.
+
+    If a name has two declarations with different types, its type is unknown.
+    """
     known[name] = type_text if known.get(name, type_text) == type_text else ""
 
 
 _MAX_REFERENCES = 20_000
-"""Most references of one file; more are generated code."""
+"""The maximum number of references in one file. A file with more references is generated code."""
 
 _CALLED = re.compile(rb"!?\s*\(|!\s*[\[{]")
 
@@ -201,7 +210,7 @@ class Collector:
         self._defined: set[int] = set()
 
     def defines(self, name: "Node") -> None:
-        """Note a definition, which is not a use of its name."""
+        """Note the name in a definition, which is not a use of the name."""
         self._defined.add(name.start_byte)
 
     def read(self, captures: "dict[str, list[Node]]") -> None:
@@ -233,7 +242,10 @@ class Collector:
         self._imports.append((node.start_byte, node.end_byte, self._language.imports(node)))
 
     def _in_tokens(self, node: "Node") -> tuple[int, int, ReferenceKind] | None:
-        """A call among the tokens of a macro, which have no syntax tree: a path before a `(`."""
+        """Find a call among the tokens of a macro: a path before a `(`.
+
+        These tokens have no syntax tree.
+        """
         start, end = node.start_byte, node.end_byte
         if not _CALLED.match(self._source, end):
             return None
@@ -249,7 +261,11 @@ class Collector:
     def _declare(
         self, capture: str, nodes: "list[Node]", captures: "dict[str, list[Node]]"
     ) -> None:
-        """`@bound` is a variable, `@field` a field, `@owned` either, depending on its position."""
+        """Note a declared name.
+
+        `@bound` is a variable, and `@field` is a field. `@owned` is either of them, depending on
+        its position.
+        """
         same = captures.get("same")
         written = self._text(same[0] if same else captures["of"][0])
         for node in nodes:
@@ -262,14 +278,14 @@ class Collector:
                 self._typed.append(found)
 
     def finish(self, items: Sequence[Item], lines: "Lines") -> FileReferences:
-        """The collected references with their scopes; `items` are ordered by position."""
+        """Return the collected references with their scopes. `items` are ordered by position."""
         scopes = Scopes(items)
         known = DeclaredNames(self._language, items, scopes)
         known.declare(self._locals, self._generics, self._typed, self._fields, self._same)
         imports: list[Import] = []
         for start, end, found in sorted(self._imports, key=lambda entry: entry[:2]):
             around, line = known.holder(scopes.at(start)), lines.of(start)
-            module = known.module(around)  # an export covers the item that it exports
+            module = known.module(around)  # the range of an export includes the exported item
             imports += [
                 Import(
                     around if entry.name else module, entry.name, entry.module, entry.member,
@@ -285,7 +301,10 @@ class Collector:
     def _resolvable(
         self, scopes: Scopes, known: DeclaredNames, lines: "Lines", bound: set[str]
     ) -> list[Reference]:
-        """The uses, each name once in a scope, without built-in names and type parameters."""
+        """Return the uses without built-in names and type parameters.
+
+        Each name is returned once in a scope.
+        """
         self_names, builtins = self._language.self_names, self._language.builtins - bound
         replaceable = _replaceable(self._language.shares_names, "*" in bound)
         seen: set[tuple[ReferenceKind, int, str]] = set()
@@ -313,7 +332,10 @@ class Collector:
         return references
 
     def _names(self, start: int, end: int, kind: ReferenceKind) -> tuple[str, str]:
-        """The written name and the name to resolve; of a long chain its end."""
+        """Return the written name and the name to resolve.
+
+        For a long chain both are from its end.
+        """
         if end - start <= MAX_EXPRESSION_BYTES:
             return names(self._source[start:end], kind is ReferenceKind.CALL)
         if kind is not ReferenceKind.CALL:
@@ -321,9 +343,10 @@ class Collector:
         return last_name(self._source[end - MAX_EXPRESSION_BYTES : end].decode("utf-8", "replace"))
 
     def _outermost(self) -> Iterator[tuple[int, int, ReferenceKind]]:
-        """The uses by position, without parts of qualified types and without duplicates.
+        """Yield the uses by position, without parts of qualified types and without duplicates.
 
-        Their ends are negated, so that the longer of two uses at one position comes first.
+        The sort key has the negated end, so that the longer of two uses at one position comes
+        first.
         """
         stronger = {start for start, _, kind in self._uses if kind is not ReferenceKind.TYPE}
         stronger |= self._defined
@@ -340,7 +363,7 @@ class Collector:
 
 
 def _replaceable(by_neighbours: bool, by_import: bool) -> dict[ReferenceKind, ReferenceKind]:
-    """The uses of built-in names that the repository may define, and their new kinds."""
+    """Return the kinds of built-in names that the repository may define, and their new kinds."""
     kept: dict[ReferenceKind, ReferenceKind] = {}
     if by_neighbours or by_import:
         kept[ReferenceKind.CALL] = ReferenceKind.BUILT_IN_CALL

@@ -1,1 +1,1 @@
-"""From a query to ranked items and files."""
+"""Finds and ranks items and files for a query."""

@@ -1,4 +1,4 @@
-"""The candidates for an answer: items and files that several signals find."""
+"""Finds the candidates for an answer: items and files that several signals find."""
 
 import os
 import re
@@ -39,23 +39,24 @@ if TYPE_CHECKING:
 
 
 _NAMED_CHANCES = (1.0, 0.7)
-"""Probability that a file named in a text is right, and that the item at its line is."""
+"""The probability that a file named in a text is right, and that the item at its line is right."""
 
 _CALL_CHANCES = ((0.6, 0.5), (0.3, 0.3), (0.05, 0.05))
-"""The same for the deepest calls of a stack trace that are in the index.
+"""The same probabilities for the deepest calls of a stack trace that are in the index.
 
-In the tuning issues of `bench.tasks.issues` the file of the deepest call is right in 0.6 of the
-cases and its function in 0.5; for the next call 0.25 and 0.43; for others 0.02.
+Measured on the tuning issues of `bench.tasks.issues`: the file of the deepest call is right in 0.6
+of the cases, and its function in 0.5. For the next call the values are 0.25 and 0.43. For all other
+calls the value is 0.02.
 """
 
 _INSTALLED = ("site-packages", "dist-packages")
-"""Folders of installed packages: a path in such a package is not in the repository."""
+"""Folders of installed packages. A path in an installed package is not in the repository."""
 
 
 def find_named_positions(
     connection: sqlite3.Connection, frames: "Sequence[Frame]"
 ) -> NamedPositions:
-    """The files and items of the index at the positions that a text names."""
+    """Return the files and items of the index at the positions that a text names."""
     found = NamedPositions({}, {})
     if not frames:
         return found
@@ -80,13 +81,16 @@ def find_named_positions(
 
 
 def _ends(path: str) -> Iterator[str]:
-    """The ends of a path at its slashes: the file name first, the whole path last."""
+    """Yield the ends of a path at its slashes: the file name first, the whole path last."""
     parts = path.split("/")
     return ("/".join(parts[at:]) for at in range(len(parts) - 1, -1, -1))
 
 
 def _files_by_end(connection: sqlite3.Connection, ends: Collection[str]) -> dict[str, int | None]:
-    """The files whose path has one of the `ends`; None for an end that several files have."""
+    """Return the files whose path has one of the `ends`.
+
+    The value is None for an end that several files have.
+    """
     found: dict[str, int | None] = {}
     for file_id, stored in connection.execute("SELECT id, path FROM files WHERE items > 0"):
         for end in takewhile(ends.__contains__, _ends(os.fsdecode(stored))):
@@ -95,10 +99,10 @@ def _files_by_end(connection: sqlite3.Connection, ends: Collection[str]) -> dict
 
 
 def _own_file(path: str, known: Mapping[str, int | None]) -> int | None:
-    """The known file with the longest common end with `path`; None if the end is too short.
+    """Return the known file that shares the longest end with `path`.
 
-    A path of several parts must share two of them, since names such as `index.js` are in every
-    package.
+    The result is None if the shared end is too short. A path of several parts must share two parts,
+    since names such as `index.js` are in every package.
     """
     parts = path.split("/")
     shared = [count for count, end in enumerate(_ends(path), start=1) if end in known]
@@ -121,7 +125,10 @@ def _definitions_of_file(connection: sqlite3.Connection, file_id: int) -> list[A
 
 
 def _item_at(rows: Sequence[Any], frame: "Frame") -> int | None:
-    """The item at a position: by name, since lines differ between versions, else by line."""
+    """Return the item at a position.
+
+    The name is tried first, since lines differ between versions. After that the line is used.
+    """
     line = frame.line
     named = [row for row in rows if frame.function and row[1] == frame.function]
     if named:
@@ -135,13 +142,13 @@ def _item_at(rows: Sequence[Any], frame: "Frame") -> int | None:
 _MAX_NAMES = 12
 
 _MAX_DEFINING_FILES = 4
-"""A name that more files define is ignored."""
+"""A name is ignored if more files than this define it."""
 
 _MAX_LOOKED_UP = 2_000
-"""Files with an item of one name that are examined; most of them may be tests."""
+"""The number of files with an item of one name that are examined. Most of them may be tests."""
 
 _SHAPED = r"\w*[a-z0-9][A-Z]\w*|\w*[^\W_]_[^\W_]\w*"
-"""Names that only code has: `camelCase`, `TwoWords`, `snake_case`."""
+"""Names in forms that only code has: `camelCase`, `TwoWords`, `snake_case`."""
 
 _KIND_WORDS = r"class|struct|trait|interface|enum|function|method|macro|type|module|constant"
 
@@ -154,7 +161,7 @@ _NOT_DEFINED = TEXT_KINDS | {Kind.CHUNK, Kind.MODULE}
 
 
 def mentioned_names(text: str) -> list[str]:
-    """The names in a text: in the shape of a name, quoted, called, or capitalised.
+    """Return the names in a text: words in the form of a code name, quoted, called, or capitalised.
 
     A capital letter at the start of the text does not count.
     """
@@ -163,7 +170,11 @@ def mentioned_names(text: str) -> list[str]:
 
 
 def files_that_define(connection: sqlite3.Connection, text: str) -> dict[int, float]:
-    """Files by id that define a name in `text`: 1 for the only one, less for one of several."""
+    """Return the files that define a name in `text`, by id, each with a value.
+
+    The value is 1 for the only file that defines a name. It is less if several files define the
+    name.
+    """
     found: dict[int, float] = {}
     for name in mentioned_names(text):
         files = _defining(connection, name)
@@ -174,7 +185,10 @@ def files_that_define(connection: sqlite3.Connection, text: str) -> dict[int, fl
 
 
 def _defining(connection: sqlite3.Connection, name: str) -> set[int]:
-    """The files of own code that define a name; it stops after `_MAX_DEFINING_FILES`."""
+    """Return the files that define a name, without tests, vendored code and generated code.
+
+    The search stops after `_MAX_DEFINING_FILES`.
+    """
     rows = connection.execute(
         "SELECT DISTINCT f.id, f.path, f.origin, i.kind FROM items AS i"
         " JOIN files AS f ON f.id = i.file_id WHERE i.name = ? LIMIT ?",
@@ -191,23 +205,25 @@ def _defining(connection: sqlite3.Connection, name: str) -> set[int]:
 
 
 _SEEDS = 3
-"""Best hits whose neighbours are added; with five, 900 tuning queries found no more."""
+"""The number of best hits whose neighbours are added. With five, 900 tuning queries found no more.
+"""
 
 _CALLABLE = FUNCTION_KINDS | TYPE_KINDS | {Kind.MACRO}
 
 _ALONE = 0.6
-"""The least score of a neighbour, as a share of the seed's score."""
+"""The minimum score of a neighbour, as a share of the seed's score."""
 
 _ADDED = 0.2
-"""The part of the seed's score in a neighbour's score, if the words found it with half or more.
+"""The share of the seed's score that is added to a neighbour's score.
 
-With both, 900 tuning queries of three languages stay the same (+0.000 NDCG@10). The MRR of 30
-questions on foreign repositories rose from 0.54 to 0.57. Adding a fifth to every caller gave 0.61
-there and lost 0.03 on the tuning queries.
+It is added only if words alone give the neighbour at least half of the seed's score. With both
+rules, 900 tuning queries of three languages stay the same (+0.000 NDCG@10). The MRR of 30 questions
+about foreign repositories rose from 0.54 to 0.57. Adding a fifth to every caller gave 0.61 there
+and lost 0.03 on the tuning queries.
 """
 
 _MAX_CALLER_FILES = 8
-"""Files that are searched for calls of one name."""
+"""The number of files that are searched for calls of one name."""
 
 _SYMBOL = r"`?(?P<{}>[\w.:$#]+)`?(?:\(\))?"
 
@@ -227,13 +243,13 @@ _VERBS = {
 _DEFINITIONS = 5
 
 _USERS_FILES = 100
-"""Files that are searched for uses of one name, for a question about its users."""
+"""The number of files that are searched for uses of one name, for a question about its users."""
 
 
 def find_users(connection: sqlite3.Connection, graph: Graph, query: str) -> list[Hit]:
-    """The answer to "what calls x": the callers, tests last, then the definition.
+    """Answer "what calls x": the callers, then callers in tests, then the definition.
 
-    Empty for other questions, and if the graph has no user of that name.
+    The result is empty for other questions, and if the graph has no user of the name.
     """
     match = _USERS_QUESTION.fullmatch(query)
     symbol = next(filter(None, match.groups()), "") if match else ""
@@ -252,14 +268,14 @@ def find_users(connection: sqlite3.Connection, graph: Graph, query: str) -> list
 
 
 def add_neighbours(connection: sqlite3.Connection, graph: Graph, found: Candidates) -> Candidates:
-    """Add callers and callees of the best hits, each with the reason.
+    """Add the callers and callees of the best hits, each with the reason.
 
     Only resolved calls count. Tests and vendored code are not added.
     """
     seeds = {hit.item_id: hit for hit in found.hits[:_SEEDS] if hit.kind in _CALLABLE}
     near = neighbours(graph, seeds, kinds=frozenset({EdgeKind.CALLS}), max_files=_MAX_CALLER_FILES)
     reasons: dict[int, tuple[float, str]] = {}
-    for item_id, seed in seeds.items():  # best first: its reason stays
+    for item_id, seed in seeds.items():  # best seed first, since the first reason stays
         for other, _, direction in near.get(item_id, ()):
             verb = "calls" if direction is Direction.IN else "called by"
             reasons.setdefault(other, (seed.score, f"{verb} {seed.name}"))
@@ -280,10 +296,10 @@ def add_neighbours(connection: sqlite3.Connection, graph: Graph, found: Candidat
 
 
 _BEST_FILES = 10
-"""Files of a task with the most words, whose items become candidates."""
+"""The number of files with the highest lexical scores for a task, whose items become candidates."""
 
 _TOGETHER = 5
-"""Files of a task whose companions in commits become candidates."""
+"""The number of files of a task for which files changed in the same commits become candidates."""
 
 
 def find_candidates(
@@ -293,7 +309,7 @@ def find_candidates(
     graph: Graph,
     history: "Callable[[], History]",
 ) -> Candidates:
-    """The candidates for an answer; `nearest` are the items that vectors found.
+    """Return the candidates for an answer. `nearest` are the items that vectors found.
 
     `history` is called only if the query is a task.
     """
@@ -321,7 +337,7 @@ def find_candidates(
 
 
 def _best(files: Iterable[WholeFile], question: Question) -> list[int]:
-    """The ids of the best files, whose items become candidates: source code first."""
+    """Return the ids of the best files, whose items become candidates. Source code comes first."""
     worth: dict[int, float] = {}
     for file in files:
         in_tests, _, prior = path_weights(file.path, file.origin)

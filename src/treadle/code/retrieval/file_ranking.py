@@ -1,4 +1,4 @@
-"""Ranks files by their best items, by their whole text, and by the similarity of all items."""
+"""Ranks files by their best items, their whole text, and the similarity of all their items."""
 
 import os
 import re
@@ -26,11 +26,11 @@ from treadle.code.retrieval.item_ranking import (
 from treadle.code.retrieval.query import Question
 
 SIMILARITY = 0.6
-"""The weight of similarity in an item's score; it is smaller than in the ranking of items."""
+"""The weight of similarity in an item's score. It is smaller than in the ranking of items."""
 _DEFINED = 2.0
-"""Added to the score of a file that defines the name in the query."""
+"""The amount that is added to the score of a file that defines the name in the query."""
 _TEXT_FILE, _SHOWING_FILE, _DECLARING_FILE = 0.6, 0.6, 0.8
-"""Weights of files that only describe code, show its use, or declare it."""
+"""The weights of files that only describe code, show its use, or declare it."""
 _SHOWING = re.compile(
     r"(?:^|/)(?:examples?|samples?|demos?|playgrounds?|bench(?:es|marks?)?|docs?|sandbox(?:es)?"
     r"|tutorials?)/",
@@ -40,10 +40,10 @@ _DECLARING = re.compile(rf"{DECLARATIONS.pattern}|\.(?:h|hh|hpp|hxx|proto)$")
 
 
 class RankedFile(NamedTuple):
-    """A file that may answer, with its weights.
+    """A file that may answer the query, with its weights.
 
-    `worth` is the weight of the scores of its items, which have weights of their own; `whole` is
-    the weight of its whole text.
+    `worth` is the weight for the scores of its items, which have weights of their own. `whole` is
+    the weight for its whole text.
     """
 
     path: str
@@ -56,7 +56,7 @@ class RankedFile(NamedTuple):
 def rank_files(
     connection: sqlite3.Connection, found: Candidates, vector_scores: VectorScores, limit: int
 ) -> list[SearchResult]:
-    """The best `limit` files; docs/context.md lists the rules."""
+    """Return the best `limit` files. The rules are listed in docs/context.md."""
     numbers = {file.id for file in found.files}.union(vector_scores.files or ())
     numbers.update(hit.file_id for hit in (*found.hits, *found.defined))
     numbers.update(found.defining)
@@ -122,7 +122,7 @@ def _candidates(
 
 @lru_cache(4_096)
 def _kind_worth(path: str) -> float:
-    """The weight of a file by its purpose, as its path shows it."""
+    """Return the weight of a file by its purpose, which its path shows."""
     worth = _SHOWING_FILE if _SHOWING.search(path) else 1.0
     return worth * _DECLARING_FILE if _DECLARING.search(path) else worth
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class WholeFile(NamedTuple):
-    """A file with its score by whole text."""
+    """A file with the score of its whole text."""
 
     id: int
     path: str
     score: float
     is_text: bool
-    """Whether it is a document, a setting or another text without code."""
+    """Whether the file is a document, a setting or another text without code."""
     origin: str
     lines: int
     items: int
@@ -37,7 +37,7 @@ def is_text(language: str | None) -> bool:
 def files_of(
     connection: sqlite3.Connection, scores: Mapping[int, float], also: Iterable[int] = ()
 ) -> list[WholeFile]:
-    """The files with `scores` and the files `also`, ordered by path."""
+    """Return the files with `scores` and the files `also`, ordered by path."""
     rows = connection.execute(
         "SELECT id, path, language, origin, lines, items FROM files"
         " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY path",
@@ -55,17 +55,18 @@ def files_of(
 _KIND_PRIORS: dict[str, float] = {
     Kind.CHUNK: 0.6, Kind.MODULE: 0.6, Kind.SECTION: 0.8, Kind.CONSTANT: 0.8, Kind.KEY: 0.8,
 }  # fmt: skip
-"""Items that contain a better answer, are not code, or are so short that one word is enough.
+"""Weights below 1 for some kinds of items.
 
-With sections, long constants and declarations the MRR of 30 questions on foreign repositories rose
-from 0.60 to 0.63; tuning queries stayed the same.
+These items contain a better answer, are not code, or are so short that one word is enough. With
+weights for sections, long constants and declarations, the MRR of 30 questions about foreign
+repositories rose from 0.60 to 0.63. Tuning queries stayed the same.
 """
 
 _LONG = 8
-"""The least number of lines of a constant with full weight."""
+"""A constant with at least this many lines has full weight."""
 
 DECLARATIONS = re.compile(r"\.d\.[cm]?ts$|\.pyi$")
-"""Files that only declare names which other files define."""
+"""Files that only declare names. Other files define these names."""
 
 _DECLARATION_PRIOR = 0.8
 
@@ -86,7 +87,7 @@ _FORM = re.compile(
     r"|(?:^|/)template(?:\.(?:md|rst|txt))?$",
     re.IGNORECASE,
 )
-"""Forms that people fill in; they contain the words of every issue."""
+"""Forms that people fill in. They contain typical words of every issue."""
 
 _ASIDE_PRIOR = 0.5
 
@@ -113,9 +114,9 @@ _ITEM_COLUMNS = (
 class Hit(NamedTuple):
     """An item with its score, and the columns that are needed to read its bytes.
 
-    `worth` is its weight by path and kind, which is part of the score. `coverage` is the share of
-    the query's weight that it contains. `reason` states its relation to another hit if that raised
-    the score.
+    `worth` is the weight of the item by path and kind, which is part of the score. `coverage` is
+    the share of the query's weight that the item contains. If a relation to another hit raised the
+    score, `reason` states the relation.
     """
 
     score: float
@@ -153,7 +154,7 @@ def is_test(path: str, canonical_path: str = "") -> bool:
 class NamedPositions(NamedTuple):
     """Probabilities that items and files are right, by the positions that a report names.
 
-    The keys are ids.
+    The keys are the ids of the items and files.
     """
 
     items: dict[int, float]
@@ -174,7 +175,7 @@ class Candidates(NamedTuple):
     defining: Mapping[int, float] = {}
     """Files by id that define a name in the query."""
     past: "Mapping[int, FilePast] | None" = None
-    """The git history of files by id; None unless the query is a task."""
+    """The git history of files, by file id. It is None unless the query is a task."""
 
 
 Similarities = Mapping[int, float]
@@ -184,7 +185,7 @@ Similarities = Mapping[int, float]
 class VectorScores(NamedTuple):
     """The similarities of items and of whole files to the query.
 
-    `files` are by file id; None where files are not needed.
+    `files` has the similarities by file id. It is None if the search does not need files.
     """
 
     own: Similarities | None = None
@@ -197,17 +198,17 @@ _SCORE = attrgetter("score")
 
 
 def by_score(hits: Iterable[Hit]) -> list[Hit]:
-    """Hits ordered by score, then by path and line."""
+    """Order hits by score, then by path and line."""
     return sorted(sorted(hits, key=_POSITION), key=_SCORE, reverse=True)
 
 
 def items_of(connection: sqlite3.Connection, item_ids: Iterable[int]) -> list[Hit]:
-    """The items with these ids, with a score of 0."""
+    """Return the items with these ids. Each has a score of 0."""
     return [hit_from_row(row, 0.0) for row in rows_of(connection, item_ids)]
 
 
 def owners_of(connection: sqlite3.Connection, item_ids: Sequence[int]) -> dict[int, Hit]:
-    """The types that contain items, by the ids of the items."""
+    """Return the types that contain items, by the ids of the items."""
     pairs = connection.execute(
         "SELECT id, parent_id FROM items"
         " WHERE parent_id IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
@@ -222,7 +223,7 @@ def owners_of(connection: sqlite3.Connection, item_ids: Sequence[int]) -> dict[i
 
 
 def rows_of(connection: sqlite3.Connection, item_ids: Iterable[int]) -> list[tuple[Any, ...]]:
-    """The rows of items for `hit_from_row`."""
+    """Return the rows of items for `hit_from_row`."""
     return connection.execute(
         f"SELECT {_ITEM_COLUMNS} FROM items AS i JOIN files AS f ON f.id = i.file_id"  # noqa: S608
         " WHERE i.id IN (SELECT value FROM json_each(?))",
@@ -237,7 +238,7 @@ def hit_from_row(
     texts: float = 1.0,
     coverage: float = 0.0,
 ) -> Hit:
-    """The hit of a row; its score is multiplied by the weight of the item."""
+    """Return the hit of a row. Its score is multiplied by the weight of the item."""
     path, kind = os.fsdecode(row[1]), row[4]
     in_tests, is_aside, prior = path_weights(path, row[-1])
     test = in_tests or "::tests::" in row[3]
@@ -252,7 +253,7 @@ def hit_from_row(
 
 @lru_cache(4_096)
 def path_weights(path: str, origin: str) -> tuple[bool, bool, float]:
-    """Whether a file is test code, whether it is secondary, and its weight.
+    """Return whether a file is test code, whether it is secondary, and its weight.
 
     Vendored code, generated code and forms are secondary.
     """
@@ -262,7 +263,7 @@ def path_weights(path: str, origin: str) -> tuple[bool, bool, float]:
 
 
 def definitions(connection: sqlite3.Connection, query: str) -> list[Hit]:
-    """Items that a symbol-like query names exactly: `name`, `Type.method`, `a::b`, `pkg.mod.f`."""
+    """Return the items that the query names exactly: `name`, `Type.method`, `a::b`, `pkg.mod.f`."""
     symbol = query.strip("`'\" ").removesuffix("()")
     if not _SYMBOL.fullmatch(symbol):
         return []
@@ -282,7 +283,7 @@ def definitions(connection: sqlite3.Connection, query: str) -> list[Hit]:
     seen: Counter[str] = Counter()
 
     def order(entry: tuple[int, Hit]) -> tuple[object, ...]:
-        """The longest item of a name (overloads) comes first, the others last."""
+        """Put the longest item of each name (overloads) first, and its other items last."""
         tier, hit = entry
         seen[hit.canonical_path] += 1
         kind = _DEFINITION_ORDER[Kind(hit.kind)]
@@ -304,9 +305,10 @@ _NEAR = 2
 
 
 def _tier(hit: Hit, parts: list[str]) -> int | None:
-    """How well a canonical path ends in `parts`: 0 exactly, 1 in another case, None not at all.
+    """Return how well a canonical path ends in `parts`.
 
-    A query in lower case matches any case. `_NEAR` is for a longer name of the owner: `Agent.run`
+    The result is 0 for an exact match, 1 for a match in another case, and None without a match. A
+    query in lower case matches any case. `_NEAR` is for an owner with a longer name: `Agent.run`
     finds `AbstractAgent.run`.
     """
     path = [part for part in _SEPARATORS.split(hit.canonical_path) if part]

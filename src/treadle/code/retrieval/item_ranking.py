@@ -1,4 +1,4 @@
-"""Ranks items: exact definitions first, then lexical score, similarity and score of the file."""
+"""Ranks items: exact definitions first, then the others by words, similarity and file score."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,10 +19,10 @@ SIMILARITY = 0.7
 """The weight of similarity in an item's score."""
 
 _FILE = 0.2
-"""The most that the score of its file adds to an item."""
+"""The maximum that the score of its file adds to an item."""
 
 WHOLE_FILE = 0.3
-"""The most that BM25 over its whole text adds to the best items of a file."""
+"""The maximum that BM25 over the whole text of a file adds to its best items."""
 
 _TEST_FILE = 0.3
 """The weight of a test file if the query does not ask for tests."""
@@ -32,13 +32,16 @@ _NEXT_ITEMS = 3
 _NEXT_SHARE = 0.2
 
 TEXT = 0.4
-"""The weight of the whole text of a document or a setting, which is longer than that of code."""
+"""The weight of the whole text of a document or a setting. Such a text is longer than code."""
 
 
 def fused_hits(
     found: Candidates, vector_scores: VectorScores, limit: int | None = None
 ) -> list[Hit]:
-    """Items by lexical score and similarity, best first, ties by path and line."""
+    """Return items by lexical score and similarity, best first.
+
+    Ties are ordered by path and line.
+    """
     hits = found.hits
     scores = _item_scores(found, vector_scores)
     least = min(sorted(scores, reverse=True)[:limit], default=0.0)
@@ -66,7 +69,7 @@ def _item_scores(found: Candidates, vector_scores: VectorScores) -> list[float]:
 def own_scores(
     hits: Sequence[Hit], own: Similarities, similarity: float = SIMILARITY
 ) -> list[float]:
-    """The score of each hit by its words and its vector; the best has 1."""
+    """Return the score of each hit by its words and its vector. The best score is 1."""
     words = [hit.score for hit in hits]
     similar = [hit.worth * max(own.get(hit.item_id, 0.0), 0.0) for hit in hits]
     scores = _share_of_both(words, similar, similarity if own else 0.0)
@@ -77,9 +80,10 @@ def own_scores(
 def _share_of_both(
     words: Sequence[float], similar: Sequence[float], similarity: float
 ) -> list[float]:
-    """Two scores in one, each as a share of its best; `similarity` is the weight of the second.
+    """Combine two scores, each as a share of its best value.
 
-    Differences between scores say more than ranks (docs/decisions/0057).
+    `similarity` is the weight of the second score. The differences between scores contain more
+    information than ranks (docs/decisions/0057).
     """
     of_words = (1 - similarity) / (max(words, default=0.0) or 1.0)
     of_similar = similarity / (max(similar, default=0.0) or 1.0)
@@ -87,9 +91,9 @@ def _share_of_both(
 
 
 def _file_scores(found: Candidates, scores: Sequence[float]) -> dict[int, float]:
-    """The scores of files by id: of their best items, and of their whole text.
+    """Return the scores of files by id, from their best items and from their whole text.
 
-    `scores` are those of the hits. All files with hits are in the result.
+    `scores` are the scores of the hits. The result has all files with hits.
     """
     question = found.question
     paths = {hit.file_id: hit.file for hit in found.hits}
@@ -107,13 +111,13 @@ def _file_scores(found: Candidates, scores: Sequence[float]) -> dict[int, float]
 
 
 def share_of_best(scores: Mapping[int, float]) -> dict[int, float]:
-    """Scores divided by the best one."""
+    """Return scores divided by the best score."""
     most = max(scores.values(), default=0.0) or 1.0
     return {key: score / most for key, score in scores.items()}
 
 
 def by_items(hits: Sequence[Hit], scores: Sequence[float], next_items: int) -> dict[int, float]:
-    """By file id the score of its best item, and a share of the scores of the next items."""
+    """Return for each file id the score of its best item plus a share of the next scores."""
     by_file: dict[int, list[float]] = {}
     for hit, score in zip(hits, scores, strict=True):
         by_file.setdefault(hit.file_id, []).append(score)
@@ -125,7 +129,7 @@ def by_items(hits: Sequence[Hit], scores: Sequence[float], next_items: int) -> d
 
 
 def _by_text(files: Iterable[WholeFile]) -> dict[int, float]:
-    """BM25 of each file by id, times the weight of the file."""
+    """Return the BM25 score of each file by id, times the weight of the file."""
     found: dict[int, float] = {}
     for file in files:
         _, _, worth = path_weights(file.path, file.origin)
@@ -134,12 +138,15 @@ def _by_text(files: Iterable[WholeFile]) -> dict[int, float]:
 
 
 def test_weight(path: str, question: Question) -> float:
-    """The weight of a path: smaller for tests that the query does not ask for."""
+    """Return the weight of a path.
+
+    Tests have a smaller weight if the query does not ask for tests.
+    """
     return 1.0 if question.wants_tests or not is_test(path) else _TEST_FILE
 
 
 def rank_items(found: Candidates, vector_scores: VectorScores, limit: int) -> list[Hit]:
-    """The best `limit` items: exact definitions first, then all others by score."""
+    """Return the best `limit` items: exact definitions first, then all others by score."""
     hits = fused_hits(found, vector_scores, limit)
     hits = copies_last(hits)
     if found.defined:
@@ -157,10 +164,11 @@ _WORTH = 0.5
 
 
 def copies_last(hits: Sequence[Hit]) -> list[Hit]:
-    """`hits` with half of the score for copies of another hit.
+    """Return `hits` in a new order, with half of the score for copies of another hit.
 
     A copy has the name and kind of its original, and a path that ends in the whole path of the
-    original. If that path has only one part, the items must also have the same length.
+    original. If the path of the original has only one part, both items must also have the same
+    length.
     """
     files: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for hit in hits:

@@ -20,19 +20,22 @@ from treadle.code.terms import terms_of_word
 K1 = 2.0
 
 RARITY = 0.7
-"""Exponent of a term's rarity: below 1, so that one rare word does not win alone."""
+"""The exponent of a term's rarity. It is below 1, so that one rare word does not win alone."""
 
 COVERAGE = 0.25
-"""Exponent of the share of the query's weight that an item contains.
+"""The exponent of the share of the query's weight that an item contains.
 
-Over 900 tuning queries in three languages NDCG@10 of files rose by 0.018 and that of items stayed
-(Rust -0.006, Python +0.007, TypeScript +0.004); 0.5 gave files 0.030 and took 0.011 from items.
+Over 900 tuning queries in three languages, NDCG@10 rose by 0.018 for files and did not change for
+items (Rust -0.006, Python +0.007, TypeScript +0.004). With 0.5 it rose by 0.030 for files and fell
+by 0.011 for items.
 """
 
 NAMED = 0.3
-"""Bonus of a name that the query contains completely; a part of the name gets a share of it.
+"""The bonus of a name whose parts are all in the query.
 
-NDCG@10 rose by 0.012 over 1,500 tuning queries, and in each of five languages.
+If only some parts are in the query, the name gets a share of the bonus.
+
+NDCG@10 rose by 0.012 over 1,500 tuning queries, and it rose in each of five languages.
 """
 
 _MAX_TERMS = 32
@@ -40,17 +43,21 @@ _MAX_TERMS = 32
 _CANDIDATES = 200
 
 _OF_FILE = 20
-"""Candidates from each of the best files, whose words may be spread over several items.
+"""The number of candidates from each of the best files.
 
-Of the functions that 110 tasks of four tuning repositories changed, 0.81 are candidates without
-them and 0.87 with ten files; with 15 files and 30 candidates each 0.90, for 80 candidates more.
+The words of a query may be spread over several items of a file.
+
+Measured on functions that 110 tasks of four tuning repositories changed: 0.81 of them are
+candidates without this rule, and 0.87 with ten files. With 15 files and 30 candidates from each it
+is 0.90, but the number of candidates grows by 80.
 """
 
 _POSTINGS_BUDGET = 10_000
-"""The most postings that are read to find candidates. Frequent terms only score them (MaxScore).
+"""The maximum number of postings that are read to find candidates.
 
-Twice as many took half as long again over 50,000 items and found nothing better; with a quarter
-NDCG@10 fell by 0.009 (300 tuning queries).
+Terms beyond this limit only add to the scores of found candidates (MaxScore). Over 50,000 items,
+twice as many postings took 1.5 times as long and found nothing better. With a quarter, NDCG@10 fell
+by 0.009 (300 tuning queries).
 """
 
 
@@ -60,7 +67,7 @@ def rank_by_words(
     also: Sequence[int] = (),
     files: Collection[int] = (),
 ) -> list[Hit]:
-    """The best items by BM25, the best items of `files`, and the items `also`."""
+    """Return the best items by BM25, the best items of `files`, and the items `also`."""
     terms, worth = question.terms, question.worth
     scores = _bm25(connection, terms, also, files)
     if not scores:
@@ -75,7 +82,7 @@ def rank_by_words(
 
 
 def _name_boost(name: str, terms: Mapping[str, float]) -> float:
-    """A factor that grows with the share of the name's parts in the query."""
+    """Return a factor that grows with the share of the name's parts in the query."""
     parts = terms_of_word(name)
     parts = parts[:-1] or parts  # the last term is the whole name
     named_weights = [terms[part] for part in parts if part in terms]
@@ -88,9 +95,10 @@ def _bm25(
     also: Sequence[int],
     files: Collection[int],
 ) -> dict[int, tuple[float, float]]:
-    """Item ids with their scores and the share of the query's weight that they contain.
+    """Return item ids with their scores and the share of the query's weight that they contain.
 
-    The result has at most `_CANDIDATES` items, and `also`, which may contain no term.
+    The result has at most `_CANDIDATES` items, plus the items `also`, which may not contain any
+    term.
     """
     (items,) = connection.execute("SELECT value FROM meta WHERE key = 'items'").fetchone()
     if not terms or not items:
@@ -124,7 +132,10 @@ def _matches(
     also: Sequence[int],
     files: Collection[int],
 ) -> dict[int, tuple[float, float]]:
-    """The best items by their rare terms, and `also`: scores, and the weight of their terms."""
+    """Return the best items by their rare terms, and the items `also`.
+
+    The result has their scores, and the weight of the terms that each item contains.
+    """
     k = K1 * SCALE
     file_groups = groups(connection)
     scores: dict[int, float] = {}
@@ -157,9 +168,9 @@ def _matches(
 
 
 def _best(connection: sqlite3.Connection, scores: Mapping[int, float]) -> list[int]:
-    """The `_CANDIDATES` items with the highest scores; ties by path and line.
+    """Return the `_CANDIDATES` items with the highest scores. Ties are ordered by path and line.
 
-    Ids depend on the order of indexing, so they must not decide.
+    Ids do not decide ties, since they depend on the order of indexing.
     """
     ordered = sorted(scores.values(), reverse=True)[:_CANDIDATES]
     least = ordered[-1] if ordered else 0.0
@@ -178,7 +189,10 @@ def _best(connection: sqlite3.Connection, scores: Mapping[int, float]) -> list[i
 
 
 def _best_of_files(scores: Mapping[int, float], files: Collection[int]) -> list[int]:
-    """The items of each file with the highest scores; ties by position in the file."""
+    """Return the items with the highest scores of each file.
+
+    Ties are ordered by position in the file.
+    """
     by_file: dict[int, list[tuple[float, int]]] = {file_id: [] for file_id in files}
     for item in [item for item in scores if item >> POSITION_BITS in by_file] if files else ():
         by_file[item >> POSITION_BITS].append((-scores[item], item))
@@ -188,11 +202,11 @@ def _best_of_files(scores: Mapping[int, float], files: Collection[int]) -> list[
 FILE_K1 = 1.2
 
 _BEST_FILES = 50
-"""Files of an answer before their weights are applied."""
+"""The number of best files for an answer, before their weights are applied."""
 
 
 def best_files(connection: sqlite3.Connection, terms: Mapping[str, float]) -> dict[int, float]:
-    """The `_BEST_FILES` files with the highest scores, by id; ties by path."""
+    """Return the `_BEST_FILES` files with the highest scores, by id. Ties are ordered by path."""
     scores = _file_scores(connection, terms)
     least = min(nlargest(_BEST_FILES, scores.values()), default=0.0)
     best = {file_id: score for file_id, score in scores.items() if score > least}

@@ -1,4 +1,4 @@
-"""Finds items by name, and the most similar names and paths where there is no match."""
+"""Finds items by name. Without a match, finds the most similar names and paths."""
 
 import os
 import re
@@ -13,10 +13,11 @@ from treadle.code.retrieval.hits import is_test
 
 
 def nearest_paths(name: str, paths: Iterable[str], limit: int) -> tuple[str, ...]:
-    """At most `limit` of `paths`, most similar first.
+    """Return at most `limit` of `paths`, most similar first.
 
-    The similarity (Dice, trigrams) of the file names counts twice that of the whole paths. Paths
-    with hardly any similarity are left out. The time is linear in the number of paths.
+    The similarity is Dice over trigrams. The similarity of the file names counts twice as much as
+    the similarity of the whole paths. Paths with hardly any similarity are left out. The time is
+    linear in the number of paths.
     """
     path_trigrams = _trigrams(name.lower())
     name_trigrams = _trigrams(name.rpartition("/")[2].lower())
@@ -61,10 +62,11 @@ class NamePattern:
 def lookup(
     connection: sqlite3.Connection, name: str, *, file: str | None, kind: str | None, limit: int
 ) -> tuple[list[FoundItem], int]:
-    """The items that `name` may mean, best first, and their number.
+    """Return the items that `name` may mean, best first, and their number.
 
-    The name must equal the canonical path or its end. The order: same case before another case, the
-    whole path before its end, definitions before members, code before tests.
+    The name must equal the canonical path or its end. The order has three rules. Matches in the
+    same case come before matches in another case, whole paths before ends, definitions before
+    members, and code before tests.
     """
     stripped = name.strip().strip("`'\"").removesuffix("()")
     pattern = NamePattern([part for part in _SEPARATORS.split(stripped) if part], file, kind)
@@ -103,7 +105,7 @@ _WEIGHT: dict[str, int] = {
 
 
 def _modules(connection: sqlite3.Connection, path: str) -> list[Any]:
-    """Files whose canonical path is `path` while their name is a generic one."""
+    """Return files whose canonical path is `path`, but whose name is generic."""
     return connection.execute(
         f"SELECT {_COLUMNS} FROM items AS i JOIN files AS f ON f.id = i.file_id"  # noqa: S608
         " WHERE i.name IN ('__init__', 'mod', 'lib', 'main', 'index') AND i.canonical_path = ?",
@@ -130,9 +132,9 @@ N = TypeVar("N", bound=Named)
 
 
 def meant(name: str, items: Iterable[N], *, any_case: bool = False) -> list[N]:
-    """The items that `name` means: by the whole canonical path, or else by its end.
+    """Return the items that `name` means: by the whole canonical path, or else by its end.
 
-    With `any_case`, items in another case match if none has the same case.
+    With `any_case`, an item in another case matches if no item has the same case.
     """
     stripped = name.strip().strip("`'\"").removesuffix("()")
     parts = [part for part in _SEPARATORS.split(stripped) if part]
@@ -145,7 +147,7 @@ def meant(name: str, items: Iterable[N], *, any_case: bool = False) -> list[N]:
 
 
 _OTHER_CASE = 2
-"""The first tier of `_tier` in another case."""
+"""The first tier of `_tier` for matches in another case."""
 
 
 def _fits(item: FoundItem, pattern: NamePattern) -> bool:
@@ -156,7 +158,10 @@ def _fits(item: FoundItem, pattern: NamePattern) -> bool:
 
 
 def _tier(item: Named, pattern: NamePattern, whole: str) -> int | None:
-    """0: the whole path, 1: its end; 2 and 3: the same in another case."""
+    """Return 0 if the whole path matches, or 1 if its end matches.
+
+    The results 2 and 3 mean the same for matches in another case.
+    """
     if item.canonical_path == whole:
         return 0
     path = [part for part in _SEPARATORS.split(item.canonical_path) if part]
@@ -179,9 +184,9 @@ _MOST_NEAREST = 5
 def nearest_items(
     connection: sqlite3.Connection, name: str, *, file: str | None, kind: str | None
 ) -> list[FoundItem]:
-    """The items with the names most similar to `name`.
+    """Return the items with the names most similar to `name`.
 
-    The similarity is that of trigrams (Dice); a matching owner adds a little.
+    The similarity is Dice over trigrams. A matching owner adds a little.
     """
     parts = [part for part in _SEPARATORS.split(name.strip().lower()) if part]
     if not parts:

@@ -14,7 +14,10 @@ _MIN_LETTERS = 3
 
 
 def notes(connection: sqlite3.Connection, query: str, files: Iterable[str]) -> tuple[str, ...]:
-    """Sentences that explain what a search may have missed. `files` are the files of its hits."""
+    """Return sentences that explain what a search may have missed.
+
+    `files` are the files of its hits.
+    """
     found: list[str] = []
     absent = _absent(connection, query)
     if absent:
@@ -28,7 +31,7 @@ def notes(connection: sqlite3.Connection, query: str, files: Iterable[str]) -> t
 
 
 def _absent(connection: sqlite3.Connection, query: str) -> list[str]:
-    """The words of a query that are not in the index."""
+    """Return the words of a query that are not in the index."""
     words = {
         word: terms_of_word(word)
         for word in dict.fromkeys(words_in(query))
@@ -46,7 +49,7 @@ def _absent(connection: sqlite3.Connection, query: str) -> list[str]:
 
 
 def _failed(connection: sqlite3.Connection) -> list[str]:
-    """The files at which a parser failed, so that nothing in them is found."""
+    """Return the files at which a parser failed. A search finds nothing in these files."""
     if connection.execute("SELECT 1 FROM failures LIMIT 1").fetchone() is None:
         return []
     rows = connection.execute(
@@ -69,7 +72,7 @@ def _skipped(connection: sqlite3.Connection) -> str:
 
 
 def _with_errors(connection: sqlite3.Connection, files: Iterable[str]) -> list[str]:
-    """The files with hits that contain syntax errors."""
+    """Return the files with hits that contain syntax errors."""
     paths = [os.fsencode(path) for path in dict.fromkeys(files)]
     placeholders = ", ".join("?" * len(paths))
     rows = connection.execute(
@@ -84,5 +87,5 @@ def _with_errors(connection: sqlite3.Connection, files: Iterable[str]) -> list[s
 
 
 def _shown(path: bytes) -> str:
-    """A path on one line."""
+    """Return a path on one line."""
     return in_line(path.decode("utf-8", "replace"))

@@ -1,9 +1,10 @@
 """Reads a query: its terms, its type, and the weights for its type.
 
 A sentence describes one function, as a doc comment does. A task describes a change, as a commit
-message or an issue does; its answer is several functions, mostly in few files. A topic is the
-subject of a question, or a name: its items are ranked like those of a sentence, and its files by
-more than their best items. A typed phrase is between a sentence and a topic.
+message or an issue does. The answer to a task is several functions, usually in few files. A topic
+is the subject of a question, or a name. For a topic, items are ranked as for a sentence, but the
+rank of a file depends on more than its best items. A typed phrase is between a sentence and a
+topic.
 """
 
 import re
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
     from treadle.code.retrieval.report import Frame
 
 MAX_CHARACTERS = 10_000
-"""Characters of a query that are read."""
+"""The number of characters of a query that are read."""
 
 
 class Worth(NamedTuple):
-    """Weights of items by kind, before a word is compared."""
+    """The weights of items by kind, without regard to their words."""
 
     text: float
     """The weight of documents, settings and lines outside of definitions."""
@@ -33,31 +34,34 @@ TASK = Worth(text=0.4, test=0.3)
 
 
 class FileWeights(NamedTuple):
-    """Further weights for the ranking of files.
+    """Additional weights for the ranking of files.
 
-    They were chosen on 216 questions about 16 repositories (`bench.tasks.questions`), so that
-    sentences from doc comments and tasks do not lose.
+    They were chosen on 216 questions about 16 repositories (`bench.tasks.questions`), so that the
+    results for sentences from doc comments and for tasks do not get worse.
     """
 
     next_items: int
-    """Number of items after the best one that add to the score of a file."""
+    """The number of items after the best one that add to the score of a file."""
     similarity: float
-    """The most that the similarity of all items of a file adds to its score."""
+    """The maximum that the similarity of all items of a file adds to its score."""
     mentioned: float
-    """Added for a name in the query that only this file defines.
+    """The amount that is added for a name in the query if only this file defines the name.
 
-    In a sentence such a name is a type that the function uses: its files lost 0.012.
+    A name in a sentence is a type that the function uses. With this amount, sentences lost 0.012
+    for files.
     """
 
 
 SENTENCE_FILES = FileWeights(next_items=3, similarity=0.2, mentioned=0.0)
 PHRASE_FILES = FileWeights(next_items=3, similarity=0.4, mentioned=0.6)
-"""A typed phrase may describe one function: with the weights of a topic, 31 phrases about three
-more repositories lost 0.053."""
+"""The weights for a typed phrase, which may describe one function.
+
+With the weights of a topic, 31 phrases about three more repositories lost 0.053.
+"""
 TOPIC_FILES = FileWeights(next_items=6, similarity=0.6, mentioned=0.6)
 
 _LONG = 25
-"""A query with more words is a task, since sentences of doc comments are shorter."""
+"""A query with more words than this is a task, since sentences of doc comments are shorter."""
 _WORD = re.compile(r"[\w'`.]+")
 _CHANGE = re.compile(
     r"\W*(?:[\w./&-]{1,40}(?: [\w./&-]{1,40})?(?::| -) ){0,2}"
@@ -74,15 +78,16 @@ _SCOPED = re.compile(
     r"|confusing)\b",
     re.IGNORECASE,
 )
-"""Starts of commit messages: the part that changes, or how the code should behave."""
+"""Starts of commit messages. They name the part that changes, or how the code should behave."""
 _ONLY_CHANGE = re.compile(
     r"\W*(?:fix|refactor|improve|deprecat|re-?work|re-?write|simplif)", re.IGNORECASE
 )
-"""Verbs of changes that no function performs. A sentence with another verb and a full stop
-describes a function.
+"""Verbs of changes that functions do not perform.
 
-Of the doc comments that begin with such a verb 88 in 100 end with a full stop, of the commit
-messages 7 (900 sentences and 336 messages for tuning).
+A sentence with another verb and a full stop describes a function.
+
+Measured on 900 sentences and 336 messages for tuning. Of the doc comments that begin with such a
+verb, 88 % end with a full stop. Of the commit messages, 7 % do.
 """
 _PROBLEM = re.compile(
     r"\b(?:instead of|should|bug|crash\w*|fail(?:s|ed|ing|ure)?|broken|regression|incorrect|wrong"
@@ -98,7 +103,7 @@ _WANTS_TESTS = re.compile(
 _TEST_TERMS = frozenset({"test", "spec", "fixtur"})
 _ASKS = re.compile(r"\?\s*$|^\W*(?:how|where|what|which|who|why|when)\b", re.IGNORECASE)
 _WRITTEN = re.compile(r"\W*[^\W\d_a-z]\S*\s+\S+\s+\S")
-"""The start of a written sentence: a capital letter, and more than two words."""
+"""The start of a written sentence. It has a capital letter and more than two words."""
 
 
 class Question(NamedTuple):
@@ -109,19 +114,21 @@ class Question(NamedTuple):
     worth: Worth
     wants_tests: bool
     gist: str
-    """The text that vectors compare: the query without parts that say nothing about the code."""
+    """The text for the comparison of vectors: the query without parts that do not describe the
+    code.
+    """
     files: FileWeights = SENTENCE_FILES
     frames: "tuple[Frame, ...]" = ()
     """The positions in code that the text names."""
 
     @property
     def is_task(self) -> bool:
-        """Whether it describes a change; then the fitted curves rank the candidates."""
+        """Whether the query describes a change. If so, the fitted curves rank the candidates."""
         return self.worth is TASK
 
     @classmethod
     def of(cls, query: str) -> Self:
-        """Read the first `MAX_CHARACTERS` of a query."""
+        """Read a query, up to its first `MAX_CHARACTERS` characters."""
         text = query[:MAX_CHARACTERS].strip()
         if _is_task(text):
             from treadle.code.retrieval.report import frames_in, read_report

@@ -1,7 +1,7 @@
 """Reads a report, such as an issue: its words about code, and the positions that it names.
 
-Templates, versions, logs and links are full of rare words that say nothing about the code. Each
-line belongs to a zone, and the words of a zone have the weight of the zone.
+Templates, versions, logs and links are full of rare words that do not describe the code. Therefore
+each line belongs to a zone, and the zone of a word decides its weight.
 """
 
 import re
@@ -23,11 +23,11 @@ class Zone(Enum):
     LOG = "log"
     """A line of a stack trace, or one that begins with a time or a log level."""
     ASIDE = "aside"
-    """A line of a template, a version, or a check box; it says nothing about the code."""
+    """A line of a template, a version, or a check box. It says nothing about the code."""
 
 
 WEIGHTS = {Zone.TITLE: 1.0, Zone.PROSE: 0.67, Zone.CODE: 0.67, Zone.LOG: 0.1}
-"""The weight of a word by the best zone that contains it."""
+"""The weight of a word in each zone. If several zones contain a word, the highest weight counts."""
 
 
 class Report(NamedTuple):
@@ -44,7 +44,7 @@ class Report(NamedTuple):
         return f"{self.title}\n{self.prose}"
 
     def terms(self) -> dict[str, float]:
-        """The distinct terms with their weights. The terms of the title come first."""
+        """The distinct terms with their weights. Terms of the title come first."""
         found: dict[str, float] = {}
         for zone, text in zip(WEIGHTS, self, strict=True):
             for term, weight in query_terms(text).items():
@@ -69,12 +69,12 @@ _HEADING = re.compile(r"(?:#{1,6}\s|\*\*|__|[-*+\d.]{1,3}\s)?\s*([^`]{1,60})")
 _MARKED_HEADING = re.compile(r"(?:(#{1,6})\s.*|\*\*[^*]+\*\*\s?:?)")
 
 _BOLD = 7
-"""The level of a bold line, which is below all headings."""
+"""The level of a bold line. It is below the levels of all headings."""
 
 _LONGEST_HEADING = 80
 
 _LONGEST_PLAIN = 40
-"""Most characters of a heading without a mark."""
+"""The maximum number of characters of a heading without a mark."""
 
 _WORDS = re.compile(r"[^\W\d_]+")
 
@@ -86,7 +86,7 @@ _VERSION = re.compile(
 _MESSAGE = re.compile(
     r"(?:Caused by: |Uncaught |Fatal )?[\w.$]*(?:Error|Exception|error|panic)\b[\w.]*:\s"
 )
-"""The message of an error, which is part of the code."""
+"""The message of an error, which is treated as part of the code."""
 
 _TRACE = re.compile(
     r"(?:at [\w$.<>\[\] /@\\~-]+[(:]|File \"|#\d+\s|\.\.\. \d+ more|Caused by:"
@@ -140,7 +140,7 @@ _ENVIRONMENT = frozenset(
 
 
 def _lines(text: str) -> Iterator[tuple[Zone, str]]:
-    """The lines with their zones, without HTML comments and addresses."""
+    """Yield the lines with their zones, without HTML comments and addresses."""
     section, level = Zone.PROSE, 0
     fence = ""
     title = True
@@ -162,13 +162,16 @@ def _lines(text: str) -> Iterator[tuple[Zone, str]]:
 
 
 def _level(line: str) -> int:
-    """The level of a heading: the number of its marks, or `_BOLD`; 0 for other lines."""
+    """Return the level of a heading.
+
+    It is the number of marks of the heading, or `_BOLD` for a bold line. It is 0 for other lines.
+    """
     match = _MARKED_HEADING.fullmatch(line)
     return len(match[1] or "#" * _BOLD) if match else 0
 
 
 def _zone(line: str, section: Zone, *, fenced: bool) -> Zone:
-    words = " ".join(line.split())  # patterns would try every split of a run of blanks
+    words = " ".join(line.split())  # in a run of blanks, a pattern would try every split
     if _MESSAGE.match(words):
         return Zone.PROSE
     if _TRACE.match(words) or _LOGGED.match(words):
@@ -179,12 +182,15 @@ def _zone(line: str, section: Zone, *, fenced: bool) -> Zone:
 
 
 def _is_version(line: str, *, fenced: bool) -> bool:
-    """Whether a line states the version of a dependency; code may assign a fraction."""
+    """Whether a line states the version of a dependency.
+
+    In a fenced block a number with a dot can also be a fraction in code.
+    """
     return bool(_VERSION.fullmatch(line)) and (not fenced or line.count(".") > 1)
 
 
 def _template_heading(line: str) -> set[str]:
-    """The words of a template heading; empty for other lines."""
+    """Return the words of a template heading; empty for other lines."""
     marked = line.startswith(("#", "**")) or line.endswith((":", "?", "**"))
     if len(line) > (_LONGEST_HEADING if marked else _LONGEST_PLAIN):
         return set()
@@ -195,13 +201,13 @@ def _template_heading(line: str) -> set[str]:
 
 
 def without_form(text: str) -> str:
-    """`text` without HTML comments and check boxes."""
+    """Return `text` without HTML comments and check boxes."""
     lines = without_comments(text).split("\n")
     return "\n".join(line for line in lines if not _CHECK_BOX.match(line.strip()))
 
 
 def without_comments(text: str) -> str:
-    """`text` without HTML comments; an unclosed comment hides nothing."""
+    """Return `text` without HTML comments. An unclosed comment does not remove anything."""
     kept: list[str] = []
     at = 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start)) >= 0:
@@ -213,7 +219,7 @@ def without_comments(text: str) -> str:
 _MAX_FRAMES = 60
 
 _LONGEST = 200
-"""Most characters of a path; longer runs are data."""
+"""The maximum number of characters of a path. Longer texts without blanks are data."""
 
 _RUN = re.compile(r"[\w~.@+$\\/:-]+")
 
@@ -228,7 +234,7 @@ _BLOB = re.compile(
 _URL = re.compile(r"\b(?:https?|ftp)://[^\s)>\]\"']+")
 
 _CAUSE = re.compile(r"^[ \t>|]{0,20}Caused by:", re.MULTILINE)
-"""The start of the exception that caused the one above; its calls are deeper."""
+"""The start of the exception that caused the exception above it. Its calls are deeper."""
 
 
 class Frame(NamedTuple):
@@ -238,13 +244,13 @@ class Frame(NamedTuple):
     line: int | None
     function: str
     is_call: bool
-    """Whether it is a call of a stack trace."""
+    """Whether the position is a call of a stack trace."""
     is_python: bool = False
-    """Whether it is from a Python traceback, in which the deepest call is last."""
+    """Whether the position is from a Python traceback, which lists the deepest call last."""
 
 
 def frames_in(text: str) -> tuple[Frame, ...]:
-    """The positions that a text names; the deepest call of a stack trace comes first."""
+    """Return the positions that a text names. The deepest call of a stack trace comes first."""
     causes = reversed(_CAUSE.split(without_form(text)))
     frames = list(islice(chain.from_iterable(map(_frames, causes)), _MAX_FRAMES))
     python = [frame for frame in reversed(frames) if frame.is_python]
@@ -268,7 +274,7 @@ def _frames(text: str) -> Iterator[Frame]:
 
 
 def _frame(run: str, after: str, caller: str) -> Frame | None:
-    """The position that a run of characters without blanks names.
+    """Return the position that a text without blanks names.
 
     `caller` is the text before an opening bracket: `pkg.Class.method(Class.java:12)`.
     """
@@ -295,7 +301,7 @@ def _frame(run: str, after: str, caller: str) -> Frame | None:
 
 
 def _is_code(name: str) -> bool:
-    from treadle.code.languages import Language, language_of  # not needed by most reports
+    from treadle.code.languages import Language, language_of  # most reports do not need it
 
     language = language_of(name)
     return isinstance(language, Language) and language.name not in TEXT_LANGUAGES

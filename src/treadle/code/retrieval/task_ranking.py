@@ -1,8 +1,8 @@
-"""Ranks the candidates of a task: signals of each candidate, and a step function for each signal.
+"""Ranks the candidates of a task by several signals, with a step function for each signal.
 
-The score of a candidate is the sum of the functions. `curves.json` holds them; `bench.tasks` fits
-them to the history of repositories (docs/context.md). Signals are shares of the best value of the
-answer, so that they mean the same for every query.
+The score of a candidate is the sum of the functions. `curves.json` contains the functions.
+`bench.tasks` fits them to the history of repositories (docs/context.md). Each signal is a share of
+its best value in the answer, so that it means the same for every query.
 """
 
 import json
@@ -32,31 +32,39 @@ from treadle.code.terms import terms_of_word
 CURVES_FILE = Path(__file__).with_name("curves.json")
 
 Columns = Mapping[str, Sequence[float]]
-"""The values of each signal by its name, one for each candidate."""
+"""The values of each signal by its name, with one value for each candidate."""
 
 
 class Curve(NamedTuple):
-    """A step function: its value is `values[n]` where n of the rising `steps` are smaller."""
+    """A step function.
+
+    Its value is `values[n]`, where n is the number of `steps` below the argument.
+
+    `steps` are in ascending order.
+    """
 
     steps: tuple[float, ...]
     values: tuple[float, ...]
 
 
 class Curves(NamedTuple):
-    """The curves of one kind of candidate, by the name of the signal."""
+    """The curves for one kind of candidate, by the name of the signal."""
 
     by_signal: Mapping[str, Curve]
 
     @classmethod
     def read(cls, text: str) -> Mapping[str, Self]:
-        """The curves of files and of items, by the keys `files` and `items`."""
+        """Read the curves for files and items, by the keys `files` and `items`."""
         return {
             kind: cls({name: Curve(*map(tuple, curve)) for name, curve in curves.items()})
             for kind, curves in json.loads(text).items()
         }
 
     def scores(self, columns: Columns, count: int) -> list[float]:
-        """A score for each of `count` candidates; only their order has a meaning."""
+        """Return a score for each of `count` candidates.
+
+        Only the order of the scores has a meaning.
+        """
         totals = [0.0] * count
         for name, (steps, values) in self.by_signal.items():
             totals = [
@@ -68,20 +76,20 @@ class Curves(NamedTuple):
 
 @cache
 def shipped_curves() -> Mapping[str, Curves]:
-    """The curves that ship with Treadle, of `files` and of `items`."""
+    """Return the curves that ship with Treadle, for `files` and for `items`."""
     return Curves.read(CURVES_FILE.read_text("utf-8"))
 
 
 _KINDS = {kind.value: float(position) for position, kind in enumerate(Kind)}
 
 _FRAMED, _FRAMED_FILE = 2.2, 3.6
-"""The most that a position in the query adds to its item, and to its file."""
+"""The maximum that a position in the query adds to its item, and to its file."""
 
 _SPREAD = 7.0
-"""Distance behind the best score at which a share becomes 0.
+"""A score at this distance below the best score has the share 0.
 
-A difference of 1 between scores multiplies the odds by e. With the steepness of 7 in
-`treadle.code.context.selection`, a context orders items by exactly that.
+A difference of 1 between scores multiplies the odds by e. A context has the steepness 7
+(`treadle.code.context.selection`), so its order of items follows these odds exactly.
 """
 
 _NO_PAST = FilePast(0, WINDOW, 0.0, 0.0)
@@ -89,11 +97,14 @@ _NO_PAST = FilePast(0, WINDOW, 0.0, 0.0)
 _NEXT_ITEMS = 3
 
 _SIMILARITY = 0.6
-"""The weight of similarity in `both`."""
+"""The weight of similarity in the signal `both`."""
 
 
 def score_files(found: Candidates, vector_scores: VectorScores) -> dict[int, float]:
-    """The scores of the candidate files by id: shares of the best one, plus named positions."""
+    """Return the scores of the candidate files by id.
+
+    A score is a share of the best score, plus an amount for named positions.
+    """
     scores = _file_scores(found, vector_scores)
     most = max(scores, default=0.0)
     positions, question = found.positions.files, found.question
@@ -105,7 +116,10 @@ def score_files(found: Candidates, vector_scores: VectorScores) -> dict[int, flo
 
 
 def score_items(found: Candidates, vector_scores: VectorScores) -> list[float]:
-    """The scores of the hits: shares of the best one, plus named positions."""
+    """Return the scores of the hits.
+
+    A score is a share of the best score, plus an amount for named positions.
+    """
     columns = item_columns(found, vector_scores, _file_scores(found, vector_scores))
     scores = shipped_curves()["items"].scores(columns, len(found.hits))
     most = max(scores, default=0.0)
@@ -118,7 +132,7 @@ def score_items(found: Candidates, vector_scores: VectorScores) -> list[float]:
 
 
 def _share(score: float, most: float) -> float:
-    """A score as a share of the best one; scores of curves are sums, which may be negative."""
+    """Return a score as a share of the best one. Scores of curves are sums and may be negative."""
     return max(0.0, 1.0 + (score - most) / _SPREAD)
 
 
@@ -127,7 +141,7 @@ def _file_scores(found: Candidates, vector_scores: VectorScores) -> list[float]:
 
 
 def file_columns(found: Candidates, vector_scores: VectorScores) -> dict[str, list[float]]:
-    """The signals of the candidate files, in their order."""
+    """Return the signals of the candidate files, in the order of the files."""
     files, question, own = found.files, found.question, vector_scores.own or {}
     both = _both(found.hits, own)
     similar = [own.get(hit.item_id, 0.0) * hit.worth for hit in found.hits]
@@ -160,12 +174,12 @@ def file_columns(found: Candidates, vector_scores: VectorScores) -> dict[str, li
 
 
 def _is_unwanted(file: WholeFile, question: Question) -> bool:
-    """Whether a file has tests and the query does not ask for them."""
+    """Whether a file has tests and the query does not ask for tests."""
     return not question.wants_tests and is_test(file.path)
 
 
 def _past_columns(found: Candidates) -> dict[str, list[float]]:
-    """The signals of the git history."""
+    """Return the signals of the git history."""
     known = found.past or {}
     past = [known.get(file.id, _NO_PAST) for file in found.files]
     return {
@@ -179,7 +193,10 @@ def _past_columns(found: Candidates) -> dict[str, list[float]]:
 def item_columns(
     found: Candidates, vector_scores: VectorScores, file_scores: Sequence[float]
 ) -> dict[str, list[float]]:
-    """The signals of the hits, in their order; `file_scores` are those of the files."""
+    """Return the signals of the hits, in the order of the hits.
+
+    `file_scores` are the scores of the files.
+    """
     hits = found.hits
     both = _both(hits, vector_scores.own or {})
     whole = dict(
@@ -207,7 +224,7 @@ def item_columns(
 
 
 def distance_behind_best(scores: Sequence[float]) -> dict[str, list[float]]:
-    """The distance of each file behind the best one, in score and in rank."""
+    """Return how far each file is behind the best file, in score and in rank."""
     most = max(scores, default=0.0)
     ranks = [0.0] * len(scores)
     for rank, at in enumerate(sorted(range(len(scores)), key=lambda at: -scores[at])):
@@ -232,7 +249,10 @@ def _shares(scores: Sequence[float]) -> list[float]:
 def _best_of_each(
     indices: Iterable[Sequence[int]], scores: Sequence[float]
 ) -> tuple[list[float], list[float]]:
-    """The best score of each file, and the sum of the next ones; `indices` are its items."""
+    """Return the best score of each file, and the sum of the next scores.
+
+    `indices` are the positions of its items.
+    """
     best: list[float] = []
     following: list[float] = []
     for of_file in indices:
@@ -247,7 +267,7 @@ def _best_of_each(
 
 
 def _ranks_in_file(hits: Sequence[Hit], scores: Sequence[float]) -> list[float]:
-    """For each item, how many items of its file have a better score."""
+    """Return, for each item, how many items of its file have a better score."""
     indices = [0.0] * len(hits)
     seen: dict[int, int] = defaultdict(int)
     for at, _ in sorted(enumerate(scores), key=itemgetter(1), reverse=True):
@@ -257,7 +277,11 @@ def _ranks_in_file(hits: Sequence[Hit], scores: Sequence[float]) -> list[float]:
 
 
 def _path_shares(path: str, name_shares: "_NameShares") -> tuple[float, float, float]:
-    """The shares of the file name and of its folder in the query, and how many folders match."""
+    """Return how well a path matches the query.
+
+    The three values are the share of the file name in the query, the share of its folder, and the
+    number of matching folders.
+    """
     *folders, name = path.split("/")
     shares = [name_shares[folder] for folder in folders]
     return (
@@ -268,7 +292,7 @@ def _path_shares(path: str, name_shares: "_NameShares") -> tuple[float, float, f
 
 
 class _NameShares(dict[str, float]):
-    """A cache of the share of a name's terms that the query contains."""
+    """A cache that maps a name to the share of its terms that the query contains."""
 
     def __init__(self, requested: Mapping[str, float]) -> None:
         super().__init__()

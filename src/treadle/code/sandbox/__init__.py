@@ -1,1 +1,1 @@
-"""Confined processes that parse foreign text."""
+"""Runs parsers of foreign text in confined processes."""

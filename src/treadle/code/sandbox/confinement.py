@@ -1,9 +1,9 @@
 """Removes the rights of this process before it parses foreign text.
 
 A fault of a parser written in C can let a file run code of its own. After `confine` that code
-cannot write files, and can read only installed software and the named folders (Landlock). It cannot
-start a program, process or connection (seccomp). Each is applied as far as the kernel supports it.
-Both are permanent.
+cannot write files, and can read only installed software and the named folders (Landlock). The code
+cannot start a program, process or connection (seccomp). Both mechanisms are applied as far as the
+kernel supports them. They are permanent.
 
 Sources: https://docs.kernel.org/userspace-api/landlock.html,
 https://docs.kernel.org/userspace-api/seccomp_filter.html.
@@ -20,37 +20,37 @@ from struct import pack
 from treadle import __file__ as _package
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-"""System calls, with the same numbers on every processor."""
+"""The numbers of system calls, which are the same on every processor."""
 _ASK_VERSION = 1
 _PATH_BENEATH = 1
 _EXECUTE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 2, 1 << 3
 _ALL_NET = 0b11
-"""Binding and connecting by TCP."""
+"""The rights to bind a TCP port and to connect to one."""
 _ALL_SCOPES = 0b11
-"""Signals to other processes, and abstract Unix sockets."""
+"""The rights to send signals to other processes, and to use abstract Unix sockets."""
 _NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 38, 22, 2
 _X86_64 = 0xC000003E
 _X32 = 0x4000_0000
-"""Calls of x86-64 from here on are duplicates with other numbers."""
+"""The start of a second range of x86-64 call numbers. Its calls are duplicates of others."""
 _REFUSED = {
     "socket": 41, "fork": 57, "vfork": 58, "execve": 59, "execveat": 322, "io_uring_setup": 425
 }  # fmt: skip
 _CLONE, _CLONE3 = 56, 435
 _NEW_THREAD = 0x10000
-"""The flag of `clone` for a thread; libraries may start threads, but no processes."""
+"""The flag of `clone` for a new thread. Libraries may start threads, but not processes."""
 _SYSTEM_FOLDERS = (
     "/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store",
     "/home/linuxbrew/.linuxbrew",
 )  # fmt: skip
-"""Folders of the shared libraries that Python and its packages load."""
+"""Folders with the shared libraries that Python and its packages load."""
 
 _applied: list[str] = []
 
 
 def confine(folders: Iterable[str]) -> None:
-    """Reduce the rights of this thread, which must be the only one, to the rights of a parser.
+    """Restrict this thread, which must be the only one, to the rights that a parser needs.
 
-    It may read below `folders`. Open files stay open.
+    The thread may read files below `folders`. Open files stay open.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -65,12 +65,12 @@ def confine(folders: Iterable[str]) -> None:
 
 
 def means() -> tuple[str, ...]:
-    """The mechanisms that confine this process."""
+    """Return the mechanisms that confine this process."""
     return tuple(_applied)
 
 
 def _restrict_files(folders: Iterable[str]) -> bool:
-    """Apply Landlock; false if the installed software would become unreadable."""
+    """Apply Landlock. Returns false if the installed software would become unreadable."""
     if not _self_contained():
         return False
     version = _call("syscall", _CREATE_RULESET, None, 0, _ASK_VERSION)
@@ -92,7 +92,7 @@ def _allow_reading(rules: int, path: str) -> None:
     try:
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
-        return  # a path of imports may not exist
+        return  # an import path may not exist
     try:
         rights = _READ_FILE | (_READ_DIR if Path(path).is_dir() else 0)
         _call("syscall", _ADD_RULE, rules, _PATH_BENEATH, pack("=Qi", rights, opened), 0)
@@ -101,7 +101,7 @@ def _allow_reading(rules: int, path: str) -> None:
 
 
 def _software() -> set[str]:
-    """Paths of Python, its packages, this program and shared libraries."""
+    """Return the paths of Python, its packages, this program and shared libraries."""
     libraries = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     imports = (path or os.curdir for path in sys.path)
     return {
@@ -111,7 +111,7 @@ def _software() -> set[str]:
 
 
 def _self_contained() -> bool:
-    """Whether packages are at the paths of their imports, and not links to another folder."""
+    """Whether packages are at the paths of their imports, and are not links to another folder."""
     from importlib.util import find_spec
 
     found = find_spec("tree_sitter")
@@ -122,23 +122,25 @@ def _self_contained() -> bool:
 
 
 def _refuse_calls() -> bool:
-    """Apply seccomp; false on processors other than x86-64, whose call numbers are unknown here."""
+    """Apply seccomp. Returns false on processors other than x86-64, whose call numbers differ."""
     if os.uname().machine != "x86_64" or sys.maxsize < 2**32:
         return False
     import ctypes
 
     program = b"".join(_instructions())
-    kept = ctypes.create_string_buffer(program)  # until the kernel has copied it
+    kept = ctypes.create_string_buffer(program)  # stays alive until the kernel has copied it
     described = pack("@HP", len(program) // 8, ctypes.addressof(kept))
     _call("prctl", _SET_SECCOMP, _FILTER, described, 0, 0)
     return True
 
 
 def _instructions() -> Iterator[bytes]:
-    """The filter in classic BPF: calls that start a program, process or connection fail.
+    """Yield the filter in classic BPF.
 
-    `clone3` is reported as missing, since a filter cannot see its flags; the C library then uses
-    `clone`.
+    It refuses calls that start a program, process or connection.
+
+    The filter cannot see the flags of `clone3`, so it reports `clone3` as missing. The C library
+    then uses `clone`.
     """
     load, equal, at_least, has_bit, result = 0x20, 0x15, 0x35, 0x45, 0x06
     number, processor, first_argument = 0, 4, 16
@@ -164,8 +166,8 @@ def _instructions() -> Iterator[bytes]:
 
 
 def _call(function: str, *arguments: int | bytes | None) -> int:
-    """The result of a function of the C library that sets errno. Raises OSError."""
-    import ctypes  # takes milliseconds, which only a parsing process needs
+    """Return the result of a function of the C library that sets errno. Raises OSError."""
+    import ctypes  # takes milliseconds to load; only a parsing process needs it
 
     called = ctypes.CDLL(None, use_errno=True)[function]
     result = int(

@@ -1,6 +1,7 @@
-"""Starts worker processes: by fork where that is safe, or else as a new Python.
+"""Starts worker processes: by a fork if a fork is safe, or else as a new Python process.
 
-A fork takes 5 ms. A new Python takes 100 ms, for which a search after one change would wait.
+A fork takes 5 ms. A new Python process takes 100 ms, which would delay a search after a small
+change.
 """
 
 import gc
@@ -26,7 +27,7 @@ class Process:
         self._status: int | None = None
 
     def ended(self) -> bool:
-        """Whether it has ended; does not wait."""
+        """Whether the process has ended. Returns at once."""
         if self._status is None:
             self._reap(os.WNOHANG)
         return self._status is not None
@@ -37,7 +38,10 @@ class Process:
             os.kill(self._pid, signal.SIGKILL)
 
     def wait(self) -> int:
-        """Wait for its end; returns the exit status, or the negative number of a signal."""
+        """Wait for the end of the process.
+
+        Returns the exit status, or the negative number of a signal.
+        """
         if self._status is None:
             self._reap(0)
         return self._status or 0
@@ -53,7 +57,7 @@ class Process:
 
 
 class StartedProcess(Process):
-    """A worker in a new Python."""
+    """A worker in a new Python process."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         assert process.stdin is not None
@@ -66,12 +70,15 @@ class StartedProcess(Process):
 
 
 def start(serve: Serve) -> Process:
-    """A process that runs `serve(requests, results)`. Raises `OSError`."""
+    """Start a process that runs `serve(requests, results)`. Raises `OSError`."""
     return _forked(serve) if _alone() else _started()
 
 
 def _alone() -> bool:
-    """Whether this process has one thread: only then a copy of it cannot hold a lock."""
+    """Whether this process has only one thread.
+
+    With more threads, a copy could keep a locked lock.
+    """
     try:
         return len(list(Path("/proc/self/task").iterdir())) == 1
     except OSError:
@@ -87,9 +94,9 @@ def _forked(serve: Serve) -> Process:
         os.close(writing)
         return Process(pid, os.fdopen(requests, "wb"), os.fdopen(results, "rb"))
     try:
-        gc.freeze()  # do not collect files of the parent, whose numbers other files may have by now
+        gc.freeze()  # collecting a file of the parent would close its number, which may be in use
         nothing = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):  # nobody waits for this process to close them
+        for stream in (0, 1, 2):  # other processes must not wait for their end
             os.dup2(nothing, stream)
         _close_all_but(reading, writing)
         serve(os.fdopen(reading, "rb"), os.fdopen(writing, "wb"))
@@ -98,10 +105,13 @@ def _forked(serve: Serve) -> Process:
 
 
 def _close_all_but(*kept: int) -> None:
-    """Close the databases and connections of the parent, which a parser does not need."""
+    """Close all files except `kept`.
+
+    A parser does not need the databases and connections of the parent.
+    """
     for number in [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]:
         if number > 2 and number not in kept:
-            with suppress(OSError):  # the listing has closed its own
+            with suppress(OSError):  # the file of the listing is already closed
                 os.close(number)
 
 
@@ -117,6 +127,6 @@ def _started() -> Process:
             env={
                 "OPENBLAS_NUM_THREADS": "1",
                 **os.environ,
-            },  # numpy would start threads without need
+            },  # without it numpy starts threads, which are not needed
         )
     )

@@ -1,8 +1,8 @@
 """Runs functions on foreign text in separate processes, with limits of time and memory.
 
-A parser written in C can crash on a small file, or ask for gigabytes. Here that costs one process
-and one answer. `multiprocessing` is not used: its workers import the main module of the program
-that uses the index, which may run the program again.
+A parser written in C can crash on a small file, or ask for gigabytes. In a separate process such a
+fault costs only one process and one answer. `multiprocessing` is not used, since its workers import
+the main module of the program that uses the index. This import may run the program again.
 """
 
 import atexit
@@ -32,44 +32,63 @@ C = TypeVar("C", bound=tuple[object, ...])
 Calls = Sequence[tuple[object, ...]]
 Folders = frozenset[str]
 Prepare = Callable[[C], tuple[tuple[object, ...], Folders]]
-"""Prepares the arguments of a function from a call, and returns the folders that it reads."""
+"""Prepares the arguments of a function from a call.
+
+It also returns the folders that the function reads.
+"""
 
 CPU_SECONDS = 20.0
-"""Processor time of one call. A parse may take three seconds (`limits.PARSE_SECONDS`). Its queries,
-which nothing else can stop, take less than that on real files of 2 MB."""
+"""The maximum processor time of one call.
+
+A parse may take three seconds (`limits.PARSE_SECONDS`). The queries after the parse have no other
+limit. They take less than three seconds on real files of 2 MB.
+"""
 SHARED_CPU_SECONDS = 8.0
-"""Processor time of a call of `call_apart`, for which an edit waits: two parses and some
-queries."""
+"""The maximum processor time of one call of `call_apart`, which has two parses and some queries.
+
+An edit waits for this call.
+"""
 _SHARED_WORKERS = 3
-"""Processes for concurrent calls. A hostile file occupies one until its limit of processor time,
-which may be minutes on a busy machine. The others continue meanwhile."""
+"""The number of processes for concurrent calls.
+
+A hostile file occupies one process until its limit of processor time, which may take minutes on a
+busy machine. Meanwhile the other processes can work.
+"""
 MEMORY_BYTES = 1_500_000_000
-"""Address space of a worker. It needs 400 MB with numpy and the embedding loaded; a file of 2 MB
-takes up to 300 MB more."""
+"""The address space of a worker.
+
+A worker needs 400 MB with numpy and the embedding loaded. A file of 2 MB takes up to 300 MB more.
+"""
 IDLE_SECONDS = 600.0
 """A worker ends after this many seconds without a call."""
 _MAX_WORKERS = 8
 _AHEAD = 8
-"""Tasks per worker whose results may wait during a transaction of the writer."""
+"""The number of tasks per worker that may be finished before the writer stores them."""
 _OUT_OF_MEMORY = 77
-"""Exit status of a worker that reached `MEMORY_BYTES`; it could not answer later calls either."""
+"""The exit status of a worker that reached `MEMORY_BYTES`.
+
+Such a worker could not answer later calls either.
+"""
 _MAX_STARTS = 3
-"""Starts without an answer after which a worker counts as unable to run."""
+"""After this many starts without an answer, a worker counts as unable to run."""
 
 
 class Answer(NamedTuple):
-    """The value of one call, or the reason why it has none."""
+    """The value of one call, or the reason why the call has no value."""
 
     value: Any = None
     failure: str = ""
 
 
 class CallFailedError(Exception):
-    """A call has no result: its process crashed or exceeded a limit, or the function raised."""
+    """A call has no result.
+
+    Its process crashed or exceeded a limit, or the function raised an exception.
+    """
 
 
 class _Prepared(NamedTuple):
-    """Calls for a worker, with the folders that they read."""
+    """Prepared calls for a worker, with the folders that they read."""
 
     calls: Calls
     folders: Folders
@@ -83,7 +102,10 @@ class _Prepared(NamedTuple):
 
 
 class Worker:
-    """One process, started at the first call and again after a crash. For one thread."""
+    """One process for calls. It starts at the first call and again after a crash.
+
+    Only one thread may use a worker.
+    """
 
     def __init__(self) -> None:
         self._process: Process | None = None
@@ -98,12 +120,12 @@ class Worker:
         *,
         seconds: float | None = None,
     ) -> Iterator[Answer]:
-        """The answer of each call, in order. The calls may read only files below `folders`.
+        """Yield the answer of each call, in order.
 
-        Each may take `seconds` of processor time, `CPU_SECONDS` by default.
-
-        A call whose process ends is repeated in a new process, so that only a call that ends a
-        process by itself fails. Raises `OSError` if no process can be started.
+        The calls may read only files below `folders`. Each call may take `seconds` of processor
+        time, `CPU_SECONDS` by default. If a process ends during a call, the call is repeated in a
+        new process. Therefore a call fails only if it ends a process by itself. Raises `OSError` if
+        no process can be started.
         """
         seconds = CPU_SECONDS if seconds is None else seconds
         waiting = deque(calls)
@@ -131,7 +153,7 @@ class Worker:
                     elif starts >= _MAX_STARTS:
                         raise OSError(0, "the worker process ends without an answer") from None
         finally:
-            if waiting:  # the next calls would receive their answers
+            if waiting:  # otherwise the next calls would receive their answers
                 self.close()
 
     def close(self) -> None:
@@ -141,7 +163,7 @@ class Worker:
             self._end()
 
     def _make_readable(self, folders: Folders) -> None:
-        """End a process that was confined without one of the folders."""
+        """End a process that was confined without access to one of the folders."""
         if not folders <= self._readable:
             self.close()
             self._readable |= folders
@@ -153,7 +175,7 @@ class Worker:
             self._process = process = _start()
             self._answered = 0
             try:
-                _receive(process)  # the greeting
+                _receive(process)  # the first message, before any request
             except (EOFError, pickle.UnpicklingError):
                 self._end()
                 raise OSError(0, "the worker process did not start") from None
@@ -161,7 +183,7 @@ class Worker:
         return self._process
 
     def _end(self) -> int:
-        """Wait for the process; returns its exit status, or the negative number of a signal."""
+        """Wait for the process. Returns its exit status, or the negative number of a signal."""
         process, self._process = self._process, None
         if process is None:
             return 0
@@ -172,7 +194,7 @@ class Worker:
 
 
 def _why(status: int, seconds: float) -> str:
-    """Why a process ended; empty if it ended by itself. `seconds` is its time limit."""
+    """Return why a process ended; empty if it ended normally. `seconds` is its time limit."""
     if status == 0:
         return ""
     if status == _OUT_OF_MEMORY:
@@ -190,7 +212,10 @@ def _signal(name: str) -> int:
 
 
 class _SharedWorkers:
-    """Workers that any thread can borrow. The first returned one stays warm; others are ended."""
+    """Workers that any thread can borrow.
+
+    The first returned worker stays running for later calls. Other returned workers are ended.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -199,7 +224,7 @@ class _SharedWorkers:
 
     @contextmanager
     def borrowed(self) -> Iterator[Worker]:
-        """A worker for this thread; it waits while all of them are in use."""
+        """Yield a worker for this thread. Waits while all workers are in use."""
         with self._free:
             with self._lock:
                 worker, self._warm = self._warm or Worker(), None
@@ -213,7 +238,7 @@ class _SharedWorkers:
                     surplus.close()
 
     def close(self) -> None:
-        """End the warm worker."""
+        """End the worker that stays running."""
         with self._lock:
             if self._warm is not None:
                 self._warm.close()
@@ -224,11 +249,11 @@ atexit.register(_shared.close)
 
 
 def call_apart(function: Callable[..., T], *arguments: object, folders: Folders = frozenset()) -> T:
-    """The result of a function of this package, called in a shared worker process.
+    """Return the result of a function of this package, called in a shared worker process.
 
-    Arguments and result are plain values, named tuples of this package and enumerations. The
-    function may read below `folders`. It waits while all shared workers are in use. Raises
-    `CallFailedError`, or `OSError` if there is no process.
+    Arguments and results are plain values, enumerations, and named tuples of this package. The
+    function may read files below `folders`. The call waits while all shared workers are in use.
+    Raises `CallFailedError` if the call has no result, or `OSError` if no process can be started.
     """
     with _shared.borrowed() as worker:
         (answer,) = worker.answers(function, [arguments], folders, seconds=SHARED_CPU_SECONDS)
@@ -241,9 +266,10 @@ def call_apart(function: Callable[..., T], *arguments: object, folders: Folders 
 def answers_of_one(
     function: Callable[..., object], tasks: deque[list[C]], prepare: Prepare[C]
 ) -> Iterator[tuple[list[C], list[Answer]]]:
-    """Yield tasks with the answers of a shared worker, which is warm for small changes.
+    """Yield tasks with their answers from one shared worker.
 
-    `prepare` reads files that a worker cannot read.
+    The worker may already be running, which is fast for small changes. `prepare` reads files that a
+    worker cannot read.
     """
     while tasks:
         prepared = _Prepared.of(tasks[0], prepare)
@@ -255,13 +281,13 @@ def answers_of_one(
 def answers_of_many(
     function: Callable[..., object], tasks: deque[list[C]], prepare: Prepare[C]
 ) -> Iterator[tuple[list[C], list[Answer]]]:
-    """Yield tasks with their answers, in order, using a worker for each processor.
+    """Yield tasks with their answers, in order, using one worker for each processor.
 
-    Threads prepare the calls and talk to the workers, so that workers continue while results are
-    written. They are at most `_AHEAD` tasks ahead, so that memory stays bounded. Raises `OSError`
-    like `Worker`; the remaining tasks have no answer yet.
+    Threads prepare the calls and communicate with the workers, so that workers continue while
+    results are written. The workers are at most `_AHEAD` tasks ahead, so that memory stays bounded.
+    Raises `OSError` if a worker cannot be started. The remaining tasks then have no answer.
     """
-    from concurrent.futures import ThreadPoolExecutor  # not needed for a small change
+    from concurrent.futures import ThreadPoolExecutor  # a small change does not need it
 
     count = min(os.cpu_count() or 1, _MAX_WORKERS, len(tasks))
     workers = [Worker() for _ in range(count)]
@@ -271,7 +297,7 @@ def answers_of_many(
 
     def answer(task: list[C]) -> list[Answer]:
         prepared = _Prepared.of(task, prepare)
-        worker = idle.get()  # there is a worker for each thread
+        worker = idle.get()  # never waits: each thread has a worker
         try:
             return list(worker.answers(function, *prepared))
         finally:
@@ -289,7 +315,7 @@ def answers_of_many(
         threads.shutdown(wait=False, cancel_futures=True)
         for worker in workers:
             worker.close()
-        threads.shutdown()  # nobody reads the pipes any more
+        threads.shutdown()  # the pipes are no longer read
 
 
 def _start() -> Process:
@@ -309,7 +335,7 @@ def _receive(process: Process) -> Answer:
 
 
 class _Values(pickle.Unpickler):
-    """Reads only values, so that a hijacked process cannot name a function to call here."""
+    """Reads only plain values. A hijacked process cannot name a function that is called here."""
 
     def find_class(self, module: str, name: str) -> Any:
         if module.startswith("treadle."):
@@ -320,7 +346,7 @@ class _Values(pickle.Unpickler):
 
 
 def _serve(requests: BinaryIO, results: BinaryIO) -> None:
-    gc.set_threshold(1_000_000)  # few objects here are part of a cycle
+    gc.set_threshold(1_000_000)  # few objects in this process are part of a cycle
     _take_signals()
     _limit("RLIMIT_AS", MEMORY_BYTES)
     _limit("RLIMIT_CORE", 0)
@@ -331,25 +357,25 @@ def _serve(requests: BinaryIO, results: BinaryIO) -> None:
     confined = False
     while _wait_for_request(requests):
         try:
-            request = pickle.load(requests)  # noqa: S301  (from our own parent)
+            request = pickle.load(requests)  # noqa: S301  (the request is from the parent process)
         except EOFError:
             return
         module, name, folders, calls, seconds = request
         function = getattr(import_module(module), name)
-        if not confined:  # modules imported before this could still write their bytecode
+        if not confined:  # earlier imports could still write bytecode files
             sys.dont_write_bytecode = confined = True
             _limit("RLIMIT_FSIZE", 0)
             confine(folders)
         for arguments in calls:
             pickle.dump(_called(function, arguments, seconds), results, pickle.HIGHEST_PROTOCOL)
             results.flush()
-            if size() > enough:  # parsers keep memory; a new process starts without it
+            if size() > enough:  # parsers keep memory, which a new process does not have
                 return
 
 
 def _take_signals() -> None:
     """Reset signal handlers, which a fork inherits from its parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent receives it and ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it and ends this process
     for name in ("SIGTERM", "SIGPROF", "SIGABRT"):
         if number := _signal(name):
             signal.signal(number, signal.SIG_DFL)
@@ -366,14 +392,14 @@ def _called(
         return function(*arguments), ""
     except MemoryError:
         os._exit(_OUT_OF_MEMORY)
-    except Exception as error:  # noqa: BLE001  (whatever a text brings about costs that text alone)
+    except Exception as error:  # noqa: BLE001  (a text can raise anything; only its own call fails)
         return None, f"failed with {type(error).__name__}"
     finally:
         _limit_time(0)
 
 
 def _wait_for_request(requests: BinaryIO) -> bool:
-    """Wait for a request; false after `IDLE_SECONDS`."""
+    """Wait for a request. Returns false after `IDLE_SECONDS`."""
     if os.name != "posix":
         return True
     import select
@@ -382,15 +408,16 @@ def _wait_for_request(requests: BinaryIO) -> bool:
 
 
 def _limit_time(seconds: float) -> None:
-    """End this process by a signal, even in C code, after so much processor time."""
+    """End this process by a signal after `seconds` of processor time, even in C code."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def _size_reader() -> Callable[[], int]:
-    """Returns a function for the address space of this process in bytes; 0 if it is unknown.
+    """Return a function that reads the address space of this process in bytes.
 
-    A confined process cannot open files below /proc, so the file stays open.
+    The function returns 0 if the size is unknown. A confined process cannot open files below /proc,
+    so the file stays open.
     """
     try:
         shown = os.open("/proc/self/statm", os.O_RDONLY)

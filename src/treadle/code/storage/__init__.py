@@ -1,1 +1,1 @@
-"""The index on disk: its store, its writer, and its refresh."""
+"""The index on disk: its store, its writer, and its updates."""

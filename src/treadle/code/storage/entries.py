@@ -1,7 +1,7 @@
 """The rows of a file in the index.
 
-A worker process computes them where it parses the file. The single writer is the bottleneck of a
-large build, so it has nothing left to compute for each term of an item.
+A worker process computes the rows where it parses the file. In a large build the single writer is
+the bottleneck, so it does not compute anything for the terms of an item.
 """
 
 import time
@@ -17,18 +17,22 @@ from treadle.code.parse.file import ParsedFile, ReadFile, failed_file, file_to_p
 from treadle.code.storage.postings import MAX_COUNT, POSITION_BITS, pack
 
 ItemRow = tuple[int | None, str, str, str, int, int, int, int, int, int]
-"""The fields of an `Item` as they are stored: the position of the parent first, no doc."""
+"""The stored fields of an `Item`.
+
+The position of the parent comes first. The doc comment is not stored.
+"""
 
 
 ReadRequest = tuple[str, str, bytes, str | None, Mapping[bytes, str]]
-"""A file to read: root, path, known hash, folder of the embedding, known failures."""
+"""A file to read: its root, path and known hash, the folder of the embedding, and known failures.
+"""
 
 
 class FileRows(NamedTuple):
     """A file with the rows of its items, its terms, and its vectors if requested.
 
-    `file` has no items. `terms` are sorted; each has its `postings` and its weighted count
-    `in_file`.
+    `file` has no items. `terms` are sorted. For each term there are its `postings` and its weighted
+    count `in_file`.
     """
 
     file: ParsedFile
@@ -40,7 +44,10 @@ class FileRows(NamedTuple):
 
 
 def file_rows(file: ParsedFile, embedding: Path | None = None) -> FileRows:
-    """The rows of a file, with vectors by the embedding in a folder."""
+    """Return the rows of a file.
+
+    They include vectors if `embedding` is the folder of an embedding.
+    """
     postings = defaultdict[str, list[int]](list)
     items: list[ItemRow] = []
     for position, (item, terms) in enumerate(file.items):
@@ -61,9 +68,9 @@ def file_rows(file: ParsedFile, embedding: Path | None = None) -> FileRows:
 def read_for_rows(
     call: ReadRequest,
 ) -> tuple[tuple[int, ReadFile, bytes, str | None, Mapping[bytes, str]], frozenset[str]]:
-    """Read a file for `parse_file_rows`; also returns the folders that the parser must read.
+    """Read a file for `parse_file_rows`. Also returns the folders that the parser must read.
 
-    These folders have its grammar and the embedding.
+    The folders contain the grammar and the embedding.
     """
     root, path, known_hash, embedding, failures = call
     read_ns = time.time_ns()
@@ -82,24 +89,27 @@ def parse_file_rows(
     embedding: str | None,
     failures: Mapping[bytes, str],
 ) -> tuple[FileRows, int]:
-    """The rows of a file, and the time (ns) before it was read; see `parse_read`."""
+    """Return the rows of a file, and the time (ns) before the file was read; see `parse_read`."""
     parsed = parse_read(file, known_hash, failures)
     return file_rows(parsed, None if embedding is None else Path(embedding)), read_ns
 
 
 def failed_file_rows(root: Path, path: str, reason: str) -> tuple[FileRows, int]:
-    """The rows of a file at which its parser failed."""
+    """Return the rows of a file at which its parser failed."""
     read_ns = time.time_ns()
     return file_rows(failed_file(file_to_parse(root, path), reason)), read_ns
 
 
 def vectors_of(items: Sequence[Mapping[str, int]], embedding: Path) -> FileVectors | None:
-    """The vectors of items by their weighted terms; None if the embedding cannot be read."""
+    """Return the vectors of items from their weighted terms.
+
+    The result is None if the embedding cannot be read.
+    """
     from treadle.code.dense import EmbeddingError
     from treadle.code.dense.static_embedding import StaticEmbedding
 
     try:
         model = StaticEmbedding.load(embedding)
     except EmbeddingError:
-        return None  # the search reports it
+        return None  # the search reports the error
     return FileVectors(model.name, model.documents(items).tobytes())

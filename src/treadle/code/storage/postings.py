@@ -1,8 +1,8 @@
-"""Postings: for each term of a file one small blob with the items that contain the term.
+"""Postings: for each term of a file, one small blob with the items that contain the term.
 
-A row for each item and term would be three to four times as many rows, which take most of the time
-of a build. Files are grouped by their ids, and rows are ordered by group first, so that a build
-appends to the table and does not touch all of its pages in each transaction.
+One row for each item and term would need three to four times as many rows. Writing rows takes most
+of the time of a build. Files are grouped by their ids, and rows are ordered by group first.
+Therefore a build appends to the table, and a transaction does not touch all pages of the table.
 """
 
 import sqlite3
@@ -26,30 +26,38 @@ CREATE TABLE file_postings (
 """
 
 GROUP_BITS = 8
-"""The size of a group of files as a power of two; about the files of one transaction."""
+"""The size of a group of files, as a power of two.
+
+A group has about as many files as a transaction.
+"""
 POSITION_BITS = 16
-"""An item's id is the id of its file, shifted by this, plus its position in the file."""
+"""The id of an item is the id of its file, shifted by this number, plus the item's position."""
 POSITION_MASK = (1 << POSITION_BITS) - 1
 SCALE = 32
 """Weighted counts are stored as multiples of 1/32."""
 MAX_COUNT = 0xFFFF
-"""The fields add up to less, however long they are (see `treadle.code.parse.fields`)."""
-POSTING_BYTES = 4
-"""Bytes of a posting: the weighted count, shifted by `POSITION_BITS`, and the position of the item.
+"""The largest stored count.
 
-In a posting of a whole file, the position is that of the file in its group.
+The sum over the fields is always less, even for long fields (see `treadle.code.parse.fields`).
+"""
+POSTING_BYTES = 4
+"""The bytes of a posting.
+
+It has the weighted count, shifted by `POSITION_BITS`, and the position of the item.
+
+In a posting of a whole file, the position is the position of the file in its group.
 """
 _POSITION = 0 if sys.byteorder == "little" else 1
-"""The half of a posting with the position."""
+"""The half of a posting that contains the position."""
 
 
 def pack(postings: Iterable[int]) -> bytes:
-    """The blob of a term in a file."""
+    """Return the blob of a term in a file."""
     return array("I", postings).tobytes()
 
 
 def groups(connection: sqlite3.Connection) -> list[int]:
-    """The groups that may contain files."""
+    """Return the groups that may contain files."""
     (last,) = connection.execute("SELECT COALESCE(MAX(id), 0) FROM files").fetchone()
     return list(range((last >> GROUP_BITS) + 1))
 
@@ -57,7 +65,7 @@ def groups(connection: sqlite3.Connection) -> list[int]:
 def postings_of_term(
     connection: sqlite3.Connection, term_id: int, file_groups: Iterable[int]
 ) -> tuple[list[int], list[int]]:
-    """The ids of the items that contain a term, and its weighted count in each."""
+    """Return the ids of the items that contain a term, and its weighted count in each item."""
     rows = connection.execute(
         "SELECT p.file_id, p.data FROM json_each(?) AS g CROSS JOIN postings AS p"
         " ON p.file_group = g.value AND p.term_id = ?",
@@ -69,7 +77,7 @@ def postings_of_term(
 def counts_in_items(
     connection: sqlite3.Connection, term_ids: Iterable[int], items: Iterable[int]
 ) -> dict[int, dict[int, int]]:
-    """The weighted counts of terms in items, by term id and item id."""
+    """Return the weighted counts of terms in items, by term id and item id."""
     requested = set(items)
     files = sorted({item >> POSITION_BITS for item in requested})
     rows = connection.execute(
@@ -88,7 +96,7 @@ def counts_in_items(
 def file_counts(
     connection: sqlite3.Connection, term_id: int, file_groups: Iterable[int]
 ) -> tuple[list[int], list[int]]:
-    """The ids of the files that contain a term, and its weighted count in each."""
+    """Return the ids of the files that contain a term, and its weighted count in each file."""
     rows = connection.execute(
         "SELECT p.file_group, p.data FROM json_each(?) AS g CROSS JOIN file_postings AS p"
         " ON p.file_group = g.value AND p.term_id = ?",
@@ -100,7 +108,7 @@ def file_counts(
 def terms_of_items(
     connection: sqlite3.Connection, file_id: int, items: int
 ) -> list[dict[str, int]]:
-    """The terms of a file's items with their weighted counts, as indexed."""
+    """Return the terms of a file's items with their weighted counts, as indexed."""
     (packed,) = connection.execute(
         "SELECT terms FROM file_terms WHERE file_id = ?", (file_id,)
     ).fetchone()
@@ -120,7 +128,7 @@ def terms_of_items(
 def _unpacked(
     rows: Sequence[Sequence[Any]], bits: int = POSITION_BITS
 ) -> tuple[list[int], list[int]]:
-    """Item ids and weighted counts from file ids with their blobs."""
+    """Return item ids and weighted counts, given file ids with their blobs."""
     halves = array("H", b"".join([data for _, data in rows]))
     positions, counts = halves[_POSITION::2], halves[1 - _POSITION :: 2]
     firsts = chain.from_iterable(

@@ -1,4 +1,4 @@
-"""Brings the index up to date: compares file status, parses changed files, removes deleted ones."""
+"""Brings the index up to date: finds changed files, parses them, and removes deleted files."""
 
 import sys
 import time
@@ -17,19 +17,26 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 _RACY_NS = 2_000_000_000
-"""Two changes within one tick of a file system's clock look like one. The coarsest clock (FAT)
-ticks every two seconds, so a file that was read sooner after its last change is read again."""
+"""The time in which a file may change twice with the same time stamp.
+
+The coarsest clock of a file system (FAT) ticks every two seconds. Therefore a file that was read
+sooner than this after its last change is read again.
+"""
 _BATCH_BYTES = 3_000_000
-"""Source bytes of one transaction; bounds memory and the time that other writers wait."""
+"""The number of source bytes in one transaction.
+
+It bounds memory and the time that other writers wait.
+"""
 _POOL_BYTES = 3_000_000
-"""The least bytes of changes for which several workers are faster (2 cores, docs/context.md)."""
+"""With at least this many bytes of changes, several workers are faster (2 cores, docs/context.md).
+"""
 _TASK_BYTES = 200_000
 
 
 class _Difference:
     """The difference between the tree and the index.
 
-    `settled` lists files that were read and are unchanged, with the time (ns).
+    `settled` lists files that were read and have not changed, with the time of the read (ns).
     """
 
     def __init__(self, known: dict[str, StoredFile]) -> None:
@@ -87,7 +94,8 @@ def refresh_index(
     """Make the index equal to the tree.
 
     `embedding` returns the folder of the embedding. A small change gets no vectors if numpy would
-    have to be loaded for it: a query by vectors computes them, and queries by name need not wait.
+    have to be loaded for them. A later query by vectors computes them, and queries by name need not
+    wait for them.
     """
     started = time.perf_counter()
     found = difference(root, store.files())
@@ -140,7 +148,7 @@ def _batches(
 def _tasks(
     root: Path, found: _Difference, embedding: Path | None, failures: Mapping[bytes, str]
 ) -> "Iterator[list[ReadRequest]]":
-    """The requests for `read_for_rows`, in lists of about `_TASK_BYTES`."""
+    """Yield the requests for `read_for_rows`, in lists of about `_TASK_BYTES`."""
     model = None if embedding is None else str(embedding)
     task: list[ReadRequest] = []
     size = 0
@@ -158,9 +166,9 @@ def _tasks(
 def _parsed(
     root: Path, found: _Difference, embedding: Path | None, failures: Mapping[bytes, str]
 ) -> "Iterator[tuple[FileRows, int]]":
-    """Parse all changed files in one worker process, or in several if there is much to parse.
+    """Parse all changed files in one worker process, or in several for a large change.
 
-    If no process can be started, this process parses them.
+    If no process can be started, this process parses the files.
     """
     if not found.changed:
         return

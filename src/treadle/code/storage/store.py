@@ -1,4 +1,4 @@
-"""The index on disk: one SQLite file for each root, which can always be rebuilt."""
+"""The index on disk: one SQLite file for each root. The file can always be rebuilt."""
 
 import os
 import sqlite3
@@ -16,7 +16,7 @@ from treadle.errors import StoreError
 try:
     from _blake2 import (
         blake2b,
-    )  # hashlib loads OpenSSL, which takes a tenth of the time of a search
+    )  # hashlib loads OpenSSL, which takes a tenth as long as a search
 except ImportError:
     from hashlib import blake2b
 
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from treadle.code.storage.writer import IndexWriter
 
 SCHEMA_VERSION = 8 * 10 + (find_spec(EXTRA_GRAMMARS) is not None)
-"""Raised with each change of the tables, the terms, the origins, or the extraction of a language.
+"""The version of the index.
+
+Raise it with each change of the tables, the terms, the origins, or the extraction of a language.
 
 An index of another version is rebuilt. The extra `grammars` adds languages, so it is part of the
 version.
@@ -44,7 +46,7 @@ _SCHEMA = Schema(
     _upgrade,
     pragmas=(
         "synchronous = NORMAL",
-        "wal_autocheckpoint = 8000",  # 32 MB: each checkpoint waits for the disk
+        "wal_autocheckpoint = 8000",  # 32 MB, since each checkpoint waits for the disk
         "cache_size = -32000",
         "mmap_size = 268435456",
     ),
@@ -67,7 +69,7 @@ class StoredFile(NamedTuple):
 
 
 def store_path(cache_dir: Path, root: Path) -> Path:
-    """The path of the index of a resolved root."""
+    """Return the path of the index of a resolved root."""
     key = blake2b(os.fsencode(root), digest_size=8).hexdigest()
     name = "".join(c if c.isascii() and c.isalnum() else "-" for c in root.name)[:40]
     return cache_dir / "index" / f"{name}-{key}.sqlite3"
@@ -76,12 +78,13 @@ def store_path(cache_dir: Path, root: Path) -> Path:
 class Store:
     """The database of the index.
 
-    One connection reads. A second one, opened when it is first needed, writes. One thread at a time
-    uses each. Any number of processes may open the file (WAL, busy timeout).
+    One connection reads. A second connection writes, and is opened when it is first needed. Each
+    connection is used by one thread at a time. Any number of processes may open the file (WAL, busy
+    timeout).
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file; a damaged file or one of another version is built again.
+        """Open the file. A damaged file or a file of another version is built again.
 
         Raises `StoreError` if the file cannot be written.
         """
@@ -105,11 +108,14 @@ class Store:
         return self._opened_writer
 
     def error(self, reason: Exception) -> StoreError:
-        """The error for a file that SQLite or the file system refuses."""
+        """Return the error for a file that SQLite or the file system refuses."""
         return self._database.error(reason)
 
     def rebuild(self) -> None:
-        """Delete the file and create an empty one; other processes keep what they have open."""
+        """Delete the file and create an empty one.
+
+        Other processes keep the deleted file until they close it.
+        """
         with self._write_lock, self._read_lock:
             self.close()
             self._database.delete()
@@ -124,7 +130,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """The reading connection inside one snapshot of the data."""
+        """Yield the reading connection inside one snapshot of the data."""
         with self._read_lock:
             self._reader.execute("BEGIN")
             try:
@@ -133,7 +139,7 @@ class Store:
                 self._reader.execute("ROLLBACK")
 
     def files(self) -> dict[str, StoredFile]:
-        """All files, indexed and skipped, by path."""
+        """Return all files, indexed and skipped, by path."""
         with self.reading() as connection:
             rows = connection.execute(
                 "SELECT size, mtime_ns, ctime_ns, inode, read_ns, hash, skipped, path FROM files"
@@ -141,17 +147,17 @@ class Store:
         return {os.fsdecode(row[7]): StoredFile._make(row[:7]) for row in rows}
 
     def paths(self) -> list[str]:
-        """The paths of all files."""
+        """Return the paths of all files."""
         with self.reading() as connection:
             return [os.fsdecode(row[0]) for row in connection.execute("SELECT path FROM files")]
 
     def failures(self) -> dict[bytes, str]:
-        """The hashes of texts at which a parser failed, with the reasons."""
+        """Return the hashes of texts at which a parser failed, with the reasons."""
         with self.reading() as connection:
             return dict(connection.execute("SELECT hash, reason FROM failures").fetchall())
 
     def counts(self) -> tuple[int, int, int]:
-        """The numbers of indexed files, items, and skipped files."""
+        """Return the numbers of indexed files, items, and skipped files."""
         with self.reading() as connection:
             row = connection.execute(
                 "SELECT COUNT(*) - COUNT(skipped), COUNT(skipped), TOTAL(items) FROM files"
@@ -159,9 +165,10 @@ class Store:
         return int(row[0]), int(row[2]), int(row[1])
 
     def write(self, parsed: "Iterable[tuple[FileRows, int]]") -> None:
-        """Store files in one transaction, each with the time (ns) before it was read.
+        """Store files in one transaction. Each file has the time (ns) before it was read.
 
-        They replace the stored rows. If the hash is the same, only the file status is replaced.
+        The files replace the stored rows. If a file has the same hash as before, only its file
+        status is replaced.
         """
         with self._batch() as batch:
             for entry, read_ns in parsed:
@@ -174,7 +181,10 @@ class Store:
                 batch.remove(os.fsencode(path))
 
     def settle(self, read: "Iterable[tuple[str, int]]") -> None:
-        """Note that files were read again at a time (ns) and are unchanged."""
+        """Note that files were read again and have not changed.
+
+        Each path has the time of the read (ns).
+        """
         rows = [(read_ns, os.fsencode(path)) for path, read_ns in read]
         with self.writing() as connection:
             connection.executemany(
@@ -183,13 +193,13 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """The writing connection inside one transaction."""
+        """Yield the writing connection inside one transaction."""
         with self._write_lock, transaction(self._writer):
             yield self._writer
 
     @contextmanager
     def _batch(self) -> "Iterator[IndexWriter]":
-        from treadle.code.storage.writer import IndexWriter  # not needed if nothing changed
+        from treadle.code.storage.writer import IndexWriter  # only needed if a file has changed
 
         with self.writing() as connection:
             batch = IndexWriter(connection)

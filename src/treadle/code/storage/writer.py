@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _IN_GROUP = (1 << GROUP_BITS) - 1
-"""The bits of a file's id with its position in its group."""
+"""The bits of a file id that are the position of the file in its group."""
 _MANY_TERMS = 3_000
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -74,7 +74,7 @@ CREATE TABLE terms (id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE, documents
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """Replace all tables by empty ones of this version."""
+    """Replace all tables by empty tables of this version."""
     tables = connection.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
     ).fetchall()
@@ -87,7 +87,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 
 class IndexWriter:
-    """The changes of one transaction; rows of large tables are collected and sorted."""
+    """The changes of one transaction. Rows of large tables are collected and sorted."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -101,7 +101,10 @@ class IndexWriter:
         self._free = self._free_ids()
 
     def _free_ids(self) -> Iterator[int]:
-        """Free ids of files. Ids of removed files come first, so that groups stay full."""
+        """Yield free ids for files.
+
+        Ids of removed files come first, so that groups stay full.
+        """
         count, last = self._connection.execute(
             "SELECT COUNT(*), COALESCE(MAX(id), 0) FROM files"
         ).fetchone()
@@ -111,7 +114,7 @@ class IndexWriter:
         yield from itertools.count(last + 1)
 
     def add(self, entry: "FileRows", read_ns: int) -> None:
-        """Replace the rows of a file; if the hash is the same, only the file status."""
+        """Replace the rows of a file. If the hash is the same, replace only the file status."""
         file = entry.file
         path = os.fsencode(file.path)
         row = self._connection.execute(
@@ -130,7 +133,7 @@ class IndexWriter:
                 "INSERT OR REPLACE INTO failures VALUES (?, ?)", (file.content_hash, file.skipped)
             )
         if file.unchanged:
-            return  # another process has changed it; the next refresh sees the change
+            return  # another process has changed the row; the next refresh sees it
         if row:
             self.remove(path)
         self._insert(row[0] if row else next(self._free), path, entry, read_ns)
@@ -221,7 +224,7 @@ class IndexWriter:
             self._mentions += [(group, name, file_id) for name in names]
 
     def _ids_of(self, terms: list[str]) -> list[int]:
-        """The ids of terms; new terms get new ids."""
+        """Return the ids of terms. New terms get new ids."""
         unknown = [term for term in terms if term not in self._term_ids]
         if unknown:
             self._term_ids.update(
@@ -241,7 +244,7 @@ class IndexWriter:
         return [self._term_ids[term] for term in terms]
 
     def _write_file_postings(self) -> None:
-        """Replace the file postings of each group and term that changed."""
+        """Replace the file postings of each group and term that has changed."""
         for group in {*self._came, *self._left}:
             came, left = self._came[group], self._left[group]
             known = self._known_file_postings(group, {*came, *left})
@@ -264,7 +267,11 @@ class IndexWriter:
             )
 
     def _known_file_postings(self, group: int, terms: set[int]) -> dict[int, bytes]:
-        """The rows of a group: all if many terms are needed, else one by one."""
+        """Return the rows of a group for the given terms.
+
+        If many terms are needed, all rows of the group are read at once. Otherwise they are read
+        one by one.
+        """
         if len(terms) >= _MANY_TERMS:
             rows = self._connection.execute(
                 "SELECT term_id, data FROM file_postings WHERE file_group = ?", (group,)
@@ -278,7 +285,7 @@ class IndexWriter:
         return dict(rows.fetchall())
 
     def finish(self) -> None:
-        """Write the collected rows; the transaction ends after it."""
+        """Write the collected rows. The caller ends the transaction after this."""
         self._mentions.sort()
         self._connection.executemany("INSERT INTO mentions VALUES (?, ?, ?)", self._mentions)
         self._postings.sort()
@@ -295,7 +302,7 @@ class IndexWriter:
 
 
 def _by_group(factory: Callable[[], T]) -> defaultdict[int, defaultdict[int, T]]:
-    """A dictionary by group and term."""
+    """Return a dictionary by group and term."""
     return defaultdict(lambda: defaultdict(factory))
 
 

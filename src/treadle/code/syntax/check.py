@@ -4,9 +4,10 @@ _PROBLEMS_SHOWN = 5
 
 
 def broken(path: str, before: bytes, after: bytes) -> list[str]:
-    """A sentence if the file at `path` has more syntax errors after the change than before.
+    """Return sentences about the syntax errors that a change adds to the file at `path`.
 
-    Both texts are parsed in a separate process, since a hostile text can crash its parser.
+    The list is empty if the change adds no errors. Both texts are parsed in a separate process,
+    since a hostile text can crash its parser.
     """
     from treadle.code.languages import language_of
     from treadle.code.languages.extra import unpacked_grammar
@@ -20,7 +21,7 @@ def broken(path: str, before: bytes, after: bytes) -> list[str]:
         except CallFailedError:
             if not is_python(path, after):
                 raise
-            problems = call_apart(new_grammar_problems, path, before, after)  # without the compiler
+            problems = call_apart(new_grammar_problems, path, before, after)  # without compiling
     except CallFailedError as error:
         return [f"{path} was not checked for syntax errors: the file {error}."]
     except OSError as error:

@@ -38,7 +38,7 @@ _TYPES = {
     "tsx": _ECMASCRIPT,
     "typescript": _ECMASCRIPT,
 }
-"""The node types of one-line literals by language; longer forms may have the same type."""
+"""The node types of one-line literals, by language. Longer forms may have the same type."""
 
 _HOLES = ("interpol", "substitution")
 
@@ -48,7 +48,7 @@ _LONG = re.compile(rb"[A-Za-z0-9@]*(?:\"\"\"|'''|\[)")
 
 
 def broken_texts(language: Language, root: "Node") -> "list[Node]":
-    """The literals below `root` that contain a bare line break."""
+    """Return the literals below `root` that contain a bare line break."""
     from tree_sitter import QueryCursor
 
     query = _query(language)
@@ -77,7 +77,7 @@ def _query(language: Language) -> "Query | None":
 
 def _is_broken(node: "Node") -> bool:
     if node.parent is not None and node.parent.type == "jsx_attribute":
-        return False  # it may have several lines
+        return False  # the literal may have several lines
     text = node.text or b""
     if _LONG.match(text):
         return False
@@ -92,14 +92,14 @@ _MAX_COMPILED_BYTES = 2_000_000
 
 
 class CompileError(NamedTuple):
-    """The first error of the compiler, with its line (from 1)."""
+    """The first error that the compiler reports, with its line (from 1)."""
 
     line: int
     message: str
 
 
 def compile_errors(sources: Sequence[bytes]) -> tuple[CompileError | None, ...] | None:
-    """The first error of each source; None if the compiler gives up."""
+    """Return the first error of each source; None if the compiler gives up."""
     if any(len(source) > _MAX_COMPILED_BYTES for source in sources):
         return None
     try:
@@ -130,10 +130,11 @@ _TOML_LINE = re.compile(r"at line (\d+)")
 
 
 class Problem(NamedTuple):
-    """The position of a syntax error: its line, from 1, and the text of that line, cut.
+    """The position of a syntax error.
 
-    `spans`: the error encloses the position, and its exact position is unknown. `reason` is the
-    message of a compiler.
+    It has the line (from 1) and the text of that line, which may be cut. `spans` states that the
+    error encloses the position and that its exact position is unknown. `reason` is the message of a
+    compiler.
     """
 
     line: int
@@ -146,15 +147,15 @@ class Problem(NamedTuple):
 
     @property
     def key(self) -> str:
-        """A key of the error that a change elsewhere keeps."""
+        """A key of the error, which stays the same if another part of the file changes."""
         return "" if self.spans else self.text
 
 
 def problems(path: str, data: bytes, *, changed: int = 0) -> tuple[Problem, ...] | None:
-    """The positions of the first syntax errors in `data`; None without a grammar.
+    """Return the positions of the first syntax errors in `data`; None without a grammar.
 
-    They are at most fifty, in order, one for each line. An error that spans byte `changed` is
-    reported there, since it has no exact position of its own.
+    There are at most fifty errors, in order, and at most one for each line. An error that spans
+    byte `changed` has no exact position of its own, so it is reported at `changed`.
     """
     if path.endswith((".json", ".ipynb", ".toml")):
         return _of_data(path, data)
@@ -173,7 +174,7 @@ def problems(path: str, data: bytes, *, changed: int = 0) -> tuple[Problem, ...]
             found.append(_problem(data, node, changed))
         if not node.is_error:
             waiting += [child for child in reversed(node.children) if _is_ill(child)]
-    # After an error the grammar may take the end of a literal for the start of one.
+    # After an error the grammar may read the end of a literal as the start of a literal.
     for text in () if tree.root_node.has_error else broken_texts(language, tree.root_node)[:_MOST]:
         line = text.start_point.row + 1
         found.append(_at_line(data, line, "a string literal does not end on its line"))
@@ -181,9 +182,10 @@ def problems(path: str, data: bytes, *, changed: int = 0) -> tuple[Problem, ...]
 
 
 def new_problems(path: str, before: bytes, after: bytes) -> tuple[Problem, ...]:
-    """The syntax errors in `after` that are not in `before`, compared by the text of their lines.
+    """Return the syntax errors in `after` that are not in `before`.
 
-    For Python the compiler decides if it could compile the file before.
+    Errors are compared by the text of their lines. For Python the compiler decides if it could
+    compile the file before the change.
     """
     if is_python(path, after):
         compiled = compile_errors((before, after))
@@ -193,7 +195,7 @@ def new_problems(path: str, before: bytes, after: bytes) -> tuple[Problem, ...]:
 
 
 def new_grammar_problems(path: str, before: bytes, after: bytes) -> tuple[Problem, ...]:
-    """The new syntax errors by the grammar alone."""
+    """Return the new syntax errors that the grammar alone finds."""
     before, after = as_utf8(path, before), as_utf8(path, after)
     changed = _first_difference(before, after)
     present = problems(path, after, changed=changed)
@@ -228,7 +230,7 @@ def _first_difference(one: bytes, other: bytes) -> int:
 
 
 def _of_data(path: str, data: bytes) -> tuple[Problem, ...]:
-    """The first error of a JSON or TOML file."""
+    """Return the first error of a JSON or TOML file."""
     line = 1
     try:
         text = data.decode("utf-8-sig")
@@ -257,7 +259,10 @@ def _is_ill(node: Node) -> bool:
 
 
 def _problem(data: bytes, node: Node, changed: int) -> Problem:
-    """The start of `node`; a missing token is reported at the end of the text before it."""
+    """Return the problem at the start of `node`.
+
+    A missing token is reported at the end of the text before it.
+    """
     spans = not node.is_missing and node.start_byte < changed < node.end_byte
     if node.is_missing:
         at = len(data[: node.start_byte].rstrip())

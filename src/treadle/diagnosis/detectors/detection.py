@@ -18,7 +18,8 @@ from treadle.diagnosis.evidence import SpanReference
 from treadle.spans.span import Span
 
 MAX_COMPARED = 50
-"""A message in a history is compared with this many latest failed calls of its tool."""
+"""A message in a history is compared with at most this many failed calls of its tool, the latest
+ones."""
 MIN_COMPARED = 4
 """The least length of an error that is recognised in a later message."""
 
@@ -39,7 +40,7 @@ def detect(
 
 
 def combine(examined: Iterable[SpanExamination]) -> tuple[Finding, ...]:
-    """The findings of spans that were examined one by one, as `detect` returns them."""
+    """Combine examinations of single spans into findings, as `detect` returns them."""
     return combine_worst(examined, None)[1]
 
 
@@ -80,7 +81,7 @@ class _First:
 
 
 def _findings(found: Iterable[_First]) -> Iterator[Finding]:
-    """The findings. Faults of one span are adjacent, so they are decoded once."""
+    """Decode the findings. Faults of one span are adjacent, so they are decoded together."""
     examined: SpanExamination | None = None
     faults: list[Fault] = []
     for first in found:
@@ -91,7 +92,7 @@ def _findings(found: Iterable[_First]) -> Iterator[Finding]:
 
 
 class _Combination:
-    """The faults so far, of spans in order of time."""
+    """Combines the faults of spans, which are added in order of time."""
 
     def __init__(self) -> None:
         self.found: list[_First] = []
@@ -124,7 +125,7 @@ class _Combination:
                     self._failed[text.tool].append((text.quote, first))
 
     def _failure_of(self, text: TextFaults, known: Collection[int]) -> _First | None:
-        """The failed call without a result whose error this message repeats."""
+        """Return the failed call without a result whose error this message repeats, or None."""
         if text.quote is None or not self._failed:
             return None
         for words, first in self._failed.get(text.tool, ())[-MAX_COMPARED:]:

@@ -38,7 +38,7 @@ class OccurrenceCounter:
     seen: Counter[str] = field(default_factory=Counter)
 
     def occurrence(self, content: str) -> Occurrence:
-        """The digest and the number of this occurrence, from 1."""
+        """Count a message. Returns its digest and the number of this occurrence, from 1."""
         self.seen[content] += 1
         return content, self.seen[content]
 
@@ -52,7 +52,7 @@ class Series(IntEnum):
     """The sequence of messages in which the occurrences of a text are counted."""
 
     NONE = 0
-    """None: the text does not recur elsewhere."""
+    """Occurrences are not counted, since the text does not recur elsewhere."""
     REPLIES = 1
     """The replies of models."""
     TOOLS = 2
@@ -62,7 +62,7 @@ class Series(IntEnum):
 
 
 class Fault(NamedTuple):
-    """A finding without its span, in values of JSON. See `Finding`."""
+    """A finding without its span, as JSON values. `Finding` documents the fields."""
 
     detector: str
     version: int
@@ -96,7 +96,7 @@ class Fault(NamedTuple):
 
 
 class TextFaults(NamedTuple):
-    """The parts of the faults of one text, or of the span itself, that combining spans needs."""
+    """The faults of one text or of the span itself, reduced to the parts that combining needs."""
 
     keys: tuple[str, ...]
     """The key of each fault: its weight as one digit, its kind and its position."""
@@ -105,8 +105,8 @@ class TextFaults(NamedTuple):
     """The digest of the text whose occurrences are counted in `series`."""
     tool: str = ""
     quote: str | None = None
-    """The error of a failed tool without a result; in a history, the quote of the first fault. Two
-    equal texts are the same failure."""
+    """The error of a failed tool without a result. In a history, it is the quote of the first
+    fault. Two equal texts are the same failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,8 @@ class SpanExamination:
     start_us: int
     texts: tuple[TextFaults, ...] = ()
     encoded: bytes = b""
-    """The encoded faults of all texts, in the order of their keys. Read only if they are shown."""
+    """The encoded faults of all texts, in the order of their keys. They are decoded only if they
+    are shown."""
 
     def faults(self) -> list[Fault]:
         """The faults, in the order of their keys."""
@@ -130,7 +131,7 @@ def fault_key(fault: Fault, at: str) -> str:
 
 
 def encode_faults(faults: Sequence[Fault]) -> bytes:
-    """Faults as `SpanExamination.encoded`."""
+    """Encode faults for `SpanExamination.encoded`."""
     if not faults:
         return b""
     data = _compact(faults)
@@ -138,12 +139,12 @@ def encode_faults(faults: Sequence[Fault]) -> bytes:
 
 
 def encode(examined: SpanExamination) -> bytes:
-    """An examination as bytes: a line of JSON, then the encoded faults."""
+    """Encode an examination as a line of JSON and the encoded faults."""
     return b"\n".join((_compact(examined.texts), examined.encoded))
 
 
 def decode(data: bytes) -> tuple[tuple[TextFaults, ...], bytes]:
-    """The texts and the encoded faults of an examination."""
+    """Return the texts and the encoded faults of an encoded examination."""
     line, _, encoded = data.partition(b"\n")
     text_faults = tuple(
         TextFaults(tuple(keys), *rest) for keys, *rest in json.loads(line.decode(*_ENCODING))

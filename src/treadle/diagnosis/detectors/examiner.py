@@ -128,7 +128,7 @@ class _FaultyText(NamedTuple):
     series: Series = Series.NONE
     content: str = ""
     at: str = ""
-    """The path of the text, which begins the faults' fields."""
+    """The path of the text. The fields of the faults begin with this path."""
     quote: str | None = None
 
     def text_faults(self) -> TextFaults:
@@ -137,7 +137,7 @@ class _FaultyText(NamedTuple):
 
 
 def _faulty_call(hit: Hit, reading: Reading) -> _FaultyText:
-    """A fault of a call. The call is in the model's reply, and again in the tool's span."""
+    """Return a fault of a call, which is in the model's reply and again in the tool's span."""
     text = next((each for each in reading.texts if each.path == hit.path), None)
     if text is None or text.role is not Role.ARGUMENTS:
         return _FaultyText((_fault(hit, reading.span),))

@@ -1,4 +1,4 @@
-"""Words of failure: the kind of failure that they name, and when they are negated."""
+"""Words that name a kind of failure, and the negations of such words."""
 # ruff: noqa: RUF001  (words of other scripts)
 
 import re
@@ -179,7 +179,7 @@ def _pattern(words: str, unspaced: str) -> str:
 
 @cache  # compiling takes long, and most callers do not need it
 def _machines() -> tuple[Any, tuple[tuple[Kind, Any], ...]]:
-    """A set that finds the kinds in a text, and each kind with its pattern."""
+    """Compile a pattern set that finds the kinds in a text, and a pattern for each kind."""
     any_kind = re2.Set.SearchSet()
     patterns = []
     for kind, words, unspaced in _PHRASES:
@@ -215,7 +215,7 @@ _NOTHING = re.compile(
 
 
 def kind_of(text: str) -> tuple[Kind, int] | None:
-    """The kind of failure that `text` names, and the position of the word; None without one.
+    """Return the kind of failure that `text` names and the position of the word, or None.
 
     Raises UnicodeEncodeError for half of a surrogate pair.
     """
@@ -230,7 +230,10 @@ def kind_of(text: str) -> tuple[Kind, int] | None:
 
 
 def severity_of(kind: Kind | None) -> Severity:
-    """The severity of a failure with words of `kind`. Not found, or late, is less than an error."""
+    """Return the severity of a failure with words of `kind`.
+
+    A missing or late thing is less severe than an error.
+    """
     milder = kind is not None and SEVERITIES[kind] is Severity.MEDIUM
     return Severity.MEDIUM if milder else Severity.HIGH
 

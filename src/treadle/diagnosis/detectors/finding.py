@@ -6,7 +6,7 @@ from enum import IntEnum, StrEnum
 from treadle.diagnosis.evidence import Evidence, SpanReference
 
 QUOTE_CHARACTERS = 240
-"""The longest quote. The range of a finding is as long as its quote."""
+"""The most characters of a quote. The range of a finding is as long as its quote."""
 
 
 class Severity(StrEnum):
@@ -23,7 +23,7 @@ class Severity(StrEnum):
 
 
 class Layer(IntEnum):
-    """The kind of evidence. A layer does not read a text in which another one found a fault."""
+    """The kind of evidence. A layer does not read a text in which another layer found a fault."""
 
     SIGNALS = 1
     """Structure: a status, a code, a flag."""
@@ -34,7 +34,7 @@ class Layer(IntEnum):
 
 
 class Kind(StrEnum):
-    """The closed vocabulary of faults."""
+    """The kinds of faults that a finding can have."""
 
     STATUS = "status"
     """The status of the span is an error."""
@@ -105,19 +105,19 @@ class Finding:
     message: str
     evidence: Evidence
     tool: str = ""
-    """The tool whose call or result has the fault; empty without one."""
+    """The tool whose call or result has the fault. Empty if no tool is involved."""
     count: int = 1
     also_in: tuple[SpanReference, ...] = ()
 
     @property
     def repeats(self) -> str:
-        """For example "also in 3 later requests"; empty if no later request repeats it."""
+        """Return text such as "also in 3 later requests", empty if no later request repeats it."""
         number = len(self.also_in)
         return f"also in {number} later request{'s'[: number != 1]}" if number else ""
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a list that is written as one text."""
+    """Split a text of many words into a set of words."""
     return frozenset(text.split())
 
 
@@ -134,7 +134,7 @@ class Detector:
 class Hit:
     """A fault in a text: characters `start` to `end` of the text at `path`.
 
-    `end` None is the end of the text.
+    If `end` is None, the fault extends to the end of the text.
     """
 
     detector: Detector

@@ -1,7 +1,7 @@
 """Layer 2: lines of a result that report a failure.
 
-A word counts if the shape of its line indicates a report, or in a result of one sentence. It does
-not count after a negation, or in recorded text that a tool only shows.
+A word of failure counts if the shape of its line indicates a report, or if the result is one
+sentence. It does not count after a negation, or in recorded text that a tool only shows.
 """
 
 # ruff: noqa: RUF001  (a colon of another script)
@@ -28,11 +28,12 @@ from treadle.traces.fencing import inline
 PATTERNS = Detector("anchored-patterns", 1, Layer.PATTERNS)
 
 LINE_CHARACTERS = 600
-"""Characters of a line that are read."""
+"""The most characters of a line that are read."""
 MAX_LINES = 10
-"""Reporting lines of one text that are counted."""
+"""The most reporting lines of one text that are counted."""
 MAX_SCORED_LINES = 200
-"""Lines with a reporting shape that are read from the beginning. Then only the end is read."""
+"""The most lines with a reporting shape that are read from the beginning. After them, only the end
+of the text is read."""
 TAIL_BYTES = 8_192
 _SHORT_CHARACTERS, _SHORT_LINES = 400, 4
 _DOCUMENT_CHARACTERS, _DOCUMENT_LINES = 1_500, 16
@@ -60,7 +61,7 @@ _IS_ERROR = re.compile(
 )
 """Words that report an error, rather than talk about errors."""
 _TELLS = re.compile(r"failed\b(?! to)", re.IGNORECASE)
-"""The word "failed" of a narrative."""
+"""The word "failed" in a narrative."""
 _NEXT_SENTENCE = re.compile(r"(?:(?<=[^\W\d])|(?<=^\d))[.!?] ")
 _MARKER = re.compile(r"\W*(?:exit|process|command|return|rc|error)", re.IGNORECASE)
 _COLON = re.compile("[:：=]")
@@ -107,7 +108,10 @@ def hits(text: str, path: str, traits: OutputTraits) -> list[Hit]:
 
 
 def _lines_that_report(text: str) -> Iterator[Line]:
-    """The lines of `text` with a reporting shape. Of very many, the first and the last ones."""
+    """The lines of `text` with a reporting shape.
+
+    If there are very many, only the first and the last lines are returned.
+    """
     data = text.encode("utf-8", "replace")  # half of a surrogate pair becomes one character as well
     plain = len(data) == len(text)
     counted = characters = 0
@@ -137,14 +141,15 @@ class _Whole:
         stripped = text.strip()
         begin = text.find(stripped[:1]) if stripped else 0
         self.first = text.rfind("\n", 0, begin) + 1
-        """The beginning of the first line that is not blank, and of the last one."""
+        """The position of the first line that is not blank. `last` is the position of the last such
+        line."""
         self.last = text.rfind("\n", 0, begin + len(stripped)) + 1
         self.characters = len(stripped)
         self.lines = stripped.count("\n") + 1
 
     @cached_property
     def shown(self) -> bool:
-        """Whether the text is, or may be, written by others."""
+        """Whether the tool shows text that other authors wrote or may have written."""
         return self.traits.shows or is_document(self._text)
 
     @property
@@ -152,7 +157,7 @@ class _Whole:
         return self.characters <= _SHORT_CHARACTERS and self.lines <= _SHORT_LINES
 
     def speaks_in(self, line: Line) -> bool:
-        """Whether a line of a shown text may be of the tool itself."""
+        """Whether a line of a shown text may come from the tool itself."""
         return line.start in (self.first, self.last) or self.program_speaks(line) or self.is_page
 
     def program_speaks(self, line: Line) -> bool:
@@ -168,7 +173,7 @@ class _Whole:
         return bool(fetched) or (not self.traits.programs and self._text.lstrip()[:1] == "<")
 
     def may_hold(self, shape: ShapeMatch, line: Line) -> bool:
-        """Whether a line of that shape, in a shown text, may be of the tool itself."""
+        """Whether a line of this shape in a shown text may come from the tool itself."""
         if self.traits.shows_log or not shape.anchor.in_documents:
             return False
         if self.is_page:
@@ -223,7 +228,7 @@ def _anchored_hit(shape: ShapeMatch, line: Line, path: str) -> Hit:
 
 
 def _sentence(line: Line, path: str, whole: _Whole) -> Hit | None:
-    """The hit of a result of one sentence, if its first words report a failure."""
+    """Return a hit if the first words of a one-sentence result report a failure."""
     text = _NEXT_SENTENCE.split(without_quotes(line.text), maxsplit=1)[0]
     bare = text.strip(" \t.\"'`")
     if bare in {"undefined", "null", "NaN"}:
@@ -249,10 +254,10 @@ def _may_be_meant(kind: Kind, at: int, text: str, whole: _Whole) -> bool:
 
 
 def _may_be_own(kind: Kind, before: str, text: str, whole: _Whole) -> bool:
-    """Whether one sentence of a tool that shows text is the tool's own.
+    """Whether the only sentence of a shown text may come from the tool itself.
 
-    Such a sentence begins with the fault. A program of a shell begins with its name, which is
-    another shape.
+    Such a sentence begins with the fault. A program in a shell begins its sentence with its name,
+    which is another shape.
     """
     words = len(before.split())
     if whole.lines > 1 or words > _DOCUMENT_WORDS or kind is Kind.ERROR:
@@ -303,7 +308,7 @@ def _worst(found: list[Hit]) -> list[Hit]:
 
 _FEWEST_LINES = 5
 _LOOKED_AT = 200
-"""Lines from the beginning that decide whether a text is a document."""
+"""This many lines from the beginning decide whether a text is a document."""
 _LINE_CHARACTERS = 300
 
 _OPENINGS = (

@@ -1,6 +1,6 @@
 """The shapes of lines that report a failure.
 
-The patterns are RE2's. Each is matched against one line at a time.
+The patterns use the syntax of RE2. Each is matched against one line at a time.
 """
 
 # ruff: noqa: RUF001  (characters and words of other scripts)
@@ -48,7 +48,10 @@ _FAULTS = (
 
 @dataclass(frozen=True, slots=True)
 class LineShape:
-    """A shape of a line. A first group of the pattern is the negatable word or a number."""
+    """A shape of a line.
+
+    If the pattern has a group, it is a number or the word to test for negation.
+    """
 
     name: str
     kind: Kind
@@ -325,7 +328,7 @@ LINE_SHAPES: tuple[LineShape, ...] = (
 
 
 def _of_many_lines() -> str:
-    """One pattern for a text of many lines. Its matches may be off by a few lines."""
+    """Return one pattern for a text of many lines. Its matches may be off by a few lines."""
     return "|".join(
         f"(?im:{anchor.pattern[4:]})"
         if anchor.pattern.startswith("(?i)")

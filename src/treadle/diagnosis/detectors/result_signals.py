@@ -57,7 +57,7 @@ _TEXTS = ("content", "text", "message", "answer", "value", "contents")
 _SIDE = ("type", "role", "annotations", "tool_call_id", "name", "id")
 """Keys next to the text of an answer."""
 _FEW = 3
-"""The most keys of an object that wraps another one, whatever their names."""
+"""The most keys of an object that wraps another object. Their names do not matter."""
 _ENVELOPE = frozenset(
     (
         *_EXPLANATIONS,
@@ -91,7 +91,7 @@ _ENVELOPE_CHARACTERS = 600
 
 
 def hits(text: str, path: str, traits: OutputTraits) -> list[Hit]:
-    """The fault that the result `text` of a tool states; at most one hit."""
+    """Return the fault that the result `text` of a tool states. There is at most one hit."""
     stripped = text.strip()
     value: object = stripped
     if stripped[:1] in ("{", "["):
@@ -140,7 +140,7 @@ def _failure(value: object, path: str, traits: OutputTraits, depth: int) -> Hit 
 
 
 def _alone(value: object, path: str, depth: int = 0) -> Hit | None:
-    """A failure that is the whole answer, or the only text of a wrapper."""
+    """Return the hit of a failure that is the whole answer or the only text in a wrapper."""
     if isinstance(value, Mapping) and depth <= _WRAPPED_DEEP:
         text_keys = [key for key in value if key not in _SIDE]
         if len(text_keys) == 1 and text_keys[0] in (*_WRAPPERS, *_TEXTS):
@@ -176,7 +176,7 @@ def _failed_element(value: Sequence[object], path: str, traits: OutputTraits) ->
 
 
 def _all_failed(value: object, path: str) -> Hit | None:
-    """The fault of a list of results that all have an error."""
+    """Return the hit of a list of results that all have an error."""
     if not isinstance(value, list) or not value:
         return None
     for each in value:
@@ -317,7 +317,7 @@ def _count(value: Mapping[str, object], path: str) -> Hit | None:
 
 
 def _envelope(value: Mapping[str, object], path: str) -> Hit | None:
-    """An answer with only descriptive keys whose text reports a fault."""
+    """Return the hit of an answer that has only descriptive keys and whose text reports a fault."""
     if not value or not value.keys() <= _ENVELOPE or any(value.get(key) for key in _GOOD_FLAGS):
         return None
     _, words = _explanation(value, path)
@@ -327,7 +327,7 @@ def _envelope(value: Mapping[str, object], path: str) -> Hit | None:
 
 
 def _not_done(value: Mapping[str, object], path: str) -> Hit | None:
-    """A false flag with its reason, such as `{"created": false, "reason": …}`."""
+    """Return the hit of a false flag with its reason, as in `{"created": false, "reason": …}`."""
     if isinstance(value.get("reason"), str) and len(value) <= _FEW:
         for key, flag in value.items():
             if flag is False:
@@ -353,7 +353,7 @@ def _named(words: str) -> Kind | None:
 
 
 def _explanation(value: Mapping[str, object], path: str) -> tuple[str, str]:
-    """The path and text of the best explanation of a failure; empty without one."""
+    """Return the path and text of the best explanation of a failure. Both are empty without one."""
     for name in _EXPLANATIONS:
         inner = value.get(name)
         inner_path = step(path, name)
@@ -391,7 +391,7 @@ def _explained(value: Mapping[str, object], path: str, key: str, confidence: flo
 
 
 def _first_words(value: Mapping[str, object] | Sequence[object]) -> str | None:
-    """The key of the explanation in an error that is not a text itself."""
+    """Return the key of the explanation in an error that is a JSON value and not a text."""
     if not isinstance(value, Mapping):
         return None
     named = [key for key in ("message", "text", "detail", "msg", "description") if value.get(key)]

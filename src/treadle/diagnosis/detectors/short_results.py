@@ -37,7 +37,7 @@ _WISHED = (
     "|duplicates|secrets|violations|threats|anomal|differences|regressions|leaks?|bugs?|lint"
     "|action|further|need|reason|longer"
 )
-"""Nouns that are welcome to be absent."""
+"""Nouns for things whose absence is a good result."""
 _NONE_FOUND = re.compile(
     rf"\W*(?:sorry,? (?:but )?)?(?:(?:there (?:is|are|was"
     rf"|were) )?no (?![^.\n]{{0,60}}\b(?:{_WISHED}))"
@@ -66,7 +66,7 @@ _NONE_CHARACTERS = 240
 
 
 def nothing(value: object, path: str) -> Hit | None:
-    """The hit of a result `value` at `path` without content."""
+    """Return a hit if the result `value` at `path` has no content."""
     if isinstance(value, str):
         return _none_in_words(value, path)
     empty_path: str | None = None if value else path
@@ -119,7 +119,7 @@ def empty(path: str, what: str, confidence: float) -> Hit:
 
 
 LONGEST = 120
-"""Characters. A longer text is read line by line."""
+"""The most characters of a short result. A longer text is read line by line."""
 
 _WHAT = (
     r"(?:an?|the|some|unknown|unexpected|unhandled|uncaught|unspecified|internal|generic|general"
@@ -174,6 +174,6 @@ def is_failure_alone(text: str) -> bool:
 
 
 def status_in(text: str) -> int | None:
-    """The HTTP status in such a text."""
+    """Return the HTTP status in a text that only reports a failure."""
     found = _STATUS.search(text)
     return int(found[0]) if found else None

@@ -105,7 +105,7 @@ def hits(reading: Reading) -> Iterator[Hit]:
 
 
 def failures(span: Span) -> list[Hit]:
-    """The failure of a span, by its last exception, else its status, else its codes."""
+    """Return the failure of a span by its last exception, or else its status, or else its codes."""
     exceptions = list(_exceptions(span))
     if span.status is SpanStatus.ERROR:
         return exceptions[-1:] or [_status(span)]

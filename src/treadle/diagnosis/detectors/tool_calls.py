@@ -13,7 +13,7 @@ from treadle.spans.span import Span
 from treadle.traces.fencing import inline
 
 OfferedTools = dict[str, Mapping[str, object] | None]
-"""The JSON schema of the arguments by tool; None if it is unknown."""
+"""For each tool, the JSON schema of its arguments. None if it is unknown."""
 
 _LISTS = ("gen_ai.tool.definitions", "gen_ai.request.tools", "ai.prompt.tools")
 _INSIDE = (("model_request_parameters", "function_tools"), ("request_data", "tools"))
@@ -22,7 +22,7 @@ _MOST = 256
 
 
 def offered_tools(span: Span) -> OfferedTools:
-    """The tools that the call offered; empty if it offered none or did not record them."""
+    """Return the tools that the call offered. Empty if none were offered or recorded."""
     attributes = span.attributes
     offered: OfferedTools = {}
     for key in _LISTS:
@@ -74,7 +74,7 @@ UNANSWERED = Detector("unanswered-call", 1, Layer.SIGNALS)
 
 SCHEMA_CHARACTERS = 100_000
 _STEPS = 20_000
-"""Schema keywords that one validation may process. A schema of a trace may be endless."""
+"""The most schema keywords that one validation processes. A schema of a trace may be endless."""
 _UNTRIED = ("pattern", "format", "uniqueItems")
 """Keywords that are ignored, since the steps do not bound their time."""
 _BEYOND = ('"patternProperties"', '"unevaluated')
@@ -123,9 +123,9 @@ def call_hits(call: Call, offered: OfferedTools) -> Iterator[Hit]:
 
 
 def unanswered(history: tuple[Message, ...]) -> Iterator[tuple[Call, Hit]]:
-    """Calls in a request without a result, although the conversation continues.
+    """Yield calls of a request that have no result, although the conversation continues.
 
-    Ids may be empty or repeated. Results are then matched by their number.
+    If ids are empty or repeated, the calls and results are matched by their order.
     """
     for number, message in enumerate(history):
         if not message.calls:
@@ -160,9 +160,10 @@ def unanswered(history: tuple[Message, ...]) -> Iterator[tuple[Call, Hit]]:
 
 
 def mismatch(value: object, schema: Mapping[str, object]) -> str | None:
-    """The reason why `value` does not match `schema`; None if it does or this is unknown.
+    """Return why `value` does not match `schema`. None if it matches or cannot be validated.
 
-    The schema is untrusted: nothing is fetched, patterns are not tried, and steps are counted.
+    The schema is untrusted. Therefore the validation fetches nothing, ignores patterns, and ends
+    after a limited number of steps.
     """
     try:
         text = json.dumps(schema, sort_keys=True)
@@ -177,7 +178,7 @@ def mismatch(value: object, schema: Mapping[str, object]) -> str | None:
 
 
 class _TooMuchError(Exception):
-    """The validation exceeds its steps."""
+    """The validation needs too many steps."""
 
 
 class _Steps(threading.local):
@@ -207,7 +208,7 @@ def _validated(value: object, schema: str) -> str | None:
 
 @lru_cache(maxsize=64)
 def _validator(schema: str) -> Any:
-    """A validator for the JSON text of a schema; None for an invalid schema."""
+    """Return a validator for the JSON text of a schema. None for an invalid schema."""
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import extend  # type: ignore[import-untyped]

@@ -112,9 +112,9 @@ _TERSE_PROGRAMS = word_set(
     "tee xargs jq wc dd du df stat file tr paste comm split sudo bash sh zsh dash cd source merge "
     "patch"
 )
-"""They begin a line with their name only to report an error."""
+"""Programs that begin a line with their name only to report an error."""
 _COMPLETE = frozenset({"cd", "export", "source", ".", "mkdir", "set", "pushd", "sleep"})
-"""Programs that complete a statement."""
+"""Programs whose arguments are not another program."""
 _CUT_COMMAND = re.compile(r'\s*\{\s*"(?:command|cmd|script)"\s*:\s*"((?:[^"\\]|\\.)*+)')
 _REDIRECTED = re.compile(r"(?<![\d&>-])>{1,2}\s*[^&\s]")
 _ASSIGNMENT = re.compile(r"\w+=\S*")
@@ -149,7 +149,7 @@ def _manner(tool: str, arguments: str) -> OutputTraits:
 
 
 def _command(arguments: str) -> str | None:
-    """The command in the arguments of a shell; None if it is not found."""
+    """Return the command in the arguments of a shell, or None if there is none."""
     try:
         value = parsed(arguments)
     except ValueError:
@@ -241,7 +241,7 @@ def _words(value: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def _spoken(words: str, path: str, depth: int) -> Iterator[tuple[str, str]]:
-    """The text, or the texts inside if it is JSON itself."""
+    """Yield the text, or the texts inside it if it is JSON."""
     inner: object = None
     if words.lstrip()[:1] in ("{", "["):
         with suppress(ValueError):

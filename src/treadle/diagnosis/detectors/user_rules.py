@@ -22,8 +22,9 @@ MAX_COUNTED = 1_000
 class Rule:
     """A pattern that the user wants to find.
 
-    `pattern` is RE2's. `fields` are globs over paths such as `output*` or `attributes.http.*`;
-    empty matches every text of a span except its attributes. Empty `roles` match every role.
+    `pattern` uses the syntax of RE2. `fields` are globs over paths such as `output*` or
+    `attributes.http.*`. If they are empty, every text of a span except its attributes is searched.
+    If `roles` is empty, texts of every role are searched.
     """
 
     name: str
@@ -35,7 +36,7 @@ class Rule:
 
     @classmethod
     def of(cls, settings: "DetectorRule") -> "Rule":
-        """The rule of a validated table of the configuration."""
+        """Build a rule from a validated table of the configuration."""
         return cls(
             name=settings.name,
             pattern=settings.pattern,
@@ -47,7 +48,7 @@ class Rule:
 
 
 def hits(user_rules: Sequence[Rule], reading: Reading) -> Iterator[Hit]:
-    """The hits of the rules: for each rule and text the first match."""
+    """Yield the first match of each rule in each text."""
     if not user_rules:
         return
     attributes = [
@@ -87,7 +88,7 @@ def _concerns(rule: Rule, text: Text) -> bool:
 def _first(pattern: Any, text: str) -> tuple[int, int, int] | None:
     """The start and end of the first match, and the number of matches.
 
-    Half of a surrogate pair matches `?`.
+    For the pattern, half of a surrogate pair is a `?`.
     """
     first, count = None, 0
     for match in pattern.finditer(text.encode("utf-8", "replace").decode()):

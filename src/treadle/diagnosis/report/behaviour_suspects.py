@@ -17,7 +17,7 @@ from treadle.traces.fencing import inline
 from treadle.traces.store.results import ListedSpan
 
 LEAST = 3
-"""The least number of equal calls that are a repeated call. Two equal calls are common."""
+"""Equal calls count as repeated from this number on. Two equal calls are common."""
 
 
 class RepeatReason(StrEnum):
@@ -37,7 +37,7 @@ class Call:
 
     call_digest: Hashable
     answer_digest: Hashable
-    """A digest of the answer; None without one."""
+    """A digest of the answer. None if there is no answer."""
     failed: bool
 
 
@@ -62,9 +62,9 @@ class RepeatedCalls(Generic[T]):
 def repeated_calls(
     spans: Iterable[T], call_of: Callable[[T], Call | None], *, least: int = LEAST
 ) -> tuple[RepeatedCalls[T], ...]:
-    """The calls that occur at least `least` times in a trace, the most frequent first.
+    """Return the calls that occur at least `least` times in a trace, the most frequent first.
 
-    `call_of` returns the call of a span; None for other spans.
+    `call_of` returns the call of a span, or None if the span is not a call.
     """
     groups: dict[tuple[str, Hashable], list[tuple[T, Call]]] = defaultdict(list)
     for span in sorted(spans, key=lambda span: (span.start_us, span.trace_id, span.span_id)):
@@ -161,7 +161,7 @@ _SAID = {
 
 
 def _contradictions(span_set: SpanSet) -> Iterator[Suspect]:
-    """For each conflicting prompt, the first call that has it."""
+    """Yield the first call of each prompt with conflicting instructions."""
     seen: dict[Hashable, list[ListedSpan]] = defaultdict(list)
     for span in span_set.spans:
         if conflicts := span_set.fact(span).conflicts:
@@ -238,7 +238,7 @@ def _of_other_model(
 
 
 def _role(span: ListedSpan, span_set: SpanSet) -> Hashable:
-    """The purpose of a call: its instructions, or else its name."""
+    """Return the purpose of a call, which is its instructions or, without any, its name."""
     facts = span_set.fact(span)
     if facts.instructions is not None:
         return facts.instructions

@@ -26,10 +26,10 @@ _BY_SHARE = 46.0
 """The score of a suspect that takes 100 % of the time or cost."""
 _MIN_SHARE = 0.08
 _EXTREME = 10.0
-"""An outlier of this many times the median is a suspect however small its share is."""
+"""An outlier of at least this many times the median is a suspect, even if its share is small."""
 _MIN_COST_FACTOR = 3.0
 _WORTH_NAMING = 0.25
-"""The least share for medium severity."""
+"""The least share of time or cost for medium severity."""
 _DOMINATING, _AHEAD = 0.5, 4.0
 _WELL_CACHED, _MISSED, _MIN_CACHED = 0.5, 0.1, 1_024
 _JUMP, _MIN_JUMP = 1.0, 2_000
@@ -39,7 +39,7 @@ _LEAVES = {SpanKind.TOOL, SpanKind.RETRIEVAL, SpanKind.EMBEDDING, SpanKind.MODEL
 
 
 def spending_suspects(span_set: SpanSet) -> list[Suspect]:
-    """The suspects that took time or money."""
+    """The spans that took too much time or money."""
     return [
         *_slow(span_set),
         *_dominating(span_set),
@@ -90,7 +90,7 @@ def _similar(number: int) -> str:
 
 
 def _by_times(times: float) -> float:
-    """The score of the ratio to the median: 5 for 10 times, 10 for 100 times."""
+    """Return the score of a ratio to the median: 5 for a ratio of 10, and 10 for a ratio of 100."""
     return 5 * min(2.0, max(0.0, math.log10(times)))
 
 
@@ -99,7 +99,7 @@ def _excess_us(outlier: Outlier[ListedSpan], span_set: SpanSet) -> float:
 
 
 def _dominating(span_set: SpanSet) -> Iterator[Suspect]:
-    """The step that a trace waited for most, if it is far ahead of the next and has no peers."""
+    """Yield the step that a trace waited for by far the longest, if it has no peers."""
     slow = {reference(each.item) for each in slow_spans_of(span_set)}
     peer_counts: dict[Hashable, int] = defaultdict(int)
     for span in (*span_set.spans, *span_set.earlier):
@@ -156,7 +156,7 @@ def _expensive_calls(span_set: SpanSet) -> Iterator[Suspect]:
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """A model call and the preceding one of the same conversation."""
+    """A model call and the preceding call of the same conversation."""
 
     before: ListedSpan
     span: ListedSpan

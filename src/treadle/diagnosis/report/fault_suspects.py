@@ -1,4 +1,4 @@
-"""Suspects from findings: faults that may be causes, rather than consequences."""
+"""Suspects from findings. They are faults that may be causes rather than consequences."""
 
 import re
 from collections import Counter, defaultdict
@@ -87,7 +87,7 @@ def _of_finding(finding: Finding, span_set: SpanSet) -> Suspect | None:
     if cause is Cause.WRONG_ARGUMENT and span.kind is SpanKind.MODEL:
         fault_span = _call_made(finding, span, span_set) or span
     if cause is Cause.EMPTY_RESULT:
-        # The severity of the finding does not count: an empty result may be harmless or fatal.
+        # Severity does not count here, since an empty result may be harmless or fatal.
         score = BASES[cause] * finding.confidence
         often = _often_empty(span, span_set)
         if often is not None:
@@ -122,7 +122,7 @@ def _cause(finding: Finding, span: ListedSpan) -> Cause:
 
 
 def _call_made(finding: Finding, span: ListedSpan, span_set: SpanSet) -> ListedSpan | None:
-    """The tool's span of a call in a model's reply."""
+    """Return the span of the tool that ran a call in a model's reply."""
     requests = span_set.fact(span).requests
     path = finding.evidence.field
     call_digest = next((each.call_digest for each in requests if each.path == path), None)
@@ -141,7 +141,7 @@ def _call_made(finding: Finding, span: ListedSpan, span_set: SpanSet) -> ListedS
 
 
 def _often_empty(span: ListedSpan, span_set: SpanSet) -> str | None:
-    """A reason to lower the score: this tool often finds nothing."""
+    """Return a reason to lower the score if this tool often finds nothing."""
     like = [each for each in span_set.spans if each.kind is span.kind and each.name == span.name]
     empty = sum(
         finding.kind is Kind.EMPTY_RESULT
@@ -168,7 +168,11 @@ def after_recovery(suspect: Suspect, span: ListedSpan, span_set: SpanSet) -> Sus
 
 
 def _tries(span: ListedSpan, span_set: SpanSet) -> Iterator[ListedSpan]:
-    """Later tries of a call by the same caller: with the same arguments, or the next call."""
+    """Yield later tries of a call by the same caller.
+
+    A try has the same name and the same arguments. The next call of this name also counts if a
+    model is called or if the arguments are similar.
+    """
     call_digest = span_set.fact(span).call_digest
     of_model = span.kind is SpanKind.MODEL
     first = True
@@ -218,7 +222,7 @@ def _never_ended(span_set: SpanSet) -> Iterator[Suspect]:
 
 
 def _ordered(suspects: Sequence[Suspect], span_set: SpanSet) -> list[Suspect]:
-    """The suspects, with lower scores for later faults, which the first one may have caused."""
+    """Lower the scores of later faults, which the first fault of a trace may have caused."""
     first: dict[str, int] = {}
     for suspect in suspects:
         if suspect.severity is not Severity.LOW:
@@ -233,7 +237,10 @@ def _ordered(suspects: Sequence[Suspect], span_set: SpanSet) -> list[Suspect]:
 
 
 def _without_consequences(suspects: Sequence[Suspect], span_set: SpanSet) -> list[Suspect]:
-    """The suspects without the spans around them, which failed with them."""
+    """Lower the scores of spans that failed because a span inside them failed first.
+
+    The other suspects list such spans in `also`.
+    """
     inside: dict[SpanReference, list[SpanReference]] = defaultdict(list)
     causes = {suspect.span for suspect in suspects if suspect.severity is not Severity.LOW}
     for cause in causes:

@@ -23,8 +23,8 @@ _PAGE = 1_000
 class Efficiency:
     """Success and cost of runs. Shares are 0 to 1, money is US dollars, and None is unknown.
 
-    `successful` of the `runs` ended well. The cost of the others is part of the cost of a
-    successful run.
+    `successful` is the number of `runs` that ended well. The cost of a successful run includes its
+    part of the cost of the other runs.
     """
 
     runs: int
@@ -117,7 +117,7 @@ def _latency_figures(name: str, latency: Percentiles) -> Iterator[Figure]:
 
 
 def tables_of(summary: Summary, span_set: SpanSet, focus: Focus) -> tuple[Table, ...]:
-    """The tables. The tables of the focus come first."""
+    """Return the tables of a report. The tables of the focus come first."""
     time = (_critical_path_table(span_set), _own_time_table(span_set), _slow_table(span_set))
     money = (_models(summary),)
     calls = (_tools(summary), _repeats(span_set))

@@ -1,7 +1,7 @@
 """A report as Markdown: summary, numbers, breakdown, repeated failures, issues, recommendations.
 
-Recorded text is in quotation marks, on one line, cut, and without hidden characters. It cannot
-begin a heading, a row or a link.
+Recorded text is put in quotation marks on one line. It is truncated, and its hidden characters are
+escaped. It cannot begin a heading, a row or a link.
 """
 
 import re
@@ -44,7 +44,7 @@ def render(report: Report) -> str:
 
 
 def written(value: Value, unit: Unit) -> str:
-    """A value as text; a dash for None."""
+    """Return a value as text, and a dash for None."""
     if value is None:
         return "-"
     if isinstance(value, str):

@@ -19,7 +19,7 @@ class Focus(StrEnum):
 
 
 class Cause(StrEnum):
-    """The closed vocabulary of causes."""
+    """The causes that a report can name."""
 
     FAILED_CALL = "failed call"
     """A call ended with an error, or its result reports one."""
@@ -28,7 +28,7 @@ class Cause(StrEnum):
     EMPTY_RESULT = "silent empty result"
     """A call found nothing and its status does not state it."""
     ODD_RESULT = "odd result"
-    """A result has another form than all others of its tool."""
+    """The form of a result differs from the form of all other results of its tool."""
     WRONG_ARGUMENT = "wrong argument"
     """A call has an argument that the tool does not have, or lacks one that it needs."""
     UNKNOWN_TOOL = "unknown tool"
@@ -58,8 +58,8 @@ class Cause(StrEnum):
 class Suspect:
     """A span that may be the cause of a fault.
 
-    `score` orders the suspects of one report. `why` are sentences for a person, which quote
-    recorded text. `also` are spans with the same fault, or with its consequences.
+    `score` orders the suspects of one report. `why` contains sentences for a person. They quote
+    recorded text. `also` contains the spans with the same fault, or with its consequences.
     """
 
     span: SpanReference
@@ -86,7 +86,7 @@ class Unit(StrEnum):
     MICROSECONDS = "us"
     DOLLARS = "dollars"
     SHARE = "share"
-    """0 to 1."""
+    """A share from 0 to 1."""
     TEXT = "text"
     """Recorded text, which is quoted."""
     WORDS = "words"
@@ -98,9 +98,10 @@ Value = int | float | str | None
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number with its name. `value` None is unknown.
+    """One number with its name. If `value` is None, it is unknown.
 
-    `n` is the number of values behind it, `before` the same figure of the preceding period.
+    `n` is the number of values from which the figure was computed. `before` is the same figure of
+    the preceding period.
     """
 
     name: str
@@ -111,7 +112,7 @@ class Figure:
 
     @property
     def change_percent(self) -> float | None:
-        """The change in percent; None if the preceding figure is unknown or 0."""
+        """The change in percent. None if the preceding figure is unknown or 0."""
         if self.value is None or not self.before:
             return None
         return 100 * (self.value - self.before) / self.before
@@ -133,8 +134,8 @@ class Table:
 class Report:
     """The report on a set of spans at a snapshot. Equal spans give equal reports.
 
-    `total` spans match the query, and the figures are of all of them. Causes are of the newest
-    `read` spans.
+    `total` is the number of spans that match the query. The figures cover all of them. Causes are
+    searched in the newest `read` spans.
     """
 
     total: int
@@ -144,6 +145,6 @@ class Report:
     tables: tuple[Table, ...]
     repeated: tuple[RepeatedFailure, ...]
     issues: tuple[Suspect, ...]
-    """The likeliest cause first."""
+    """The suspects, the likeliest cause first."""
     issues_left_out: int
     recommendations: tuple[str, ...]

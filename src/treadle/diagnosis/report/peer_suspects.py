@@ -16,11 +16,11 @@ from treadle.traces.store.results import ListedSpan
 _NAMES, _FORM, _EMPTY_VALUES, _EMPTY = 82.0, 64.0, 58.0, 40.0
 _MIN_SIMILAR = 4
 _FEW = 0.1
-"""The largest share of a tool's calls that is an exception."""
+"""A property is an exception if at most this share of a tool's calls has it."""
 
 
 def odd_suspects(span_set: SpanSet) -> list[Suspect]:
-    """Calls whose arguments or results differ from other calls of their tool."""
+    """Return calls whose arguments or results differ from other calls of their tool."""
     calls: dict[str, list[ListedSpan]] = defaultdict(list)
     for span in (*span_set.earlier, *span_set.spans):
         if span.kind is SpanKind.TOOL and (tool := span_set.fact(span).tool):
@@ -35,7 +35,7 @@ def odd_suspects(span_set: SpanSet) -> list[Suspect]:
 
 
 def _odd_results(tool: str, spans: Sequence[ListedSpan], span_set: SpanSet) -> Iterator[Suspect]:
-    """Results of another form, or with empty values that others fill."""
+    """Yield results with an unusual form, or with empty values that other results fill."""
     if len(spans) <= _MIN_SIMILAR:
         return
     results = {reference(span): span_set.fact(span).result for span in spans}
@@ -73,7 +73,7 @@ def _common(names: Mapping[str, int], calls: int) -> set[str]:
 
 
 def _empty_lists(spans: Sequence[ListedSpan], span_set: SpanSet) -> Iterator[Suspect]:
-    """Results whose lists are all empty, of a tool with few calls."""
+    """Yield results whose lists are all empty, for a tool with few calls."""
     if len(spans) > _MIN_SIMILAR:
         return
     for span in spans:
@@ -96,7 +96,7 @@ def _odd(span: ListedSpan, why: str, cause: Cause, score: float, span_set: SpanS
 
 
 def _odd_arguments(tool: str, spans: Sequence[ListedSpan], span_set: SpanSet) -> Iterator[Suspect]:
-    """Calls with an argument that few calls have, and without one that nearly all have."""
+    """Yield calls with a rare argument and without an argument that nearly all calls have."""
     named = {
         reference(span): names
         for span in spans

@@ -1,9 +1,9 @@
-"""Conflicting instructions of one prompt.
+"""Finds conflicting instructions in one prompt.
 
 The compared sentences require a language, a form, a length or a tone, or require that the model
 always or never does something. A sentence with a condition ("if", "unless", …) does not conflict.
 In the planted traces, all 5 flagged prompts conflict, and 5 of the 6 conflicting prompts are
-flagged; none of 64 prompts of published libraries is flagged.
+flagged. None of 64 prompts of published libraries is flagged.
 """
 
 import re
@@ -156,7 +156,7 @@ def _demands(sentence: Sentence) -> Iterator[_Demand]:
 
 
 def _clash(one: _Demand, other: _Demand) -> str | None:
-    """The subject on which two demands conflict; None if they do not."""
+    """Return the subject on which two demands conflict, or None if they do not conflict."""
     if isinstance(one.value, str) and isinstance(other.value, str):
         differ = one.topic == other.topic and one.value != other.value
         return one.topic if differ else None
@@ -170,7 +170,7 @@ def _clash(one: _Demand, other: _Demand) -> str | None:
 
 
 def _conflicts_of(sentences: list[Sentence]) -> Iterator[Contradiction]:
-    """Actions that one sentence requires and another one forbids."""
+    """Yield the conflicts over actions that one sentence requires and another one forbids."""
     forbidding = [(each, _content(each.text)) for each in sentences if _NEVER.search(each.text)]
     demanding = [
         (each, _content(each.text))

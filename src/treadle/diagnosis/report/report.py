@@ -37,10 +37,10 @@ def analyse(
 ) -> Report:
     """The report on the spans that match `query`. It blocks, so call it in a thread.
 
-    The same spans, query and `now_us` give the same report. `now_us` is in Unix microseconds, and
-    is the end of a period without one. Calls of the analyst itself are left out unless the query
-    has ids or labels. Causes are searched in the newest `most_read` spans; figures are of all
-    spans. Raises StoreError when reading fails or takes too long.
+    The same spans, query and `now_us` give the same report. `now_us` is in Unix microseconds. A
+    query without an end ends at this time. The analyst's own calls are left out unless the query
+    has ids or labels. Causes are searched in the newest `most_read` spans. Figures cover all spans.
+    Raises StoreError when reading fails or takes too long.
     """
     query = without_own(query)
     change = _change(reader, query, now_us)
@@ -90,7 +90,7 @@ def _repeated(span_set: SpanSet) -> tuple[RepeatedFailure, ...]:
 
 
 def _change(reader: AnalysisReader, query: Query, now_us: int) -> Change | None:
-    """The figures of the period of a query, and of the preceding one."""
+    """Return the figures of the period of a query and of the preceding period."""
     period = period_of(query, now_us)
     if period is None:
         return None
@@ -166,7 +166,7 @@ def summary_of(
 
 
 def recommendations(issues: Sequence[Suspect]) -> tuple[str, ...]:
-    """The advice for the likeliest causes, each once."""
+    """Return the advice for the likeliest causes, without duplicates."""
     advice: dict[str, str] = {}
     for each in issues:
         sentence = _ADVICE[each.kind]

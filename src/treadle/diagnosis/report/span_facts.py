@@ -1,4 +1,4 @@
-"""The facts about a whole span that an analysis keeps: a few hundred bytes."""
+"""The facts about a span that an analysis keeps. They take a few hundred bytes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class PromptConflict:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A call in a model's reply: its path, and the digest of its tool and arguments."""
+    """A call in a model's reply, by its path and the digest of its tool and arguments."""
 
     path: str
     call_digest: bytes
@@ -47,7 +47,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The form of a result. An object has names, and `empty_names` names without a value."""
+    """The form of a result. An object has `names`. `empty_names` are its names without a value."""
 
     form: Form
     names: frozenset[str] = frozenset()
@@ -63,9 +63,9 @@ NO_RESULT = Result(Form.NOTHING)
 class SpanFacts:
     """Digests, sizes and names from a span's content.
 
-    `call_digest` is of a call (tool and arguments), and `answer_digest` of its answer. `arguments`
-    are the names of its arguments. `opening` are digests of the first messages of a model call, and
-    `requests` the calls in its reply. Sizes are characters.
+    `call_digest` is the digest of a call's tool and arguments. `answer_digest` is the digest of its
+    answer. `arguments` contains the names of its arguments. `opening` contains digests of the first
+    messages of a model call. `requests` contains the calls in its reply. Sizes are in characters.
     """
 
     tool: str = ""
@@ -73,16 +73,16 @@ class SpanFacts:
     answer_digest: bytes | None = None
     arguments: frozenset[str] | None = None
     said: str = ""
-    """The values of the arguments, as far as they are compared."""
+    """The part of the argument values that is compared."""
     result: Result = NO_RESULT
     output_size: int = 0
     opening: tuple[bytes, ...] = ()
-    """The first is the digest of the instructions, if the request has some."""
+    """The first digest is for the instructions, if the request has instructions."""
     instructions: bytes | None = None
     requests: tuple[Request, ...] = ()
     conflicts: tuple[PromptConflict, ...] = ()
     waited_us: int = 0
-    """The wait for a person."""
+    """The time that the span waited for a person."""
 
 
 _NOTHING = frozenset({"", "null", "{}", "[]", '""'})
@@ -90,7 +90,7 @@ _EMPTY_VALUES: tuple[object, ...] = (None, "", [], {})
 _WELCOME_EMPTY = word_set(
     "error errors issues warnings problems failures violations conflicts diagnostics"
 )
-"""Lists that are welcome to be empty."""
+"""Names of lists for which being empty is good."""
 _CALLS = frozenset({SpanKind.TOOL, SpanKind.RETRIEVAL, SpanKind.EMBEDDING, SpanKind.AGENT})
 
 
@@ -180,7 +180,7 @@ def _conflicts_of(text: Text, span: SpanReference) -> Iterator[PromptConflict]:
 
 
 def _names(arguments: str | None) -> frozenset[str] | None:
-    """The names of the arguments; None if they are not a JSON object."""
+    """Return the names of the arguments, or None if they are not a JSON object."""
     try:
         value = parsed(arguments or "{}")
     except ValueError:

@@ -20,13 +20,14 @@ from treadle.traces.store.results import ListedSpan
 from treadle.traces.store.span_reader import SpanReader
 
 MAX_READ_SPANS = 10_000
-"""The newest spans whose contents are read, by default."""
+"""The default number of newest spans whose contents are read."""
 EARLIER_READ = 200
-"""Earlier tool and model calls that are read whole."""
+"""The number of earlier tool and model calls whose contents are read."""
 MAX_FINDINGS = 5_000
-"""The most severe findings that are scored."""
+"""The number of findings that are scored, the most severe ones."""
 _ROUNDS, _EXAMINED_AT_ONCE = 20, 1_000
-"""The number of rounds in which new spans are examined first, and the spans of a round."""
+"""The number of rounds in which new spans are examined before the analysis, and the number of spans
+in a round."""
 
 NO_SPAN_FACTS = SpanFacts()
 
@@ -50,7 +51,7 @@ class SpanSet:
     facts: Mapping[SpanReference, SpanFacts]
     findings: tuple[Finding, ...]
     unexamined: int = 0
-    """New spans that were too many to examine."""
+    """The number of new spans that were not examined, because there were too many."""
     earlier: tuple[ListedSpan, ...] = ()
     earlier_facts: Mapping[SpanReference, SpanFacts] = field(default_factory=dict)
 
@@ -123,7 +124,7 @@ class SpanSet:
         return worst
 
     def above(self, span: ListedSpan) -> Iterable[ListedSpan]:
-        """The ancestors of a span, the nearest first; each once, even in a cycle."""
+        """Yield the ancestors of a span, the nearest first. Each occurs once, even in a cycle."""
         seen = {span.span_id}
         current: ListedSpan | None = span
         while current is not None and current.parent_id is not None:

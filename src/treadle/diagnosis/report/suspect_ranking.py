@@ -14,14 +14,15 @@ from treadle.diagnosis.report.peer_suspects import odd_suspects
 from treadle.diagnosis.report.span_set import SpanSet
 
 _CORROBORATED = 0.15
-"""The share of the score of each further reason to suspect the same span."""
+"""Each further reason to suspect the same span adds this share of its own score."""
 _OUTSIDE = 0.3
-"""The factor of a cause outside of the focus."""
+"""The score of a cause outside of the focus is multiplied by this factor."""
 _EXPLAINED = 0.3
-"""The factor of a suspect that another one explains."""
+"""The score of a suspect that another suspect explains is multiplied by this factor."""
 
 _OFTEN = 0.01
-"""The gain of a frequent cause. A cause that occurs a hundred times gains a tenth."""
+"""How much a frequent cause gains. The score of a cause that occurs a hundred times rises by a
+tenth."""
 
 _ABOUT_TIME = frozenset(
     {Cause.SLOW_STEP, Cause.LOOP, Cause.RETRIES, Cause.POLLING, Cause.NEVER_ENDED}
@@ -58,7 +59,7 @@ _EXPLAINS: Mapping[Cause, frozenset[Cause]] = {
     Cause.CACHE_MISS: frozenset({Cause.COST_SPIKE}),
     Cause.OTHER_MODEL: frozenset({Cause.COST_SPIKE, Cause.SLOW_STEP}),
 }
-"""The causes that a cause explains at the other spans of its suspect."""
+"""For each cause of a suspect, the causes that it explains at the suspect's other spans."""
 
 
 def suspects(span_set: SpanSet, focus: Focus = Focus.EVERYTHING) -> tuple[Suspect, ...]:
@@ -82,7 +83,7 @@ def suspects(span_set: SpanSet, focus: Focus = Focus.EVERYTHING) -> tuple[Suspec
 
 
 def _merge_similar(ranked: Sequence[Suspect]) -> Iterator[Suspect]:
-    """The suspects, with the same cause at spans of the same name only once."""
+    """Merge suspects that have the same cause at spans of the same name."""
     groups: dict[tuple[Cause, str], list[Suspect]] = defaultdict(list)
     for each in ranked:
         groups[each.kind, each.name].append(each)
@@ -97,7 +98,7 @@ def _weighed(suspect: Suspect, focus: Focus) -> Suspect:
 
 
 def _explained(found: Sequence[Suspect]) -> list[Suspect]:
-    """The suspects, with lower scores where another suspect explains them."""
+    """Lower the scores of suspects that another suspect explains."""
     explained: dict[SpanReference, set[Cause]] = defaultdict(set)
     for each in found:
         for span in each.also:
@@ -113,7 +114,7 @@ def _explained(found: Sequence[Suspect]) -> list[Suspect]:
 def _joined(group: Sequence[Suspect]) -> Suspect:
     """The suspect that combines all reasons to suspect a span.
 
-    The strongest cause that is not a symptom names it.
+    It has the strongest cause that is not a symptom.
     """
     first, *others = sorted(
         group, key=lambda each: (each.kind in _SYMPTOMS, -each.score, each.kind.value)

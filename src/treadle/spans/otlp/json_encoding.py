@@ -1,8 +1,8 @@
 """OTLP/JSON: reads export requests, and writes responses.
 
-Ids are hex digits, and numbers may be text. The reader also accepts deviations that have only one
-meaning: field names in snake case, ids in base64, an export without its outer levels, several
-exports in a row. It counts what it cannot read as rejected, so nothing is lost silently.
+Ids are hex digits, and numbers may be text. The reader also accepts unambiguous deviations: field
+names in snake case, ids in base64, an export without its outer levels, and several exports in a
+row. It counts unreadable spans as rejected, so nothing is lost silently.
 """
 
 import json
@@ -55,7 +55,7 @@ _NO_TIME = -1
 
 
 def decode_json(body: bytes) -> SpanBatch[RawSpan]:
-    """The spans of an export request in JSON. Raises OtlpError if it is not such a request.
+    """The spans of an export request in JSON. Raises OtlpError for any other body.
 
     Unknown fields are ignored, as the protocol requires.
     """
@@ -63,13 +63,13 @@ def decode_json(body: bytes) -> SpanBatch[RawSpan]:
         return SpanBatch(())
     reader = _Reader(*_parse(body, None))
     if body.count(b'"spanId"') + body.count(b'"span_id"') > reader.ids_seen:
-        # An object may repeat a name, of which a parser keeps only the last value.
+        # An object may repeat a name, but a parser keeps only the last value of the name.
         reader = _Reader(*_parse(body, _with_joined_lists))
     return reader.decoded()
 
 
 def respond_json(batch: SpanBatch[object]) -> bytes:
-    """The response in OTLP/JSON, where `rejectedSpans` is a string, as every int64."""
+    """The response in OTLP/JSON. `rejectedSpans` is a string, like every int64 in this format."""
     if not (batch.rejected or batch.damaged):
         return b"{}"
     partial = {"rejectedSpans": str(batch.rejected), "errorMessage": batch.problems()}
@@ -77,7 +77,7 @@ def respond_json(batch: SpanBatch[object]) -> bytes:
 
 
 def _parse(body: bytes, hook: Callable[[Pairs], object] | None) -> tuple[list[Any], bool]:
-    """The documents in a body, usually one, and whether something in them was repaired."""
+    """The documents in a body, and whether they were repaired. A body usually has one document."""
     try:
         documents, repaired = [json.loads(body, object_pairs_hook=hook)], False
     except (ValueError, RecursionError):
@@ -107,7 +107,7 @@ class _Reader:
 
     def __init__(self, documents: list[Any], repaired: bool) -> None:
         self.ids_seen = 0
-        """The number of objects with a span id that were read."""
+        """The number of objects with a span id that the reader has seen."""
         self._collector = SpanCollector()
         self._repaired = repaired
         for document in documents:
@@ -201,7 +201,7 @@ class _Reader:
                 self._dropped(raw, span[field], field, attribute)
 
     def _reference(self, value: object, what: str) -> str:
-        """The id of another span. An id of another form is kept as it is."""
+        """The id of another span. An id in an unknown form is kept unchanged."""
         try:
             return read_id(value, what, SPAN_ID_DIGITS)
         except SpanFaultError as fault:
@@ -229,7 +229,7 @@ class _Reader:
             self._collector.note_fault(str(fault))
 
     def _each(self, sent: object, what: str, read: Callable[[Object], Any]) -> list[Any]:
-        """The entries of a list that can be read."""
+        """Read the entries of a list. Entries that cannot be read are left out."""
         entries = []
         try:
             for each in read_list(sent, what):
@@ -255,7 +255,7 @@ class _Reader:
         )
 
     def _attributes(self, part: Object) -> Attributes:
-        """The attributes of an event or a link, with the count that the exporter dropped."""
+        """The attributes of an event or a link, and the number that the exporter dropped."""
         attributes = read_attributes(part.get("attributes"), self._collector.note_fault)
         dropped = read_integer(part.get(_DROPPED_ATTRIBUTES), _DROPPED_ATTRIBUTES)
         return {**attributes, DROPPED[0]: dropped} if dropped else attributes

@@ -26,7 +26,7 @@ _NAMES = (
     *("arrayValue", "kvlistValue"),
 )
 _SNAKE = {re.sub("([A-Z])", lambda found: f"_{found[0].lower()}", name): name for name in _NAMES}
-"""The names in snake case, which JSON of protobuf also allows, with the names in camel case."""
+"""The names in camel case by the names in snake case, which JSON of protobuf also allows."""
 
 _HEX = frozenset("0123456789abcdef")
 _URL_SAFE = str.maketrans("-_", "+/")
@@ -41,7 +41,7 @@ def with_camel_case(sent: Object) -> Object:
 
 
 def read_object(value: object) -> Object:
-    """An object with names in camel case; empty if absent. Raises SpanFaultError."""
+    """An object with names in camel case. Empty if absent. Raises SpanFaultError."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -50,7 +50,7 @@ def read_object(value: object) -> Object:
 
 
 def read_list(value: object, what: str) -> list[object]:
-    """A list; empty if absent. Raises SpanFaultError."""
+    """A list. Empty if absent. Raises SpanFaultError."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -59,7 +59,7 @@ def read_list(value: object, what: str) -> list[object]:
 
 
 def read_text(value: object, what: str) -> str:
-    """A text; empty if absent. Raises SpanFaultError."""
+    """A text. Empty if absent. Raises SpanFaultError."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -70,8 +70,8 @@ def read_text(value: object, what: str) -> str:
 def read_id(value: object, what: str, digits: int) -> str:
     """An id in hex digits. Raises SpanFaultError.
 
-    Some exporters send base64, as JSON of protobuf does for bytes. Its length distinguishes it from
-    hex digits.
+    Some exporters send ids in base64, the form of bytes in JSON of protobuf. The length
+    distinguishes base64 from hex digits.
     """
     text = read_text(value, what).lower()
     if len(text) == digits and _HEX.issuperset(text):
@@ -79,7 +79,7 @@ def read_id(value: object, what: str, digits: int) -> str:
     size = digits // 2
     if len(text.rstrip("=")) == (size * 8 + 5) // 6:
         raw = read_text(value, what).rstrip("=").translate(_URL_SAFE)
-        with suppress(ValueError):  # neither base64 nor ASCII
+        with suppress(ValueError):  # the text is not base64, or not ASCII
             return base64.b64decode(raw + "=" * (-len(raw) % 4), validate=True).hex()
     if not _HEX.issuperset(text):
         raise SpanFaultError(f"{what} is not in hex digits")
@@ -87,7 +87,10 @@ def read_id(value: object, what: str, digits: int) -> str:
 
 
 def read_integer(value: object, what: str) -> int:
-    """A whole number, also as text, as JSON lacks 64 bits; 0 if absent. Raises SpanFaultError."""
+    """A whole number, or 0 if absent. Raises SpanFaultError.
+
+    It may be text, since many JSON parsers cannot represent 64 bits.
+    """
     if value is None:
         return 0
     number: int | None = None
@@ -108,9 +111,9 @@ def read_integer(value: object, what: str) -> int:
 def read_attributes(
     sent: object, fault: Callable[[str], None], depth: int = 0
 ) -> dict[str, JsonValue]:
-    """The attributes in a list of KeyValues. Calls `fault` with the reason for each omitted one."""
+    """The attributes in a list of KeyValues. Calls `fault` with the reason for each omission."""
     attributes: dict[str, JsonValue] = {}
-    if isinstance(sent, dict):  # a plain object
+    if isinstance(sent, dict):  # some exporters send a plain object instead of KeyValues
         sent = [{"key": key, "value": value} for key, value in sent.items()]
     try:
         entries = read_list(sent, "its attributes")
@@ -118,7 +121,7 @@ def read_attributes(
         fault(str(error))
         return attributes
     for entry in entries:
-        # A fast path for texts, which most attributes are.
+        # This is a fast path, since most attributes are texts.
         if (
             type(entry) is dict
             and type(key := entry.get("key")) is str
@@ -148,14 +151,14 @@ def _key_value(entry: object, depth: int) -> tuple[str, JsonValue]:
     if type(key) is not str:
         raise SpanFaultError("the name of one of its attributes is not a text")
     value = entry.get("value")
-    if "value" not in entry:  # the value is next to the name
+    if "value" not in entry:  # some exporters omit the object `value` around the value
         value = {name: content for name, content in entry.items() if name != "key"}
     return key, _value(value, key, depth)
 
 
 def _value(value: object, key: str, depth: int) -> JsonValue:
     """An AnyValue of the attribute `key`. Raises SpanFaultError."""
-    if isinstance(value, str | int | float):  # without the type that JSON of protobuf requires
+    if isinstance(value, str | int | float):  # it lacks the type that JSON of protobuf requires
         return double_value(value) if isinstance(value, float) else value
     what = f"its attribute {key}"
     sent = read_object(value)
@@ -201,7 +204,7 @@ _SIMPLE: Mapping[str, Callable[[object, str], JsonValue]] = {
 
 
 def describe_value(value: object) -> str:
-    """The type or the beginning of a value, for an error."""
+    """The type or the beginning of a value, for an error message."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):

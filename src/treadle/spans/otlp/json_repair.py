@@ -1,9 +1,9 @@
 """Repairs JSON that a parser refuses, so that only the faulty value is lost.
 
 Two faults are repaired: bytes that are not UTF-8, and values that are nested too deeply for a
-parser. A mark replaces each faulty value, so the span that contains it is known. The mark is a
-character that Unicode reserves and that no text contains. Several documents in a row, such as JSON
-lines, are read too.
+parser. A mark replaces each faulty part, so that the reader can find the affected span. The mark is
+a reserved Unicode character that no text contains. A body may contain several documents in a row,
+such as JSON lines.
 """
 
 import json
@@ -22,7 +22,7 @@ _FAULTS = {
     _TOO_DEEP: f"one of its attributes is nested deeper than {DEPTH_LIMIT} levels",
 }
 _LEVELS = 4 * (DEPTH_LIMIT + 8)
-"""Brackets around the innermost allowed value: each level of an attribute has up to four."""
+"""The most nested brackets. Each level of an attribute has up to four."""
 
 _UNDECODED = re.compile("[\udc80-\udcff]+")
 _TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
@@ -31,7 +31,7 @@ _BETWEEN = re.compile(r"[\s\x1e\ufeff]*")
 
 
 def parse_repaired(body: bytes, hook: Callable[[Pairs], object] | None) -> tuple[list[Any], bool]:
-    """The documents in `body`, and whether any was repaired; no documents if it is not JSON."""
+    """The documents in `body`, and whether any was repaired. No documents if it is not JSON."""
     decoded = body.decode("utf-8", "surrogateescape")
     text = _shallow(_UNDECODED.sub(_NO_TEXT, decoded))
     decoder = json.JSONDecoder(parse_int=_whole_number, object_pairs_hook=hook)
@@ -49,7 +49,7 @@ def faults_in(value: object) -> list[str]:
 
 
 def without_marks(value: Any) -> Any:
-    """`value` with the replacement character in place of the marks."""
+    """`value`, in which the Unicode replacement character replaces each mark."""
     text = json.dumps(value, ensure_ascii=False)
     return json.loads(re.sub(f"[{''.join(_FAULTS)}]", "\ufffd", text))
 
@@ -68,12 +68,12 @@ def _next(text: str, at: int) -> int:
 
 
 def _whole_number(digits: str) -> int | str:
-    """A number; with 100 digits and more a text, since Python refuses to parse very long ones."""
+    """The number. With 100 or more digits it stays text, since Python refuses very long numbers."""
     return int(digits) if len(digits) < 100 else digits
 
 
 def _shallow(text: str) -> str:
-    """`text` with a mark for each value that is nested too deeply."""
+    """`text`, in which a mark replaces each value that is nested too deeply."""
     parts: list[str] = []
     depth, kept_from = 0, 0
     for token in _TOKENS.finditer(text):

@@ -1,4 +1,4 @@
-"""Collects the spans of an export, in either encoding: checks them, and counts what is left out."""
+"""Checks and collects the spans of an export in either encoding, and counts the omitted parts."""
 
 import base64
 import math
@@ -24,7 +24,7 @@ UNREADABLE = "otel.unreadable"
 """The attribute that lists the fields of a span that could not be read."""
 
 _NOT_A_TIME = "is not between the years 1970 and 2262"
-"""The range of nanoseconds in 63 bits."""
+"""63 bits of nanoseconds since 1970 end in the year 2262."""
 
 _REASONS_LIMIT = 20
 _NAME_LIMIT = 80
@@ -40,7 +40,7 @@ class OtlpError(TreadleError):
 
 
 class SpanFaultError(Exception):
-    """Why a span or one of its fields is left out, such as "its trace id is empty"."""
+    """The reason to omit a span or one of its fields, such as "its trace id is empty"."""
 
 
 class SpanCollector:
@@ -62,7 +62,7 @@ class SpanCollector:
         _check_id(raw.span_id, SPAN_ID_DIGITS, "span id")
         if not (raw.parent_id or "").strip("0"):
             raw.parent_id = None
-        raw.end_ns = raw.end_ns or None  # zero: it has not ended
+        raw.end_ns = raw.end_ns or None  # zero means that the span has not ended
         if not 0 <= raw.start_ns < _TIME_LIMIT or not 0 <= (raw.end_ns or 0) < _TIME_LIMIT:
             self._replace_times(raw)
         if self._faults:
@@ -70,22 +70,22 @@ class SpanCollector:
         self._spans.append(raw)
 
     def reject(self, raw: RawSpan, fault: SpanFaultError) -> None:
-        """Leave out the current span; `raw` has the fields that were read."""
+        """Omit the current span. `raw` has the fields that were read before the fault."""
         self._faults.clear()
         self._reject(f"{_title(raw)}: {fault}")
 
     def note_fault(self, what: str) -> None:
-        """Note that a field of the current span is left out."""
+        """Record that a field of the current span is omitted."""
         self._faults.append(what)
 
     def note_warning(self, what: str) -> None:
-        """Note that a field of a resource, of a scope or of the export is left out."""
+        """Record that a field of a resource, of a scope or of the export is omitted."""
         self._damaged += 1
         if len(self._warnings) < _REASONS_LIMIT:
             self._warnings.append(what)
 
     def note_lost(self, what: str) -> None:
-        """Note a part of the export that may contain spans but cannot be read."""
+        """Record an unreadable part of the export that may contain spans."""
         self._lost.append(what)
 
     def decoded(self) -> SpanBatch[RawSpan]:
@@ -169,7 +169,7 @@ def double_value(value: float) -> JsonValue:
 
 
 def read_status(code: int) -> RawStatus:
-    """The status with that code; unknown codes count as unset."""
+    """The status with a code. An unknown code becomes `UNSET`."""
     return _STATUSES.get(code, RawStatus.UNSET)
 
 
@@ -184,5 +184,5 @@ def _check_id(digits: str, length: int, what: str) -> None:
 
 
 def describe_duplicate(key: str) -> str:
-    """The fault of a key with two different values."""
+    """The description of the fault that a key has two different values."""
     return f"its attribute {key} has two different values; only the last one is kept"

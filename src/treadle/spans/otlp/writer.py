@@ -1,7 +1,7 @@
-"""Writes spans as OTLP/JSON, one request a line, like the file exporter of the collector.
+"""Writes spans as OTLP/JSON, one request in each line, like the file exporter of the collector.
 
-An id that OpenTelemetry does not allow is replaced by its hash; `treadle.trace_id` and similar
-attributes keep the original. Input and output are exported under the names of OpenInference.
+An id that OpenTelemetry does not allow is replaced by its hash. Attributes such as
+`treadle.trace_id` keep the original id. Input and output have the attribute names of OpenInference.
 """
 
 import json
@@ -19,13 +19,13 @@ _SCOPE = "otel.scope."
 
 
 def write_otlp(path: Path, spans: Iterable[Span]) -> int:
-    """Write `spans` to a new file. Returns their number. Raises OSError."""
+    """Write `spans` to a new file. Returns the number of spans. Raises OSError."""
     with open_output(path) as stream:
         return write_otlp_lines(stream, spans)
 
 
 def write_otlp_lines(stream: BinaryIO, spans: Iterable[Span]) -> int:
-    """Write `spans` to an open stream of bytes. Returns their number."""
+    """Write `spans` to an open stream of bytes. Returns the number of spans."""
     written = 0
     for span in spans:
         stream.write(json.dumps(_request(span), separators=(",", ":")).encode() + b"\n")

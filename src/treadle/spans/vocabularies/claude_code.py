@@ -35,7 +35,7 @@ def _read(columns: SpanColumns) -> None:
             cache_write=attributes.get("cache_creation_tokens"),
         )
         if columns.cache_outside_input is None:
-            columns.cache_outside_input = True  # as Anthropic counts
+            columns.cache_outside_input = True  # Anthropic's input excludes cached tokens
         waited = attributes.get("ttft_ms")
         if isinstance(waited, int | float) and not isinstance(waited, bool):
             columns.set_first_token(columns.raw.start_ns // 1_000 + round(waited * 1_000))

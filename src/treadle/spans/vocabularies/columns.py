@@ -26,7 +26,7 @@ class SpanColumns:
     reasoning: int | None = None
     total_tokens: int | None = None
     cache_outside_input: bool | None = None
-    """Whether the source counts cached tokens outside its input; None if that is not known."""
+    """Whether the source's input count excludes cached tokens. None if this is not known."""
     cost: float | None = None
     priceable: bool = True
     """False if a count that prices depend on could not be read."""
@@ -54,7 +54,7 @@ class SpanColumns:
         reasoning: JsonValue = None,
         total: JsonValue = None,
     ) -> None:
-        """Set all counts of one vocabulary: counts of two vocabularies do not fit together."""
+        """Set all counts from one vocabulary. Counts from two vocabularies are never combined."""
         if self.input_tokens is None and self.output_tokens is None:
             self.input_tokens, self.output_tokens = as_count(input), as_count(output)
             self.cached, self.cache_write = as_count(cached), as_count(cache_write)
@@ -91,4 +91,4 @@ _OPERATIONS = {
     SpanKind.APPROVAL: "approval",
     SpanKind.OTHER: "span",
 }
-"""The operation of a kind if no attribute is more specific."""
+"""The operation for each kind if no attribute states a more specific one."""

@@ -67,12 +67,12 @@ def _first(attributes: Attributes, names: tuple[str, ...]) -> str | None:
 
 
 def _single(value: JsonValue) -> JsonValue:
-    """The value of a list of one: instrumentations report a header as a list of values."""
+    """The entry of a list with one entry. Instrumentations report a header as a list of values."""
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def _thread_id(attributes: Attributes) -> str | None:
-    """`thread.id`, if it is a text: a number is the id of a thread of the operating system."""
+    """`thread.id`, if it is a text. A number is the id of an operating-system thread."""
     thread = attributes.get("thread.id")
     return (
         thread if isinstance(thread, str) and "thread.name" not in attributes and thread else None

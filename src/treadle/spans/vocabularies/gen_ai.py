@@ -1,7 +1,7 @@
 """OpenTelemetry's own vocabulary, `gen_ai.…`: the current names and the earlier ones.
 
-The names are those of opentelemetry-semantic-conventions 0.66b1 and of earlier versions: messages
-as attributes (JSON text or values), as events, and with dotted names (`gen_ai.prompt.0.content`).
+The names are from opentelemetry-semantic-conventions 0.66b1 and earlier versions. Messages may be
+attributes (JSON text or values), events, or dotted names (`gen_ai.prompt.0.content`).
 """
 
 from collections.abc import Mapping
@@ -150,7 +150,7 @@ def _read_tool(columns: SpanColumns, attributes: Attributes) -> None:
 
 
 def _read_embedding(columns: SpanColumns, attributes: Attributes) -> None:
-    """The embedded text or texts, which some programs send as messages."""
+    """Read the embedded text or texts. Some programs send them as messages."""
     if columns.input is None:
         messages = read_messages(attributes.get("gen_ai.input.messages"), "user")
         given = [message.get("content") for message in messages]
@@ -208,7 +208,7 @@ def _flat_messages(found: Mapping[str, Any], role: str) -> str | None:
 
 
 def _read_events(columns: SpanColumns) -> None:
-    for event in columns.raw.events:  # names of one version
+    for event in columns.raw.events:  # one version sent messages with these event names
         if event.name == "gen_ai.content.prompt" and columns.input is None:
             columns.input = messages_json(event.attributes.get("gen_ai.prompt"), "user")
         elif event.name == "gen_ai.content.completion" and columns.output is None:

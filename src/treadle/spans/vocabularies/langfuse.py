@@ -1,4 +1,4 @@
-"""Langfuse: `langfuse.observation.…` and `langfuse.trace.…`, as clients up to 5.0 send them."""
+"""Langfuse: `langfuse.observation.…` and `langfuse.trace.…`, from clients up to version 5.0."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -86,7 +86,7 @@ def _read_usage(columns: SpanColumns, attributes: Attributes) -> None:
         if isinstance(costs, dict):
             columns.cost = _total(costs)
         if not columns.cost and not columns.output_tokens:
-            columns.cost = None  # its wrapper of clients reports 0 for a failed request
+            columns.cost = None  # Langfuse's client wrapper reports 0 for a failed request
     started = parse_json(attributes.get("langfuse.observation.completion_start_time"))
     if isinstance(started, str):
         try:
@@ -97,7 +97,7 @@ def _read_usage(columns: SpanColumns, attributes: Attributes) -> None:
 
 
 def _count(columns: SpanColumns, usage: Mapping[str, Any]) -> None:
-    """Set the counts. Langfuse's own exclude each other; those of an OpenAI server are nested."""
+    """Set the counts. Langfuse's own counts do not overlap. Counts of an OpenAI server do."""
 
     def first(*names: str) -> Any:
         return next((usage[name] for name in names if as_count(usage.get(name)) is not None), None)

@@ -1,7 +1,7 @@
 """Logfire and pydantic-ai: `logfire.…`, `pydantic_ai.…`, and names of pydantic-ai without a prefix.
 
 Current versions send model calls and tools in the vocabulary of OpenTelemetry, which `gen_ai`
-reads. This module reads what they add to it, and what earlier versions sent instead.
+reads. This module reads their additional attributes, and the attributes of earlier versions.
 """
 
 from typing import Any
@@ -74,19 +74,19 @@ def _read_call(columns: SpanColumns, attributes: Attributes) -> None:
             columns.reasoning = as_count(details.get("reasoning_tokens"))
     _read_earlier(columns, attributes)
     if columns.raw.scope.startswith("logfire.") and _only_opened(columns, attributes):
-        # A separate span has the answer to a stream, so this span is not counted as a call.
+        # A separate span has the reply to a streamed call, so this span is not counted as a call.
         columns.kind = SpanKind.OTHER
 
 
 def _only_opened(columns: SpanColumns, attributes: Attributes) -> bool:
-    """Whether the span ended without an error and without an answer, as that of a stream does."""
+    """Whether the span ended without an error and without a reply, like one that opens a stream."""
     ended = columns.raw.end_ns is not None and columns.raw.status is not RawStatus.ERROR
     answered = columns.output is not None or columns.input_tokens is not None
     return ended and not answered and "gen_ai.response.id" not in attributes
 
 
 def _read_earlier(columns: SpanColumns, attributes: Attributes) -> None:
-    """Read messages of earlier versions: one list of events, or the bodies of request and reply."""
+    """Read messages of earlier versions, from a list of events or from request and reply bodies."""
     events = parse_json(attributes.get("events"))
     if isinstance(events, list):
         choices = [each for each in events if _is_choice(each)]

@@ -1,4 +1,4 @@
-"""Maps a span of another program: vocabularies derive its columns from its attributes."""
+"""Maps spans of other programs. Vocabularies derive the columns of a span from its attributes."""
 
 from collections.abc import Iterable
 
@@ -30,7 +30,7 @@ _VOCABULARIES = (
     gen_ai.VOCABULARY,
     logfire.VOCABULARY,
 )
-"""The most specific first: a later vocabulary sets only columns that are still empty."""
+"""All vocabularies, the most specific first. A later one sets only columns that are still empty."""
 
 
 def map_spans(batch: SpanBatch[RawSpan]) -> SpanBatch[Span]:
@@ -39,7 +39,7 @@ def map_spans(batch: SpanBatch[RawSpan]) -> SpanBatch[Span]:
 
 
 def to_span(raw: RawSpan) -> Span:
-    """The span with all columns that its attributes yield. Never raises."""
+    """The span with all columns that can be derived from its attributes. Never raises."""
     columns = _map_attributes(raw)
     usage, inside = read_usage(columns)
     cost, cost_source = price_call(columns, usage)
@@ -77,7 +77,7 @@ def to_span(raw: RawSpan) -> Span:
 
 
 def _map_attributes(raw: RawSpan) -> SpanColumns:
-    """Let each vocabulary whose attributes the span has set its columns."""
+    """Apply each vocabulary that has an attribute of the span. Returns the columns of the span."""
     columns = SpanColumns(raw)
     prefixes = {name.partition(".")[0] for name in raw.attributes}
     for vocabulary in _VOCABULARIES:
@@ -86,13 +86,13 @@ def _map_attributes(raw: RawSpan) -> SpanColumns:
         ):
             vocabulary.read(columns)
     if columns.kind is None and any(event.name.startswith("gen_ai.") for event in raw.events):
-        gen_ai.VOCABULARY.read(columns)  # it sent messages as events for a while
+        gen_ai.VOCABULARY.read(columns)  # some of its versions send messages only as events
     common.read(columns, prefixes)
     return columns
 
 
 def _name(columns: SpanColumns) -> str:
-    """The name of the span. That of a tool call contains the tool, which statistics group by."""
+    """The name of the span. For a tool call it contains the tool, since statistics group by it."""
     if columns.kind is SpanKind.TOOL and columns.tool:
         return TOOL_NAME_PREFIX + columns.tool
     return columns.name or columns.raw.name
@@ -101,8 +101,8 @@ def _name(columns: SpanColumns) -> str:
 def _outcome(columns: SpanColumns) -> tuple[SpanStatus, str | None]:
     """The status, and the text of the error.
 
-    The reported status counts. Most exporters leave it unset, and report a failure by an exception
-    or by `error.type`.
+    A reported status is used. Most exporters leave it unset. They report a failure as an exception
+    or in `error.type`.
     """
     raw = columns.raw
     exception = _exception(raw.events)
@@ -119,7 +119,7 @@ def _outcome(columns: SpanColumns) -> tuple[SpanStatus, str | None]:
 
 
 def _exception(events: Iterable[SpanEvent]) -> str | None:
-    """Type and message of the last exception."""
+    """The type and the message of the last exception."""
     text = None
     for event in events:
         if event.name == "exception":

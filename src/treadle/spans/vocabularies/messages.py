@@ -1,6 +1,6 @@
-"""Messages of all vocabularies, in the form of OpenAI's chat requests.
+"""Converts messages of all vocabularies to the form of OpenAI's chat requests.
 
-Messages in that form stay unchanged. Tool arguments that are a text stay unchanged too; an object
+Messages in that form stay unchanged. Tool arguments stay unchanged if they are a text. An object
 becomes JSON text.
 """
 
@@ -21,14 +21,14 @@ _FOREIGN = _CALLS | _RESULTS | _THOUGHTS | _IMAGES
 
 
 def messages_json(value: JsonValue, role: str, system: JsonValue = None) -> str | None:
-    """The messages in `value` as JSON text; None if it has none.
+    """The messages in `value` as JSON text. None if there are no messages.
 
-    `role` is the role of messages without one. `system` holds separate instructions.
+    Messages without a role get `role`. `system` contains separate instructions.
     """
     given = parse_json(value)
     messages = read_messages(given, role)
     if messages == given and isinstance(value, str) and "\\u" not in value and system is None:
-        return value  # already in that form, without escapes
+        return value  # it already is JSON text in OpenAI's form, without escapes
     if system is not None and not (messages and messages[0].get("role") == "system"):
         messages = [*_instructions(system), *messages]
     return (to_json(messages) or _plain(value, role)) if messages else None
@@ -61,7 +61,7 @@ def _plain(value: JsonValue, role: str) -> str | None:
 
 def _instructions(system: JsonValue) -> list[Message]:
     value = parse_json(system)
-    if isinstance(value, list):  # parts without a message around them
+    if isinstance(value, list):  # the instructions may be parts without a message around them
         return _of_parts({"role": "system", "parts": value})
     return read_messages(value, "system")
 
@@ -88,7 +88,7 @@ def _of_list(value: Sequence[Any], role: str) -> list[Message]:
         if isinstance(each, dict):
             found += _message(each, role)
         elif isinstance(each, list):
-            found += _of_list(each, role)  # a list for each of several prompts
+            found += _of_list(each, role)  # some programs send one list for each prompt
         else:
             found += read_messages(each, role)
     return found
@@ -99,7 +99,7 @@ def _is_part(value: Any) -> bool:
 
 
 def read_event_messages(events: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Message]:
-    """Messages that are events: `gen_ai.user.message` and other roles, and `gen_ai.choice`."""
+    """The messages in events such as `gen_ai.user.message` and `gen_ai.choice`."""
     found: list[Message] = []
     for name, attributes in events:
         role = _EVENT_ROLES.get(name)
@@ -108,7 +108,7 @@ def read_event_messages(events: Iterable[tuple[str, Mapping[str, Any]]]) -> list
         body = parse_json(attributes.get("gen_ai.event.content"))
         values = {**attributes, **body} if isinstance(body, dict) else attributes
         inner = parse_json(values.get("message"))
-        if isinstance(inner, dict):  # a choice
+        if isinstance(inner, dict):  # a choice has its message inside
             values = {**values, **inner}
         elif isinstance(inner, str):
             values = {**values, "content": inner}
@@ -131,7 +131,7 @@ _EVENT_ROLES = {
 
 
 def _message(value: Mapping[str, Any], role: str) -> list[Message]:
-    """The messages of one object: each tool result becomes a message of its own."""
+    """The messages of one object. Each tool result becomes a separate message."""
     if isinstance(value.get("parts"), list):
         return _of_parts(value)
     if (
@@ -158,14 +158,14 @@ def _message(value: Mapping[str, Any], role: str) -> list[Message]:
 
 
 def _call(value: Any) -> Any:
-    """A tool call in OpenAI's form, also from a flat one (`name`, `arguments`)."""
+    """A tool call in OpenAI's form. It may be given as a flat object (`name`, `arguments`)."""
     if not isinstance(value, dict) or "function" in value or "name" not in value:
         return value
     return tool_call(value.get("id"), value["name"], _arguments(value))
 
 
 def _of_parts(value: Mapping[str, Any]) -> list[Message]:
-    """The messages of one with parts, the form of OpenTelemetry, Vercel and Anthropic."""
+    """The messages of a message with parts, as OpenTelemetry, Vercel and Anthropic send it."""
     message: Message = {"role": _role(value.get("role") or "user"), "content": None}
     message |= {name: value[name] for name in ("name", "tool_call_id") if name in value}
     shown: list[Any] = []
@@ -187,7 +187,7 @@ def _of_parts(value: Mapping[str, Any]) -> list[Message]:
     texts = [each["text"] for each in shown if is_plain_text(each)]
     if shown and len(texts) == len(shown):
         whole = texts[0] if len(texts) == 1 else shown
-        # Some exporters write an empty text next to tool calls if there was no text.
+        # If a reply has only tool calls, some exporters add an empty text.
         message["content"] = None if calls and not any(texts) else whole
     elif shown:
         message["content"] = shown
@@ -204,7 +204,7 @@ def _arguments(value: Mapping[str, Any]) -> Any:
 
 def _result(part: Mapping[str, Any]) -> Message:
     result = _first(part, "response", "result", "output", "content")
-    if isinstance(result, dict) and set(result) == {"type", "value"}:  # of Vercel
+    if isinstance(result, dict) and set(result) == {"type", "value"}:  # the form of Vercel
         result = result["value"]
     plain = result is None or isinstance(result, str)
     call_id = _first(part, "call_id", "id", "toolCallId", "tool_use_id")
@@ -216,7 +216,7 @@ def _result(part: Mapping[str, Any]) -> Message:
 
 
 def _part(part: Any) -> Any:
-    """A part of a content in OpenAI's form if there is one, else unchanged."""
+    """A part of a content in OpenAI's form. A part without such a form stays unchanged."""
     if isinstance(part, str):
         return {"type": "text", "text": part}
     if not isinstance(part, dict):
@@ -230,7 +230,7 @@ def _part(part: Any) -> Any:
 
 
 def _image_url(part: Mapping[str, Any]) -> str | None:
-    """The address of an image, which may be a `data:` URL; None for other parts."""
+    """The address of an image, which may be a `data:` URL. None for other parts."""
     source = part.get("source")
     inner = source if isinstance(source, dict) else part
     media = str(_first(inner, "mime_type", "media_type", "mediaType", "mimeType") or "")
@@ -246,7 +246,7 @@ def _image_url(part: Mapping[str, Any]) -> str | None:
 
 
 def is_plain_text(part: Any) -> bool:
-    """Whether a part of a content has only a text."""
+    """Whether a part of a content consists only of text."""
     return isinstance(part, dict) and part.get("type") == "text" and set(part) == {"type", "text"}
 
 

@@ -1,6 +1,6 @@
 """OpenInference: `openinference.span.kind`, `llm.…`, `tool.…`, `retrieval.…`, `embedding.…`.
 
-The names are those of openinference-semantic-conventions 0.1.42.
+The names are from openinference-semantic-conventions 0.1.42.
 """
 
 from collections.abc import Mapping
@@ -142,7 +142,7 @@ def _written(found: Any) -> str | None:
 
 
 def _prompts(found: Any, role: str) -> str | None:
-    """Prompts and completions of models without a chat: `prompt.text`, `completion.text`."""
+    """Prompts or completions of models that complete text: `prompt.text`, `completion.text`."""
     name = "prompt" if role == "user" else "completion"
     texts = [_inner(each, name).get("text") for each in list_items(found)]
     messages = [{"role": role, "content": text} for text in texts]
@@ -150,7 +150,7 @@ def _prompts(found: Any, role: str) -> str | None:
 
 
 def _inner(value: Any, name: str) -> Mapping[str, Any]:
-    """The map under `name`; every entry of a list has one such name."""
+    """The map under `name`, which wraps every entry of a list."""
     inner = value.get(name) if isinstance(value, dict) else None
     return inner if isinstance(inner, dict) else {}
 
@@ -239,7 +239,7 @@ _CONTENTS = {
     SpanKind.RETRIEVAL: _read_documents,
     SpanKind.EMBEDDING: _read_embedding,
 }
-"""The reader of input and output for each kind of span."""
+"""The function that reads the input and output, for each kind of span."""
 
 
 VOCABULARY = Vocabulary(

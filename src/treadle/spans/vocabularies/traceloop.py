@@ -1,4 +1,4 @@
-"""Traceloop (OpenLLMetry): its decorators and association properties, `traceloop.…`.
+"""Traceloop (OpenLLMetry): the attributes `traceloop.…` of its decorators and properties.
 
 Its instrumentations of providers use the vocabulary of OpenTelemetry, which `gen_ai` reads.
 """
@@ -42,7 +42,7 @@ def _read(columns: SpanColumns) -> None:
 
 
 def _arguments(given: JsonValue) -> str | None:
-    """The arguments of a function. Keyword arguments alone are returned without their wrapper."""
+    """The arguments of a function. If all are keyword arguments, only these are returned."""
     value = parse_json(given)
     if isinstance(value, dict) and set(value) == {"args", "kwargs"} and not value["args"]:
         return as_content(value["kwargs"])

@@ -1,9 +1,9 @@
-"""The tokens of a call, with cached ones inside the input, and the cost of the call.
+"""The tokens and the cost of a call. Its input tokens include the cached tokens.
 
-Providers count in two ways. OpenAI's input includes the tokens that were read from or written to
-its cache; Anthropic's and Bedrock's does not. Most instrumentations add cached tokens to the input,
-as OpenTelemetry asks; the instrumentation of a span identifies those that do not. If the counts of
-a span contradict that, the counts decide.
+Providers count in two ways. OpenAI's input count includes the tokens that were read from or written
+to its cache. The input counts of Anthropic and Bedrock do not. OpenTelemetry requires that an
+instrumentation adds cached tokens to the input, but some do not add them. The scope of a span
+identifies its instrumentation. If the counts of a span contradict the rule, the counts decide.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ _TABLE_TIERS = {"", "none", "auto", "default", "standard", "standard_only", "on_
 
 
 def read_usage(columns: SpanColumns) -> tuple[Usage, bool | None]:
-    """The tokens, and whether the source counts cached ones inside its input.
+    """The tokens, and whether the source's input count includes cached tokens.
 
-    The latter is None without cached tokens. Unknown counts are None.
+    The second value is None if there are no cached tokens. Unknown counts are None.
     """
     _add_unnamed_counts(columns)
     reported = columns.input_tokens
@@ -45,7 +45,7 @@ def read_usage(columns: SpanColumns) -> tuple[Usage, bool | None]:
 def _add_unnamed_counts(columns: SpanColumns) -> None:
     """Set counts from attributes that no vocabulary names.
 
-    If there is no column for a count, the call is not priced, rather than priced wrongly.
+    If a count has no column, no price is computed for the call, since it could be wrong.
     """
     if columns.kind not in (SpanKind.MODEL, SpanKind.EMBEDDING) or columns.input_tokens is None:
         return
@@ -68,7 +68,7 @@ def _add_unnamed_counts(columns: SpanColumns) -> None:
 
 
 def _has_other_prices(attributes: Mapping[str, object]) -> bool:
-    """Whether the call ran in a service tier whose prices are not in the table."""
+    """Whether the call used a service tier whose prices are not in the table."""
     tiers = {
         name: str(value).lower()
         for name, value in attributes.items()
@@ -79,7 +79,7 @@ def _has_other_prices(attributes: Mapping[str, object]) -> bool:
 
 
 def _json_object(value: object) -> object:
-    """`value`, or the object that it is the JSON text of."""
+    """The object in the JSON text of an object. None if it is malformed. Others are unchanged."""
     if not isinstance(value, str) or not value.startswith("{"):
         return value
     parsed = parse_json(value)
@@ -98,13 +98,16 @@ def _counts_inside(columns: SpanColumns, reported: int, cache: int) -> bool:
 
 
 def price_call(columns: SpanColumns, usage: Usage) -> tuple[float | None, CostSource | None]:
-    """US dollars: the reported cost, else by the table of prices; None if neither is known."""
+    """The reported cost, or the cost from the price table, in US dollars, with its source.
+
+    Both are None if the cost is unknown.
+    """
     if columns.cost is not None:
         return columns.cost, CostSource.REPORTED
     if columns.model is None or columns.kind not in (SpanKind.MODEL, SpanKind.EMBEDDING):
         return None, None
     if columns.kind is SpanKind.EMBEDDING and usage.output is None and usage.input is not None:
-        usage = Usage(input=usage.input, output=0)  # an embedding is not text
+        usage = Usage(input=usage.input, output=0)  # an embedding has no output tokens
     if not columns.priceable or _has_other_prices(columns.raw.attributes):
         return None, None
     calculated = price(columns.model, columns.provider, usage, at_us=columns.raw.start_ns // 1_000)

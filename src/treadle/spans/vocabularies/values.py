@@ -14,12 +14,12 @@ Nested = dict[str, Any]
 
 
 def as_text(value: JsonValue) -> str | None:
-    """A text that is not blank, or None."""
+    """The text, or None if the value is blank or is not a text."""
     return value if isinstance(value, str) and value.strip() else None
 
 
 def as_name(value: JsonValue) -> str | None:
-    """An id or a name, from a text or a number. A whole double counts as a whole number."""
+    """An id or a name, from a text or a number. A double such as 1.0 is read as an integer."""
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else str(value)
     if isinstance(value, int) and not isinstance(value, bool):
@@ -28,7 +28,7 @@ def as_name(value: JsonValue) -> str | None:
 
 
 def as_content(value: JsonValue) -> str | None:
-    """The content of a message, an argument or a result: a text as it is, else JSON."""
+    """The content of a message, an argument or a result. Text is unchanged. Others become JSON."""
     if value is None or isinstance(value, str):
         return value
     return to_json(value)
@@ -51,9 +51,9 @@ def as_dollars(value: JsonValue) -> float | None:
 
 
 def as_microseconds(value: JsonValue, unit_us: int) -> int | None:
-    """A duration that is given in units of `unit_us` microseconds."""
+    """The microseconds of a duration in units of `unit_us` microseconds. None if it is invalid."""
     number = _number(value)
-    if number is None or not 0 <= number <= _LONGEST_SECONDS:  # false for NaN
+    if number is None or not 0 <= number <= _LONGEST_SECONDS:  # this refuses NaN too
         return None
     return round(number * unit_us)
 
@@ -81,7 +81,7 @@ _BEGINS = frozenset('[{"')
 
 
 def to_json(value: Any) -> str | None:
-    """JSON text without escapes of letters; None if `value` is nested too deeply."""
+    """JSON text in which letters are not escaped. None if `value` is nested too deeply."""
     try:
         return _WRITER.encode(value)
     except RecursionError:
@@ -102,9 +102,9 @@ def as_texts(value: JsonValue, *, separator: str | None = None) -> list[str]:
 
 
 def nest_attributes(attributes: Attributes, *prefixes: str) -> dict[str, Nested]:
-    """The attributes under each prefix, such as `llm.input.`, as maps by the parts of their names.
+    """The attributes under each prefix, such as `llm.input.`, as nested maps.
 
-    One walk over the attributes finds all prefixes.
+    Each part of a dotted name is a key. One pass over the attributes handles all prefixes.
     """
     found: dict[str, Nested] = {}
     for key, value in attributes.items():
@@ -136,7 +136,7 @@ def list_items(value: Any) -> list[Any]:
 
 
 def nest_names(value: Any) -> Any:
-    """`value` with a map for each part of a dotted name, at every level."""
+    """`value`, in which each dotted name becomes nested maps, at every level."""
     if isinstance(value, list):
         return [nest_names(each) for each in value]
     if not isinstance(value, dict):

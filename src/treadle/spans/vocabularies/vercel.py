@@ -1,7 +1,7 @@
-"""Vercel's AI SDK: `ai.…`, as versions 5 and 6 of the package `ai` send it, and mostly version 4.
+"""Vercel's AI SDK: the attributes `ai.…` of versions 5 and 6 of the package `ai`, and most of 4.
 
-A call has spans of two kinds. `ai.generateText` covers all requests and runs the tools between
-them; each request is a span `ai.generateText.doGenerate`. Only the latter is a model call.
+A call has spans of two kinds. `ai.generateText` contains all requests and the tool calls between
+them. Each request is a span `ai.generateText.doGenerate`. Only this span is a model call.
 """
 
 from typing import Any
@@ -92,7 +92,7 @@ def _read_usage(columns: SpanColumns, attributes: Attributes) -> None:
 
 
 def _prompt(given: JsonValue) -> str | None:
-    """The messages. A content of one text part becomes the text."""
+    """The messages. A content that consists of one text part becomes its text."""
     messages = read_messages(given, "user")
     for message in messages:
         parts = message.get("content")
@@ -126,7 +126,7 @@ def _call(call: Any) -> Any:
 
 
 def _unquoted(value: JsonValue) -> JsonValue:
-    """The text of a JSON string: Vercel encodes a single value so."""
+    """The text of a JSON string. Vercel encodes a single value as JSON."""
     inner = parse_json(value)
     return inner if isinstance(inner, str) else value
 

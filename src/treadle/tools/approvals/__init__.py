@@ -1,1 +1,1 @@
-"""Approval: which calls run, which ones a person decides on, and which ones are refused."""
+"""Decides which tool calls run, which calls a person decides on, and which are refused."""

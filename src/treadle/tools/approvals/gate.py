@@ -25,7 +25,7 @@ _Answer = tuple[ApprovalScope, str | None]
 _NOBODY_APPROVES = "No person can be asked here."
 
 _SHOWN_CHARACTERS = 200
-"""Characters of a question's summary."""
+"""The maximum length of a question's summary in characters."""
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class _Assessment:
     reason: str = ""
     private: set[Path] = field(default_factory=set)
     protected: bool = False
-    """Whether a person is asked every time, even if the person allowed it before."""
+    """Whether a person is asked every time, even after an earlier permission."""
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class Approvals:
 
     @contextmanager
     def allow_questions(self) -> Iterator[None]:
-        """Allow questions while the context is active: a front end can show them to a person."""
+        """Allow questions while the context is active, because a front end can show them."""
         self._front_ends += 1
         try:
             yield
@@ -257,10 +257,10 @@ class Approvals:
 
 
 def question_about(tool: AnyTool, arguments: Arguments) -> Question:
-    """The question whether a call of `tool` may run.
+    """Build the question whether a call of `tool` may run.
 
-    The preview shows the arguments as they were understood. The model's own text may repeat a name,
-    and a person could read the wrong value.
+    The preview shows the parsed arguments. The model's own text may contain a name twice, and a
+    person could read the value that is not used.
     """
     given: dict[str, Any] = arguments.model_dump(mode="json", exclude_unset=True)
     subjects = tool.subjects(arguments)

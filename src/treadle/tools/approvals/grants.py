@@ -69,7 +69,7 @@ class GrantStore:
         self._path = path
 
     def remember(self, root: Path, grants: Iterable[Grant], at_us: int) -> None:
-        """Add grants for the repository at `root`; existing grants do not change."""
+        """Add grants for the repository at `root`. Existing grants do not change."""
         with Database(self._path, SCHEMA) as database, database.transaction() as connection:
             identity = consent_identity(root, create=True)
             connection.executemany(

@@ -37,8 +37,8 @@ class Program:
 class Subject:
     """One subject of a call for the approval rules: a path, a command, or neither.
 
-    `program` is the program that the command starts. `protected` is a reason to ask every time that
-    the path does not show.
+    `program` is the program that the command starts. `protected` is a reason to ask every time, if
+    the path does not show this reason.
     """
 
     path: str | None = None
@@ -64,7 +64,7 @@ class Question:
     proposal_id: UUID | None = None
     preview: str | None = None
     asked_later: bool = False
-    """The call asks again with a preview before it changes anything.
+    """Whether the call asks again with a preview before it changes anything.
 
     Until then, ask rules apply only to files that usually contain secrets.
     """
@@ -72,10 +72,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a question is allowed.
+    """The decision about a question.
 
-    `scope` is the answer of a person, None if no person was asked. `reason` explains a refusal, and
-    `words` are the person's own. `private` are files of the question that need consent and have it.
+    `scope` is the answer of a person, or None if no person was asked. `reason` explains a refusal,
+    and `words` are the person's own words. `private` contains the files of the question that need
+    consent and have it.
     """
 
     allowed: bool
@@ -84,7 +85,7 @@ class Decision:
     words: str | None = None
     private: frozenset[Path] = frozenset()
     unanswered: bool = False
-    """The question needs a person, and none answered."""
+    """Whether the question needs a person but nobody answered."""
 
     def failure(self, summary: str) -> ToolFailure:
         """The failure of a refused call, for the model."""

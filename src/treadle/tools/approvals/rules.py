@@ -89,7 +89,7 @@ class _Matcher:
 
             assert self.rule.path is not None
             self._path = GitIgnoreSpec.from_lines([self.rule.path]).match_file
-        # A pattern that ends with a slash matches folders only, so the path is tried as both.
+        # A pattern that ends with a slash matches only folders, so the path is also tried as one.
         return self._path(path) or self._path(f"{path}/")
 
     @property
@@ -112,10 +112,10 @@ class Rules:
     def verdict(  # noqa: PLR0911  (one line for each rule, in their order)
         self, tool: str, target: ResolvedSubject, otherwise: Policy
     ) -> Verdict:
-        """The verdict on a call of `tool` about `target`; `otherwise` decides if no rule covers it.
+        """The verdict on a call of `tool` about `target`.
 
-        Files that usually contain secrets need a question, unless a rule that names such files
-        allows them.
+        If no rule covers the call, `otherwise` decides. Files that usually contain secrets need a
+        question, unless a rule that names such files allows them.
         """
         about = partial(_first, tool=tool, target=target)
         if denied := about(self._deny):

@@ -30,13 +30,13 @@ from treadle.tools.external.definitions import ExternalTool, ToolDefinition, ext
 from treadle.tools.failures import no_front_end
 
 EVERY_TOOL = "*"
-"""In a list of names: every external tool."""
+"""In a list of names, this means every external tool."""
 
 RECONNECT_SECONDS = 15.0
-"""The time that a call waits for a front end that has disconnected."""
+"""The seconds that a call waits for a front end that has disconnected."""
 
 ENDED_KEPT = 1_000
-"""Ended calls that are remembered. A late answer to one of them is not an unknown call."""
+"""The number of ended calls that are remembered, so that a late answer is not an unknown call."""
 
 _Slot = tuple[UUID, CallKey]
 
@@ -90,17 +90,17 @@ class Withdrawal:
 
 @dataclass(slots=True)
 class _FrontEnd:
-    """The state of a front end, also while it is away."""
+    """The state of a front end. It is kept while the front end is disconnected."""
 
     name: str
     runs: frozenset[str] = frozenset()
     requests: set[UUID] = field(default_factory=set)
     connection: "Connection | None" = None
     connected_at: int = 0
-    """The number of its last connection, counted over all front ends."""
+    """The number of its last connection. All front ends share one count."""
     left_at: float = -math.inf
     changed: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set and then replaced when the front end connects or leaves."""
+    """An event that is set, and then replaced, when the front end connects or leaves."""
 
     def change(self, connection: "Connection | None") -> None:
         self.connection = connection
@@ -301,7 +301,7 @@ class Bridge:
         return front_end.connection is not None or front_end.left_at > earliest
 
     def _forget_gone(self) -> None:
-        """Drop the front ends that calls no longer wait for and that have no request."""
+        """Forget the front ends that have no request and that no call waits for."""
         self._front_ends = {
             name: each
             for name, each in self._front_ends.items()
@@ -321,7 +321,7 @@ class Bridge:
 
 
 class Connection:
-    """A connected front end. Iterate it for its messages; close it when the front end leaves."""
+    """A connected front end. Iterate over it for messages. Close it when the front end leaves."""
 
     def __init__(self, bridge: Bridge, front_end: _FrontEnd) -> None:
         """Use `Bridge.connect` instead."""
@@ -346,7 +346,7 @@ class Connection:
         await self._bridge.report(self._front_end.name, request_id, key, text)
 
     def close(self) -> None:
-        """Note that the front end has left. May be called twice."""
+        """Note that the front end has left. A second call has no effect."""
         if not self._closed:
             self._closed = True
             self._messages.put_nowait(None)

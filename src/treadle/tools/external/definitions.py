@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # it is slow to import, and most sessions have no front end
     from jsonschema.exceptions import ValidationError  # type: ignore[import-untyped]
 
 SHOWN_CHARACTERS = 100
-"""Characters of an invalid value in an error."""
+"""The number of characters of an invalid value that an error shows."""
 
 Ask = Callable[["ExternalTool", JsonValue, ToolContext], Awaitable[JsonValue]]
 """Sends the arguments to a front end that runs the tool, and returns its answer."""
@@ -72,7 +72,7 @@ class ExternalTool(Tool[Any, ExternalResult]):
 
 
 def external_tool(definition: ToolDefinition, ask: Ask) -> ExternalTool:
-    """The tool of that definition. Raises UsageError for an unusable schema."""
+    """Build the tool of a definition. Raises UsageError for an unusable schema."""
 
     class Defined(ExternalTool):
         name = definition.name

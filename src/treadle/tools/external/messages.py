@@ -11,7 +11,10 @@ from treadle.events.types import CallKey, Effect, ErrorKind, ToolFailure
 from treadle.tools.external.bridge import AnswerStatus, CallOffer, Connection, Withdrawal
 
 MAX_CHARACTERS = 16_000_000
-"""Characters of one message. A longer message is refused before it is parsed."""
+"""The maximum length of a message in characters.
+
+A longer message is refused before it is parsed.
+"""
 
 
 class _Message(BaseModel):
@@ -70,9 +73,9 @@ def message_json(message: CallOffer | Withdrawal) -> dict[str, object]:
 
 
 async def receive(connection: Connection, text: str | bytes) -> AnswerStatus | None:
-    """Handle a message of a front end, and return the status of its answer, or None for progress.
+    """Handle a message of a front end. Returns the status of its answer, or None for progress.
 
-    The message is a JSON object of one of the types above. Raises UsageError for any other.
+    The message is a JSON object of one of the types above. Raises UsageError for any other message.
     """
     if len(text) > MAX_CHARACTERS:
         raise UsageError(

@@ -38,7 +38,7 @@ class Field(StrEnum):
     ERROR = "error"
     """Whether a span failed."""
     OWN = "own"
-    """A switch that every span meets. It adds the calls of Treadle's analyst and experiments."""
+    """A switch, not a filter: it includes the calls of Treadle's analyst and experiments."""
 
 
 NUMERIC = frozenset(
@@ -62,13 +62,13 @@ class Operator(StrEnum):
     IS = "is"
     """Equal to one of the values."""
     LIKE = "like"
-    """Matched by one of the patterns, in which `*` and `?` stand for anything; see `patterns`."""
+    """Matched by one of the patterns. Their wildcards are `*` and `?`; see `patterns`."""
     MORE = ">"
     AT_LEAST = ">="
     LESS = "<"
     AT_MOST = "<="
     CONTAINS = "contains"
-    """For text: contains the words or the phrase exactly, except for the case."""
+    """For text: contains exactly these words or this phrase. The case is ignored."""
     BEGINS = "begins"
     """For text: contains a word that begins with the value."""
 
@@ -89,7 +89,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query matches the spans that meet all its conditions; without conditions, all spans."""
+    """A query matches the spans that meet all its conditions. An empty query matches all spans."""
 
     conditions: tuple[Condition, ...] = ()
 
@@ -127,7 +127,7 @@ class Sort:
 
 
 NEWEST = Sort()
-"""The newest first."""
+"""The default order: newest first."""
 
 
 class GroupBy(StrEnum):

@@ -36,7 +36,7 @@ MAX_VALUES = 300
 
 
 class QuerySyntaxError(UsageError):
-    """A query that cannot be parsed. `what` states the error at `column`, which counts from 1."""
+    """A query that cannot be parsed. `what` states the error at `column`, counted from 1."""
 
     def __init__(self, text: str, column: int, what: str, hint: str) -> None:
         super().__init__(f"The query cannot be read at column {column}: {what}", hint=hint)
@@ -58,12 +58,12 @@ class Value:
 
     @property
     def column(self) -> int:
-        """The column at which it begins, counted from 1."""
+        """The column at which the value begins, counted from 1."""
         return self.start + 1
 
     @property
     def special(self) -> bool:
-        """Whether it contains a wildcard."""
+        """Whether the value contains a wildcard."""
         return any(special for special, _ in patterns.tokens(self.pattern))
 
     @property
@@ -76,8 +76,8 @@ class Value:
 class Term:
     """A term at `start` to `end` (exclusive) of the query, in characters from 0.
 
-    `name` is a name of the vocabulary, or `text` for a term without a name. `operator` is `:` also
-    for `=`.
+    `name` is a name of the vocabulary, or `text` for a term without a name. An `=` in the query
+    becomes the `operator` `:`.
     """
 
     start: int
@@ -92,7 +92,7 @@ class Term:
 def parse_query(text: str, *, now_us: int) -> Query:
     """The conditions of the query `text`. Relative times are relative to `now_us`.
 
-    Raises QuerySyntaxError, which names the column and how to correct the query.
+    Raises QuerySyntaxError. The error states the column and how to correct the query.
     """
     terms = parse_terms(text, now_us=now_us)
     return Query(tuple(each for term in terms for each in term.conditions))
@@ -329,7 +329,7 @@ def _message_and_hint(error: ValueError) -> tuple[str, str]:
 
 _PLAIN = re.compile(r"[^\s\",*?\\]+")
 _COMPARISON = ("<", ">", "=")
-"""The parser would read these beginnings of a value as a part of the operator before it."""
+"""A value that begins with one of these is quoted. Else the parser takes it for an operator."""
 
 
 def format_query(query: Query) -> str:
@@ -357,7 +357,7 @@ def _positive(condition: Condition) -> str:
 
 
 def write_value(text: str) -> str:
-    """A value as the query language writes it: in quotes if necessary."""
+    """A value in the syntax of the query language, quoted if necessary."""
     plain = _PLAIN.fullmatch(text) and not text.startswith(_COMPARISON)
     return text if plain else _quoted(text)
 

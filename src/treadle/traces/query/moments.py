@@ -38,7 +38,10 @@ _DAYS = {period.value: period for period in (Period.TODAY, Period.YESTERDAY)}
 
 
 def period_bounds(period: Period, now_us: int) -> tuple[int, int | None]:
-    """The start and the end (None: open) of a period, in Unix microseconds. A month is 30 days."""
+    """The start and end of a period in Unix microseconds. An open end is None.
+
+    A month has 30 days.
+    """
     now = _EPOCH + now_us * _MICROSECOND
     if period in _LENGTHS:
         return _microseconds(now - _LENGTHS[period]), None
@@ -49,16 +52,17 @@ def period_bounds(period: Period, now_us: int) -> tuple[int, int | None]:
 
 
 def read_period(text: str, now_us: int) -> tuple[int, int | None]:
-    """The bounds of the period with a name. Raises ValueError with the valid names."""
+    """The bounds of the period named `text`. An unknown name raises ValueError with valid names."""
     if text.lower() not in list(Period):
         raise ValueError(f"{text!r} is not a period.", f"It is one of {', '.join(Period)}.")
     return period_bounds(Period(text.lower()), now_us)
 
 
 def read_moment(text: str, now_us: int) -> int:
-    """The Unix microseconds of an ISO date or time, of an age such as `2h` or `7d`, or of a day.
+    """Read a moment: an ISO date or time, an age such as `2h`, or the name of a day.
 
-    `today` and `yesterday` are the beginnings of these days in UTC. `now` is `now_us`.
+    Returns Unix microseconds. `today` and `yesterday` are the beginnings of these days in UTC.
+    `now` is `now_us`.
 
     Raises ValueError with a message and a hint.
     """
@@ -79,7 +83,7 @@ def read_moment(text: str, now_us: int) -> int:
 
 
 def write_moment(at_us: int) -> str:
-    """The moment in ISO form, to the microsecond. It is limited to the years 1 to 9999."""
+    """The moment in ISO form, to the microsecond. It is limited to the years from 1 to 9999."""
     try:
         moment = _EPOCH + at_us * _MICROSECOND
     except OverflowError:

@@ -18,8 +18,8 @@ T = TypeVar("T")
 class Pagination:
     """The position of a page in its list. `total` is None if counting would take long.
 
-    `next_cursor` requests the next page, and is None at the end. It stays valid while spans arrive:
-    the next page does not repeat or skip rows.
+    A request with `next_cursor` returns the next page. It is None on the last page. A cursor stays
+    valid while spans arrive: the next page does not repeat or skip rows.
     """
 
     offset: int
@@ -51,29 +51,29 @@ class Part(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The last row of a page: the value it is sorted by (None: unknown), and its key."""
+    """The last row of a page: its sort value, or None if unknown, and its key."""
 
     value: int | None
     key: int
 
 
 def list_name(rows: str, query: Query, sort: Sort) -> str:
-    """The name of a list in its cursors.
+    """The name that identifies a list in its cursors.
 
-    It does not include moments, since `since:2h` is another moment in each request for a page.
+    The name does not include times, since `since:2h` means another time in each request.
     """
     lasting = Query(tuple(each for each in query.conditions if each.field is not Field.START))
     return f"{rows} {sort} {format_query(lasting)}"
 
 
 def write_cursor(position: Position, list_name: str) -> str:
-    """The cursor of a position in the list of that name, which must identify query and sort."""
+    """The cursor of a position in a list. `list_name` must identify the query and the order."""
     content = json.dumps([_mark(list_name), position.value, position.key])
     return base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
 
 
 def read_cursor(cursor: str, list_name: str) -> Position:
-    """The position of a cursor. Raises UsageError if it is invalid or of another list."""
+    """The position in a cursor. Raises UsageError if it is invalid or belongs to another list."""
     try:
         content = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         mark, value, key = json.loads(content)

@@ -4,17 +4,17 @@ import re
 
 
 def literal(text: str) -> str:
-    """A pattern that matches `text` alone."""
+    """A pattern that matches only `text`."""
     return re.sub(r"([*?\\])", r"\\\1", text)
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
-    """The pattern as a regular expression for whole values, whatever their case."""
+    """The pattern as a regular expression that matches whole values and ignores case."""
     return re.compile("".join(map(_regex, tokens(pattern))), re.IGNORECASE | re.DOTALL)
 
 
 def glob(pattern: str) -> str:
-    """The pattern in the notation of SQLite's GLOB, in lower case."""
+    """The pattern in lower case, in the syntax of SQLite's GLOB."""
     return "".join(map(_glob, tokens(pattern))).lower()
 
 

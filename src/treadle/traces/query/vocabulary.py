@@ -1,6 +1,6 @@
 """The names of the query language, with their values and their meaning.
 
-The parser reads queries with it, and the completion of a search bar lists it.
+The parser uses this vocabulary, and search bars complete names from it.
 """
 
 from dataclasses import dataclass
@@ -35,8 +35,8 @@ class Takes(StrEnum):
 class Name:
     """A name that may precede a colon. `choices` are its values if they are fixed.
 
-    A `short` name is a brief form of another name, and takes one value. The compared value begins
-    with `prefix`, which users do not write.
+    A `short` name is a brief form of another name, and takes one value. The parser puts `prefix`
+    in front of the value that the user writes.
     """
 
     name: str

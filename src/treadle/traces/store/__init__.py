@@ -1,1 +1,1 @@
-"""The store of spans: a protocol, and the engine that needs nothing but Python."""
+"""The store of spans: a protocol, and an implementation that needs only Python and SQLite."""

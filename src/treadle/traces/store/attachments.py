@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 SHORTEST = 1024
-"""The least number of characters of base64 that is stored as an attachment."""
+"""Base64 of at least this many characters is stored as an attachment."""
 
 _BLOCK = SHORTEST // 2
 _RUN = re.compile(rf"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{{{SHORTEST},}}={{0,2}}")
@@ -39,10 +39,10 @@ class Attachment:
 
 
 def may_hold_base64(text: str) -> bool:
-    """Whether there may be a long run of base64. The check is quick, and False is always right.
+    """Whether `text` may contain a long run of base64. The check is quick. False is always right.
 
-    Every run holds a whole block of half its length, and hardly anything else has neither a space
-    nor a quotation mark for so long.
+    The text is checked in blocks of half the shortest length, so every long run contains a block.
+    Other text rarely has a block with neither spaces nor quotation marks.
     """
     return any(
         text.find(" ", start, start + _BLOCK) < 0 and text.find('"', start, start + _BLOCK) < 0
@@ -51,7 +51,7 @@ def may_hold_base64(text: str) -> bool:
 
 
 def attachments(text: str) -> Iterator[Attachment]:
-    """The long runs of base64 in `text`, in order, that encoding reproduces exactly."""
+    """The long runs of base64 in `text`, in order. Encoding their bytes restores the same text."""
     if not may_hold_base64(text):
         return
     for match in _RUN.finditer(text):
@@ -76,7 +76,7 @@ def is_random(run: str) -> bool:
 
 
 def _decoded(run: str) -> tuple[bytes, int] | None:
-    """The decoded bytes, and the number of decoded characters. The rest stays text."""
+    """The decoded bytes, and the number of decoded characters. Further characters stay text."""
     if not is_random(run):
         return None
     whole = len(run) // 4 * 4

@@ -1,9 +1,9 @@
 """Deduplicates large values and attachments: each is stored once, under the hash of its bytes.
 
 Every request of a conversation repeats the messages and images of the earlier requests. Therefore
-attachments are stored apart from the text around them, and a long list of messages is split into
-chunks. The chunks are counted from the beginning of the list. Messages are added at the end, so the
-earlier chunks stay the same.
+attachments are stored separately from the text around them, and a long list of messages is split
+into chunks. The split starts at the beginning of the list, and new messages are added at the end.
+So the earlier chunks stay the same.
 """
 
 import base64
@@ -19,9 +19,9 @@ from treadle.traces.store.attachments import attachments
 from treadle.traces.store.results import Blob
 
 CHUNK = 8_192
-"""The least number of characters of a chunk of messages."""
+"""A chunk of messages has at least this many characters."""
 LARGE_VALUE = 32_768
-"""The least number of characters of any other value that becomes a blob."""
+"""Any other value becomes a blob if it has at least this many characters."""
 
 _MESSAGE_START = '{"role"'
 _SEPARATORS = ", \n\t]"
@@ -31,7 +31,7 @@ _TEXT = "text/plain; charset=utf-8"
 _STORED_HASHES = "SELECT hash FROM blobs WHERE hash IN ({})"
 
 Part = str | tuple[str, bool]
-"""Unchanged text, or the hash (hexadecimal) of a blob and whether to write it as base64."""
+"""Unchanged text, or a blob: its hexadecimal hash, and whether the text has it as base64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ NewBlobs = dict[bytes, NewBlob]
 
 
 def split(text: str, new_blobs: NewBlobs) -> list[Part] | None:
-    """The parts of `text`, with large parts in `new_blobs`; None if no part is large."""
+    """Split `text` into parts, and add its large parts to `new_blobs`. None if no part is large."""
     parts: list[Part] = []
     position = 0
     for found in attachments(text):
@@ -95,7 +95,7 @@ def load(connection: sqlite3.Connection, hashes: Sequence[str]) -> dict[str, byt
 
 
 def read(connection: sqlite3.Connection, hash_hex: str) -> Blob | None:
-    """The blob with that hash; None when there is none."""
+    """The blob with a hexadecimal hash. None if it does not exist."""
     try:
         key = bytes.fromhex(hash_hex)
     except ValueError:

@@ -27,9 +27,9 @@ class Column:
 
     sql: str
     source: str = ""
-    """A path of attributes in `RowSource`; default: the attribute of the span with that name."""
+    """A path of attributes in `RowSource`. By default, the span's attribute of the same name."""
     convert: Callable[[Any], Any] | None = None
-    """Converts the value of the source for SQLite; default: the value is stored as it is."""
+    """Converts the value of the source for SQLite. By default, the value is stored unchanged."""
 
 
 class RowSource(NamedTuple):
@@ -39,11 +39,11 @@ class RowSource(NamedTuple):
     input_text: str
     output_text: str
     unset: int = 0
-    """The value of the columns that the writer sets."""
+    """A placeholder for the columns that the writer sets later."""
 
     @property
     def input_preview(self) -> str | None:
-        """The beginning of the new input."""
+        """The beginning of the new text in the input; see `newest_text`."""
         return None if self.span.input is None else self.input_text[:PREVIEW_LENGTH]
 
     @property
@@ -118,9 +118,9 @@ class SpanRow(NamedTuple):
     cost_nano: Annotated[int | None, Column("INTEGER", "span.cost", _cost_nano)]
     cost_source: Annotated[str | None, Column("TEXT", convert=_enum_value)]
     counted: Annotated[int, Column("INTEGER NOT NULL", "span.kind", _is_model)]
-    """1 if the sums include its tokens, its cost and its call."""
+    """1 if the sums include this call, its tokens and its cost."""
     labels: Annotated[str | None, Column("TEXT", convert=_labels)]
-    """A JSON list; NULL without labels."""
+    """A JSON list. NULL if the span has no labels."""
     input_preview: Annotated[str | None, Column("TEXT", "input_preview")]
     output_preview: Annotated[str | None, Column("TEXT", "output_preview")]
 

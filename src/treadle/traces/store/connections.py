@@ -1,4 +1,4 @@
-"""Connections to the database of spans: their settings, a pool of readers, and the log size."""
+"""Connections to the database of spans: a pool of readers, and the upkeep of the log."""
 
 import sqlite3
 import threading
@@ -95,18 +95,18 @@ class LogKeeper:
         self._written = 0
 
     def keep_small(self, connection: sqlite3.Connection, size: int) -> None:
-        """Record that about `size` bytes were committed. Checkpoint or truncate if it is due."""
+        """Record that about `size` bytes were committed. Checkpoint or truncate the log if due."""
         self._written += size
         if self._written < _CHECKPOINT_BYTES:
             return
         self.empty(connection)
 
     def empty(self, connection: sqlite3.Connection) -> None:
-        """Move the pages that no reader needs."""
+        """Move the pages that no reader needs from the log into the file."""
         self._written = 0
         with suppress(
             OSError, sqlite3.Error
-        ):  # then the log grows, and the next attempt may succeed
+        ):  # if this fails, the log grows, and the next attempt may succeed
             large = self._log.stat().st_size / _LARGE_LOG
             if large > 1:  # the wait grows with the log, up to the deadline of a reader
                 empty_log(connection, min(int(_WAIT_MS * large**2), _LONGEST_WAIT_MS))

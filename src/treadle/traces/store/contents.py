@@ -1,9 +1,9 @@
-"""Whole spans as bytes and back, without any loss.
+"""Encodes complete spans as bytes and decodes them without loss.
 
-The bytes are compressed: a line of JSON, `[fields, moved, sizes]`, then the input and the output as
-they are, with those sizes in characters. Fields at their defaults are left out. A value that is
-stored elsewhere (in blobs, or in another field of the span) is listed in `moved` with its path, and
-is null in the fields. Therefore no value of a span can be mistaken for a reference.
+The compressed bytes are a line of JSON, `[fields, moved, sizes]`, followed by the unchanged input
+and output. `sizes` are their lengths in characters. Fields with their default values are omitted.
+A value may be stored elsewhere: in blobs, or in another field of the span. Then `moved` lists it
+with its path, and it is null in the fields. So no value of a span can be mistaken for a reference.
 """
 
 import json
@@ -30,7 +30,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 _Path = list[str | int]
 _Moved = list[tuple[_Path, list[blobs.Part] | str]]
-"""The values that are stored elsewhere: in blobs (parts), or in the named field."""
+"""The paths of values that are stored elsewhere. Each has its parts in blobs, or a field's name."""
 _Values = dict[str, Any]  # a JSON object, as `_values` returns it
 
 _ONE = """
@@ -61,7 +61,7 @@ def encode(span: Span) -> tuple[bytes, blobs.NewBlobs]:
 
 
 def span(connection: sqlite3.Connection, trace_id: str, span_id: str) -> Span | None:
-    """The stored span with these ids; None if it does not exist."""
+    """The stored span with these ids. None if it does not exist."""
     found = connection.execute(_ONE, (packed(trace_id), packed(span_id))).fetchone()
     return _decoded(connection, [found[0]])[0] if found else None
 
@@ -109,7 +109,7 @@ def _may_be_cut(text: str) -> bool:
 
 
 def _cut(field: str, text: str, moved: _Moved, new_blobs: blobs.NewBlobs) -> str:
-    """The text to store in the contents: the whole input or output, or nothing."""
+    """The text to store in the contents: the whole input or output, or '' if it is in blobs."""
     parts = blobs.split(text, new_blobs)
     if parts is None:
         return text
@@ -118,7 +118,7 @@ def _cut(field: str, text: str, moved: _Moved, new_blobs: blobs.NewBlobs) -> str
 
 
 def _without_repeated(span: Span, values: _Values, moved: _Moved) -> _Values:
-    """`values` without the attributes that repeat the input or the output, as many do."""
+    """`values` without the attributes that repeat the input or the output."""
     attributes = values.get("attributes")
     for field, content in ((field, getattr(span, field)) for field in _TEXTS):
         if content is None or attributes is None or len(content) < _REPEATED:
@@ -130,7 +130,7 @@ def _without_repeated(span: Span, values: _Values, moved: _Moved) -> _Values:
 
 
 def _without_large(value: Any, path: _Path, moved: _Moved, new_blobs: blobs.NewBlobs) -> Any:
-    """`value` with null for each text that has parts in blobs."""
+    """`value`, in which null replaces each text that is stored in blobs."""
     if isinstance(value, str):
         parts = blobs.split(value, new_blobs) if len(value) >= SHORTEST else None
         if parts is None:
@@ -166,7 +166,7 @@ def _put(values: Any, path: _Path, text: str) -> None:
 
 
 def _values(span: Span) -> _Values:
-    """The fields with values other than their defaults, as JSON values."""
+    """The fields whose values differ from their defaults, as JSON values."""
     values: _Values = {name: value for name in _PLAIN if (value := getattr(span, name)) is not None}
     values |= {name: None for name in _TEXTS if getattr(span, name) is not None}
     tokens = span.tokens

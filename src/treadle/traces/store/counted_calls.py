@@ -1,7 +1,7 @@
-"""Keeps `spans.counted` correct when spans change: it states which model calls count.
+"""Updates `spans.counted`, which states which model calls count, when spans change.
 
-The rule is `traces.counted_calls`. A changed span can affect its ancestors and descendants, up to
-the next model calls. Only these are read.
+`spans.totals.counted_calls` defines the rule. A changed span can affect its ancestors and
+descendants up to the next model calls. Only these spans are read.
 """
 
 import sqlite3
@@ -19,7 +19,7 @@ SpanId = tuple[int, Text]
 """A trace (`traces.id`) and a span id."""
 
 KINDS = "kind IN ('model', 'other', 'agent')"
-"""The kinds of spans that may be between two calls; the condition of an index."""
+"""The condition of an index: the kinds of spans that may be between two model calls."""
 
 _PASSES = f"""(s.{KINDS} AND (s.kind = 'model'
     OR s.kind = 'other' AND s.operation NOT IN {SEPARATE}
@@ -34,7 +34,7 @@ _RELATED = f"""
         SELECT 1 FROM spans own JOIN spans s ON s.span_id = own.parent_id AND s.trace = own.trace
         WHERE own.span_id = column2 AND own.trace = column1 AND {_PASSES}
     )"""  # noqa: S608  (constants)
-"""Selects the spans that are next to another step. Most calls are not, and count."""
+"""Selects the spans whose parent or child is a step. Most calls have none, so they count."""
 _ABOVE = f"""
     WITH RECURSIVE above (trace, span_id, parent_id, kind) AS (
         SELECT s.trace, s.span_id, s.parent_id, s.kind
@@ -74,12 +74,12 @@ class _Found(NamedTuple):
 
 
 def is_step(row: SpanRow) -> bool:
-    """Whether the span is a call, or may be between two calls."""
+    """Whether the span is a model call, or may be between two model calls."""
     return row.kind == SpanKind.MODEL or forwards_call(row.kind, str(row.operation))
 
 
 def left_by(before: SpanRow, row: SpanRow) -> set[SpanId]:
-    """The spans that were next to a span before its change, and may not be after it."""
+    """The span and its old parent, if the change can affect which calls around them count."""
     if not is_step(before) or (before.parent_id == row.parent_id and is_step(row)):
         return set()
     spans = {(row.trace, row.span_id)}
@@ -126,7 +126,7 @@ def miscounted(
 
 
 def _outermost_calls(connection: sqlite3.Connection, spans: set[SpanId]) -> set[SpanId]:
-    """The outermost model call around each span that is within one."""
+    """The outermost model call around each span that is within a model call."""
     parents: dict[SpanId, SpanId | None] = {}
     calls: set[SpanId] = set()
     for trace, span_id, parent_id, kind in statements.select(connection, _ABOVE, spans):
@@ -149,5 +149,5 @@ def _outermost_calls(connection: sqlite3.Connection, spans: set[SpanId]) -> set[
 
 
 def _id(text: Text) -> str:
-    """A key of one type for texts and bytes."""
+    """A string key for a text, which may be stored as bytes."""
     return text if isinstance(text, str) else f"\0{text.hex()}"

@@ -1,8 +1,8 @@
 """The counters of every sum of spans, each declared once in `COUNTERS`.
 
 The rows of `traces`, `runs`, `threads` and `rollups` have one column for each counter. The writer
-adds what a span contributes (`counters`); queries that add up spans use the same table as SQL
-(`CONTRIBUTIONS`).
+adds the contribution of a span (`counters`). Queries that add up spans use the same declarations
+as SQL (`CONTRIBUTIONS`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +17,10 @@ Counters = list[int]
 """Additive integers in the order of `COUNTERS`."""
 
 LONGEST_US = 10**12
-"""A span adds at most 11 days to a sum of durations, so that a start of 0 does not overflow."""
+"""The longest duration that a span adds to a sum, about 11 days.
+
+Without it, a start time of 0 could overflow the sum.
+"""
 MAX_TOKENS = 10**12
 MAX_NANO_DOLLARS = 10**14
 
@@ -102,11 +105,12 @@ COUNTERS = (
     Counter("timed", _known("duration_us")),
     Counter("busy_us", _EVERY, "duration_us", LONGEST_US),
 )
-"""Model calls, their tokens and cost are those of counted calls (`traces.counted_calls`).
+"""Model calls, tokens and cost include only counted calls (`spans.totals.counted_calls`).
 
-`failed` counts model and tool calls, `errors` spans of any kind. `metered` calls have known input
-and output tokens, `priced` calls a known cost; `unmetered` and `unpriced` calls were answered or
-interrupted without them. `busy_us` is the sum of the durations of the `timed` spans.
+`failed` counts failed model and tool calls. `errors` counts failed spans of any kind. `metered`
+calls have known input and output tokens, and `priced` calls have a known cost. `unmetered` and
+`unpriced` calls were answered or interrupted, but lack these values. `busy_us` is the sum of the
+durations of the `timed` spans.
 """
 
 COUNTER_NAMES = tuple(counter.name for counter in COUNTERS)
@@ -143,5 +147,5 @@ def nothing() -> Counters:
 
 
 def added(one: Sequence[int], other: Iterable[int], sign: int = 1) -> Counters:
-    """The sum of two rows of counters; their difference if `sign` is -1."""
+    """The sum of two rows of counters, or their difference if `sign` is -1."""
     return [left + sign * right for left, right in zip(one, other, strict=True)]

@@ -1,10 +1,10 @@
 """Deletes traces permanently: rows, sums, search text and attachments, then the bytes in the file.
 
 Deletion runs in steps, and the writer commits spans between them. SQLite overwrites deleted rows
-(`secure_delete`), but the words stay in the search index until its segments are merged. Then free
-pages are returned, and the log is truncated.
+(`secure_delete`), but the words stay in the search index until its segments are merged. After the
+merge, free pages are returned to the file system and the log is truncated.
 
-When SQLite splits a page, the old page may keep a copy of a row that moves to the new one. To
+When SQLite splits a page, the old page may keep a copy of a row that moves to the new page. To
 remove such copies, a file of up to `_MAX_REWRITTEN_BYTES` is rewritten.
 """
 
@@ -23,7 +23,7 @@ from treadle.traces.store.sums import SumChanges, trace_states
 from treadle.traces.store.writer_thread import Writer
 
 BEGINNING = (-(2**63), 0)
-"""Before the first trace."""
+"""The position before the first trace."""
 _END = 2**63 - 1
 _TRACES_AT_ONCE = 200
 
@@ -35,7 +35,7 @@ _TOTALS = """
 
 
 class OldTrace(NamedTuple):
-    """A trace that may be deleted."""
+    """A trace that pruning may delete."""
 
     trace_id: str | bytes
     run_id: str | bytes | None
@@ -58,7 +58,7 @@ class Size:
     bytes: int
 
     def estimated_bytes(self, spans: int) -> int:
-        """The approximate number of bytes of this number of spans."""
+        """The approximate size of this number of spans in bytes."""
         return self.bytes * spans // self.spans if self.spans else 0
 
     def excess_spans(self, max_bytes: int | None) -> int:
@@ -94,10 +94,11 @@ def to_prune(
     before_us: int | None,
     max_bytes: int | None,
 ) -> Iterator[list[OldTrace]]:
-    """Batches of the traces to delete.
+    """Yield batches of the traces to delete.
 
-    First the traces that ended before `before_us`, then the oldest ones until the rest has at most
-    `max_bytes`. `find` returns batches of the traces that ended before a moment, oldest first.
+    The traces that ended before `before_us` come first. Then come the oldest traces, until the
+    remaining store has at most `max_bytes`. `find` returns batches of the traces that ended before
+    a moment, oldest first.
     """
     spans = 0
     expired: set[str | bytes] = set()
@@ -194,7 +195,7 @@ class Deleter:
         return Deleted(deleted[0], deleted[1], size.estimated_bytes(deleted[0]))
 
     def prune(self, *, before_us: int | None, max_bytes: int | None, dry_run: bool) -> Deleted:
-        """Delete the traces that ended before a moment, then the oldest until the rest fits."""
+        """Delete the traces that ended before `before_us`, then the oldest above `max_bytes`."""
         size = self._do(size_of)
         deleted = [0, 0]
         for found in to_prune(self._oldest, size, before_us, max_bytes):
@@ -223,7 +224,7 @@ class Deleter:
 
     def _clean(self) -> None:
         """Remove deleted words from the search index, return free pages, and truncate the log."""
-        # The search index takes less than half of the pages, so these rounds are enough.
+        # The search index has less than half of the pages, so this number of rounds is enough.
         rounds = self._do(_pages) // _PAGES_AT_ONCE * 2 + 16
         while rounds and self._do(_merge):
             rounds -= 1
@@ -255,9 +256,9 @@ def _traces_of(
 def _delete_some(
     trace_ids: _Ids,
 ) -> Callable[[sqlite3.Connection], tuple[int, list[str | bytes]]]:
-    """A job that deletes up to `_SPANS_AT_ONCE` spans of these traces.
+    """Build a job that deletes up to `_SPANS_AT_ONCE` spans of these traces.
 
-    It returns the number of deleted spans, and the traces that still have spans.
+    The job returns the number of deleted spans, and the traces that still have spans.
     """
 
     def delete(connection: sqlite3.Connection) -> tuple[int, list[str | bytes]]:
@@ -297,7 +298,7 @@ def _pages(connection: sqlite3.Connection) -> int:
 
 
 def _merge(connection: sqlite3.Connection) -> bool:
-    """One step towards a search index of one segment. Returns whether steps remain."""
+    """Merge a part of the search index. Returns whether it changed, so that more may remain."""
     before = connection.total_changes
     with transaction(connection):
         connection.execute(
@@ -311,7 +312,10 @@ def _rewrite(connection: sqlite3.Connection) -> None:
 
 
 def _release(connection: sqlite3.Connection) -> bool:
-    """Return some free pages to the file system, if the file allows it; whether more are left."""
+    """Return some free pages to the file system, if the file supports it.
+
+    Returns whether free pages are left.
+    """
     if connection.execute("PRAGMA auto_vacuum").fetchone() != (connections.INCREMENTAL,):
         return False
     connection.execute(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})").fetchall()

@@ -1,9 +1,9 @@
 """Examines spans that are newer than the last examination, and stores the results.
 
-The caller injects the examiners: the store keeps their results as bytes that it does not read.
+The caller passes the examiners. The store keeps their results as bytes that it does not interpret.
 Each step reads some spans and examines them outside of any transaction. The writer then stores the
-results of those spans that did not change meanwhile. Several processes may examine one file at
-once. The results of another examiner are deleted, and its spans are examined again.
+results of the spans that did not change meanwhile. Several processes may examine one file at once.
+If the digest of an examiner changes, the old results are deleted and the spans are examined again.
 """
 
 import sqlite3
@@ -41,7 +41,10 @@ Reader = Callable[[], AbstractContextManager[sqlite3.Connection]]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The revision up to which an examiner has examined all spans. No digest: it has not begun."""
+    """The revision up to which an examiner has examined all spans.
+
+    `digest` is None if the examiner has not begun.
+    """
 
     digest: bytes | None
     revision: int
@@ -57,13 +60,13 @@ class _Batch:
 
 
 Results = Mapping[int, bytes | None]
-"""The results of a batch by the key of the span."""
+"""The result for each span of a batch, by the key of the span."""
 
 
 def progress(
     connection: sqlite3.Connection, examiners: Sequence[SpanExaminer]
 ) -> dict[ExaminationTable, Progress]:
-    """The progress of each examiner. Results of an examiner with another digest do not count."""
+    """The progress of each examiner. Results with another digest are ignored."""
     found = {
         table: Progress(digest, revision)
         for table, digest, revision in connection.execute("SELECT * FROM examinations")
@@ -86,7 +89,7 @@ class ExaminationWriter:
         self._turn = threading.Lock()
 
     def catch_up(self, examiners: Sequence[SpanExaminer], *, most: int | None = None) -> int:
-        """Examine up to `most` new spans. Returns the number of examined spans; 0 if none is left.
+        """Examine up to `most` new spans. Returns the number of examined spans, 0 if none is left.
 
         Raises StoreError when the file cannot be read or changed.
         """
@@ -122,7 +125,7 @@ class ExaminationWriter:
         return len(batch.spans)
 
     def _start(self, examiner: SpanExaminer) -> None:
-        """Delete the results of another examiner, some rows at a time, so that ingest can write."""
+        """Delete the results with another digest, some rows at a time, so that ingest can write."""
         while self._do(lambda connection: _delete_some(connection, examiner)):
             pass
 
@@ -136,7 +139,7 @@ class ExaminationWriter:
 
 
 def _next(connection: sqlite3.Connection, after: int, most: int) -> _Batch:
-    """The spans after a revision, up to a size. The first span is included in any case."""
+    """The spans after a revision, up to a total size, but at least one."""
     revisions: dict[int, int] = {}
     total, last = 0, after
     for key, revision, size in connection.execute(_NEXT, (after, min(most, _AT_ONCE))):
@@ -191,11 +194,11 @@ def _replace(
 
 
 def _delete_some(connection: sqlite3.Connection, examiner: SpanExaminer) -> bool:
-    """Delete some results of another examiner. Returns whether more may be left."""
+    """Delete some results with another digest. Returns whether more may be left."""
     table = examiner.table
     with transaction(connection):
         if progress(connection, [examiner])[table].digest is not None:
-            return False  # another process with the same examiner was faster
+            return False  # another process with the same examiner has deleted them
         deleted = connection.execute(
             f"DELETE FROM {table} WHERE span IN (SELECT span FROM {table} LIMIT ?)",  # noqa: S608
             (_DELETED_AT_ONCE,),

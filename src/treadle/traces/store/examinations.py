@@ -1,4 +1,4 @@
-"""The stored results of examinations, their tables, and the examiner that a caller injects."""
+"""The stored results of examinations, their tables, and the examiner that a caller passes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ class ExaminationTable(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SpanExaminer:
-    """Examines spans one at a time, for one thread.
+    """Examines spans one at a time. Only one thread may use it.
 
-    `examine` returns the result to store, or None where it finds nothing. Equal digests mean equal
-    results for every span.
+    `examine` returns the result to store, or None if it finds nothing. Examiners with equal digests
+    return equal results for every span.
     """
 
     table: ExaminationTable
@@ -44,8 +44,8 @@ class Examinations:
     """The results of the spans that match a query, in no particular order.
 
     `snapshot` has the meaning of `Summary.snapshot`. `spans` is the number of matching spans. One
-    call examines a limited number of new spans. `unexamined` is the number of the others, with
-    which the next call continues.
+    call examines a limited number of new spans. `unexamined` is the number of matching spans that
+    remain for the next call.
     """
 
     snapshot: int
@@ -71,9 +71,9 @@ EXAMINATION_TABLES: tuple[str, ...] = (
 )
 """The tables that the fifth version of the file adds.
 
-Each row follows from one version of one span and is deleted with it. A span without a result has no
-row. `examinations` states up to which revision all spans were examined, and the digest of their
-examiner. NULL means that nothing was examined.
+Each row is the result for one version of a span, and is deleted with that version. A span without a
+result has no row. `examinations` has the revision up to which all spans were examined, and the
+digest of the examiner. NULL means that nothing was examined.
 """
 
 KEYED_BY_SPAN = ("examined", "ruled")

@@ -25,8 +25,8 @@ from treadle.traces.store.sums import HOUR_US, SumChanges, trace_states
 VERSION = 7
 """The current version of the schema. Increase it for a new column, counter, table or index.
 
-Versions 1 and 2 had one table of spans without sums. Versions 3 and 4 had no findings, and versions
-up to 5 had fewer indexes. Versions up to 6 counted nested model calls by another rule.
+Versions 1 and 2 had one table of spans and no sums. Versions 3 and 4 had no findings. Versions up
+to 5 had fewer indexes. Versions up to 6 counted nested model calls by another rule.
 """
 
 _SUMMED, _EXAMINED, _RECOUNTED = 3, 5, 7
@@ -124,7 +124,7 @@ def _count_again(connection: sqlite3.Connection) -> None:
 
 
 def _add_columns(connection: sqlite3.Connection) -> None:
-    """Add the columns of `spans` that the file lacks, computed from the stored spans."""
+    """Add the missing columns of `spans`, with values computed from the stored spans."""
     added = [name for name in COLUMNS if name not in _columns_of(connection, "spans")]
     if not added:
         return
@@ -144,7 +144,7 @@ def _add_columns(connection: sqlite3.Connection) -> None:
 
 
 def _add_counters(connection: sqlite3.Connection) -> None:
-    """Add the counters that the file lacks to every table of sums, computed from its spans."""
+    """Add the missing counters to every table of sums, with values computed from the spans."""
     there = _columns_of(connection, "rollups")
     for counter in COUNTERS:
         if counter.name in there:
@@ -197,10 +197,10 @@ SCHEMA = Schema(
     _upgrade,
     pragmas=(
         "synchronous = FULL",
-        "secure_delete = ON",  # deleted bytes are overwritten
+        "secure_delete = ON",  # SQLite overwrites deleted bytes
         "wal_autocheckpoint = 0",  # `LogKeeper` moves the log into the file
     ),
-    # With pages of 4 KB files were 20 % larger, since the texts of two spans seldom fit.
+    # With pages of 4 KB, files were 20 % larger, since the texts of two spans seldom fit on a page.
     file_pragmas=("page_size = 8192", "auto_vacuum = INCREMENTAL"),
     upgrade_seconds=600.0,
     cached_statements=PREPARED,

@@ -1,13 +1,13 @@
 """The tables and indexes of the span store.
 
 - **The key of a span is its start time**: `spans.id = start in microseconds << 11 | position`. The
-  position distinguishes spans of the same microsecond; a full microsecond spills into the next one.
-  So every table and index with keys of spans is in the order of time.
+  position distinguishes spans of the same microsecond. If a microsecond is full, its further spans
+  get keys of the next one. So every table and index with keys of spans is in the order of time.
 - **Sums are stored**: the rows of `traces`, `runs`, `threads` and `rollups` have the same additive
   counters. The writer adds the difference that each version of a span makes. All counters are
   integers, so the result does not depend on the order of arrival.
-- **Revisions state what is new**: `spans.revision` increases with every write of any process. A
-  live view reads the revisions that it has not seen yet, after any pause.
+- **Revisions identify changes**: `spans.revision` increases with every write of any process. After
+  a pause, a live view reads the spans with a higher revision than the last one that it read.
 
 Text with a lone surrogate is not valid UTF-8 and is stored as bytes (`statements.pack_text`).
 """
@@ -27,7 +27,7 @@ CALLS_BY_PARENT = """
         WHERE kind IN ('model', 'other', 'agent')"""
 
 TABLES: tuple[str, ...] = (
-    # One row a span: what lists, filters and skeletons need.
+    # One row for each span, with the columns that lists, filters and skeletons need.
     f"CREATE TABLE spans ({_SPAN_COLUMNS})",
     "CREATE UNIQUE INDEX spans_by_span_id ON spans (span_id, trace)",
     "CREATE INDEX spans_of_trace ON spans (trace)",
@@ -55,15 +55,15 @@ TABLES: tuple[str, ...] = (
         span INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (span, hash)
     ) WITHOUT ROWID""",
     "CREATE INDEX uses_of_blob ON blob_uses (hash)",
-    # The plain text that text search reads; rowid is spans.id. It keeps the text, so that a
-    # match can be verified letter by letter.
+    # The plain text that text search reads. The rowid is spans.id. The table keeps the text, so
+    # that a match can be verified character by character.
     """CREATE VIRTUAL TABLE texts USING fts5(
         name, input, output, tokenize = "unicode61 remove_diacritics 2"
     )""",
-    # Merging less often makes writing a tenth cheaper, and adds a few segments to a search.
+    # Less frequent merges make writing a tenth cheaper. A search then reads a few more segments.
     "INSERT INTO texts (texts, rank) VALUES ('automerge', 16)",
-    # One row a trace. `own_…` are the smallest ids that its spans name; the run is `own_run` or
-    # the trace's id, the thread that of its run.
+    # One row for each trace. `own_…` are the smallest ids that its spans name. The run of a trace
+    # is `own_run`, or the trace's id if that is NULL. A trace belongs to the thread of its run.
     f"""CREATE TABLE traces (
         id INTEGER PRIMARY KEY,
         trace_id TEXT NOT NULL UNIQUE,
@@ -78,8 +78,9 @@ TABLES: tuple[str, ...] = (
     "CREATE INDEX traces_of_run ON traces (run_id, rooted, start_us, trace_id)",
     "CREATE INDEX traces_of_run_by_end ON traces (run_id, last_us)",
     "CREATE INDEX threads_of_run ON traces (run_id, own_thread) WHERE own_thread IS NOT NULL",
-    # One row a run: the sums of its traces. `thread_id` is the smallest own thread of its traces,
-    # else the run's id. `root` is that of its earliest rooted trace, else of its earliest.
+    # One row for each run, with the sums of its traces. `thread_id` is the smallest `own_thread`
+    # of its traces, or the run's id without one. `root` is the root of the earliest trace that has
+    # a true root, or of the earliest trace if no trace has one.
     f"""CREATE TABLE runs (
         id INTEGER PRIMARY KEY,
         run_id TEXT NOT NULL UNIQUE,
@@ -91,7 +92,7 @@ TABLES: tuple[str, ...] = (
     "CREATE INDEX runs_by_time ON runs (start_us, id)",
     "CREATE INDEX runs_of_thread ON runs (thread_id, start_us)",
     "CREATE INDEX runs_of_thread_by_end ON runs (thread_id, last_us)",
-    # One row a thread: the sums of its runs.
+    # One row for each thread, with the sums of its runs.
     f"""CREATE TABLE threads (
         id INTEGER PRIMARY KEY,
         thread_id TEXT NOT NULL UNIQUE,
@@ -110,7 +111,7 @@ TABLES: tuple[str, ...] = (
     """CREATE TABLE span_labels (
         label TEXT NOT NULL, span INTEGER NOT NULL, PRIMARY KEY (label, span)
     ) WITHOUT ROWID""",
-    # Sums by hour of the start (Unix microseconds of the hour's beginning).
+    # Sums by the hour in which spans start. The hour is the Unix microseconds of its beginning.
     f"""CREATE TABLE rollups (
         dimension TEXT NOT NULL, -- all, model, operation or label
         value TEXT NOT NULL, -- '' for all, and for spans without a model
@@ -128,8 +129,8 @@ TABLES: tuple[str, ...] = (
 INDEXES: tuple[str, ...] = (
     "DROP INDEX IF EXISTS model_calls_of_parent",
     CALLS_BY_PARENT,
-    # The short columns of a span in the order of time, where new spans are added at the end. Sums
-    # over many spans read a tenth of the bytes of the rows.
+    # The short columns of a span in the order of time. New spans are added at the end. Sums over
+    # many spans read a tenth of the bytes that the whole rows have.
     """CREATE INDEX IF NOT EXISTS spans_in_short ON spans (
         start_us, trace, kind, operation, name, status, model, provider, end_us, duration_us,
         work_us, ttft_us, input_tokens, output_tokens, cached_tokens, cache_write_tokens,

@@ -1,4 +1,4 @@
-"""The text that text search reads: the plain text of a content, without its encoding."""
+"""Extracts the plain text that text search reads from the input or output of a span."""
 
 import json
 import re
@@ -43,8 +43,8 @@ _BINARY = frozenset({"data", "content", "file_data", "blob"})
 def search_text(content: str | None) -> str:
     """The text of `content`, which is text or JSON, without syntax, base64 and escapes.
 
-    Messages give their words and the names, arguments and results of tools. Other JSON gives its
-    keys and values. The text has at most `LIMIT` characters, and is valid Unicode.
+    For messages, it contains their words and the names, arguments and results of tools. For other
+    JSON, it contains the keys and values. It has at most `LIMIT` characters and is valid Unicode.
     """
     if not content:
         return ""
@@ -60,7 +60,7 @@ def newest_text(content: str | None, text: str) -> str:
     """The beginning of the new text in `content`, whose search text is `text`.
 
     A request repeats its instructions and earlier messages. Therefore the new text of messages
-    begins at the last message of a user. For any other content, it is `text`.
+    begins at the last message of a user. For any other content, all of `text` is new.
     """
     messages = _parse(content) if content and content.lstrip()[:1] == "[" else None
     if not isinstance(messages, list):
@@ -74,7 +74,7 @@ def newest_text(content: str | None, text: str) -> str:
 
 
 def _parse(content: str) -> JsonValue | None:
-    """The list or object in the JSON text `content`; None for any other text."""
+    """The list or object in the JSON text `content`. None for any other text."""
     if len(content) > _PARSED or content.lstrip()[:1] not in ("[", "{"):
         return None
     try:
@@ -94,7 +94,7 @@ def _within_limit(parts: Iterator[str]) -> Iterator[str]:
 
 
 def _leaves(value: JsonValue, message: bool, depth: int, nested: int) -> Iterator[str]:
-    """The texts in `value`, in order. `message` states that it is a part of a message."""
+    """The texts in `value`, in order. `message` states whether `value` is a part of a message."""
     if isinstance(value, str):
         yield from _text_leaves(value, depth, nested)
     elif isinstance(value, list):
@@ -139,7 +139,7 @@ def _entries(value: dict[str, JsonValue], message: bool, depth: int, nested: int
 
 
 def _binary_keys(value: dict[str, JsonValue]) -> Collection[str]:
-    """The keys whose values are bytes as text, according to the other keys of the object."""
+    """The keys whose values are encoded bytes, according to the other keys of the object."""
     kind = value.get("type")
     if _MEDIA.isdisjoint(value) and not (isinstance(kind, str) and kind in _MEDIA_TYPES):
         return _ALWAYS_BINARY
@@ -161,7 +161,7 @@ def _plain(text: str) -> str:
 
 
 def _may_be_wrapped(text: str) -> bool:
-    """Whether `_WRAPPED` may match: enough long lines without a space follow each other."""
+    """Whether `_WRAPPED` may match: there are enough consecutive long lines without a space."""
     run = 0
     for line in text.split("\n"):
         if len(line) >= 57 and " " not in line.strip():

@@ -1,7 +1,7 @@
 """Merges arriving versions of spans into the tables, within a transaction of the writer.
 
-The tables depend only on the most complete version of each span. They depend neither on the order
-nor on the number of its versions.
+The tables depend only on the most complete version of each span. The order and the number of its
+versions do not matter.
 """
 
 import json
@@ -26,7 +26,7 @@ from treadle.traces.store.statements import Text, labels_of, packed
 from treadle.traces.store.sums import SumChanges, TraceState, trace_states
 
 _EARLIEST = -(1 << 51)
-_LATEST = (1 << 52) - (1 << 24)  # leaves keys for 34 billion spans with later starts
+_LATEST = (1 << 52) - (1 << 24)  # reserves keys for 34 billion spans that start later
 _MAX_SPILLED = 10_000
 
 _HIGHEST = """
@@ -72,7 +72,7 @@ class SpanKeys:
 
 
 def _free(connection: sqlite3.Connection, moments: set[int]) -> dict[int, int]:
-    """The first free key of each microsecond. For a full one, the first key of the next."""
+    """The first free key of each microsecond. For a full one, the first key of the next one."""
     found = connection.execute(_HIGHEST, (json.dumps(list(moments)), KEY_BITS))
     return {moment: moment << KEY_BITS for moment in moments} | {
         moment: highest + 1 for moment, highest in found
@@ -81,9 +81,9 @@ def _free(connection: sqlite3.Connection, moments: set[int]) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class PreparedSpan:
-    """A version of a span in all the forms that the tables store.
+    """A version of a span in all forms that the tables store.
 
-    It is prepared outside of the transaction, in the thread of the caller.
+    The thread of the caller prepares it outside of the transaction.
     """
 
     span: Span
@@ -302,7 +302,7 @@ def _assign_keys(
 
 
 def _insert(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None:
-    """Insert the rows in the order of their keys, because FTS5 flushes when a key decreases."""
+    """Insert the rows in the order of their keys, since FTS5 writes to disk if a key decreases."""
     ordered = sorted(changes, key=lambda change: change.row.id)
     statements.insert(
         connection, f"INSERT INTO spans ({_COLUMNS})", [change.row for change in ordered]
@@ -353,7 +353,8 @@ def recount(
 ) -> None:
     """Update `counted` of the model calls near these spans, and the sums that depend on it.
 
-    `changed` are spans with new contents. `left` are the spans that they were related to before.
+    `changed` are spans with new contents. `left` are the spans that `counted_calls.left_by`
+    returned for them.
     """
     found = counted_calls.miscounted(connection, changed, left)
     outdated = [SpanRow(*values) for values in statements.select(connection, _STORED_ROWS, found)]

@@ -30,7 +30,7 @@ NO_TRACES = "There are no traces."
 class SpanReader(Protocol):
     """Answers queries about spans. Each method raises StoreError if it takes too long.
 
-    `Part` selects a page of a list. A cursor of another query raises UsageError.
+    `Part` selects a page of a list. A cursor from another query raises UsageError.
     """
 
     def spans(
@@ -93,11 +93,14 @@ class SpanReader(Protocol):
     def facets(
         self, rows: Rows = Rows.SPANS, query: Query = EVERYTHING, *, limit: int = 20
     ) -> Facets:
-        """The values of each facet of a list, each counted without the conditions on itself."""
+        """The values of each facet of a list, with their counts.
+
+        A facet is counted without the conditions on its own field.
+        """
         ...
 
     def summary(self, query: Query = EVERYTHING) -> Summary:
-        """All figures about the spans that meet all conditions."""
+        """Counts, sums and percentiles of the spans that meet all conditions."""
         ...
 
     def examinations(

@@ -1,7 +1,8 @@
-"""The store of spans in a SQLite file: one writer thread with group commit, readers with deadlines.
+"""The store of spans in a SQLite file.
 
-A version of a span that is less complete than the stored one changes nothing, so spans may arrive
-in any order and any number of times. Several processes may use one file at once.
+One thread commits waiting spans in groups. Each reader has a deadline. A version of a span that is
+less complete than the stored one changes nothing, so spans may arrive in any order and repeatedly.
+Several processes may use one file at once.
 """
 
 import sqlite3
@@ -55,7 +56,7 @@ from treadle.traces.store.writer_thread import Writer
 from treadle.traces.tool_stats import END_OF_TIME, ToolStats, tool_stats
 
 _EXAMINED_FIRST = 2_000
-"""The most new spans that a query examines, so that it does not take long."""
+"""The most new spans that one query examines. The limit keeps queries fast."""
 
 _RECENT = "SELECT trace_id FROM traces ORDER BY start_us DESC, id DESC LIMIT ?"
 _BEGINNING = """
@@ -70,13 +71,13 @@ _CHANGES = """
 class SqliteTraceStore(SpanReader):
     """Stores spans in a SQLite file. Written spans are readable at once. Any thread may use it.
 
-    Of two versions of a span the store keeps the more complete one (`span.more_complete`). Every
-    answer is the same as if only those had been written. Reading raises StoreError if it fails or
-    takes too long. `SpanReader` documents the methods that answer queries.
+    The store keeps the more complete one of two versions of a span (`span.more_complete`). Answers
+    do not depend on discarded versions. Methods that read raise StoreError if they fail or take too
+    long. `SpanReader` documents the methods that answer queries.
     """
 
     def __init__(self, database: Database, read_seconds: float) -> None:
-        """Use `open` instead; it prepares the file."""
+        """Use `open` instead, which prepares the file."""
         self.path = database.path
         self._writer = Writer(database)
         self._deleter = Deleter(self._writer)
@@ -85,9 +86,9 @@ class SqliteTraceStore(SpanReader):
 
     @classmethod
     def open(cls, path: Path, *, read_seconds: float = 10.0) -> Self:
-        """The store in the file at `path`, which is created or upgraded if necessary.
+        """Open the store in the file at `path`. Creates or upgrades the file if necessary.
 
-        A reading that takes more than `read_seconds` is cancelled. Raises StoreError when the file
+        A query that takes more than `read_seconds` is cancelled. Raises StoreError when the file
         cannot be used.
         """
         with Database(path, SCHEMA).open() as database:
@@ -104,19 +105,19 @@ class SqliteTraceStore(SpanReader):
         return self._writer.write(spans, redacted)
 
     def close(self) -> None:
-        """Write the waiting spans, then end the writer. May be called twice."""
+        """Write the waiting spans, then end the writer. A second call does nothing."""
         self._writer.close()
         self._readers.close()
 
     def reader(self) -> AbstractContextManager[sqlite3.Connection]:
-        """A connection that sees one state of the file, for functions of `store.reading`.
+        """A connection that sees one state of the file, for functions of `store.queries`.
 
         A query is cancelled after `read_seconds`. Any failure becomes a StoreError.
         """
         return self._readers.reader()
 
     def span(self, trace_id: str, span_id: str) -> Span | None:
-        """The complete span, exactly as it was written; None if it does not exist."""
+        """The complete span, exactly as it was written. None if it does not exist."""
         with self.reader() as connection:
             return contents.span(connection, trace_id, span_id)
 
@@ -210,7 +211,7 @@ class SqliteTraceStore(SpanReader):
             return tool_stats(connection, since_us, until_us)
 
     def examine(self, examiners: Sequence[SpanExaminer], *, most: int | None = None) -> int:
-        """Examine up to `most` new spans. Returns the number of examined spans; 0 if none is left.
+        """Examine up to `most` new spans. Returns the number of examined spans, 0 if none is left.
 
         Spans that were examined by examiners with other digests are examined again.
         """
@@ -225,7 +226,10 @@ class SqliteTraceStore(SpanReader):
             return examinations.examinations(connection, query, examiners)
 
     def changes(self, after: int | None, *, limit: int = 1000) -> Changes:
-        """The changes after a revision by any process. With None, only the newest revision."""
+        """The changes that any process made after a revision.
+
+        With `after=None` it returns only the newest revision.
+        """
         with self.reader() as connection:
             newest = span_merge.newest_revision(connection)
             if after is None:
@@ -254,8 +258,8 @@ class SqliteTraceStore(SpanReader):
     ) -> Deleted:
         """Delete all spans of these threads, runs and traces permanently.
 
-        Afterwards neither the file nor its log contains their bytes. Unknown ids are ignored. Other
-        threads can read and write meanwhile.
+        Afterwards, neither the file nor its log contains their bytes. Unknown ids are ignored.
+        Other threads can read and write during the deletion.
         """
         return self._deleter.delete(threads=threads, runs=runs, traces=traces)
 
@@ -266,7 +270,7 @@ class SqliteTraceStore(SpanReader):
         max_bytes: int | None = None,
         dry_run: bool = False,
     ) -> Deleted:
-        """Delete the traces that ended before a moment, then the oldest until the rest fits.
+        """Delete the traces that ended before `before_us`, then the oldest ones above `max_bytes`.
 
         `before_us` is in Unix microseconds. `max_bytes` limits the approximate size of the file
         without its free pages. With `dry_run` nothing is deleted.
@@ -279,12 +283,15 @@ class SqliteTraceStore(SpanReader):
             return deletion.held(connection)
 
     def preview_prune(self, *, before_us: int | None, max_bytes: int | None) -> HeldTraces:
-        """The totals that `prune` would delete. It only reads, so writers do not wait for it."""
+        """The totals of the traces that `prune` would delete.
+
+        The method only reads, so it does not block writers.
+        """
         with self.reader() as connection:
             return deletion.preview_prune(connection, before_us=before_us, max_bytes=max_bytes)
 
     def blob(self, hash_hex: str) -> Blob | None:
-        """The blob with a BLAKE2b-256 hash; None if it does not exist."""
+        """The blob with a BLAKE2b-256 hash in hexadecimal. None if it does not exist."""
         with self.reader() as connection:
             return blobs.read(connection, hash_hex)
 

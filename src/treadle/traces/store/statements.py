@@ -1,7 +1,7 @@
 """Runs SQL statements over many rows, packs text for SQLite, and reads rows as named tuples.
 
 Each step of SQLite releases the interpreter lock. Another thread that runs Python may then hold the
-lock for up to 5 ms. Therefore a statement writes a hundred rows.
+lock for up to 5 ms. Therefore one statement writes about a hundred rows.
 """
 
 import json
@@ -30,16 +30,17 @@ def insert(
 def select(
     connection: sqlite3.Connection, statement: str, values: Iterable[Any]
 ) -> Iterator[tuple[Any, ...]]:
-    """All rows of `statement`, with placeholders for a part of the values instead of `{}`.
+    """Run `statement` for batches of `values`, and yield the rows of all batches.
 
-    Use `… IN ({})` for single values, and `(VALUES {})` for tuples.
+    The placeholders of a batch replace `{}`. Use `… IN ({})` for single values, and `(VALUES {})`
+    for tuples.
     """
     for batch in _parts(tuple(values)):
         yield from connection.execute(statement.format(_placeholders(batch)), _flat(batch))
 
 
 def run(connection: sqlite3.Connection, statement: str, values: Iterable[Any]) -> None:
-    """Run a statement as `select` does, but without rows as a result."""
+    """Run a statement for batches of `values`, as `select` does. It returns no rows."""
     for batch in _parts(tuple(values)):
         connection.execute(statement.format(_placeholders(batch)), _flat(batch))
 
@@ -63,7 +64,7 @@ def _flat(batch: tuple[Any, ...]) -> tuple[Value, ...]:
 
 
 Text = str | bytes
-"""A text in a column: bytes if it contains a lone surrogate, which UTF-8 cannot encode."""
+"""A text in a column. A text with a lone surrogate is bytes, since UTF-8 cannot encode it."""
 
 
 def pack_text(text: str) -> Text:
@@ -86,7 +87,7 @@ def unpacked(value: Text) -> str:
 
 
 def labels_of(column: str | None) -> list[Text]:
-    """The labels of a span from `spans.labels`, packed."""
+    """The labels in a value of `spans.labels`, each packed as by `pack_text`."""
     return [pack_text(label) for label in json.loads(column)] if column else []
 
 
@@ -96,7 +97,7 @@ T = TypeVar("T")
 class From:
     """Marks a field that is read from SQL expressions, as in `Annotated[int, From("s.id")]`.
 
-    `convert` receives one argument for each expression. Without it the value is unchanged.
+    `convert` receives one argument for each expression. Without `convert` the value is unchanged.
     """
 
     def __init__(self, *sql: str, convert: Callable[..., Any] | None = None) -> None:
@@ -105,9 +106,10 @@ class From:
 
 
 class Selection(Generic[T]):
-    """The SQL that selects the fields of a named tuple, and the tuple read from its rows.
+    """Selects the fields of a named tuple in SQL, and builds the tuple from a row.
 
-    A field without `From` is the column of `table` with its name. The fields `given` are not read.
+    A field without `From` is the column of `table` with the same name. The fields in `given` are
+    not selected: the caller passes them to `read`.
     """
 
     def __init__(self, kind: type[T], table: str, *, given: Sequence[str] = ()) -> None:
@@ -150,5 +152,5 @@ def _converter(source: From, first: int) -> Callable[[Sequence[Any]], Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value of a row, with text that SQLite stores as bytes decoded."""
+    """A value of a row. Text that SQLite stores as bytes is decoded."""
     return unpacked(value) if isinstance(value, bytes) else value

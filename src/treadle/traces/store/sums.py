@@ -79,11 +79,11 @@ class TraceState:
     last_us: int | None = None
     sums: Counters = field(default_factory=nothing)
     unnamed: bool = False
-    """A span no longer names the run or thread that it named before."""
+    """A span that named a run or a thread was removed or replaced, and no longer names it."""
     shrunk: bool = False
-    """The span that determined the start or the end was removed."""
+    """The span that determined the start or the end of the trace was removed."""
     uprooted: bool = False
-    """Another span may be the root now."""
+    """The root was removed, so another span may be the root now."""
 
     @property
     def run_id(self) -> Text:
@@ -96,7 +96,7 @@ class TraceState:
         return self.sums[0] == 0
 
     def remove(self, row: SpanRow, by: SpanRow | None = None) -> None:
-        """Remove the span with this row; `by` replaces it."""
+        """Remove the span with this row. `by` is the row that replaces it."""
         same = by is not None and (row.own_run, row.own_thread) == (by.own_run, by.own_thread)
         self.unnamed |= not same and (row.own_run is not None or row.own_thread is not None)
         if row.start_us == self.start_us:
@@ -121,7 +121,10 @@ class TraceState:
         self.sums = added(self.sums, counters, sign)
 
     def settle(self, connection: sqlite3.Connection) -> None:
-        """Look up what the added rows do not determine. Requires the stored spans and facets."""
+        """Look up the values that the added rows do not determine.
+
+        It reads the stored spans and facets, so they must be up to date.
+        """
         if self.empty:
             return
         if self.unnamed:
@@ -142,7 +145,7 @@ class TraceState:
 def trace_states(
     connection: sqlite3.Connection, trace_ids: Iterable[Text]
 ) -> dict[Text, TraceState]:
-    """The state of each trace; an unknown trace gets a new state with a new id."""
+    """The state of each trace. An unknown trace gets a new state with a new id."""
     unique = dict.fromkeys(trace_ids)
     found: dict[Text, TraceState] = {}
     for trace_id, id_, run, thread, run_id, root, start, last, *rest in statements.select(
@@ -194,7 +197,7 @@ def store_traces(connection: sqlite3.Connection, changed: Iterable[TraceState]) 
 
 
 def _rank(parent_id: Text | None, kind: str, start_us: int, span_id: Text) -> Rank:
-    """The sort key of `span.true_root` in SQLite's order of texts. The smallest is the root."""
+    """The sort key of `span.true_root` in SQLite's order of texts. The smallest key is the root."""
     child = parent_id is not None and parent_id != span_id
     run = kind == SpanKind.RUN
     return child, not (child or run), start_us, isinstance(span_id, bytes), span_id
@@ -245,11 +248,11 @@ _SETTLE_THREADS = """
 
 Change = TypeVar("Change", int, Counters)
 _Move = tuple[Text | None, Counters, Text | None, Counters]
-"""The old parent of a trace or run with its old sums, then the new ones. None: no parent."""
+"""The old parent and the old sums of a trace or run, then the new ones. None means no parent."""
 
 
 class SumChanges:
-    """The changes of the sums in one transaction: `add` in any order, then `store` once."""
+    """The changes of the sums in one transaction. Call `add` in any order, then `store` once."""
 
     def __init__(self) -> None:
         self._hours: dict[tuple[int, Text, Text], Counters] = {}
@@ -274,7 +277,7 @@ class SumChanges:
     def count(
         self, row: SpanRow, labels: Sequence[Text], state: TraceState, share: Counters, sign: int
     ) -> None:
-        """Change all sums that include the span by `share`."""
+        """Add `share` to all sums that include the span, or subtract it if `sign` is -1."""
         state.count(share, sign)
         hour = row.start_us // HOUR_US * HOUR_US
         key = (hour, row.model or "", row.operation)
@@ -284,7 +287,7 @@ class SumChanges:
             self._labels[at] = added(self._labels.get(at) or nothing(), share, sign)
 
     def store_facets(self, connection: sqlite3.Connection) -> None:
-        """Store the number of spans for each facet of a trace."""
+        """Store the number of spans of each trace with each value of a facet."""
         changes = {key: count for key, count in self._facets.items() if count}
         statements.insert(
             connection,
@@ -348,7 +351,7 @@ def _store_runs(connection: sqlite3.Connection, states: Sequence[TraceState]) ->
 def _store_threads(
     connection: sqlite3.Connection, shares: dict[Text, Counters], before: dict[Text, Text]
 ) -> None:
-    """Add the changes of the runs to their threads. A moved run moves all its sums."""
+    """Add the changes of runs to their threads. All sums of a moved run move to the new thread."""
     after = dict(statements.select(connection, _RUN_THREADS, shares))
     moved = {run for run in shares if before.get(run) != after.get(run)}
     sums = {run: list(rest) for run, *rest in statements.select(connection, _RUN_SUMS, moved)}
@@ -377,7 +380,7 @@ def _store_threads(
 
 
 def _shares(moves: Iterable[_Move]) -> dict[Text, Counters]:
-    """The change of each parent, in the order of their ids, including the changes of 0."""
+    """The change of each parent, in the order of the ids. It includes changes of 0."""
     shares: dict[Text, Counters] = {}
     for old, old_sums, new, new_sums in moves:
         if old is not None:
@@ -393,7 +396,7 @@ def _left(moves: Iterable[_Move]) -> list[Text]:
 
 
 def _in_order(changes: dict[tuple[str, Text, int], Change]) -> list[tuple[str, Text, int]]:
-    """The keys in the order of the table, so that neighbours are written together."""
+    """The keys in the order of the table, so that adjacent rows are written together."""
     return sorted(changes, key=lambda key: (key[0], *_order(key[1]), key[2]))
 
 

@@ -2,7 +2,7 @@
 
 Callers prepare their spans. The thread mostly runs SQLite, which lets other threads run. The queue
 and each group are limited in count and size. A request is committed in parts: while the writer
-commits one part, the caller prepares the next. It is done after the last part.
+commits one part, the caller prepares the next. The request is done after its last part.
 """
 
 import logging
@@ -35,8 +35,8 @@ _HINT = (
     "Check whether its disk is full, or another process has the file open. `treadle doctor` prints"
     " its path."
 )
-"""The hint does not contain the path, since senders of spans on other machines read it."""
-_CACHE_KILOBYTES = 64_000  # it keeps the pages of indexes that are written at random positions
+"""The hint omits the path of the file, since clients on other machines receive the hint."""
+_CACHE_KILOBYTES = 64_000  # enough for the pages of indexes that are written at random positions
 _SWITCH_SECONDS = 0.0001
 _GROUP_LIMIT = 1_000
 _SHARE = 250
@@ -46,7 +46,7 @@ _SPAN_BYTES = 1_000
 
 @dataclass(slots=True)
 class _Ticket:
-    """One request. Its caller waits until all parts are committed."""
+    """One request to write spans. Its caller waits until all parts are committed."""
 
     done: Future[None]
     parts: int
@@ -65,7 +65,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Job(Generic[T]):
-    """Other work with the writer's connection, between two commits."""
+    """A function that the writer runs with its connection between two commits."""
 
     work: Callable[[sqlite3.Connection], T]
     done: Future[T]
@@ -166,7 +166,7 @@ class Writer:
         return done
 
     def close(self) -> None:
-        """Write the waiting spans, then end the thread. May be called twice."""
+        """Write the waiting spans, then end the thread. A second call does nothing."""
         with self._waiting:
             thread, self._thread, self._closed = self._thread, None, True
             self._waiting.notify_all()
@@ -212,7 +212,7 @@ class Writer:
                     work.fail(error)
                 else:
                     self._settle(work, error)
-                if connection is not None:  # whatever state it is in
+                if connection is not None:  # it may be in any state, so it is replaced
                     connection.close()
                     connection = None
             if not isinstance(work, _Job):
@@ -232,7 +232,7 @@ class Writer:
         return connection
 
     def _next(self) -> _Group | _Job[Any] | None:
-        """The next waiting spans, up to a limit, or the next job; None after `close`."""
+        """The next waiting spans up to a limit, or the next job. None after `close`."""
         with self._waiting:
             while not self._parts and not self._jobs and not self._closed:
                 self._waiting.wait()
@@ -252,7 +252,7 @@ class Writer:
             return group or None
 
     def _commit(self, connection: sqlite3.Connection, group: _Group) -> None:
-        """Commit the group in one transaction; if that fails, in one transaction for each part."""
+        """Commit the group in one transaction. If that fails, commit each part separately."""
         try:
             prepared = most_complete(arrival for part in group for arrival in part.prepared)
             with transaction(connection):
@@ -282,10 +282,10 @@ class Writer:
                 _log.exception("A listener to the trace store failed")
 
     def _settle(self, group: Sequence[_Part], error: BaseException | None) -> None:
-        """Complete the requests whose last part this is."""
+        """Record the result of these parts, and complete the requests without further parts."""
         for part in group:
             ticket = part.ticket
-            with self._waiting:  # the caller settles a part that could not be prepared
+            with self._waiting:  # the calling thread settles a part that it could not prepare
                 if error is not None and ticket.failure is None:
                     ticket.failure = StoreError(
                         f"Spans could not be written to the trace store: {error}.", hint=_HINT
@@ -300,7 +300,7 @@ class Writer:
 
 
 def _shares(spans: Sequence[Span]) -> list[tuple[Sequence[Span], int]]:
-    """Split a request into batches that fit into one commit, with their sizes; at least one."""
+    """Split a request into at least one batch. Each batch fits into a commit and has its size."""
     shares: list[tuple[Sequence[Span], int]] = []
     some: list[Span] = []
     size = 0

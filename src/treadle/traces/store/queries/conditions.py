@@ -1,7 +1,7 @@
 """Conditions on spans as SQL, and the full-text matches that they need.
 
-The full-text index knows words: runs of letters and digits, whatever their case and accents. It
-finds the candidates. A term with other characters, such as `foo_bar`, `50%` or `not found`, is then
+The full-text index contains words: runs of letters and digits, without case and accents. It finds
+the candidates. A term with other characters, such as `foo_bar`, `50%` or `not found`, is then
 searched literally in the text that is stored with the index.
 """
 
@@ -20,7 +20,7 @@ from treadle.traces.store.schema import KEY_BITS
 from treadle.traces.store.statements import Value, packed, plain
 
 _ESCAPE = re.compile(r"\\\w\Z")
-"""The index has the letter of `\\n` together with the word that follows it in the text."""
+"""In the index, the letter of an escape such as `\\n` is a part of the word that follows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class TextTerm:
     """How the store tests one text condition."""
 
     match: str | None
-    """The argument of MATCH; None if the term contains no word of the index."""
+    """The argument of MATCH. None if the term does not contain a word of the index."""
     literal: str | None
-    """The case-folded text that a span must contain; None if MATCH is enough."""
+    """The case-folded text that a span must contain. None if MATCH is enough."""
 
 
 def text_term(condition: Condition) -> TextTerm:
@@ -49,7 +49,7 @@ def text_term(condition: Condition) -> TextTerm:
 
 
 def register_holds(connection: sqlite3.Connection) -> None:
-    """Add the SQL function `holds(text, literal)`: whether the case-folded text contains it."""
+    """Add the SQL function `holds`: whether the case-folded `text` contains `literal`."""
     connection.create_function("holds", 2, _holds, deterministic=True)
 
 
@@ -66,9 +66,9 @@ def _in_word(character: str) -> bool:
 
 
 def _unspaced(character: str) -> bool:
-    """Whether the script has no spaces between words, so that the index has whole clauses.
+    """Whether the script has no spaces between words, so that the index contains whole clauses.
 
-    Chinese, Japanese, Thai, Lao, Khmer and Burmese.
+    These scripts are Chinese, Japanese, Thai, Lao, Khmer and Burmese.
     """
     return (
         "\u0e00" <= character <= "\u0eff"
@@ -112,7 +112,7 @@ _TRACES = {
         WHERE runs.thread_id IN ({})""",
 }
 _ROLLED = {Field.MODEL: "model", Field.OPERATION: "operation", Field.LABEL: "label"}
-"""Fields for which `rollups` has all values with their numbers of spans."""
+"""Fields for which `rollups` has all values, with the number of spans of each value."""
 
 _NAMED = {
     Field.NAME: "SELECT min(name) FROM spans INDEXED BY spans_by_name WHERE name > ?",
@@ -120,11 +120,14 @@ _NAMED = {
         SELECT min(provider) FROM spans INDEXED BY spans_by_provider
         WHERE provider IS NOT NULL AND provider > ?""",
 }
-"""The next value of each field that `rollups` does not have."""
+"""For each field that `rollups` does not have: the SQL that finds the next value in its index."""
 
 _MAX_NAMES = 5_000
 _MAX_SIMILAR = 500
-"""With more values, or more matching values, a pattern is tested on each span instead."""
+"""The most values of a field that a pattern may match before it is tested on each span.
+
+It is also tested on each span if the field has more than `_MAX_NAMES` values.
+"""
 
 _KNOWN_VALUES = """
     WITH RECURSIVE known (value) AS (
@@ -152,11 +155,14 @@ _OF_OTHERS = Sql(
     f"(s.labels IS NULL OR NOT ({' OR '.join(['instr(s.labels, ?)'] * len(OWN_LABELS))}))",
     tuple(map(json.dumps, OWN_LABELS)),
 )
-"""None of Treadle's own labels. `labels` is in the index `spans_in_short`, so nothing is joined."""
+"""The condition that a span has none of Treadle's own labels.
+
+It needs no join, because the index `spans_in_short` contains `labels`.
+"""
 
 
 def joined(parts: Iterable[Sql], between: str = " AND ") -> Sql:
-    """The parts, joined by `between`; `1` without parts."""
+    """The parts, joined by `between`. Without parts, the condition `1`."""
     parts = tuple(parts)
     return Sql(
         between.join(part.text for part in parts) or ALL.text,
@@ -167,7 +173,8 @@ def joined(parts: Iterable[Sql], between: str = " AND ") -> Sql:
 def listing(values: Sequence[object]) -> tuple[str, tuple[Value, ...]]:
     """Placeholders for `IN (…)`, and their values as the database stores them.
 
-    Without values the placeholder is NULL, which equals nothing. SQLite uses no index for `IN ()`.
+    Without values the placeholder is NULL, which equals nothing. SQLite would not use an index for
+    `IN ()`.
     """
     kept = tuple(packed(each) if isinstance(each, str) else int(str(each)) for each in values)
     return ", ".join("?" * len(kept)) or "NULL", kept
@@ -176,8 +183,8 @@ def listing(values: Sequence[object]) -> tuple[str, tuple[Value, ...]]:
 def resolved(connection: sqlite3.Connection, query: Query) -> Query:
     """`query` with each pattern replaced by the values that it matches, for fields with few values.
 
-    Excluded labels that no span in the period has are left out. The switch `own` is left out, too,
-    because every span meets it.
+    If no span in the period has an excluded label, its condition is removed. The switch `own` is
+    removed too, because every span meets it.
     """
     return Query(
         tuple(
@@ -204,7 +211,7 @@ def known_values(connection: sqlite3.Connection, dimension: str) -> list[str]:
 def key_bounds(query: Query, key: str) -> Sql:
     """The range of keys that the times in `query` allow. Its end may include later spans.
 
-    `key` is the column with the keys.
+    `key` is the column that contains the keys.
     """
     parts = []
     for condition in query.of(Field.START):
@@ -250,7 +257,10 @@ def _excludes_nothing(connection: sqlite3.Connection, condition: Condition, quer
 
 
 def _names(connection: sqlite3.Connection, following: str) -> list[str]:
-    """All values, or None if there are more than `_MAX_NAMES`. Each takes one step in the index."""
+    """All values, or only the first ones if there are more than `_MAX_NAMES`.
+
+    Each value takes one step in the index.
+    """
     found: list[str] = []
     value: Value = ""
     while len(found) <= _MAX_NAMES:
@@ -280,7 +290,7 @@ def _equal(condition: Condition) -> Sql:
     if field in _TRACES:
         return Sql(f"s.trace IN ({_TRACES[field].format(placeholders)})", values)
     if field is Field.LABEL:
-        # The subquery refers to the span, or SQLite would list all spans with the label again.
+        # The subquery refers to the span. Otherwise SQLite would list all spans with the label.
         return Sql(
             "EXISTS (SELECT 1 FROM span_labels"
             f" WHERE span_labels.span = s.id AND span_labels.label IN ({placeholders}))",

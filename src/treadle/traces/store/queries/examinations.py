@@ -1,4 +1,4 @@
-"""The examination results of the spans that match a query. Examines new spans for the answer."""
+"""Reads the examination results of the spans that match a query, and examines new spans."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from treadle.traces.store.queries.summaries import newest_asked_about
 from treadle.traces.store.statements import unpacked
 
 MAX_EXAMINED_SPANS = 1_000
-"""One query examines at most this many new spans, the newest ones."""
+"""The most new spans that one query examines. It examines the newest ones."""
 _AT_ONCE = 100
 
 _TRACE = "CROSS JOIN traces t ON t.id = s.trace"

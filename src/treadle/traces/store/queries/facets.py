@@ -1,7 +1,7 @@
 """Facets: the values of fields, with the number of spans, runs or threads that have each value.
 
 All facets with the same conditions are counted in one scan. A facet is counted without the
-conditions on itself, so that a user can change the choice.
+conditions on its own field, so that a user also sees the values that are not selected.
 """
 
 import json
@@ -24,7 +24,7 @@ from treadle.traces.store.results import Facets, FieldValues, ValueCount
 from treadle.traces.store.statements import packed, plain
 
 MAX_READ_SPANS = 200_000
-"""At most this many spans, runs or threads are counted, the newest ones."""
+"""The most spans, runs or threads that are counted. Only the newest ones are counted."""
 
 _GROUPED = {
     Field.MODEL: GroupBy.MODEL,
@@ -56,7 +56,7 @@ _TRACES = {
     Rows.THREADS: """CROSS JOIN runs o INDEXED BY runs_of_thread ON o.thread_id = g.thread_id
         CROSS JOIN traces t INDEXED BY traces_of_run ON t.run_id = o.run_id""",
 }
-"""Joins the traces of a row `g`, with the alias `t`."""
+"""SQL that joins the traces of a row `g` as `t`."""
 _IN_ALL = {
     Field.STATUS: """
         SELECT status, count(*) FROM spans INDEXED BY spans_not_ok WHERE status != 'ok'
@@ -66,7 +66,7 @@ _IN_ALL = {
         SELECT provider, count(*) FROM spans INDEXED BY spans_by_provider
         WHERE provider IS NOT NULL GROUP BY provider""",
 }
-"""Counts the values of all spans with indexes only. For the status, `ok` is not counted."""
+"""SQL that counts the values of all spans using only indexes. The status `ok` is not counted."""
 COUNTED = frozenset({*_GROUPED, *_COLUMNS})
 """Fields whose values can be counted."""
 
@@ -121,7 +121,7 @@ def facet_counts(connection: sqlite3.Connection, rows: Rows, query: Query, *, li
 def _counted_alike(
     query: Query, fields: Collection[Field]
 ) -> Iterator[tuple[Query, tuple[Field, ...]]]:
-    """The facets grouped by the conditions under which they are counted."""
+    """Group the facets that are counted under the same conditions."""
     filtered = {each.field for each in query.conditions}
     free = tuple(field for field in fields if field not in filtered)
     if free:
@@ -194,7 +194,7 @@ def _in_all(connection: sqlite3.Connection, field: Field) -> Counter[str]:
 def _read(
     connection: sqlite3.Connection, query: Query, fields: tuple[Field, ...]
 ) -> tuple[dict[Field, Counter[str]], bool]:
-    """The counts from the spans, and whether all were read."""
+    """The counts from the spans, and whether all spans were read."""
     source, where = _source(connection, query)
     columns = ", ".join(_COLUMNS[field] for field in fields)
     newest = "ORDER BY s.start_us DESC" if source.count > MAX_READ_SPANS else ""
@@ -227,7 +227,7 @@ def _of_column(row_counts: Counter[tuple[Any, ...]], column: int, labels: bool) 
 def _of_rows(
     connection: sqlite3.Connection, rows: Rows, query: Query, fields: tuple[Field, ...]
 ) -> tuple[dict[Field, Counter[str]], bool]:
-    """The number of runs or threads with a span of each value, and whether all were read."""
+    """The number of runs or threads with each value in a span, and whether all rows were read."""
     fitting = fitting_rows(connection, rows, query, MAX_READ_SPANS)
     statuses = Counter(
         plain(status)

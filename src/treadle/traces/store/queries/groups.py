@@ -1,7 +1,8 @@
 """Sums of spans by time, model, thread, run, label or operation.
 
-The stored sums answer where they can: `rollups` give the whole hours, and the spans give the parts
-of hours at both ends. Other queries add up the matching spans, with the same result.
+Many queries use the stored sums. For a period, `rollups` has the sums of whole hours, and the spans
+of the partial hours at both ends are added up. Other queries add up all matching spans, with the
+same result.
 """
 
 import sqlite3
@@ -28,7 +29,7 @@ from treadle.traces.store.statements import plain
 
 HOUR_SECONDS = 3_600
 LARGEST_PAGE = 10_000
-"""It is large, since a group is a small row and a chart needs all groups."""
+"""The limit is large, since a group is a small row and a chart needs all groups."""
 
 _SECOND_US = 1_000_000
 
@@ -44,7 +45,7 @@ _VALUES = {
     GroupBy.OPERATION: "s.operation",
     GroupBy.THREAD: "r.thread_id",
     GroupBy.RUN: "t.run_id",
-    # A lone surrogate in a label comes out of JSON as text that is not valid UTF-8.
+    # SQLite decodes a lone surrogate in a JSON label to text that is not valid UTF-8.
     GroupBy.LABEL: "CAST(e.value AS BLOB)",
 }
 _KEPT = {
@@ -129,7 +130,7 @@ def value_rows(connection: sqlite3.Connection, by: GroupBy, query: Query) -> Sql
 def _added_up(
     connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
 ) -> Sql:
-    """Rows of the stored sums if they can answer the query, else a row for each span."""
+    """Rows of the stored sums if they can answer the query. Otherwise, a row for each span."""
     return (
         _from_rollups(connection, by, query, bucket_seconds)
         or _less_own(connection, by, query, bucket_seconds)
@@ -140,7 +141,10 @@ def _added_up(
 def _less_own(
     connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
 ) -> Sql | None:
-    """The stored sums minus the sums of Treadle's own calls, if the query excludes only these."""
+    """The stored sums minus the sums of Treadle's own calls.
+
+    None if the query does not exclude these calls, or if the stored sums cannot answer the rest.
+    """
     rest = Query(tuple(each for each in query.conditions if each not in OF_OTHERS.conditions))
     if rest == query:
         return None
@@ -164,9 +168,9 @@ def _less_own(
 def _from_kept(
     connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
 ) -> Sql | None:
-    """A row for each thread or run; None if the query has conditions on other fields than time.
+    """A row for each thread or run. None if the query has conditions on other fields than time.
 
-    For threads and runs that are only partly in the period, the spans are added up.
+    If a thread or run is only partly in the period, its spans in the period are added up.
     """
     if by not in _KEPT:
         return None
@@ -250,7 +254,7 @@ def _from_rollups(
 
 
 def _kept_values(others: Sequence[Condition], dimension: str | None = None) -> Sql | None:
-    """The condition that selects rows of `rollups`; None if they cannot answer the query."""
+    """The condition that selects rows of `rollups`. None if they cannot answer the query."""
     if not others:
         return Sql("dimension = ?", (dimension or "all",))
     condition = others[0]
@@ -260,15 +264,15 @@ def _kept_values(others: Sequence[Condition], dimension: str | None = None) -> S
     if of_field is None or dimension not in {None, of_field}:
         return None
     if of_field == "label" and len(condition.values) > 1 and dimension is None:
-        return None  # a span with two of them would count twice
+        return None  # a span with two of these labels would count twice
     if of_field == "label" and dimension is not None:
-        return None  # its other labels are groups too
+        return None  # the other labels of the matching spans are groups too
     placeholders, values = listing(condition.values)
     return Sql(f"dimension = ? AND value IN ({placeholders})", (of_field, *values))
 
 
 def _hours(times: Sequence[Condition]) -> tuple[int | None, int | None] | None:
-    """The start and the end (exclusive) of the period; None for conditions that are not a range."""
+    """The start and end (exclusive) of the period. None if the conditions are not one range."""
     since: int | None = None
     until: int | None = None
     for condition in times:

@@ -84,13 +84,13 @@ class _ListSql:
     tables: str
     identity: str
     traces: str
-    """Joins the traces of a row `g`, with the alias `t`."""
+    """SQL that joins the traces of a row `g` as `t`."""
     time: str
     """The column that orders the list: the start of a run, the last activity of a thread."""
     start: str
     duration: str
     row_condition: Callable[[Condition], Sql | None]
-    """The SQL of a condition on a column of the row; None for a condition on its spans."""
+    """The SQL of a condition on the row itself. None for a condition on its spans."""
 
 
 def runs_page(
@@ -143,7 +143,7 @@ def row_level_lists(field: Field) -> tuple[Rows, ...]:
 
 
 def whole_run(connection: sqlite3.Connection, run_id: str) -> Trace:
-    """All spans of a run by start time and then by id. Raises NotFoundError when there is none."""
+    """All spans of a run, sorted by start time and id. Raises NotFoundError for an unknown run."""
     root = connection.execute(_ROOT_OF_RUN, (packed(run_id),)).fetchone()
     if root is None:
         raise NotFoundError(
@@ -183,8 +183,8 @@ def _total_condition(listed: "_ListSql", condition: Condition) -> Sql | None:
         Field.OUTPUT: "iif(g.metered OR g.output_tokens, g.output_tokens, NULL)",
         Field.CACHED: "iif(g.metered, g.cached_tokens, NULL)",
         Field.DURATION: listed.duration,
-        # A thread matches a period if it was active in it: if its last activity is after the
-        # beginning of the period, and its start is before the end.
+        # A thread matches a period if it was active in the period. Then its last activity is after
+        # the beginning of the period, and its start is before the end.
         Field.START: listed.time if condition.operator.value.startswith(">") else listed.start,
     }
     if condition.field is Field.ERROR:
@@ -317,7 +317,7 @@ def _span_condition(connection: sqlite3.Connection, listed: _ListSql, condition:
 
 
 def _is_recent(connection: sqlite3.Connection, condition: Condition) -> bool:
-    """Whether one of the newest spans matches. Then testing each row soon fills a page."""
+    """Whether one of the newest spans matches. If so, testing row by row fills a page quickly."""
     fitting = on_spans(condition)
     newest = f"SELECT * FROM spans NOT INDEXED ORDER BY id DESC LIMIT {_RECENT_SPANS}"
     seen = f"SELECT EXISTS (SELECT 1 FROM ({newest}) s WHERE {fitting.text})"
@@ -327,7 +327,7 @@ def _is_recent(connection: sqlite3.Connection, condition: Condition) -> bool:
 def _total(
     connection: sqlite3.Connection, listed: _ListSql, where: Sql, query: Query
 ) -> int | None:
-    """The number of matching rows; None if counting them would need too many tests."""
+    """The number of matching rows. None if counting them would need too many tests."""
     if not query.conditions:
         return int(connection.execute(f"SELECT count(*) FROM {listed.name}").fetchone()[0])
     fitting = f"SELECT 1 FROM {listed.tables} WHERE {where.text} LIMIT {_MAX_TOTAL}"
@@ -338,7 +338,7 @@ def _total(
 def _names(
     connection: sqlite3.Connection, statement: str, identity: object
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The models and the labels of a row, the most frequent ones first."""
+    """The models and the labels of a run or thread, the most frequent ones first."""
     found: dict[str, list[str]] = {"model": [], "label": []}
     for facet, value in connection.execute(statement, (identity,)):
         name = plain(value)

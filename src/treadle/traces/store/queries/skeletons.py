@@ -17,17 +17,17 @@ class Flag(IntFlag):
     CYCLE = 1
     """The span is its own ancestor. The cycle of parents is broken at this span."""
     MISSING = 2
-    """The span never arrived. It is known as the parent of other spans."""
+    """The span never arrived. Other spans name it as their parent."""
     CLOCK_SKEW = 4
     """The span ended before it started."""
     UNFINISHED = 8
     OUTSIDE_PARENT = 16
     """The span is not within the time of its parent."""
     UNCOUNTED = 32
-    """The span is a model call around another one. Tokens and cost count at the inner call."""
+    """The span is a model call around another one. Only the inner call counts in sums."""
 
 
-# Plain integers, since members of the enumeration took most of the time of a large trace.
+# These are plain integers. Operations on enumeration members took most of the time of large traces.
 _CYCLE, _MISSING, _CLOCK_SKEW = int(Flag.CYCLE), int(Flag.MISSING), int(Flag.CLOCK_SKEW)
 _UNFINISHED, _OUTSIDE_PARENT = int(Flag.UNFINISHED), int(Flag.OUTSIDE_PARENT)
 _UNCOUNTED = int(Flag.UNCOUNTED)
@@ -99,7 +99,7 @@ def _rows(found: Sequence[Sequence[object]]) -> list[_Row]:
 
 
 def _columns(nodes: Sequence[Node[_Row]], texts: dict[str, int], start_us: int) -> Columns:
-    """The columns. Building a large trace span by span takes twice as long."""
+    """The columns of a skeleton. To build a large trace span by span takes twice as long."""
     span_ids = [node.span_id for node in nodes]
     positions = {span_id: position for position, span_id in enumerate(span_ids)}
     rows = [node.span or _MISSING_ROW for node in nodes]
@@ -107,7 +107,7 @@ def _columns(nodes: Sequence[Node[_Row]], texts: dict[str, int], start_us: int) 
     def texts_of(values: Iterable[str | None]) -> list[int]:
         return [-1 if text is None else texts.setdefault(text, len(texts)) for text in values]
 
-    kinds = texts_of(row.kind for row in rows)  # texts repeat, so their indexes are short
+    kinds = texts_of(row.kind for row in rows)  # texts repeat, so indexes of texts are shorter
     statuses = texts_of(row.status for row in rows)
     columns = Columns(
         span_ids=span_ids,

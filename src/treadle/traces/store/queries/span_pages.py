@@ -1,4 +1,4 @@
-"""Pages of spans in any order, by cursor or offset, and of the spans that contain a text."""
+"""Pages of spans in any order, and pages of the spans that contain a text, with excerpts."""
 
 import re
 import sqlite3
@@ -36,7 +36,7 @@ MAX_OFFSET = 10_000
 
 _COUNTED = 20_000
 _LOOKED_AT = 3_000
-"""After this many spans in the order of a value, the matching spans are sorted instead."""
+"""A scan in the order of a value stops after this many spans. Then the matches are sorted."""
 _VALUES = {
     SortKey.DURATION: "s.duration_us",
     SortKey.COST: "s.cost_nano",
@@ -58,7 +58,7 @@ def spans_page(
     offset: int = 0,
     cursor: str | None = None,
 ) -> Page[ListedSpan]:
-    """A page of the matching spans. Raises UsageError for a cursor of another list."""
+    """A page of the matching spans. Raises UsageError for a cursor from another list."""
     check_page(limit, offset)
     register_holds(connection)
     name = list_name("spans", query, sort)
@@ -77,7 +77,7 @@ def spans_page(
 
 
 def conditions(source: Source, query: Query) -> Sql:
-    """The conditions for WHERE that the rows of `source` do not meet already."""
+    """The conditions for WHERE, without the conditions that all rows of `source` meet."""
     rest = [on_spans(each) for each in query.conditions if each not in source.used]
     return joined([source.where, key_bounds(query, source.key), *rest])
 
@@ -110,7 +110,7 @@ def _rows(
         after = None
     if (
         len(rows) < wanted
-    ):  # in the order of time: all spans, or the spans with an unknown value, which come last
+    ):  # all spans in the order of time, or only the last ones, whose value is unknown
         unknown = ALL
         if sort.key is not SortKey.TIME:
             unknown = Sql(f"NOT ({_KNOWN[sort.key]})")
@@ -130,7 +130,7 @@ def _known_rows(
     wanted: int,
     after: Position | None,
 ) -> list[Sequence[Any]]:
-    """The rows with a known sort value, in its order."""
+    """The rows with a known sort value, in the order of that value."""
     way, value = "ASC" if sort.ascending else "DESC", _VALUES[sort.key]
     known = Sql(_KNOWN[sort.key])
     if after is not None:
@@ -139,7 +139,7 @@ def _known_rows(
         known = joined([known, behind])
     order = f"{value} {way}, s.id {way}"
     if source.walks and query.conditions:
-        # Matching spans may be rare, and reading a million rows in that order takes seconds.
+        # If matching spans are rare, reading a million rows in that order takes seconds.
         head = Source(
             Sql(
                 f"(SELECT s.id AS head FROM {source.walks} WHERE {known.text}"
@@ -191,7 +191,10 @@ def _select(
 
 
 def _total(connection: sqlite3.Connection, query: Query, read: int, *, more: bool) -> int | None:
-    """The number of matching spans: known if all were read, and counted if that is quick."""
+    """The number of matching spans. None if counting them would take long.
+
+    If all matching spans were read, they need not be counted.
+    """
     if not more:
         return read
     source = best_source(connection, query, SortKey.TIME, ALL_SPANS)
@@ -241,7 +244,8 @@ def _hit(connection: sqlite3.Connection, span: ListedSpan, wanted: re.Pattern[st
     for column in reversed(_COLUMNS):
         if match := wanted.search(texts[column]):
             return _excerpt(span, column, texts[column], match, wanted)
-    # The match has other accents than the query. A second search for its position is not worth it.
+    # The matched text has other accents than the query. A search that ignores accents would find
+    # its position, but is not worth the effort.
     column = next((each for each in reversed(_COLUMNS) if texts[each]), "name")
     return Hit(span, column, texts[column][: _BEFORE + _AFTER], ())
 

@@ -1,6 +1,6 @@
-"""Chooses the index to scan for a query, using the stored sums as selectivity estimates.
+"""Chooses the index to scan for a query. It estimates the number of matches from the stored sums.
 
-SQLite's own estimates can read a million rows for a page of fifty.
+With SQLite's own estimates, a page of fifty spans can require reading a million rows.
 """
 
 import sqlite3
@@ -22,7 +22,7 @@ from treadle.traces.store.queries.conditions import (
 HOUR_US = 3_600_000_000
 
 ALL_SPANS = 1 << 40
-"""As a number of wanted spans: all matching spans."""
+"""The number of wanted spans that means all matching spans."""
 
 JOINED = "CROSS JOIN traces t ON t.id = s.trace CROSS JOIN runs r ON r.run_id = t.run_id"
 """CROSS makes SQLite read the tables in the written order."""
@@ -30,7 +30,7 @@ JOINED = "CROSS JOIN traces t ON t.id = s.trace CROSS JOIN runs r ON r.run_id = 
 _COUNTED_MATCHES = 5_000
 _COUNTED_IN_RANGE = 5_000
 _WHOLE_ROWS = 4
-"""The number of spans that `spans_in_short` reads in the time of one look-up by another index."""
+"""The cost of one look-up by another index, as a number of spans read from `spans_in_short`."""
 
 _SIFTED = 10
 """The assumed number of spans to read from a sorted index for each matching span."""
@@ -92,7 +92,7 @@ _RANGES = {
         TOKENS,
     ),
 }
-"""For each value: its index, the spans in the index, and the columns that order it."""
+"""For each sorted value: its index, the spans in the index, and the columns that order them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +110,9 @@ class Source:
     in_time_order: bool = False
     exact: bool = False
     key: str = "s.id"
-    """The column of its order. SQLite would sort the rows for any other column."""
+    """The column that orders its rows. SQLite would sort the rows for any other column."""
     walks: str | None = None
-    """The table `spans` with the index of a value, to read all spans in the value's order."""
+    """The table `spans` with the index that returns all spans in the order of a value."""
 
     @property
     def tables(self) -> Sql:
@@ -130,7 +130,7 @@ def best_source(
     if order is not SortKey.TIME and query.of(Field.START):
         narrower.append(_in_time(connection, query))
     if narrower:
-        # A scan in order finds a matching span at regular intervals.
+        # The estimate assumes that the matching spans are evenly distributed over the scan.
         fewest = min(source.count for source in narrower)
         met = min(_reach(connection, query, order), wanted * everything // max(fewest, 1))
         least = (met, everything)
@@ -147,7 +147,7 @@ def best_source(
 def whole_source(connection: sqlite3.Connection, query: Query) -> Source:
     """The source that needs the fewest rows to sum up all matching spans.
 
-    Many spans are read from the index `spans_in_short`, even if another index has them.
+    If there are many, they are read from `spans_in_short`, even if another index selects them.
     """
     best = best_source(connection, query, SortKey.TIME, ALL_SPANS)
     reach = _reach(connection, query, SortKey.TIME)
@@ -162,7 +162,10 @@ def spans_in_all(connection: sqlite3.Connection) -> int:
 
 
 def texts_source(connection: sqlite3.Connection, query: Query) -> Source | None:
-    """The spans that the full-text index finds, in the order of time; None if it cannot help."""
+    """The spans that the full-text index finds, in the order of time.
+
+    None if the index cannot be used for the query.
+    """
     terms = [
         (condition, text_term(condition))
         for condition in query.of(Field.TEXT)
@@ -237,7 +240,7 @@ def _narrower(connection: sqlite3.Connection, query: Query) -> Iterator[Source]:
 
 
 def _in_range(connection: sqlite3.Connection, condition: Condition) -> Iterator[Source]:
-    """A source of the spans in a range of values, if they are few."""
+    """Yield a source of the spans in a range of values, if there are only a few."""
     index, known, column = _RANGES[condition.field]
     where = joined([Sql(known), compared(column, condition)])
     spans = f"spans s INDEXED BY {index}"
@@ -269,7 +272,7 @@ def _labelled(connection: sqlite3.Connection, condition: Condition, *, alone: bo
 
 
 def _count(connection: sqlite3.Connection, condition: Condition) -> int | None:
-    """The approximate number of matching spans; None if no index can be used."""
+    """The approximate number of matching spans. None if no index can be used."""
     if condition.field is Field.SPAN:
         return len(condition.values)
     if condition.field in {Field.STATUS, Field.ERROR}:
@@ -290,7 +293,10 @@ def _count(connection: sqlite3.Connection, condition: Condition) -> int | None:
 
 
 def _count_alike(connection: sqlite3.Connection, condition: Condition) -> int:
-    """The number of spans with one of the values; half of all spans if the values are many."""
+    """The number of spans with one of the values. A large number is only estimated.
+
+    The estimate is half of all spans.
+    """
     placeholders, values = listing(condition.values)
     found = f"{_COUNTED_ALIKE[condition.field].format(placeholders)} LIMIT {_COUNTED_IN_RANGE}"
     count = _first(connection, Sql(f"SELECT count(*) FROM ({found})", values))
@@ -300,7 +306,7 @@ def _count_alike(connection: sqlite3.Connection, condition: Condition) -> int:
 
 
 def _reach(connection: sqlite3.Connection, query: Query, order: SortKey) -> int:
-    """The most spans that a scan in this order reads for the period of the query."""
+    """The number of spans that a scan in this order reads at most, given the query's period."""
     hours = [Sql("dimension = 'all'")]
     if order is SortKey.TIME:
         for condition in query.of(Field.START):

@@ -38,10 +38,10 @@ from treadle.traces.store.statements import packed, plain
 
 
 def newest_asked_about(connection: sqlite3.Connection) -> int:
-    """The newest revision of a span that is not one of Treadle's own calls; 0 without such spans.
+    """The newest revision of a span that is not one of Treadle's own calls. 0 without such a span.
 
-    Treadle also records the calls of its analyst. Each question to the analyst raises the newest
-    revision, although every answer stays the same.
+    Treadle also records the calls of its analyst. So each question to the analyst raises the
+    newest revision, although it does not change any answer.
     """
     others = " AND ".join(["coalesce(instr(labels, ?), 0) = 0"] * len(OWN_LABELS))
     found = connection.execute(
@@ -56,14 +56,14 @@ TOP = 5
 """The number of worst spans of each kind."""
 
 MAX_GROUPS = 100
-"""The most models, tools, operations and labels of a summary."""
+"""The most models, tools, operations and labels in a summary, each."""
 
 
 def summary(connection: sqlite3.Connection, query: Query) -> Summary:
     """The summary of the matching spans.
 
-    The stored sums answer for all spans or for a time. Other figures are read from the index
-    `spans_in_short`, and only the durations are kept in memory.
+    For all spans, or the spans of a period, the stored sums give the counts. Other figures are read
+    from the index `spans_in_short`. Only the durations are kept in memory.
     """
     register_holds(connection)
     query = resolved(connection, query)
@@ -117,7 +117,7 @@ class _Spans:
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """The sums. `models` are sorted by number of spans, the largest first, without ''."""
+    """The sums. `models` are sorted by number of spans, largest first. The model '' is omitted."""
 
     sums: Sums
     operations: tuple[tuple[str, int], ...]
@@ -126,7 +126,10 @@ class _Counts:
 
 
 def _is_of_time(query: Query) -> bool:
-    """Whether the stored sums can answer it: it selects only by time and Treadle's own calls."""
+    """Whether the query only has conditions on time and Treadle's own calls.
+
+    Then the stored sums can answer it.
+    """
     return all(
         each.field is Field.START or each in OF_OTHERS.conditions for each in query.conditions
     )
@@ -179,13 +182,13 @@ def _of_spans(spans: _Spans) -> _Counts:
 
 
 def _most(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """The counts, sorted by number of spans, the largest first."""
+    """The counts, largest first."""
     ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     return tuple(each for each in ordered if each[1])[:MAX_GROUPS]
 
 
 def _models(of: Iterable[tuple[str, Sums]]) -> dict[str, Sums]:
-    """The models with a counted call. A call that the gateway refused does not count."""
+    """The models with at least one counted call. Calls that the gateway refused are not counted."""
     called = ((name, sums) for name, sums in of if name and sums.totals.model_calls)
     return dict(islice(called, MAX_GROUPS))
 
@@ -226,7 +229,7 @@ _DURATIONS = """
 
 
 def _durations(spans: _Spans, models: Iterable[str]) -> _Durations:
-    """The durations by kind, in one scan. Each takes eight bytes of memory."""
+    """The durations by kind of span, in one scan. Each duration takes eight bytes of memory."""
     every, first_token = array("q"), array("q")
     of_model = {packed(name): array("q") for name in models}
     worked = defaultdict[Any, "array[int]"](lambda: array("q"))
