@@ -124,7 +124,7 @@ class Router:
         return self._settings.gateway.provider or (UNNAMED if self._unnamed() else None)
 
     async def _default(self, provider: str, request: CallRequest) -> str:
-        """The model for a provider name without a model, by the rule of `--model`."""
+        """Return the default model of a provider, for a request that names only the provider."""
         env = self._env_with(provider, self._own_key(request))
         try:
             return await default_model_of(self._settings, env, provider)

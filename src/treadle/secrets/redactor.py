@@ -205,7 +205,7 @@ def _with_marks(text: str, findings: Iterable[Finding], rules: Rules, counts: Co
 
     If findings overlap, the first one in the list counts.
 
-    A mark also replaces the backslashes before a finding, since half an escape would remain.
+    A mark also replaces the backslashes before a finding. Otherwise half an escape would remain.
     """
     accepted: list[Finding] = []  # in order of position
     for begin, end, kind in findings:
@@ -272,7 +272,7 @@ def _suspicious_shapes(texts: Sequence[str]) -> Iterator[int]:
     while found is not None:
         first, last = bisect_right(ends, found[0]), bisect_right(ends, found[1] - 1)
         yield from range(first, last + 1)  # several if the match spans texts
-        # The next scan includes the line end before its text: patterns need the start of a word.
+        # The next scan starts one character early, at a line end, since patterns need a word start.
         found = first_suspect(joined, ends[last] - 1) if last + 1 < len(ends) else None
 
 

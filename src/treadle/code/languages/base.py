@@ -101,12 +101,12 @@ class Language:
     `@import` statement, which `imports` reads. It captures a `@local` variable and a `@generic`
     type parameter, which hide outer names. It captures a `@bound` variable or field, and a `@field`
     of the enclosing type. The capture `@of` is the type of the variable or field. The capture
-    `@same` is the variable whose type a field has.
+    `@same` is a variable that has the same type as the field.
 
     `self_names` mean the enclosing object or type. With `implicit_self` the members of this type
     need no receiver. References to `builtins` are dropped unless the repository may define these
     names. It may define a name if the file defines or imports the name, or has a star import. With
-    `shares_names` another file may define a called name without an import. `receiver` returns the
+    `shares_names` a file may call names of other files without an import. `receiver` returns the
     type of a method that is defined outside of its type.
     """
 
@@ -119,7 +119,7 @@ class Language:
     member_separator: str = ""
     """The separator between a type and its methods, if it differs from `separator`.
 
-    `::` is also used for constants.
+    The separator `::` also precedes constants of a type; other separators only precede methods.
     """
     naming: Callable[["Node", dict[str, "Node"]], Naming] = plain_name
     top_level_only: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""Layer 1 on results of tools: faults that the structure of a result states."""
+"""Finds faults that the structure of a tool result shows, such as an `error` key."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ _TEXTS = ("content", "text", "message", "answer", "value", "contents")
 _SIDE = ("type", "role", "annotations", "tool_call_id", "name", "id")
 """Keys next to the text of an answer."""
 _FEW = 3
-"""The most keys of an object that wraps another object. Their names do not matter."""
+"""The maximum number of keys of an object that only wraps another object."""
 _ENVELOPE = frozenset(
     (
         *_EXPLANATIONS,
@@ -187,7 +187,7 @@ def _all_failed(value: object, path: str) -> Hit | None:
 
 
 def _speaks(only: Mapping[str, object], traits: OutputTraits) -> bool:
-    """Whether the only element of a list is a message of the tool, rather than its only match."""
+    """Whether the only element of a list is a message of the tool and not a search match."""
     return not traits.shows or only.get("type") == "text" or only.keys() <= _ENVELOPE
 
 
@@ -353,7 +353,10 @@ def _named(words: str) -> Kind | None:
 
 
 def _explanation(value: Mapping[str, object], path: str) -> tuple[str, str]:
-    """Return the path and text of the best explanation of a failure. Both are empty without one."""
+    """Return the path and text of the best explanation of a failure.
+
+    Without an explanation, return `path` and an empty text.
+    """
     for name in _EXPLANATIONS:
         inner = value.get(name)
         inner_path = step(path, name)

@@ -287,7 +287,7 @@ class SumChanges:
             self._labels[at] = added(self._labels.get(at) or nothing(), share, sign)
 
     def store_facets(self, connection: sqlite3.Connection) -> None:
-        """Store the number of spans of each trace with each value of a facet."""
+        """Store how many spans of each trace have each model, label or other facet value."""
         changes = {key: count for key, count in self._facets.items() if count}
         statements.insert(
             connection,
