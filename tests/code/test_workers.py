@@ -1,5 +1,6 @@
 """Foreign text is parsed in processes of their own: a crash or a limit costs one file, once."""
 
+import mmap
 import os
 import signal
 import subprocess
@@ -187,7 +188,7 @@ def test_memory_is_bounded() -> None:
 
 @pytest.mark.usefixtures("importable_worker")
 def test_process_that_kept_memory_does_not_fail_the_calls_after_it() -> None:
-    """A parser keeps what one file took: 3,600 files after one were left out."""
+    """A parser keeps the memory of earlier files, so the process must be replaced in time."""
     worker = Worker()
     sizes = [(workers.MEMORY_BYTES // 8,)] * 12
     try:
@@ -196,6 +197,18 @@ def test_process_that_kept_memory_does_not_fail_the_calls_after_it() -> None:
         worker.close()
     assert {answer.failure for answer in answers} == {""}
     assert len({answer.value for answer in answers}) > 1
+
+
+@pytest.mark.usefixtures("importable_worker")
+def test_address_space_of_the_parent_does_not_count() -> None:
+    with mmap.mmap(-1, 2 * workers.MEMORY_BYTES, prot=mmap.PROT_READ):
+        worker = Worker()
+        try:
+            answers = list(worker.answers(own_pid, [()] * 3))
+        finally:
+            worker.close()
+    assert {answer.failure for answer in answers} == {""}
+    assert len({answer.value for answer in answers}) == 1
 
 
 @pytest.mark.usefixtures("importable_worker")

@@ -86,8 +86,7 @@ async def serve(
             server_header=False,
         )
         name = bound if loopback or ip.is_unspecified else host
-        name = f"[{name}]" if ":" in name else name
-        address = f"http://{name}:{listening.getsockname()[1]}"
+        address = _http_address(name, listening.getsockname()[1])
         reached = Ready(
             address,
             f"{_reachable(address)}/#key={credentials.page_key}",
@@ -105,6 +104,10 @@ async def serve(
         await server.serve([listening])
         if not server.started:
             raise TreadleError("The server did not start.", hint="See the messages above.")
+
+
+def _http_address(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 _NO_FAULTS = frozenset({

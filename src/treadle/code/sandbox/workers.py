@@ -55,9 +55,10 @@ A hostile file occupies one process until its limit of processor time, which may
 busy machine. Meanwhile the other processes can work.
 """
 MEMORY_BYTES = 1_500_000_000
-"""The address space of a worker.
+"""The address space that a worker may add to that of its start.
 
-A worker needs 400 MB with numpy and the embedding loaded. A file of 2 MB takes up to 300 MB more.
+A forked worker starts with the address space of its parent, which can be larger than the limit. A
+worker needs 400 MB with numpy and the embedding loaded. A file of 2 MB takes up to 300 MB more.
 """
 IDLE_SECONDS = 600.0
 """A worker ends after this many seconds without a call."""
@@ -348,10 +349,11 @@ class _Values(pickle.Unpickler):
 def _serve(requests: BinaryIO, results: BinaryIO) -> None:
     gc.set_threshold(1_000_000)  # few objects in this process are part of a cycle
     _take_signals()
-    _limit("RLIMIT_AS", MEMORY_BYTES)
-    _limit("RLIMIT_CORE", 0)
     size = _size_reader()
-    enough = (size() + MEMORY_BYTES) // 2
+    size_at_start = size()
+    _limit("RLIMIT_AS", size_at_start + MEMORY_BYTES)
+    _limit("RLIMIT_CORE", 0)
+    enough = size_at_start + MEMORY_BYTES // 2
     pickle.dump((None, ""), results)
     results.flush()
     confined = False

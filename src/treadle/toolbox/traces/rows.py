@@ -11,7 +11,7 @@ _MAX_LABELS = 8
 class SpanRow(AnswerPart):
     """A span without its whole content.
 
-    If the span does not name a run or thread, its id is the id of the trace.
+    `run_id` is left out if it equals `trace_id`, and `thread_id` if it equals `run_id`.
     """
 
     span_id: str
@@ -38,9 +38,9 @@ class SpanRow(AnswerPart):
 
 
 class RunRow(AnswerPart):
-    """A run with the sums of its spans; a thread or trace that is not named has the id of the run.
+    """A run with the totals of its spans.
 
-    `cost` is in US dollars.
+    `thread_id` and `trace_id` are left out if they equal `run_id`. `cost` is in US dollars.
     """
 
     run_id: str
