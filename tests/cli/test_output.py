@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.cli.output import short_id, table
+from treadle.cli.output import table
+from treadle.display.lines import short_id
 from treadle.visible import printable
 
 

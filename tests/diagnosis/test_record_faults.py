@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.spans.runs import span
-from treadle.cli.trace_tree import trace_to_json, view_trace
 from treadle.diagnosis.record_faults import record_faults
+from treadle.display.trace_tree import trace_to_json, view_trace
 from treadle.spans.span import JsonValue, SpanEvent, SpanLink, Trace
 
 MESSAGES = '[{"role": "user", "content": "' + "word " * 2_000

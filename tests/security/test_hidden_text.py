@@ -15,9 +15,9 @@ from tests.edits.test_diffs import change_of
 from tests.spans.runs import span
 from tests.toolbox.traces.recordings import Recordings
 from treadle.app.logs import LineFormatter
-from treadle.cli.diffs import side_by_side, unified_text
 from treadle.cli.main import main
 from treadle.cli.output import table
+from treadle.display.diffs import side_by_side, unified_text
 from treadle.edits.requests import ReplaceEdit
 from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces import SqliteTraceStore

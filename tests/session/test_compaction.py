@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tests.fakes.model import FakeModel, Hang, Say
 from tests.session.parts import Stage, stage, until
-from treadle.cli.trace_tree import trace_lines, view_trace
 from treadle.config.model import HistorySettings
+from treadle.display.trace_tree import trace_lines, view_trace
 from treadle.events.types import (
     CallKey,
     HistoryCompacted,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.spans.runs import KEY, REQUEST
 from treadle.cli.commands.tools import moment
-from treadle.cli.trace_tree import trace_lines, view_trace
+from treadle.display.trace_tree import trace_lines, view_trace
 from treadle.errors import UsageError
 from treadle.events import Envelope
 from treadle.events.changes import EditApplied, EditFailed, EditStaged

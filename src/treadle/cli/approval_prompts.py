@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from uuid import UUID
 
-from treadle.cli.diffs import coloured, hunk_text, side_by_side, unified_text
 from treadle.cli.output import report, report_line
+from treadle.display.diffs import coloured, hunk_text, side_by_side, unified_text
 from treadle.edits.model import ChangeKind, Proposal
 from treadle.edits.service import Edits
 from treadle.errors import TreadleError

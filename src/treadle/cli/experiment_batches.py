@@ -9,8 +9,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from treadle.cli.command import positive, repository
-from treadle.cli.output import print_json, print_line, print_text, report, short_id
+from treadle.cli.output import print_json, print_line, print_text, report
 from treadle.cli.trace_queries import Actions
+from treadle.display.lines import short_id
 from treadle.errors import ExitStatus, NotFoundError, StoreError, UsageError
 from treadle.json_values import to_json
 from treadle.toolbox.wording import counted

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from treadle.app.application import App
 from treadle.cli.approval_prompts import ApprovalPrompt, LineReader, prompt
-from treadle.cli.markdown_stream import Block, Kind, MarkdownSplitter
-from treadle.cli.output import print_line, print_text, report, report_line, short_id
+from treadle.cli.output import print_line, print_text, report, report_line
 from treadle.cli.progress import IndexBar
-from treadle.cli.trace_tree import failure_symbol
 from treadle.clock import Clock
+from treadle.display.lines import short_id
+from treadle.display.markdown_stream import Block, Kind, MarkdownSplitter
+from treadle.display.trace_tree import failure_symbol
 from treadle.errors import TreadleError
 from treadle.events import Event, Subscription
 from treadle.events import types as ev

@@ -13,7 +13,8 @@ from treadle.cli.command import (
     set_repository_use,
     terminal_width,
 )
-from treadle.cli.output import one_line, table
+from treadle.cli.output import table
+from treadle.display.lines import one_line
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import NEWEST, Query, Sort, SortKey, format_query, parse_query
 from treadle.traces.query.conditions import Condition, Field, Operator

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from treadle.cli.output import when
+from treadle.display.lines import when
 from treadle.llm.messages import AssistantMessage, NoteMessage, ToolMessage, UserMessage
 from treadle.session import Conversation, Entry
 from treadle.session.conversation import MessageState

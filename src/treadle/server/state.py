@@ -15,6 +15,7 @@ from treadle.app.application import App, open_app
 from treadle.app.background_examination import ActiveRequests, examined, rules_of
 from treadle.app.index_refresh import refresh_in_background
 from treadle.app.stores import experiments_path
+from treadle.app.turns import Turns
 from treadle.clock import SystemClock
 from treadle.config.model import Settings
 from treadle.config.quantities import age_us, size_bytes
@@ -26,7 +27,6 @@ from treadle.ids import NO_REQUEST
 from treadle.server.event_log import EventLog
 from treadle.server.experiment_feed import experiments_followed
 from treadle.server.live_spans import LiveSpans
-from treadle.server.turns import Turns
 from treadle.session import ConversationStore
 from treadle.spans.ingest import IngestQueue
 from treadle.traces import SqliteTraceStore

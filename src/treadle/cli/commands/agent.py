@@ -10,9 +10,10 @@ from treadle.app.agents import ORCHESTRATOR, AgentService
 from treadle.app.application import open_app
 from treadle.cli.command import Command, repository
 from treadle.cli.commands.sessions import with_conversations
-from treadle.cli.output import print_json, print_text, report, report_line, short_id, table, when
+from treadle.cli.output import print_json, print_text, report, report_line, table
 from treadle.cli.turn_output import TurnOutput, exit_status, output_for, show_turn
 from treadle.config.loader import load
+from treadle.display.lines import short_id, when
 from treadle.errors import ExitStatus, UsageError
 from treadle.events import EventBus
 from treadle.ids import new_id

@@ -12,17 +12,9 @@ from treadle.app.conversation_answers import Session
 from treadle.app.stores import conversations_path
 from treadle.cli.command import Command, positive, repository
 from treadle.cli.commands.ask import add_serving_options, serve
-from treadle.cli.output import (
-    print_json,
-    print_line,
-    print_text,
-    report,
-    report_line,
-    short_id,
-    table,
-    when,
-)
+from treadle.cli.output import print_json, print_line, print_text, report, report_line, table
 from treadle.cli.transcripts import as_lines, as_markdown
+from treadle.display.lines import short_id, when
 from treadle.errors import OutputExistsError, UsageError
 from treadle.json_values import to_json
 from treadle.session import Conversation, ConversationStore, Entry

@@ -15,8 +15,9 @@ from treadle.app.code_index import open_index
 from treadle.app.stores import approvals_path, open_trace_store
 from treadle.app.toolsets import listed_registry
 from treadle.cli.command import Command, positive, repository
-from treadle.cli.output import print_json, print_text, report, table, when
+from treadle.cli.output import print_json, print_text, report, table
 from treadle.cli.progress import IndexBar
+from treadle.display.lines import when
 from treadle.errors import NotFoundError, UsageError
 from treadle.events import Outcome
 from treadle.events.types import ErrorKind, ToolCallCompleted

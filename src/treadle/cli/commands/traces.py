@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import Command, RepositoryUse, positive, repository, set_repository_use
-from treadle.cli.output import (
-    one_line,
-    print_json,
-    print_line,
-    print_text,
-    report,
-    short_id,
-    table,
-    when,
-)
+from treadle.cli.output import print_json, print_line, print_text, report, table
 from treadle.cli.trace_maintenance import (
     configure_delete,
     configure_export,
@@ -40,7 +31,8 @@ from treadle.cli.trace_queries import (
     listed_query,
     typed_query,
 )
-from treadle.cli.trace_tree import describe, trace_lines, trace_to_json, view_trace
+from treadle.display.lines import one_line, short_id, when
+from treadle.display.trace_tree import describe, trace_lines, trace_to_json, view_trace
 from treadle.json_values import to_json
 from treadle.traces.amounts import cost, duration
 from treadle.traces.own_spans import without_own

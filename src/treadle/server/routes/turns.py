@@ -11,12 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.app.assistant import Choices
 from treadle.app.conversation_answers import Failure, Final
+from treadle.app.turns import Turn
 from treadle.server.event_log import LoggedEvent
 from treadle.server.event_shapes import any_event
 from treadle.server.openapi import DocumentedAs, JsonOf
 from treadle.server.responses import Taken
 from treadle.server.state import CurrentServer
-from treadle.server.turns import Turn
 from treadle.spans.span_builder import call_span_id
 
 router = APIRouter(prefix="/turns", tags=["turns"])

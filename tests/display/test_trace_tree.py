@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from tests.spans.runs import REQUEST, run_events, span
-from treadle.cli.output import one_line
-from treadle.cli.trace_tree import Symbol, trace_lines, trace_to_json, view_trace
+from treadle.display.lines import one_line
+from treadle.display.trace_tree import Symbol, trace_lines, trace_to_json, view_trace
 from treadle.events import Envelope
 from treadle.events.types import ToolCallRequested, Usage
 from treadle.spans.event_mapper import EventMapper

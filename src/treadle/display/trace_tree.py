@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from treadle.cli.output import DETAIL_CHARACTERS, one_line
 from treadle.diagnosis.record_faults import RecordFaultKind, record_faults
 from treadle.diagnosis.span_messages import Message, Role, read
+from treadle.display.lines import DETAIL_CHARACTERS, one_line
 from treadle.events.types import Usage
 from treadle.spans.forest import Node, arrange
 from treadle.spans.span import Attributes, JsonValue, Span, SpanEvent, SpanKind, SpanStatus, Trace

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.cli.markdown_stream import Block, Kind, MarkdownSplitter
+from treadle.display.markdown_stream import Block, Kind, MarkdownSplitter
 
 REPLY = """# Title
 

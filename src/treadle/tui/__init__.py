@@ -1,0 +1,1 @@
+"""The interactive terminal: a conversation with the assistant, in Textual."""

@@ -1,0 +1,91 @@
+"""The actions of the terminal, each declared once.
+
+Key bindings, slash commands, the command palette, the help screen and `docs/terminal.md` are all
+built from this registry. An action runs the method `action_<name>` of the screen or the
+application. A test checks that each action has its method, and each method its action.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Where(StrEnum):
+    """The part of the terminal in which the key of an action works."""
+
+    ANYWHERE = "anywhere"
+    CONVERSATION = "in the conversation"
+    PROMPT = "in the prompt"
+    TRANSCRIPT = "in the transcript"
+    LIST = "in a list"
+    PROPOSAL = "in a proposal"
+    SEARCH = "in the search"
+    TRACE = "in a trace"
+    OVERLAY = "in an overlay"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One action of a person.
+
+    `keys` are the default keys, in Textual's notation. `vim` and `emacs` replace them in these key
+    sets, unless they are None. `slash` is the name of the slash command, and `argument` names the
+    text that may follow it. An action without keys or a slash command is in the palette only.
+    """
+
+    name: str
+    title: str
+    help: str
+    where: Where
+    keys: tuple[str, ...] = ()
+    vim: tuple[str, ...] | None = None
+    emacs: tuple[str, ...] | None = None
+    slash: str | None = None
+    argument: str | None = None
+    in_palette: bool = True
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("quit", "Quit", "End the terminal. A running turn is cancelled first.", Where.ANYWHERE,
+           keys=("ctrl+q",), slash="quit"),
+    Action("help", "Keys and commands", "List every key of the present screen.", Where.ANYWHERE,
+           keys=("f1",), slash="help"),
+    Action("palette", "Command palette", "Find and run any action by its name.", Where.ANYWHERE,
+           keys=("ctrl+p",), in_palette=False),
+    Action("new", "New conversation", "Start a conversation without earlier messages.",
+           Where.CONVERSATION, slash="new"),
+    Action("end_turn", "End the turn", "Cancel the running turn. Queued messages stay.",
+           Where.CONVERSATION, keys=("escape",)),
+    Action("sessions", "Sessions", "Choose, rename, branch, delete or export a conversation.",
+           Where.CONVERSATION, keys=("ctrl+o",), slash="sessions"),
+    Action("rewind", "Rewind", "Go back to an earlier prompt: the conversation, the code, or both.",
+           Where.CONVERSATION, slash="rewind"),
+    Action("models", "Models", "Choose the model of this session.", Where.CONVERSATION,
+           slash="model"),
+    Action("context", "Context plan", "Show what the next prompt contains, and its tokens.",
+           Where.CONVERSATION, slash="context"),
+    Action("search", "Search the code", "Find code by name or meaning, and attach it.",
+           Where.CONVERSATION, keys=("ctrl+f",), slash="search", argument="QUERY"),
+    Action("proposals", "Proposals", "Show proposed edits: their state, checks, undo and redo.",
+           Where.CONVERSATION, slash="edits"),
+    Action("permissions", "Permissions", "List what is allowed, and revoke it.",
+           Where.CONVERSATION, slash="permissions"),
+    Action("checks", "Checks", "Run a check of the repository.", Where.CONVERSATION,
+           slash="checks", argument="NAME"),
+    Action("trace", "Flight recorder", "Show the trace of the selected answer.",
+           Where.CONVERSATION, keys=("ctrl+t",), slash="trace"),
+    Action("analyse", "What went wrong?", "Ask the analyst about the selected run.",
+           Where.CONVERSATION, slash="analyse", argument="QUESTION"),
+    Action("follow", "Follow the answer", "Scroll to the end and stay there.",
+           Where.TRANSCRIPT, keys=("end",)),
+    Action("previous_prompt", "Previous prompt", "Jump to the prompt above.", Where.CONVERSATION,
+           keys=("ctrl+up",)),
+    Action("next_prompt", "Next prompt", "Jump to the prompt below.", Where.CONVERSATION,
+           keys=("ctrl+down",)),
+)  # fmt: skip
+"""All actions, in the order in which help lists them."""
+
+
+def slash_commands() -> Iterable[Action]:
+    """The actions that have a slash command."""
+    return (action for action in ACTIONS if action.slash is not None)

@@ -1,0 +1,131 @@
+"""Serves a repository to the terminal in this process."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Self
+from uuid import UUID
+
+from treadle.app.agents import AgentService
+from treadle.app.application import App, open_app
+from treadle.app.assistant import Choices
+from treadle.app.conversation_answers import Session
+from treadle.app.index_refresh import refresh_in_background
+from treadle.app.proposal_answers import ListedProposal, ShownProposal, hunk_positions
+from treadle.app.turns import Turns
+from treadle.code import SearchResults
+from treadle.config.model import Settings
+from treadle.edits.proposal_store import NO_PROPOSALS
+from treadle.edits.service import Edits
+from treadle.errors import StoreError
+from treadle.events import Event
+from treadle.events.types import ApprovalRequested, ApprovalScope
+from treadle.session import ConversationSummary
+from treadle.spans.span import Trace
+from treadle.tui.workbench import Missed, StartedTurn, Workbench
+
+
+class LocalWorkbench(Workbench):
+    """The repository of `app`. Open it with `open`."""
+
+    def __init__(self, app: App, turns: Turns) -> None:
+        self._app = app
+        self._turns = turns
+        self.root = str(app.root)
+        self.address = None
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, root: Path, settings: Settings) -> AsyncIterator[Self]:
+        """Open the repository at `root`. The index is refreshed in the background.
+
+        Raises StoreError and ConfigError.
+        """
+        async with (
+            open_app(root, settings=settings) as app,
+            AgentService.open(app) as agents,
+            Turns(app, agents) as turns,
+            refresh_in_background(app.index, app.bus),
+        ):
+            yield cls(app, turns)
+
+    async def events(self) -> AsyncIterator[Event | Missed]:
+        """Yield the events of the bus. Questions for approval reach this terminal meanwhile."""
+        with self._app.approvals.allow_questions(), self._app.bus.subscribe() as subscription:
+            async for envelope in subscription:
+                yield envelope.event
+
+    async def send(self, text: str, *, conversation: UUID | None, choices: Choices) -> StartedTurn:
+        """See `Workbench.send`."""
+        session = None if conversation is None else str(conversation)
+        turn = await self._turns.start(text, session=session, choices=choices)
+        return StartedTurn(turn.request_id, turn.conversation_id)
+
+    async def steer(self, request_id: UUID, text: str) -> bool:
+        """See `Workbench.steer`."""
+        return await self._turns.steer(request_id, text)
+
+    async def cancel(self, request_id: UUID) -> bool:
+        """See `Workbench.cancel`."""
+        return self._turns.cancel(request_id)
+
+    async def pending_approvals(self) -> Sequence[ApprovalRequested]:
+        """See `Workbench.pending_approvals`."""
+        return self._app.approvals.pending()
+
+    async def answer(
+        self, approval_id: UUID, scope: ApprovalScope, words: str | None = None
+    ) -> bool:
+        """See `Workbench.answer`."""
+        return self._app.approvals.answer(approval_id, scope, words)
+
+    async def conversations(self, *, limit: int = 200) -> Sequence[ConversationSummary]:
+        """See `Workbench.conversations`."""
+        store = await self._app.conversations.open_store()
+        return await store.list(root=self._app.root, limit=limit)
+
+    async def conversation(self, reference: str) -> Session:
+        """See `Workbench.conversation`."""
+        store = await self._app.conversations.open_store()
+        loaded = await store.load(reference, root=self._app.root)
+        return Session.of(loaded, await store.tree(loaded))
+
+    async def proposals(self, *, limit: int = 100) -> Sequence[ListedProposal]:
+        """See `Workbench.proposals`."""
+        listed = await asyncio.to_thread(self._edits.list, limit=limit)
+        return [ListedProposal.of(each) for each in listed]
+
+    async def proposal(self, proposal_id: UUID) -> ShownProposal:
+        """See `Workbench.proposal`."""
+
+        def read(edits: Edits) -> ShownProposal:
+            proposal = edits.get(proposal_id)
+            return ShownProposal.of(proposal, edits.freshness(proposal))
+
+        return await asyncio.to_thread(read, self._edits)
+
+    async def decide_hunks(
+        self, proposal_id: UUID, denied: Collection[int], words: str | None = None
+    ) -> ListedProposal:
+        """See `Workbench.decide_hunks`."""
+
+        def deny(edits: Edits) -> ListedProposal:
+            hunks = hunk_positions(edits.get(proposal_id), denied)
+            return ListedProposal.of(edits.deny(proposal_id, words=words, hunks=hunks))
+
+        return await asyncio.to_thread(deny, self._edits)
+
+    async def search(self, query: str, *, top_k: int = 20) -> SearchResults:
+        """See `Workbench.search`."""
+        return await asyncio.to_thread(self._app.index.search, query, top_k=top_k)
+
+    async def trace(self, request_id: UUID) -> Trace:
+        """See `Workbench.trace`."""
+        return await asyncio.to_thread(self._app.traces.trace, request_id.hex)
+
+    @property
+    def _edits(self) -> Edits:
+        if self._app.edits is None:
+            raise StoreError(self._app.edits_error or NO_PROPOSALS)
+        return self._app.edits

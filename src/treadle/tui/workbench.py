@@ -1,0 +1,99 @@
+"""The interface between the terminal and a repository.
+
+Screens and widgets use a `Workbench` only. `local_workbench` serves one in this process, and
+`remote_workbench` uses a server that already runs. Both return the same values.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from treadle.app.assistant import Choices
+from treadle.app.conversation_answers import Session
+from treadle.app.proposal_answers import ListedProposal, ShownProposal
+from treadle.code import SearchResults
+from treadle.events import Event
+from treadle.events.types import ApprovalRequested, ApprovalScope
+from treadle.session import ConversationSummary
+from treadle.spans.span import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """Events were lost, for example after a lost connection. A screen reads its data again."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartedTurn:
+    """A message that is served or waits. Its events have the id `request_id`."""
+
+    request_id: UUID
+    conversation_id: UUID
+
+
+class Workbench(ABC):
+    """What the terminal does with one repository.
+
+    `root` is the path of the repository, on the machine that serves it. `address` is the address of
+    the server, or None in this process. Methods raise TreadleError with a text for the person.
+    """
+
+    root: str
+    address: str | None
+
+    @abstractmethod
+    def events(self) -> AsyncIterator[Event | Missed]:
+        """Yield the events from now on, without end. While it runs, a person answers approvals."""
+
+    @abstractmethod
+    async def send(self, text: str, *, conversation: UUID | None, choices: Choices) -> StartedTurn:
+        """Send a message in a conversation, or in a new one. It waits for the running turn."""
+
+    @abstractmethod
+    async def steer(self, request_id: UUID, text: str) -> bool:
+        """Add a message to the next model request of a turn. Returns False if it is too late."""
+
+    @abstractmethod
+    async def cancel(self, request_id: UUID) -> bool:
+        """End a turn. Returns False if it has already ended."""
+
+    @abstractmethod
+    async def pending_approvals(self) -> Sequence[ApprovalRequested]:
+        """The questions that wait for an answer, oldest first."""
+
+    @abstractmethod
+    async def answer(
+        self, approval_id: UUID, scope: ApprovalScope, words: str | None = None
+    ) -> bool:
+        """Answer a question. Returns False if it no longer waits."""
+
+    @abstractmethod
+    async def conversations(self, *, limit: int = 200) -> Sequence[ConversationSummary]:
+        """The saved conversations about the repository, most recently changed first."""
+
+    @abstractmethod
+    async def conversation(self, reference: str) -> Session:
+        """Load a conversation by its id, an id prefix or "last"."""
+
+    @abstractmethod
+    async def proposals(self, *, limit: int = 100) -> Sequence[ListedProposal]:
+        """The proposals for the repository, newest first."""
+
+    @abstractmethod
+    async def proposal(self, proposal_id: UUID) -> ShownProposal:
+        """A proposal with its diffs."""
+
+    @abstractmethod
+    async def decide_hunks(
+        self, proposal_id: UUID, denied: Collection[int], words: str | None = None
+    ) -> ListedProposal:
+        """Deny the hunks with these numbers, which count from 1 over all files."""
+
+    @abstractmethod
+    async def search(self, query: str, *, top_k: int = 20) -> SearchResults:
+        """Find code by name or meaning, in the index as it is now."""
+
+    @abstractmethod
+    async def trace(self, request_id: UUID) -> Trace:
+        """The recorded trace of a turn."""
