@@ -53,7 +53,7 @@ def kinds(ran: Ran) -> list[str]:
     return [json.loads(line)["type"] for line in ran.out.splitlines()]
 
 
-@pytest.mark.parametrize("options", [[], ["--no-stream"]])
+@pytest.mark.parametrize("options", [[], ["--no-stream", "--attach", "calc.py:1-2"]])
 async def test_replay_shows_the_recorded_session(repo: Path, options: list[str]) -> None:
     async with FakeProvider([Answer("Let me see.", CALLS), Answer("It **adds**.")]) as provider:
         first = await record(provider, repo, *options)

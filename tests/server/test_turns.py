@@ -38,9 +38,18 @@ async def test_client_follows_a_turn(repo: Path) -> None:
         FakeProvider([Answer("", (call,)), Answer("It adds.")]) as provider,
         serving(repo, **of(provider)) as served,
     ):
-        begun = await served.post("/turns", {"text": "How does add work?"})
+        attached = [
+            {"kind": "code", "path": "calc.py", "first_line": 1, "last_line": 1},
+            {"kind": "item", "name": "calc.add"},
+            {"kind": "text", "name": "a paste", "text": "pasted"},
+        ]
+        begun = await served.post("/turns", {"text": "How does add work?", "attachments": attached})
         ended = await served.ended(begun["request_id"])
         assert ended["state"] == "done"
+        content = str(provider.requests[0].messages[-1]["content"])
+        assert content.count('source="attached: ') == 3
+        absent = {"text": "And?", "attachments": [{"kind": "code", "path": "absent.py"}]}
+        assert (await served.http.post("/api/v1/turns", json=absent)).status_code == 404
         assert ended["final"]["text"] == "It adds."
         assert ended["final"]["tool_calls"] == 1
         seen = []

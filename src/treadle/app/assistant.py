@@ -6,7 +6,7 @@ need more, the model gets the brief prompt and the most important tools that fit
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,12 +14,15 @@ from typing import Self
 from uuid import UUID
 
 from treadle.app.application import App
+from treadle.app.attachments import Attachment, AttachmentReader
 from treadle.app.automatic_context import automatic_context
 from treadle.app.index_refresh import refresh_index
+from treadle.ids import new_id
 from treadle.llm import connect_with_fallbacks
 from treadle.llm.chat_model import ChatModel
 from treadle.llm.messages import ToolSpec
 from treadle.session import Conversation, RequestSession
+from treadle.session.attachments import ResolvedAttachments
 from treadle.session.history import Calibration, tools_tokens
 from treadle.session.recorder import SessionRecording
 from treadle.session.role import Role, assistant_for, brief_prompt, system_prompt
@@ -94,6 +97,16 @@ class Assistant:
         if reference is None:
             return await self.app.conversations.create(f"{self.model.provider}/{self.model.model}")
         return await self.app.conversations.load(reference, at=at)
+
+    async def attach(
+        self, attachments: Sequence[Attachment], conversation: Conversation | None
+    ) -> ResolvedAttachments:
+        """Read the attachments of a message. `conversation` is None for a new conversation.
+
+        Raises what `AttachmentReader.resolve` raises.
+        """
+        reader = AttachmentReader(self.app.root, self.app.index, self.app.approvals)
+        return await reader.resolve(attachments, conversation.id if conversation else new_id())
 
     async def session(
         self,

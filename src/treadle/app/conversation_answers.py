@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from treadle.errors import TreadleError
 from treadle.events.types import CallKey, SourceRange, StopReason, Usage
 from treadle.json_values import JsonField
-from treadle.llm.messages import AssistantMessage, ToolMessage, UserMessage
+from treadle.llm.messages import AssistantMessage, AttachedText, ToolMessage, UserMessage
 from treadle.session import Conversation, Entry, SessionOutcome
 from treadle.session.sources import Quote
 
@@ -19,7 +19,7 @@ _Entry = Annotated[Entry, JsonField(inline=True)]
 
 @dataclass(frozen=True, slots=True)
 class SavedUserMessage:
-    """A message of the user. `context` was sent in front of it.
+    """A message of the user. `context` and the `attached` texts were sent in front of it.
 
     A message that `steers` arrived while an earlier one was answered. `stop_reason` is the end of
     the turn that answers it; null while the turn runs, and if its process was killed.
@@ -29,6 +29,7 @@ class SavedUserMessage:
     text: str
     context: str
     steers: bool
+    attached: tuple[AttachedText, ...]
     role: Literal["user"] = "user"
 
 
@@ -89,8 +90,8 @@ class Session:
 
 def _saved(entry: Entry) -> SavedUserMessage | SavedReply | SavedResult | SavedNote:
     match entry.message:
-        case UserMessage(text=text, context=context, steers=steers):
-            return SavedUserMessage(entry, text, context, steers)
+        case UserMessage(text=text, context=context, steers=steers, attached=attached):
+            return SavedUserMessage(entry, text, context, steers, attached)
         case AssistantMessage(text=reply, calls=calls):
             saved = tuple(SavedCall(call.key, call.name, call.arguments) for call in calls)
             return SavedReply(entry, reply, saved)

@@ -5,7 +5,7 @@ A conversation serves one message at a time. Further messages wait.
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from types import TracebackType
@@ -16,11 +16,13 @@ from treadle.agents.page_context import PageContext
 from treadle.app.agents import AgentService
 from treadle.app.application import App
 from treadle.app.assistant import Assistant, Choices
+from treadle.app.attachments import Attachment
 from treadle.errors import NotFoundError, TreadleError, UsageError
 from treadle.ids import new_id
 from treadle.llm import saved_keys
 from treadle.llm.messages import UserMessage
 from treadle.session import Conversation, RequestSession, SessionOutcome
+from treadle.session.attachments import ResolvedAttachments
 
 ENDED_KEPT = 1_000
 """The number of ended turns whose outcome stays available."""
@@ -73,20 +75,23 @@ class Turns:
         text: str,
         *,
         session: str | None = None,
+        attachments: Sequence[Attachment] = (),
         choices: Choices | None = None,
         front_end: str | None = None,
     ) -> Turn:
         """Send a message to the assistant, in the conversation `session` or in a new one.
 
-        `session` is an id, an id prefix or "last". Returns at once: the turn's `task` has the
-        outcome. `front_end` runs the external tools. Raises UsageError, NotFoundError, StoreError
-        and ProviderError.
+        `session` is an id, an id prefix or "last". The method reads the attachments and returns:
+        the turn's `task` has the outcome. `front_end` runs the external tools. Raises UsageError,
+        NotFoundError, PathRefusedError, StoreError and ProviderError.
         """
         _check_text(text)
         assistant = await self._assistant(choices or Choices())
-        conversation = await assistant.conversation(session)
+        existing = None if session is None else await assistant.conversation(session)
+        resolved = await assistant.attach(attachments, existing)
+        conversation = existing or await assistant.conversation()
         request_id = new_id()
-        serving = self._serve(text, request_id, conversation, assistant)
+        serving = self._serve(text, resolved, request_id, conversation, assistant)
         return self._start(request_id, conversation, serving, front_end)
 
     async def start_question(
@@ -166,14 +171,19 @@ class Turns:
         return turn
 
     async def _serve(
-        self, text: str, request_id: UUID, conversation: Conversation, assistant: Assistant
+        self,
+        text: str,
+        attachments: ResolvedAttachments,
+        request_id: UUID,
+        conversation: Conversation,
+        assistant: Assistant,
     ) -> SessionOutcome:
-        message = UserMessage(text)
+        message = UserMessage(text, attached=attachments.texts)
         async with self._app.conversations.reserve(conversation, message, request_id) as reserved:
             session = await assistant.session(reserved, request_id)
             self._sessions[request_id] = session
             try:
-                outcome = await session.run(text)
+                outcome = await session.run(text, attachments)
             finally:
                 del self._sessions[request_id]
         for unserved in session.unserved:

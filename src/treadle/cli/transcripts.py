@@ -36,8 +36,9 @@ def as_markdown(conversation: Conversation) -> str:
     ]
     for entry in conversation.entries:
         match entry.message:
-            case UserMessage(text=text):
+            case UserMessage(text=text, attached=attached):
                 parts += ["## You", text.strip()]
+                parts += [_folded(f"Attached: {each.name}", each.text) for each in attached]
             case AssistantMessage(text=text, calls=calls):
                 parts += [f"- `{call.name}` {_code(call.arguments)}" for call in calls]
                 if text:
@@ -65,8 +66,10 @@ def other_ends(conversation: Conversation, tree: Sequence[Entry]) -> list[Entry]
 def _lines(entry: Entry) -> Iterator[str]:
     number = f"[{entry.number}]"
     match entry.message:
-        case UserMessage(text=text, steers=steers):
+        case UserMessage(text=text, steers=steers, attached=attached):
             yield f"\n{number} You{' (meanwhile)' * steers}: {text}"
+            for each in attached:
+                yield f"  + {each.name}"
         case AssistantMessage(text=text, calls=calls):
             for call in calls:
                 yield f"  ● {call.name} {call.arguments}"

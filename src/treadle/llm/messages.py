@@ -31,6 +31,17 @@ class SystemMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class AttachedText:
+    """Code or another text that the person sent with a message.
+
+    `name` states its origin, such as "src/parser.py:10-40". On the wire the text is fenced.
+    """
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class UserMessage:
     """A message of the person. `context` is text that Treadle puts before it.
 
@@ -41,6 +52,7 @@ class UserMessage:
     text: str
     context: str = ""
     steers: bool = False
+    attached: tuple[AttachedText, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,11 @@ SIGNATURE: Mapping[str, object] = {
 }
 """The signature that Gemini documents for a call of another model."""
 
+CONTEXT_SOURCE = "context of this message"
+ATTACHED_SOURCE = "attached:"
+"""The source of the fence around automatic context, and the beginning of that around a text that
+the person attached."""
+
 _NAME_LIMIT = 64
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
@@ -90,8 +95,15 @@ def _encodable(message: Message) -> Message:
     Names that are not UTF-8 contain them, and JSON has to be UTF-8.
     """
     match message:
-        case UserMessage(text=text, context=context):
-            return replace(message, text=_utf8(text), context=_utf8(context))
+        case UserMessage(text=text, context=context, attached=attached):
+            return replace(
+                message,
+                text=_utf8(text),
+                context=_utf8(context),
+                attached=tuple(
+                    replace(each, name=_utf8(each.name), text=_utf8(each.text)) for each in attached
+                ),
+            )
         case SystemMessage(text=text, without_tools=other):
             return replace(message, text=_utf8(text), without_tools=_utf8(other))
         case ToolMessage(content=content):
@@ -137,9 +149,10 @@ def _merge_system_messages(history: Sequence[Message], strictness: Strictness) -
 def _as_user(message: Message) -> Message:
     """Convert a system message or note to a user message. Other messages stay unchanged."""
     match message:
-        case UserMessage(text=text, context=context):
-            fenced = verbatim(context, "context of this message") if context.strip() else ""
-            return UserMessage("\n\n".join(part for part in (fenced, text) if part))
+        case UserMessage(text=text, context=context, attached=attached):
+            fenced = verbatim(context, CONTEXT_SOURCE) if context.strip() else ""
+            given = [verbatim(each.text, f"{ATTACHED_SOURCE} {each.name}") for each in attached]
+            return UserMessage("\n\n".join(part for part in (fenced, *given, text) if part))
         case NoteMessage(text=text) | SystemMessage(text=text):
             return UserMessage(text)
         case _:

@@ -1,9 +1,10 @@
 """The cassette: a recorded session as lines of JSON without secrets.
 
 The first line is the head: format version, settings, tools, and the conversation before the
-session. The other lines are `question` (the user message), `context` (the automatic context),
-`exchange` (a model request, its observer events, and its end), `outcome` and `retrieval` (of tool
-calls). Only the order of the exchanges matters. docs/replay.md describes the fields.
+session. The other lines are `question` (the user message), `attached` (its attachments), `context`
+(the automatic context), `exchange` (a model request, its observer events, and its end), `outcome`
+and `retrieval` (of tool calls). Only the order of the exchanges matters. docs/replay.md describes
+the fields.
 """
 
 import json
@@ -14,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from treadle.errors import OutputExistsError, TreadleError, UsageError
-from treadle.llm.messages import ChatRequest, Message
+from treadle.events.types import SourceRange
+from treadle.llm.messages import AttachedText, ChatRequest, Message
 from treadle.secrets import redact
+from treadle.session.attachments import ResolvedAttachments
 from treadle.session.message_json import decode, encode
 
-VERSION = 1
+VERSION = 2
 """The version of the format. A change that older readers cannot read raises it."""
 
 _HEAD = frozenset(
@@ -85,6 +88,7 @@ class Cassette:
     path: Path
     head: Json
     question: str = ""
+    attachments: ResolvedAttachments = field(default_factory=ResolvedAttachments)
     contexts: list[str] = field(default_factory=list)
     exchanges: list[Json] = field(default_factory=list)
     outcomes: dict[tuple[int, int], Json] = field(default_factory=dict)
@@ -125,6 +129,8 @@ class Cassette:
         match line["line"]:
             case "question":
                 self.question = line["text"]
+            case "attached":
+                self.attachments = _attachments(line["attachments"])
             case "context":
                 self.contexts.append(line["text"])
             case "exchange":
@@ -140,6 +146,13 @@ class Cassette:
                 self.retrievals.setdefault(position, []).append(line["event"])
             case kind:
                 raise ValueError(f"a line of an unknown kind, {kind!r}")
+
+
+def _attachments(recorded: Json) -> ResolvedAttachments:
+    return ResolvedAttachments(
+        tuple(AttachedText(**each) for each in recorded["texts"]),
+        tuple(SourceRange(**each) for each in recorded["sources"]),
+    )
 
 
 def clean(value: Mapping[str, Any]) -> str:

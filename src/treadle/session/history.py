@@ -177,7 +177,8 @@ def build_prompt(
             f"The message with the system prompt and {len(tools)} tools needs about"
             f" {estimated:,} tokens; the model's window of {context_window:,} leaves"
             f" {budget:,} for them.",
-            hint="Shorten the message, offer no tools, or choose a model with a larger window.",
+            hint="Shorten the message, attach less, offer no tools, or choose a model with a larger"
+            " window.",
         )
     reason = f"{', '.join(fitter.changes)}, to fit {budget:,} tokens" if fitter.changes else None
     if history and isinstance(first := history[0], NoteMessage) and first.covers:
@@ -412,8 +413,9 @@ def _estimate(message: Message) -> int:
         case ToolMessage():
             return _CALL_TOKENS + estimate(message.content)
         case UserMessage():
-            fence = _FENCE_TOKENS if message.context else 0
-            return fence + estimate(message.context) + estimate(message.text)
+            fenced = [message.context] if message.context else []
+            fenced += [each.name + each.text for each in message.attached]
+            return estimate(message.text) + sum(_FENCE_TOKENS + estimate(each) for each in fenced)
         case SystemMessage() | NoteMessage():
             return estimate(message.text)
 

@@ -8,6 +8,7 @@ from treadle.errors import StoreError
 from treadle.events.types import CallKey
 from treadle.llm.messages import (
     AssistantMessage,
+    AttachedText,
     Message,
     NoteMessage,
     SystemMessage,
@@ -62,7 +63,8 @@ def _decode(kind: str, fields: dict[str, Any]) -> Message:
         case "system":
             return SystemMessage(**fields)
         case "user":
-            return UserMessage(**fields)
+            attached = tuple(AttachedText(**each) for each in fields.get("attached", ()))
+            return UserMessage(**{**fields, "attached": attached})
         case "assistant":
             calls = tuple(
                 ToolCall(**{**call, "key": CallKey(**call["key"])}) for call in fields["calls"]

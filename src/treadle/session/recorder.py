@@ -28,6 +28,7 @@ from treadle.llm.chat_model import (
 )
 from treadle.llm.messages import ChatRequest, ModelReply
 from treadle.llm.provider_errors import ProviderError
+from treadle.session.attachments import ResolvedAttachments
 from treadle.session.cassette import VERSION, CassetteWriter, Json, message_json, request_json
 from treadle.session.conversation import Conversation
 from treadle.session.session import AutomaticContext
@@ -88,6 +89,11 @@ class SessionRecording(Listener):
                 },
             },
         )
+
+    def attachments(self, attachments: ResolvedAttachments) -> None:
+        """Record what the person attached to the question."""
+        if attachments.texts:
+            self._writer.write("attached", {"attachments": plain(attachments)})
 
     def model(self, model: ChatModel) -> "RecordingModel":
         """A model that records each request to `model`."""

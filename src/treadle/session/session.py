@@ -32,6 +32,7 @@ from treadle.llm.messages import (
     ToolSpec,
     UserMessage,
 )
+from treadle.session.attachments import ResolvedAttachments
 from treadle.session.conversation import Conversation, MessageState
 from treadle.session.conversation_writer import ConversationWriter, ReplyDraft
 from treadle.session.conversations import ConversationStore
@@ -167,8 +168,12 @@ class RequestSession:
             clock=self._clock,
         )
 
-    async def run(self, user_text: str) -> SessionOutcome:
+    async def run(
+        self, user_text: str, attachments: ResolvedAttachments | None = None
+    ) -> SessionOutcome:
         """Serve the message, once. Events report the progress.
+
+        `attachments` are sent with the message, and their lines are sources of the answer.
 
         Publishes SessionFailed and raises the final error of the model (`ProviderError`),
         `ContextWindowError` or `StoreError`. When the task is cancelled, publishes SessionCancelled
@@ -179,7 +184,7 @@ class RequestSession:
         self._begun = True
         async with self._sources:
             try:
-                text, reason = await self._serve(user_text)
+                text, reason = await self._serve(user_text, attachments or ResolvedAttachments())
                 await self._end_turn(reason)
             except asyncio.CancelledError:
                 await self._cancelled()
@@ -218,10 +223,13 @@ class RequestSession:
         """Steering messages that no request has sent to the model."""
         return tuple(self._steering)
 
-    async def _serve(self, user_text: str) -> tuple[str, StopReason]:
+    async def _serve(
+        self, user_text: str, attachments: ResolvedAttachments
+    ) -> tuple[str, StopReason]:
         self._caller = Caller(self._registry, self._conversation_id, user_text)
         await self._reporter.started(user_text, self._model, self._registry.names(), self._role)
-        await self._take_user_message(user_text)
+        self._sources.add(attachments.sources)
+        await self._take_user_message(UserMessage(user_text, attached=attachments.texts))
         try:
             return await self._loop()
         except LimitReachedError as limit:
@@ -310,17 +318,18 @@ class RequestSession:
         await self._refuse_calls(draft, message, "the limit of tool calls would be exceeded")
         return False
 
-    async def _take_user_message(self, text: str, *, steers: bool = False) -> None:
-        context = ""
+    async def _take_user_message(self, message: UserMessage) -> None:
+        """Retrieve the automatic context of a message, and add both to the conversation."""
+        text, context = message.text, ""
         try:
             if self._automatic_context:
                 context = await self._automatic_context(text, self.request_id)
         except TreadleError as error:
             await self._reporter.notice("warning", f"Automatic context is missing: {error}")
         finally:  # the message is kept even when the turn is cancelled here
-            if not steers:
+            if not message.steers:
                 self._user_position = len(self._writer.conversation.entries)
-            message = UserMessage(text, context, steers)
+            message = replace(message, context=context)
             await self._writer.append(message, request_id=self.request_id)
         await self._sources.add_pasted(Path(self._root), text)
 
@@ -328,7 +337,7 @@ class RequestSession:
         """Move the waiting messages into the conversation, for the next request."""
         while self._steering:
             text = self._steering.popleft()
-            await self._take_user_message(text, steers=True)
+            await self._take_user_message(UserMessage(text, steers=True))
             await self._reporter.steering(text, received=True)
 
     async def _run_calls(

@@ -57,6 +57,10 @@ class SourceCollector(Listener):
         if snippets := parse_snippets(text)[:MAX_QUOTES]:
             self._found += await asyncio.to_thread(_exact_lines, root, snippets)
 
+    def add(self, ranges: Iterable[SourceRange]) -> None:
+        """Add lines that the person attached."""
+        self._found.extend(ranges)
+
     def sources(self) -> tuple[SourceRange, ...]:
         """All ranges in the order in which they came, without ranges inside another range."""
         return merge_ranges(self._found)

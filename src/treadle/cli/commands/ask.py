@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from uuid import UUID
 
 from treadle.app.application import Toolset, open_app
 from treadle.app.assistant import Assistant, Choices
+from treadle.app.attachments import CodeAttachment
 from treadle.cli.command import Command, repository
 from treadle.cli.output import report_line
 from treadle.cli.turn_output import TurnOutput, exit_status, output_for, show_turn
@@ -39,6 +41,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=int,
         help="with --session: continue from this message, by its number in `treadle sessions show`",
     )
+    parser.add_argument(
+        "--attach",
+        metavar="PATH[:LINES]",
+        action="append",
+        default=[],
+        help="send a file, or lines such as src/parser.py:10-40; may be repeated",
+    )
     add_serving_options(parser)
     tape = parser.add_mutually_exclusive_group()
     tape.add_argument(
@@ -66,23 +75,25 @@ def run(options: argparse.Namespace) -> int:
     if options.at is not None and options.session is None:
         raise UsageError("--at requires --session.", hint="Pass the conversation with --session.")
     if options.replay is None:
-        source = _Continuation(options.session, options.at, options.record)
+        attached = tuple(map(_attachment, options.attach))
+        source = _Continuation(options.session, options.at, options.record, attached)
         return serve(options, options.question or "", source)
-    if options.question is not None or options.session is not None:
+    if options.question is not None or options.session is not None or options.attach:
         raise UsageError(
-            "--replay takes neither a question nor --session: it repeats the recorded question.",
-            hint="Remove the question and --session.",
+            "--replay takes no question, --session or --attach: it repeats the recorded question.",
+            hint="Remove the question, --session and --attach.",
         )
     return exit_status(output_for(options), lambda output: _replay(options.replay, output))
 
 
 @dataclass(frozen=True, slots=True)
 class _Continuation:
-    """The conversation and message to continue from, and the file to record to."""
+    """The conversation and message to continue from, the recording, and the attachments."""
 
     session: str | None = None
     at: int | None = None
     record: Path | None = None
+    attached: tuple[CodeAttachment, ...] = ()
 
 
 def serve(options: argparse.Namespace, question: str, source: _Continuation | str | None) -> int:
@@ -109,7 +120,7 @@ async def _replay(path: Path, output: TurnOutput) -> SessionOutcome:
 
     async def run() -> tuple[SessionOutcome, list[str]]:
         async with replaying(cassette, bus) as session:
-            return await session.run(cassette.question), []
+            return await session.run(cassette.question, cassette.attachments), []
 
     return await show_turn(run(), output, bus, UUID(cassette.head["request_id"]))
 
@@ -141,11 +152,31 @@ async def _run(
         assistant = await stack.enter_async_context(
             Assistant.open(app, request_id=request_id, choices=choices)
         )
-        conversation = await assistant.conversation(source.session, source.at)
+        existing = None
+        if source.session is not None:
+            existing = await assistant.conversation(source.session, source.at)
+        attached = await assistant.attach(source.attached, existing)
+        conversation = existing or await assistant.conversation()
         session = await assistant.session(conversation, request_id, recording)
+        if recording is not None:
+            recording.attachments(attached)
         with output.answering(app):
-            outcome = await session.run(question)
+            outcome = await session.run(question, attached)
     return outcome, assistant.warnings
+
+
+_LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{0,9}))?")
+
+
+def _attachment(text: str) -> CodeAttachment:
+    """Read PATH, PATH:LINE, PATH:FIRST-LAST or PATH:FIRST-."""
+    found = _LINES.fullmatch(text)
+    if found is None:
+        return CodeAttachment(text)
+    path, first, last = found.groups()
+    if last is None:
+        last = first
+    return CodeAttachment(path, int(first), int(last) if last else None)
 
 
 COMMAND = Command("Answer a question about a repository, using its code.", configure, run)

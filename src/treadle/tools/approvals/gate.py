@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -133,20 +133,12 @@ class Approvals:
         `waiting` is entered while a person is asked. Raises PathRefusedError for a path outside
         the root.
         """
-        if any(subject.path is not None for subject in question.subjects):
-            assessment = await asyncio.to_thread(self._assess, question, context.tool)
-        else:
-            assessment = self._assess(question, context.tool)
-        private = frozenset(assessment.private)
-        if assessment.denied is not None:
-            return Decision(allowed=False, reason=assessment.denied)
-        granted = await self._is_granted(assessment.required, _owner(context))
-        if granted and not (assessment.protected and assessment.required):
-            return Decision(allowed=True, private=private)
+        decision, assessment = await self._decide_by_rules(question, context.tool, _owner(context))
+        if not decision.unanswered:
+            return decision
         if not self._front_ends:
-            return Decision(
-                allowed=False, reason=f"{assessment.reason} {_NOBODY_APPROVES}", unanswered=True
-            )
+            return replace(decision, reason=f"{assessment.reason} {_NOBODY_APPROVES}")
+        private = frozenset(assessment.private)
         with waiting():
             scope, words = await self._ask(question, context, assessment)
         if scope is ApprovalScope.DENIED:
@@ -161,6 +153,30 @@ class Approvals:
         if scope is ApprovalScope.ALWAYS and not assessment.protected:
             await self._remember(assessment.required, context)
         return Decision(allowed=True, scope=scope, words=words, private=private)
+
+    async def decide_alone(self, question: Question, tool: str, session_id: UUID) -> Decision:
+        """Decide as `decide` does for a call of `tool` in a conversation, but ask nobody.
+
+        `unanswered` states that a person would be asked. Raises PathRefusedError for a path outside
+        the root.
+        """
+        decision, _ = await self._decide_by_rules(question, tool, session_id)
+        return decision
+
+    async def _decide_by_rules(
+        self, question: Question, tool: str, owner: UUID
+    ) -> tuple[Decision, _Assessment]:
+        """Decide by the rules and earlier answers. `unanswered` states that a person decides."""
+        if any(subject.path is not None for subject in question.subjects):
+            assessment = await asyncio.to_thread(self._assess, question, tool)
+        else:
+            assessment = self._assess(question, tool)
+        if assessment.denied is not None:
+            return Decision(allowed=False, reason=assessment.denied), assessment
+        granted = await self._is_granted(assessment.required, owner)
+        if granted and not (assessment.protected and assessment.required):
+            return Decision(allowed=True, private=frozenset(assessment.private)), assessment
+        return Decision(allowed=False, reason=assessment.reason, unanswered=True), assessment
 
     def _assess(self, question: Question, tool: str) -> _Assessment:
         assessment = _Assessment()
