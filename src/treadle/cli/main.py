@@ -26,6 +26,7 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
+    "chat": Entry("chat", "hold a conversation about a repository in the terminal"),
     "ask": Entry("ask", "ask a question about a repository"),
     "index": Entry("index", "build or refresh the code index"),
     "search": Entry("search", "find code by symbol or by meaning"),

@@ -11,6 +11,7 @@ from treadle.cli.approval_prompts import ApprovalPrompt, LineReader, prompt
 from treadle.cli.output import print_line, print_text, report, report_line
 from treadle.cli.progress import IndexBar
 from treadle.clock import Clock
+from treadle.display.event_lines import LATE, RESOLVED, SILENCE, activity, notice
 from treadle.display.lines import short_id
 from treadle.display.markdown_stream import Block, Kind, MarkdownSplitter
 from treadle.display.trace_tree import failure_symbol
@@ -25,12 +26,8 @@ from treadle.visible import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-SILENCE = 2.0
-"""Seconds without an event after which the terminal shows the state."""
 _REPEAT = 15.0
 """Seconds between state lines if the terminal cannot rewrite a line."""
-_QUEUEING = 10.0
-"""Seconds without data after which the terminal reports that the provider is slow."""
 _ARGUMENTS_SHOWN = 100
 _QUOTE_MARKS = {
     QuoteVerdict.EXACT: "✓ matches",
@@ -132,27 +129,14 @@ class Terminal:
         match event:
             case ev.IndexProgress(done=done, total=total):
                 self._bar(done, total)
-                self._set_state(
-                    "indexing the repository" if done < total else "connecting to a model"
-                )
-            case ev.ModelDelta(text=text, reasoning=False) if self._answer_at_once:
-                self._set_state("waiting for the rest of the answer")
-                self._answer(self._splitter.feed(text), raw=text)
-                self._preview()
-            case ev.ModelDelta():
+            case ev.ModelDelta(reasoning=False) if not self._answer_at_once:
                 self._set_state("the model is thinking")
-            case ev.ModelRequestStarted(provider=provider):
-                self._set_state(f"waiting for {provider}")
-            case ev.ToolCallRequested(name=name):
-                self._set_state(f"{name} is running")
-            case ev.ToolProgress(text=text):
-                self._set_state(text)
-            case ev.RetryScheduled(delay=delay):
-                self._set_state(f"trying again in {delay:.0f} s")
-            case ev.ModelWaiting():
-                pass  # the state line shows the silence
-            case _:
-                self._set_state(self._state)
+                return
+        if not isinstance(event, ev.ModelWaiting):  # the state line shows the silence
+            self._set_state(activity(event) or self._state)
+        if isinstance(event, ev.ModelDelta) and not event.reasoning:
+            self._answer(self._splitter.feed(event.text), raw=event.text)
+            self._preview()
         if (line := _line(event)) is not None:
             self._report(line)
 
@@ -220,15 +204,6 @@ class Terminal:
             console.print(Text(text.rstrip("\n"), style=style), soft_wrap=True)
 
 
-_RESOLVED = {
-    ev.ApprovalScope.ONCE: "allowed once",
-    ev.ApprovalScope.SESSION: "allowed for this session",
-    ev.ApprovalScope.ALWAYS: "always allowed in this repository",
-    ev.ApprovalScope.DENIED: "denied",
-    ev.ApprovalScope.WITHDRAWN: "the request ended without an answer",
-}
-
-
 def _line(event: Event) -> str | None:
     """The line for an event, if it has one."""
     return _call_line(event) or _model_line(event)
@@ -244,31 +219,20 @@ def _call_line(event: Event) -> str | None:
             unsure = " (it may have changed something)" * (failure.effect is ev.Effect.UNKNOWN)
             return f"  {failure_symbol(failure.kind)} {failure.message}{unsure}"
         case ev.ApprovalResolved(scope=scope):
-            return f"  {_RESOLVED[scope]}"
+            return f"  {RESOLVED[scope]}"
         case ev.ToolCallLate():
-            return "  (a result arrived after its call had ended and was ignored)"
+            return f"  ({LATE})"
     return None
 
 
-def _model_line(event: Event) -> str | None:  # noqa: PLR0911  (one return for each event)
+def _model_line(event: Event) -> str | None:
     match event:
-        case ev.RetryScheduled(delay=delay, reason=reason):
-            return f"! {reason} Trying again in {delay:.1f} s."
-        case ev.FallbackApplied(reason=reason, change=change):
-            return f"! {reason} {change[:1].upper()}{change[1:]}."
-        case ev.PromptConstructed(left_out=left_out, reason=reason) if left_out:
-            return f"! Not included in the prompt: {reason}"
-        case ev.ModelWaiting(seconds=seconds, text=text) if seconds >= _QUEUEING:
-            return f"! {text}"
-        case ev.HistoryCompacted(messages=messages):
-            return f"! A summary replaces the first {messages} messages in the prompt."
         case ev.MessageQueued(text=text):
             return f"  (waits: {_shortened(text)})"
         case ev.MessageSteered(text=text):
             return f"  (sent to the model: {_shortened(text)})"
-        case ev.Notice(text=text):
-            return f"! {text}"
-    return None
+    sentence = notice(event)
+    return None if sentence is None else f"! {sentence}"
 
 
 def _console() -> "Console":

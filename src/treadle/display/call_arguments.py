@@ -1,0 +1,32 @@
+"""The argument of a tool call that identifies the call for a person."""
+
+import json
+
+_KEYS = (
+    "path", "file", "file_path", "canonical_path", "hint", "query", "pattern", "command", "check",
+    "name", "question", "spanId", "runId",
+)  # fmt: skip
+"""Keys of arguments by their importance for a person."""
+
+
+def main_argument(arguments: str) -> str:
+    """Return the argument that identifies a call for a person.
+
+    `arguments` is the raw JSON text of a model. Text that is not a JSON object is returned whole.
+    """
+    try:
+        parsed = json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        return arguments
+    if not isinstance(parsed, dict):
+        return arguments
+    for key in _KEYS:
+        if isinstance(value := parsed.get(key), str) and value.strip():
+            return value
+    if isinstance(edits := parsed.get("edits"), list):
+        files = [each.get("file") for each in edits if isinstance(each, dict)]
+        return ", ".join(dict.fromkeys(each for each in files if isinstance(each, str)))
+    first = next((value for value in parsed.values() if isinstance(value, str)), None)
+    if first is not None:
+        return first
+    return json.dumps(parsed, ensure_ascii=False) if parsed else ""

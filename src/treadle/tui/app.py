@@ -1,0 +1,117 @@
+"""The terminal application: opens a workbench, passes its events on, and runs actions."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+from textual import work
+from textual.app import App
+
+from treadle.app.assistant import Choices
+from treadle.clock import Clock, SystemClock
+from treadle.display.event_lines import activity
+from treadle.errors import TreadleError
+from treadle.events.types import SessionCancelled, SessionFailed, SessionFinished
+from treadle.tui.conversation.transcript_state import TranscriptState
+from treadle.tui.prompt.prompt import Prompt
+from treadle.tui.screens.conversation import ConversationScreen
+from treadle.tui.status_line import StatusLine
+from treadle.tui.text import foreign_line
+from treadle.tui.workbench import Missed, Workbench
+
+REFRESH_SECONDS = 1 / 30
+"""The shortest time between two refreshes of the transcript while text arrives."""
+
+OpenWorkbench = Callable[[], AbstractAsyncContextManager[Workbench]]
+
+
+class TerminalApp(App[None]):
+    """A conversation in the terminal. `open_workbench` opens the repository after the first paint.
+
+    The person can type while the repository opens. Messages wait until it is open.
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+
+    def __init__(
+        self, open_workbench: OpenWorkbench, *, choices: Choices, clock: Clock | None = None
+    ) -> None:
+        super().__init__()
+        self._open_workbench = open_workbench
+        self._choices = choices
+        self._clock = clock or SystemClock()
+        self._workbench: asyncio.Future[Workbench] = asyncio.Future()
+        self._sync_planned = False
+        self.state = TranscriptState(self._clock)
+
+    async def on_mount(self) -> None:
+        """Show the conversation, then open the repository."""
+        await self.push_screen(ConversationScreen(self.state))
+        self._serve()
+
+    @work
+    async def _serve(self) -> None:
+        """Open the workbench, and follow its events until the application ends."""
+        try:
+            async with self._open_workbench() as workbench:
+                self._workbench.set_result(workbench)
+                async for event in workbench.events():
+                    await self._on_workbench_event(workbench, event)
+        except TreadleError as error:
+            self.report(error)
+
+    async def _on_workbench_event(self, workbench: Workbench, event: object) -> None:
+        if isinstance(event, Missed):
+            if self.state.conversation_id is not None:
+                self.state.load(await workbench.conversation(str(self.state.conversation_id)))
+        elif self.state.apply(event):  # type: ignore[arg-type]
+            if (what := activity(event)) is not None:  # type: ignore[arg-type]
+                self._show_activity(what)
+            if isinstance(event, SessionFinished | SessionFailed | SessionCancelled):
+                self._show_activity("")
+        self.plan_sync()
+
+    def plan_sync(self) -> None:
+        """Refresh the transcript soon. Several calls lead to one refresh."""
+        if not self._sync_planned:
+            self._sync_planned = True
+            self.set_timer(REFRESH_SECONDS, self._sync)
+
+    def _sync(self) -> None:
+        self._sync_planned = False
+        if isinstance(self.screen, ConversationScreen):
+            self.screen.sync()
+
+    def _show_activity(self, text: str) -> None:
+        for line in self.screen.query(StatusLine):
+            line.show("", text)
+
+    def report(self, error: TreadleError) -> None:
+        """Show an error as a line of the transcript."""
+        self.state.add_notice(str(error), level="error")
+        self.plan_sync()
+
+    def on_prompt_submitted(self, message: Prompt.Submitted) -> None:
+        """Send a message."""
+        self._send(message.text)
+
+    @work
+    async def _send(self, text: str) -> None:
+        workbench = await self._workbench
+        try:
+            started = await workbench.send(
+                text, conversation=self.state.conversation_id, choices=self._choices
+            )
+        except TreadleError as error:
+            self.report(error)
+            return
+        self.state.conversation_id = started.conversation_id
+        self.state.add_prompt(started.request_id, text)
+        self.plan_sync()
+
+    async def action_end_turn(self) -> None:
+        """Cancel the running turn."""
+        if self._workbench.done() and self.state.running:
+            await self._workbench.result().cancel(self.state.running[0])
+        else:
+            self.notify(foreign_line("No turn is running.").plain, markup=False)

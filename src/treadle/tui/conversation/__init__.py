@@ -1,0 +1,1 @@
+"""The state of a conversation on the screen, without Textual."""

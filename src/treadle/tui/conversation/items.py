@@ -1,0 +1,144 @@
+"""The items of a transcript: prompts, parts of answers, tool calls, notices and outcomes.
+
+An item changes while its turn runs. Each change raises its `revision`, so that a view knows which
+rendered lines are out of date.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from uuid import UUID
+
+from treadle.events.types import CallKey, SourceRange, StopReason, ToolFailure, Usage
+from treadle.session.sources import Quote
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Item:
+    """One entry of a transcript. `request_id` is the turn that it belongs to, if there is one."""
+
+    request_id: UUID | None = None
+    revision: int = 0
+    unfolded: bool = False
+
+    def touch(self) -> None:
+        """Mark the item as changed."""
+        self.revision += 1
+
+
+class PromptState(StrEnum):
+    """The state of a message of the person."""
+
+    SENT = "sent"
+    QUEUED = "queued"
+    """The message waits until the conversation is free."""
+    STEERING = "steering"
+    """The message waits for the next model request of the running turn."""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class PromptItem(Item):
+    """A message of the person. `number` is its number in the saved conversation, once it has one.
+
+    `context_tokens` is the size of the automatic context, and `sources` are its lines.
+    """
+
+    text: str
+    number: int | None = None
+    state: PromptState = PromptState.SENT
+    steers: bool = False
+    sources: tuple[SourceRange, ...] = ()
+    context_tokens: int | None = None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ReasoningItem(Item):
+    """The reasoning that a model sends before its answer."""
+
+    parts: list[str] = field(default_factory=list)
+    finished: bool = False
+
+    @property
+    def text(self) -> str:
+        """The reasoning so far."""
+        return "".join(self.parts)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ProseItem(Item):
+    """A block of an answer in Markdown. An unfinished block is the last one and still grows."""
+
+    text: str
+    finished: bool = True
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class CodeItem(Item):
+    """Lines of a code block of an answer, without its fences.
+
+    `starts` and `ends` state whether the block begins and ends with this item: a long block
+    consists of several items. `label` is the language, or the file of a snippet.
+    """
+
+    label: str = ""
+    lines: list[str] = field(default_factory=list)
+    starts: bool = True
+    ends: bool = False
+
+
+class CallState(StrEnum):
+    """The state of a tool call."""
+
+    RUNNING = "running"
+    ASKING = "asking"
+    """The call waits for an approval."""
+    DONE = "done"
+    FAILED = "failed"
+    DENIED = "denied"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed out"
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class CallItem(Item):
+    """A tool call. `arguments` is the JSON text of the model. Durations are in seconds.
+
+    `summary` describes the result in one line, and `details` is the result for a person. `content`
+    is the exact tool message. `notes` are lines about approvals and late results.
+    """
+
+    key: CallKey
+    name: str
+    arguments: str
+    state: CallState = CallState.RUNNING
+    summary: str = ""
+    details: str = ""
+    content: str = ""
+    failure: ToolFailure | None = None
+    started: float = 0.0
+    duration: float | None = None
+    sources: tuple[SourceRange, ...] = ()
+    notes: list[str] = field(default_factory=list)
+    proposal_id: UUID | None = None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class NoticeItem(Item):
+    """A line about the turn: a retry, a fallback, a compaction, a truncated reply."""
+
+    text: str
+    level: str = "info"
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class OutcomeItem(Item):
+    """The end of a turn: its sources and quotes, its usage and its cost in US dollars."""
+
+    stop_reason: StopReason | None
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = None
+    tool_calls: int = 0
+    duration: float | None = None
+    sources: tuple[SourceRange, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    error: str | None = None
+    hint: str | None = None

@@ -1,0 +1,334 @@
+"""The transcript of one conversation: applies events and saved messages to items."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from treadle.app.conversation_answers import (
+    Final,
+    SavedNote,
+    SavedReply,
+    SavedResult,
+    SavedUserMessage,
+    Session,
+)
+from treadle.clock import Clock
+from treadle.display.event_lines import LATE, RESOLVED, notice
+from treadle.events import Event, changes
+from treadle.events import types as ev
+from treadle.session.conversation import MessageState
+from treadle.tui.conversation.answer_parts import AnswerParts
+from treadle.tui.conversation.items import (
+    CallItem,
+    CallState,
+    Item,
+    NoticeItem,
+    OutcomeItem,
+    PromptItem,
+    PromptState,
+    ReasoningItem,
+)
+
+_FAILED_STATES = {
+    ev.ErrorKind.DENIED: CallState.DENIED,
+    ev.ErrorKind.CANCELLED: CallState.CANCELLED,
+    ev.ErrorKind.TIMEOUT: CallState.TIMED_OUT,
+}
+_INTERRUPTED = "This turn was interrupted: its process ended before the answer was complete."
+
+
+@dataclass(slots=True)
+class _Turn:
+    """The parts of a running turn that events change."""
+
+    prompt: PromptItem
+    parts: AnswerParts | None = None
+    reasoning: ReasoningItem | None = None
+    calls: dict[ev.CallKey, CallItem] = field(default_factory=dict)
+
+
+class TranscriptState:
+    """The items of one conversation, oldest first.
+
+    A view asks `take_changes` for the positions of the items that changed. `conversation_id` is
+    None before the first message is sent.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.items: list[Item] = []
+        self.conversation_id: UUID | None = None
+        self.title = ""
+        self._turns: dict[UUID, _Turn] = {}
+        self._positions: dict[int, int] = {}
+        self._changed: set[int] = set()
+
+    def take_changes(self) -> list[int]:
+        """The positions of the items that changed since the last call, in order."""
+        changed = sorted(self._changed)
+        self._changed.clear()
+        return changed
+
+    @property
+    def running(self) -> Sequence[UUID]:
+        """The turns that are served or wait, oldest first."""
+        return tuple(self._turns)
+
+    def add_prompt(self, request_id: UUID, text: str) -> PromptItem:
+        """Add a message that was sent as the turn `request_id`."""
+        turn = self._turns.get(request_id)
+        if turn is None:
+            turn = self._turns[request_id] = _Turn(PromptItem(request_id=request_id, text=text))
+            self._append(turn.prompt)
+        return turn.prompt
+
+    def add_notice(self, text: str, *, level: str = "info") -> None:
+        """Add a line that belongs to no turn."""
+        self._append(NoticeItem(text=text, level=level))
+
+    def toggle(self, item: Item) -> None:
+        """Fold or unfold an item."""
+        item.unfolded = not item.unfolded
+        self._touch(item)
+
+    def finish(self, request_id: UUID, final: Final) -> None:
+        """Add the sources and quotes of a completed turn to its outcome."""
+        for item in reversed(self.items):
+            if isinstance(item, OutcomeItem) and item.request_id == request_id:
+                item.sources, item.quotes = final.sources or (), final.quotes or ()
+                self._touch(item)
+                return
+
+    def apply(self, event: Event) -> bool:
+        """Apply an event. Returns False if it belongs to another conversation."""
+        if isinstance(event, ev.SessionStarted):
+            return self._start(event)
+        turn = self._turns.get(event.request_id)
+        if turn is None:
+            return False
+        match event:
+            case ev.ModelDelta():
+                self._delta(turn, event)
+            case ev.ModelRequestFinished():
+                self._end_parts(turn)
+            case ev.ToolCallRequested() | ev.ToolCallCompleted() | ev.ToolCallFailed():
+                self._call(turn, event)
+            case ev.SessionFinished() | ev.SessionFailed() | ev.SessionCancelled():
+                self._end(turn, event)
+            case _:
+                if not (self._prompt_detail(turn, event) or self._call_detail(turn, event)):
+                    self._notice(turn, event)
+        return True
+
+    def load(self, session: Session) -> None:
+        """Show the current branch of a saved conversation in place of the present items."""
+        self.items.clear()
+        self._positions.clear()
+        self._turns.clear()
+        self._changed.clear()
+        self.conversation_id = session.conversation.id
+        self.title = session.conversation.title
+        for item in _saved_items(session):
+            self._append(item)
+
+    def _start(self, event: ev.SessionStarted) -> bool:
+        if event.parent_key is not None or event.session_id != self.conversation_id:
+            return False
+        prompt = self.add_prompt(event.request_id, event.user_text)
+        prompt.state = PromptState.SENT
+        self._touch(prompt)
+        return True
+
+    def _prompt_detail(self, turn: _Turn, event: Event) -> bool:
+        """Apply an event about the message of a turn."""
+        match event:
+            case ev.MessageQueued(steers=False):
+                turn.prompt.state = PromptState.QUEUED
+            case ev.RetrievalFinished(key=None, sources=sources, tokens=tokens):
+                turn.prompt.sources, turn.prompt.context_tokens = sources, tokens
+            case ev.MessageSteered(text=text):
+                self._end_parts(turn)
+                self._append(PromptItem(request_id=event.request_id, text=text, steers=True))
+                return True
+            case _:
+                return False
+        self._touch(turn.prompt)
+        return True
+
+    def _notice(self, turn: _Turn, event: Event) -> None:
+        sentence = notice(event)
+        if sentence is None:
+            return
+        self._end_parts(turn)
+        warns = isinstance(event, ev.RetryScheduled | ev.FallbackApplied)
+        level = event.level if isinstance(event, ev.Notice) else "warning" if warns else "info"
+        self._append(NoticeItem(request_id=event.request_id, text=sentence, level=level))
+
+    def _delta(self, turn: _Turn, event: ev.ModelDelta) -> None:
+        if event.reasoning:
+            if turn.reasoning is None:
+                self._end_parts(turn)
+                turn.reasoning = ReasoningItem(request_id=event.request_id)
+                self._append(turn.reasoning)
+            turn.reasoning.parts.append(event.text)
+            self._touch(turn.reasoning)
+            return
+        self._end_reasoning(turn)
+        if turn.parts is None:
+            turn.parts = AnswerParts(event.request_id)
+        before = len(self.items) - 1
+        self._extend(turn.parts.feed(event.text))
+        if before >= 0:
+            self._changed.add(before)  # the item before the new ones may have changed too
+
+    def _end_parts(self, turn: _Turn) -> None:
+        self._end_reasoning(turn)
+        if turn.parts is not None:
+            if self.items:
+                self._changed.add(len(self.items) - 1)
+            self._extend(turn.parts.finish())
+            turn.parts = None
+
+    def _end_reasoning(self, turn: _Turn) -> None:
+        if turn.reasoning is not None:
+            turn.reasoning.finished = True
+            self._touch(turn.reasoning)
+            turn.reasoning = None
+
+    def _call(
+        self,
+        turn: _Turn,
+        event: ev.ToolCallRequested | ev.ToolCallCompleted | ev.ToolCallFailed,
+    ) -> None:
+        if isinstance(event, ev.ToolCallRequested):
+            self._end_parts(turn)
+            call = CallItem(
+                request_id=event.request_id, key=event.key, name=event.name,
+                arguments=event.arguments, started=self._clock.monotonic(),
+            )  # fmt: skip
+            turn.calls[event.key] = call
+            self._append(call)
+            return
+        found = turn.calls.get(event.key)
+        if found is None:
+            return
+        found.duration = event.duration
+        if isinstance(event, ev.ToolCallCompleted):
+            found.state = CallState.DONE
+            found.summary, found.content = event.ui.summary, event.content
+            found.details = event.ui.details or ""
+        else:
+            found.state = _FAILED_STATES.get(event.error.kind, CallState.FAILED)
+            found.failure, found.summary = event.error, event.error.message
+        self._touch(found)
+
+    def _call_detail(self, turn: _Turn, event: Event) -> bool:
+        """Apply an event about a call that neither starts nor ends it."""
+        call = turn.calls.get(getattr(event, "key", None) or ev.CallKey(-1, -1))
+        if call is None:
+            return False
+        match event:
+            case ev.ToolProgress(text=text):
+                call.summary = text
+            case ev.RetrievalFinished(sources=sources):
+                call.sources = sources
+            case ev.ApprovalRequested(proposal_id=proposal_id):
+                call.state, call.proposal_id = CallState.ASKING, proposal_id
+            case ev.ApprovalResolved(scope=scope, words=words):
+                if call.state is CallState.ASKING:
+                    call.state = CallState.RUNNING
+                call.notes.append(f"{RESOLVED[scope]}: {words}" if words else RESOLVED[scope])
+            case ev.ToolCallLate():
+                call.notes.append(LATE)
+            case changes.ProposalEvent(proposal_id=proposal_id):
+                call.proposal_id = proposal_id
+            case _:
+                return False
+        self._touch(call)
+        return True
+
+    def _end(
+        self, turn: _Turn, event: ev.SessionFinished | ev.SessionFailed | ev.SessionCancelled
+    ) -> None:
+        self._end_parts(turn)
+        for call in turn.calls.values():
+            if call.state in {CallState.RUNNING, CallState.ASKING}:
+                call.state = CallState.CANCELLED
+                self._touch(call)
+        outcome = OutcomeItem(
+            request_id=event.request_id, stop_reason=ev.StopReason.CANCELLED, usage=event.usage,
+            cost=event.cost, duration=event.duration, tool_calls=len(turn.calls),
+        )  # fmt: skip
+        match event:
+            case ev.SessionFinished(stop_reason=reason, tool_calls=tool_calls):
+                outcome.stop_reason, outcome.tool_calls = reason, tool_calls
+            case ev.SessionFailed(message=message, hint=hint):
+                outcome.stop_reason = ev.StopReason.FAILED
+                outcome.error, outcome.hint = message, hint
+        self._append(outcome)
+        del self._turns[event.request_id]
+
+    def _append(self, item: Item) -> None:
+        self._positions[id(item)] = len(self.items)
+        self._changed.add(len(self.items))
+        self.items.append(item)
+
+    def _extend(self, items: Iterable[Item]) -> None:
+        for item in items:
+            self._append(item)
+
+    def _touch(self, item: Item) -> None:
+        item.touch()
+        self._changed.add(self._positions[id(item)])
+
+
+def _saved_items(session: Session) -> Iterator[Item]:
+    """The items of the current branch."""
+    branch = set(session.branch)
+    prompt: SavedUserMessage | None = None
+    calls: dict[ev.CallKey, CallItem] = {}
+    for message in session.messages:
+        if message.entry.number not in branch:
+            continue
+        match message:
+            case SavedUserMessage(steers=False):
+                yield from _saved_end(prompt)
+                prompt = message
+                yield _saved_prompt(message)
+            case SavedUserMessage():
+                yield _saved_prompt(message)
+            case SavedReply(text=text):
+                parts = AnswerParts()
+                yield from [*parts.feed(text or ""), *parts.finish()]
+                for call in message.calls:
+                    calls[call.key] = item = CallItem(
+                        key=call.key, name=call.name, arguments=call.arguments,
+                        state=CallState.CANCELLED,
+                    )  # fmt: skip
+                    yield item
+                if message.entry.state is not MessageState.COMPLETED:
+                    yield NoticeItem(text="The reply was interrupted here.", level="warning")
+            case SavedResult(key=key, ok=ok, content=content) if key in calls:
+                calls[key].state = CallState.DONE if ok else CallState.FAILED
+                calls[key].content = content
+            case SavedNote(text=text):
+                yield NoticeItem(text=text)
+    yield from _saved_end(prompt)
+
+
+def _saved_prompt(message: SavedUserMessage) -> PromptItem:
+    entry = message.entry
+    return PromptItem(
+        request_id=entry.request_id, text=message.text, number=entry.number, steers=message.steers
+    )
+
+
+def _saved_end(prompt: SavedUserMessage | None) -> Iterator[Item]:
+    """The outcome of a saved turn. A turn without a stop reason was killed or still runs."""
+    if prompt is None:
+        return
+    reason, request_id = prompt.entry.stop_reason, prompt.entry.request_id
+    if reason is None:
+        yield NoticeItem(request_id=request_id, text=_INTERRUPTED, level="warning")
+    else:
+        yield OutcomeItem(request_id=request_id, stop_reason=reason)

@@ -1,0 +1,1 @@
+"""The screens and overlays of the terminal, one in each module."""

@@ -1,0 +1,1 @@
+"""The view of a transcript, which renders only the visible items."""

@@ -1,0 +1,97 @@
+"""The styles of a transcript in the present theme, and the conversion of content to strips."""
+
+import io
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+from markdown_it import MarkdownIt
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.style import Style as RichStyle
+from rich.theme import Theme
+from textual.content import Content
+from textual.highlight import highlight
+from textual.strip import Strip
+from textual.style import Style
+from textual.visual import RenderOptions
+
+from treadle.tui.text import foreign
+
+_HIGHLIGHTED_CHARACTERS = 20_000
+"""The maximum characters of a text that is highlighted."""
+
+_MARKDOWN_STYLES = {
+    "markdown.h1": "$text-primary bold underline",
+    "markdown.h2": "$text-primary bold",
+    "markdown.h3": "$text-primary bold",
+    "markdown.h4": "$text-primary",
+    "markdown.h5": "$text-primary",
+    "markdown.h6": "$text-primary",
+    "markdown.code": "$text-accent",
+    "markdown.code_block": "$text-accent",
+    "markdown.block_quote": "$text-muted italic",
+    "markdown.item.bullet": "$text-primary bold",
+    "markdown.item.number": "$text-primary bold",
+    "markdown.hr": "$text-muted",
+    "markdown.link": "$text-secondary underline",
+    "markdown.link_url": "$text-secondary underline",
+    "markdown.table.border": "$text-muted",
+    "markdown.table.header": "bold",
+}
+"""Rich's names of Markdown styles, and the style of the theme for each."""
+
+
+class Look:
+    """Converts content to strips of one width.
+
+    `parse` resolves a style with theme variables. A change of the theme needs a new object.
+    """
+
+    def __init__(self, width: int, parse: Callable[[str], Style]) -> None:
+        self.width = max(8, width)
+        self._parse = parse
+
+    def style(self, style: str) -> RichStyle:
+        """Resolve a style such as `$text-muted italic`."""
+        return self._parse(style).rich_style
+
+    def strips(self, content: Content, *, width: int | None = None) -> list[Strip]:
+        """Wrap content to the width."""
+        options = RenderOptions(get_style=self._get_style, rules={})
+        return content.render_strips(width or self.width, None, Style(), options)
+
+    def markdown(self, text: str, *, width: int | None = None) -> list[Strip]:
+        """Render foreign Markdown. HTML in it is shown as text."""
+        shown = Markdown("", hyperlinks=False)
+        shown.parsed = _PARSER.parse(foreign(text).plain)
+        options = self._console.options.update(width=width or self.width)
+        lines = self._console.render_lines(shown, options, pad=False)
+        return [Strip(line).simplify() for line in lines]
+
+    def code(self, lines: Sequence[str], label: str) -> Content:
+        """Highlight lines of foreign code. `label` is a language or a path."""
+        code = foreign("\n".join(lines))
+        if not label or len(code.plain) > _HIGHLIGHTED_CHARACTERS:
+            return code
+        is_path = "/" in label or "." in label
+        styled = highlight(code.plain, path=label if is_path else None, language=_language(label))
+        # The highlighter may drop the last line break.
+        return styled if styled.plain.rstrip("\n") == code.plain.rstrip("\n") else code
+
+    def _get_style(self, style: str | Style) -> Style:
+        return self._parse(style) if isinstance(style, str) else style
+
+    @cached_property
+    def _console(self) -> Console:
+        theme = Theme({name: self.style(style) for name, style in _MARKDOWN_STYLES.items()})
+        return Console(
+            file=io.StringIO(), force_terminal=True, color_system="truecolor", width=self.width,
+            theme=theme, markup=False, highlight=False, emoji=False, legacy_windows=False,
+        )  # fmt: skip
+
+
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+
+
+def _language(label: str) -> str | None:
+    return None if "/" in label or "." in label else label
