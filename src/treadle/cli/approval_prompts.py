@@ -2,18 +2,15 @@
 
 import asyncio
 import contextlib
-import os
-import shlex
-import signal
 import sys
-import tempfile
 import threading
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from uuid import UUID
 
 from treadle.cli.output import report, report_line
 from treadle.display.diffs import coloured, hunk_text, side_by_side, unified_text
+from treadle.display.editor import edit
 from treadle.edits.model import ChangeKind, Proposal
 from treadle.edits.service import Edits
 from treadle.errors import TreadleError
@@ -31,7 +28,6 @@ _WHY = "Why not? The model sees your reason; press Enter to give none"
 _PREVIEW_LINES = 40
 _PREVIEW_CHARACTERS = 2_000
 _SHOWN_LINES = 200
-_EDITORS = ("VISUAL", "EDITOR")
 
 _ANSWERS = {
     "y": ApprovalScope.ONCE,
@@ -247,41 +243,11 @@ class ProposalPrompt:
             if data is None:
                 continue
             try:
-                edited = await _edit_file(path, data)
+                edited = await edit(data, suffix=PurePosixPath(path).suffix)
                 if edited != data:
                     await asyncio.to_thread(self._edits.amend, proposal.id, change.path, edited)
             except (TreadleError, OSError) as error:
                 report_line(f"  ! {error}")
-
-
-async def _edit_file(path: str, data: bytes) -> bytes:
-    """The content after editing it in the user's editor. Raises OSError if the editor fails."""
-    command = next(filter(None, map(os.environ.get, _EDITORS)), "vi")
-    suffix = "".join(PurePosixPath(path).suffixes[-1:])
-    with tempfile.TemporaryDirectory(prefix="treadle-") as folder:
-        file = Path(folder) / f"edit{suffix}"
-        await asyncio.to_thread(file.write_bytes, data)
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the editor handles Ctrl-C
-        try:
-            process = await _start_editor(command, file)
-            status = await process.wait()
-        finally:
-            signal.signal(signal.SIGINT, before)
-        if status != 0:
-            raise OSError(
-                f"The editor {command!r} exited with status {status}; the proposal is unchanged."
-            )
-        return await asyncio.to_thread(file.read_bytes)
-
-
-async def _start_editor(command: str, file: Path) -> asyncio.subprocess.Process:
-    try:
-        return await asyncio.create_subprocess_exec(*shlex.split(command), str(file))
-    except (OSError, ValueError) as error:  # not installed, or an unclosed quote
-        raise OSError(
-            f"The editor {command!r} cannot be started ({error}). Set EDITOR to an installed "
-            "editor."
-        ) from error
 
 
 def _print_diff_line(line: str) -> None:

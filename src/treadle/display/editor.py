@@ -1,0 +1,56 @@
+"""Opens texts in the editor of the person, which `VISUAL` or `EDITOR` names."""
+
+import asyncio
+import os
+import shlex
+import signal
+import tempfile
+from pathlib import Path
+
+from treadle.errors import TreadleError, UsageError
+
+_VARIABLES = ("VISUAL", "EDITOR")
+_DEFAULT = "vi"
+
+
+def editor_command() -> str:
+    """The command of the person's editor, which may include options."""
+    return next(filter(None, map(os.environ.get, _VARIABLES)), _DEFAULT)
+
+
+async def edit(data: bytes, *, suffix: str = "") -> bytes:
+    """Open `data` in the editor, and return the saved content.
+
+    `suffix` is the ending of the temporary file, from which editors detect its language. Raises
+    UsageError if the editor cannot be started, and TreadleError if it fails.
+    """
+    with tempfile.TemporaryDirectory(prefix="treadle-") as folder:
+        file = Path(folder) / f"edit{suffix}"
+        await asyncio.to_thread(file.write_bytes, data)
+        await run_editor(str(file))
+        return await asyncio.to_thread(file.read_bytes)
+
+
+async def run_editor(*arguments: str) -> None:
+    """Start the editor with arguments, and wait until it ends. Raises the errors of `edit`."""
+    command = editor_command()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the editor handles Ctrl-C
+    try:
+        process = await _start(command, arguments)
+        status = await process.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if status != 0:
+        raise TreadleError(
+            f"The editor {command!r} exited with status {status}, so the text is unchanged."
+        )
+
+
+async def _start(command: str, arguments: tuple[str, ...]) -> asyncio.subprocess.Process:
+    try:
+        return await asyncio.create_subprocess_exec(*shlex.split(command), *arguments)
+    except (OSError, ValueError) as error:  # not installed, or an unclosed quote
+        raise UsageError(
+            f"The editor {command!r} cannot be started ({error}).",
+            hint="Set EDITOR to an installed editor.",
+        ) from error
