@@ -45,7 +45,7 @@ class SourceCollector(Listener):
             case RetrievalFinished(sources=sources):
                 self._found.extend(sources)
             case ToolCallCompleted(content=content):
-                self._found.extend(_lines_read(content))
+                self._found.extend(lines_read(content))
             case EditApplied(files=files):
                 self._found = [
                     replace(each, stale=True) if each.file in files else each
@@ -88,8 +88,8 @@ def _lies_within(inner: SourceRange, outer: SourceRange) -> bool:
     )
 
 
-def _lines_read(content: str) -> list[SourceRange]:
-    """Read the range of a result that contains lines of one file.
+def lines_read(content: str) -> list[SourceRange]:
+    """The lines of a file that a tool's result contains, or none.
 
     The field `file` names the file. The field `lines` has a form such as "3-9".
     """

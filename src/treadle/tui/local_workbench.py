@@ -1,28 +1,39 @@
 """Serves a repository to the terminal in this process."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Self
 from uuid import UUID
 
-from treadle.app.agents import AgentService
+from treadle.agents.page_context import PageContext
+from treadle.app.agents import ORCHESTRATOR, AgentService
 from treadle.app.application import App, open_app
 from treadle.app.assistant import Choices
-from treadle.app.conversation_answers import Session
+from treadle.app.code_exploration import (
+    Excerpt,
+    Neighbours,
+    Relation,
+    neighbours,
+    read_excerpt,
+)
+from treadle.app.conversation_answers import Final, Session
 from treadle.app.index_refresh import refresh_in_background
 from treadle.app.proposal_answers import ListedProposal, ShownProposal, hunk_positions
+from treadle.app.running_server import find_server
+from treadle.app.turn_records import TurnRecord, read_turn_records
 from treadle.app.turns import Turns
 from treadle.code import SearchResults
 from treadle.config.model import Settings
+from treadle.display.trace_tree import TraceView, view_trace
 from treadle.edits.proposal_store import NO_PROPOSALS
 from treadle.edits.service import Edits
-from treadle.errors import StoreError
+from treadle.errors import NotFoundError, StoreError
 from treadle.events import Event
-from treadle.events.types import ApprovalRequested, ApprovalScope
+from treadle.events.types import ApprovalRequested, ApprovalScope, SourceRange
 from treadle.session import ConversationSummary
-from treadle.spans.span import Trace
+from treadle.spans.span import Span, Trace
 from treadle.tui.workbench import Missed, StartedTurn, Workbench
 
 
@@ -123,6 +134,51 @@ class LocalWorkbench(Workbench):
     async def trace(self, request_id: UUID) -> Trace:
         """See `Workbench.trace`."""
         return await asyncio.to_thread(self._app.traces.trace, request_id.hex)
+
+    async def trace_view(self, trace_id: str) -> TraceView:
+        """See `Workbench.trace_view`."""
+        return await asyncio.to_thread(lambda: view_trace(self._app.traces.trace(trace_id)))
+
+    async def span(self, trace_id: str, span_id: str) -> Span:
+        """See `Workbench.span`."""
+        found = await asyncio.to_thread(self._app.traces.span, trace_id, span_id)
+        if found is None:
+            raise NotFoundError(f"There is no span {span_id} in the trace {trace_id}.")
+        return found
+
+    async def excerpt(self, source: SourceRange) -> Excerpt:
+        """See `Workbench.excerpt`."""
+        return await asyncio.to_thread(read_excerpt, self._app.root, self._app.index, source)
+
+    async def neighbours(self, name: str, file: str, relation: Relation) -> Neighbours:
+        """See `Workbench.neighbours`."""
+        return await asyncio.to_thread(neighbours, self._app.index, name, file, relation)
+
+    async def final(self, request_id: UUID) -> Final | None:
+        """See `Workbench.final`."""
+        task = self._turns.turn(request_id).task
+        await asyncio.wait({task})
+        if task.cancelled() or task.exception() is not None:
+            return None
+        return Final.of(task.result(), request_id.hex)
+
+    async def turn_records(self, conversation_id: UUID) -> Mapping[UUID, TurnRecord]:
+        """See `Workbench.turn_records`."""
+        return await asyncio.to_thread(lambda: read_turn_records(self._app.traces, conversation_id))
+
+    async def ask_analyst(
+        self, question: str, page: PageContext, *, conversation: UUID | None, model: str | None
+    ) -> StartedTurn:
+        """See `Workbench.ask_analyst`."""
+        turn = await self._turns.start_question(
+            question, page, agent=ORCHESTRATOR,
+            conversation=None if conversation is None else str(conversation), model=model,
+        )  # fmt: skip
+        return StartedTurn(turn.request_id, turn.conversation_id)
+
+    async def page_address(self) -> str | None:
+        """See `Workbench.page_address`."""
+        return await asyncio.to_thread(find_server, self._app.root)
 
     @property
     def _edits(self) -> Edits:

@@ -5,18 +5,25 @@ Screens and widgets use a `Workbench` only. `local_workbench` serves one in this
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from treadle.app.assistant import Choices
-from treadle.app.conversation_answers import Session
+from treadle.app.conversation_answers import Final, Session
 from treadle.app.proposal_answers import ListedProposal, ShownProposal
 from treadle.code import SearchResults
 from treadle.events import Event
-from treadle.events.types import ApprovalRequested, ApprovalScope
+from treadle.events.types import ApprovalRequested, ApprovalScope, SourceRange
 from treadle.session import ConversationSummary
-from treadle.spans.span import Trace
+from treadle.spans.span import Span, Trace
+
+if TYPE_CHECKING:  # not imported at the start, which must be quick
+    from treadle.agents.page_context import PageContext
+    from treadle.app.code_exploration import Excerpt, Neighbours, Relation
+    from treadle.app.turn_records import TurnRecord
+    from treadle.display.trace_tree import TraceView
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,5 +102,42 @@ class Workbench(ABC):
         """Find code by name or meaning, in the index as it is now."""
 
     @abstractmethod
+    async def excerpt(self, source: SourceRange) -> "Excerpt":
+        """Read the lines of a source as they are on disk now."""
+
+    @abstractmethod
+    async def neighbours(self, name: str, file: str, relation: "Relation") -> "Neighbours":
+        """The callers, callees or implementations of an item with this canonical path."""
+
+    @abstractmethod
     async def trace(self, request_id: UUID) -> Trace:
         """The recorded trace of a turn."""
+
+    @abstractmethod
+    async def trace_view(self, trace_id: str) -> "TraceView":
+        """The rows of a recorded trace, without the content of its spans."""
+
+    @abstractmethod
+    async def span(self, trace_id: str, span_id: str) -> Span:
+        """A recorded span with its content."""
+
+    @abstractmethod
+    async def final(self, request_id: UUID) -> Final | None:
+        """Wait for the end of a turn. Returns None if the turn did not complete."""
+
+    @abstractmethod
+    async def turn_records(self, conversation_id: UUID) -> "Mapping[UUID, TurnRecord]":
+        """The usage, cost and sources of the recorded turns of a conversation."""
+
+    @abstractmethod
+    async def ask_analyst(
+        self, question: str, page: "PageContext", *, conversation: UUID | None, model: str | None
+    ) -> StartedTurn:
+        """Ask the analyst about the recorded calls of `page`, in a new or an earlier conversation.
+
+        The events of the turn have its `request_id`. Without a model, the answer is a report.
+        """
+
+    @abstractmethod
+    async def page_address(self) -> str | None:
+        """The address of a server whose page shows this repository. None if no server runs."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from treadle.app.running_server import DEFAULT_PORT
 from treadle.cli.command import Command, repository
 from treadle.cli.output import print_json, print_text, report, report_line
 from treadle.owner_only import open_output
@@ -29,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port",
         type=_port,
-        default=7070,
+        default=DEFAULT_PORT,
         metavar="N",
         help="the port; 0 selects a free port (default: %(default)s)",
     )

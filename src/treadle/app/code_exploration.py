@@ -1,0 +1,106 @@
+"""Reads lines of files, and walks from an item to its callers, callees and implementations."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from treadle.charsets import is_utf8
+from treadle.code import CodeIndex, Direction, EdgeKind
+from treadle.code.model import FoundItem
+from treadle.errors import NotFoundError, UsageError
+from treadle.events.types import SourceRange
+from treadle.toolbox.code.text import READABLE, decode, read_passage
+from treadle.toolbox.code.workspace import Workspace
+from treadle.tools.contract import ToolError
+from treadle.visible import in_line
+
+MAX_EXCERPT_BYTES = 200_000
+"""The most bytes of an excerpt. A longer range ends earlier."""
+_CANDIDATES = 50
+
+
+class Relation(StrEnum):
+    """A relation of an item to other items."""
+
+    CALLERS = "callers"
+    CALLEES = "callees"
+    IMPLEMENTATIONS = "implementations"
+
+
+_WALKS = {
+    Relation.CALLERS: ((EdgeKind.CALLS, EdgeKind.TESTS), Direction.IN),
+    Relation.CALLEES: ((EdgeKind.CALLS,), Direction.OUT),
+    Relation.IMPLEMENTATIONS: ((EdgeKind.INHERITS, EdgeKind.OVERRIDES), Direction.IN),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Lines of a file. `first_line` counts from 1, and `total_lines` is the size of the file."""
+
+    file: str
+    first_line: int
+    lines: tuple[str, ...]
+    total_lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The items with a relation to an item. `unresolved` counts uses whose item is unknown."""
+
+    items: tuple[FoundItem, ...]
+    unresolved: int
+
+
+def read_excerpt(root: Path, index: CodeIndex, source: SourceRange) -> Excerpt:
+    """Read the lines of `source` as they are on disk now.
+
+    Raises NotFoundError for an unknown file, PathRefusedError for a file outside of `root` or a
+    private file, and UsageError for a file that is not text.
+    """
+    workspace = Workspace(root, index)
+    try:
+        path = workspace.file(source.file)
+        passage = read_passage(
+            workspace.opened(path), max(1, source.start_line), source.end_line, MAX_EXCERPT_BYTES
+        )
+    except ToolError as error:
+        raise NotFoundError(error.message, hint=error.hint) from error
+    except OSError as error:
+        raise NotFoundError(f"{in_line(source.file)} cannot be read: {error.strerror}.") from error
+    if passage.encoding not in READABLE:
+        raise UsageError(f"{in_line(source.file)} is {passage.encoding}, not text.")
+    charset = None if is_utf8(passage.data) else workspace.charset(path)
+    if charset is not None and charset.codec is not None:
+        text = passage.data.decode(charset.codec, "backslashreplace")
+    else:
+        text = decode(passage.data)
+    lines = tuple(line.rstrip("\r") for line in text.removesuffix("\n").split("\n"))
+    return Excerpt(
+        source.file, max(1, source.start_line), lines if text else (), passage.total_lines
+    )
+
+
+def neighbours(index: CodeIndex, name: str, file: str, relation: Relation) -> Neighbours:
+    """The items that have the relation to the item `name` of `file`, each once.
+
+    Raises NotFoundError if the index does not have the item.
+    """
+    found = index.lookup(name, file=file, limit=_CANDIDATES)
+    items = [item for item in found.items if (item.canonical_path, item.file) == (name, file)]
+    if not items:
+        raise NotFoundError(
+            f"The index has no item {in_line(name)} in {in_line(file)}.",
+            hint="Search again: the file may have changed.",
+        )
+    kinds, direction = _WALKS[relation]
+    ends: dict[tuple[str, str, int], FoundItem] = {}
+    unresolved = 0
+    for item in items:  # the parts of one item, such as overloads
+        for edge in index.edges(item.id, kinds=kinds, direction=direction).edges:
+            end = edge.source if direction is Direction.IN and edge.target else edge.target
+            if end is None:
+                unresolved += 1
+            else:
+                ends.setdefault((end.canonical_path, end.file, end.start_line), end)
+    return Neighbours(tuple(ends.values()), unresolved)
