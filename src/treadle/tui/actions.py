@@ -22,6 +22,11 @@ class Where(StrEnum):
     SEARCH = "in the search"
     TRACE = "in a trace"
     OVERLAY = "in an overlay"
+    SESSIONS = "in the list of sessions"
+    BRANCHES = "in the branches of a session"
+    REWIND = "in the rewind"
+    CONTEXT_PLAN = "in the context plan"
+    MODELS = "in the list of models"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +87,33 @@ ACTIONS: tuple[Action, ...] = (
            keys=("ctrl+up",)),
     Action("next_prompt", "Next prompt", "Jump to the prompt below.", Where.CONVERSATION,
            keys=("ctrl+down",)),
+    Action("close", "Close", "Close the overlay.", Where.OVERLAY, keys=("escape",),
+           in_palette=False),
+    Action("choose", "Choose", "Choose the highlighted row.", Where.LIST, keys=("enter",),
+           in_palette=False),
+    Action("row_up", "Up", "Highlight the row above.", Where.LIST, keys=("up",),
+           vim=("up", "k"), emacs=("up", "ctrl+p"), in_palette=False),
+    Action("row_down", "Down", "Highlight the row below.", Where.LIST, keys=("down",),
+           vim=("down", "j"), emacs=("down", "ctrl+n"), in_palette=False),
+    Action("page_up", "Page up", "Go up by one page.", Where.LIST, keys=("pageup",),
+           vim=("pageup", "ctrl+b"), emacs=("pageup", "alt+v"), in_palette=False),
+    Action("page_down", "Page down", "Go down by one page.", Where.LIST, keys=("pagedown",),
+           vim=("pagedown", "ctrl+f"), emacs=("pagedown", "ctrl+v"), in_palette=False),
+    Action("first_row", "First", "Highlight the first row.", Where.LIST,
+           keys=("home", "ctrl+home"), vim=("home", "ctrl+home", "g"), in_palette=False),
+    Action("last_row", "Last", "Highlight the last row.", Where.LIST,
+           keys=("end", "ctrl+end"), vim=("end", "ctrl+end", "G"), in_palette=False),
+    Action("preview_up", "Preview up", "Scroll the preview up.", Where.LIST,
+           keys=("ctrl+up", "shift+up"), in_palette=False),
+    Action("preview_down", "Preview down", "Scroll the preview down.", Where.LIST,
+           keys=("ctrl+down", "shift+down"), in_palette=False),
 )  # fmt: skip
 """All actions, in the order in which help lists them."""
+
+
+def actions_in(*places: Where) -> tuple[Action, ...]:
+    """The actions of these parts of the terminal, in the order of the parts."""
+    return tuple(action for place in places for action in ACTIONS if action.where is place)
 
 
 def slash_commands() -> Iterable[Action]:

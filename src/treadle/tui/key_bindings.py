@@ -1,0 +1,79 @@
+"""Builds Textual's key bindings from the registry of actions, and names keys for a person."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from textual.binding import Binding, BindingType, Keymap
+
+from treadle.tui.actions import ACTIONS, Action, Where, actions_in
+
+
+class KeySet(StrEnum):
+    """A set of keys that a person can choose."""
+
+    DEFAULT = "default"
+    VIM = "vim"
+    EMACS = "emacs"
+
+
+def keys_of(action: Action, key_set: KeySet = KeySet.DEFAULT) -> tuple[str, ...]:
+    """The keys of an action in a key set, in Textual's notation."""
+    replaced = {KeySet.VIM: action.vim, KeySet.EMACS: action.emacs}.get(key_set)
+    return action.keys if replaced is None else replaced
+
+
+def bindings(*places: Where, priority: bool = False) -> list[BindingType]:
+    """The bindings of the default keys of these parts. The id of each is the name of its action.
+
+    With `priority`, the focused widget does not receive the keys.
+    """
+    return [
+        Binding(
+            ",".join(action.keys), action.name, action.title, show=False, priority=priority,
+            id=action.name,
+        )
+        for action in actions_in(*places)
+        if action.keys
+    ]  # fmt: skip
+
+
+def keymap(key_set: KeySet) -> Keymap:
+    """The keys that replace the default ones in a key set, by the id of a binding."""
+    return {
+        action.name: ",".join(keys_of(action, key_set))
+        for action in ACTIONS
+        if keys_of(action, key_set) != action.keys
+    }
+
+
+_NAMES = {
+    "escape": "Esc",
+    "enter": "Enter",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "delete": "Del",
+    "backspace": "Backspace",
+    "space": "Space",
+    "question_mark": "?",
+    "slash": "/",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+}
+
+
+def key_label(key: str) -> str:
+    """The name of a key for a person, such as `Ctrl+R` for `ctrl+r`."""
+    *modifiers, last = key.split("+")
+    name = _NAMES.get(last, last)
+    if modifiers:
+        name = name.upper() if len(name) == 1 else name.capitalize()
+    elif len(name) > 1 and last not in _NAMES:
+        name = name.capitalize()
+    return "+".join([*(modifier.capitalize() for modifier in modifiers), name])
+
+
+def key_labels(keys: Iterable[str]) -> str:
+    """The names of the keys of an action, separated by commas."""
+    return ", ".join(map(key_label, keys))
