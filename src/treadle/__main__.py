@@ -1,4 +1,4 @@
-"""`python -m treadle` is `treadle`."""
+"""Runs the command `treadle` for `python -m treadle`."""
 
 import sys
 

@@ -1,6 +1,6 @@
 """The `Clock` with which code waits and takes timestamps.
 
-A test passes its own clock, so it runs in milliseconds.
+Tests pass their own clocks, so that they need not wait.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ class Clock(Protocol):
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Return when `seconds` have passed on this clock."""
+        """Wait until `seconds` have passed on this clock."""
         ...
 
 
@@ -44,8 +44,8 @@ async def wait_within(awaitable: Awaitable[T], seconds: float | None, clock: Clo
     """Await `awaitable` for at most `seconds` on `clock`. None means no limit.
 
     On time-out the function raises `TimeoutError`. It cancels a coroutine, but not a future or task
-    of the caller. It does the same when the caller is cancelled. A result that is available when
-    the time is up is returned.
+    of the caller. The function does the same when the caller is cancelled. If the result is
+    available when the time is up, it is returned.
     """
     ours = asyncio.iscoroutine(awaitable)
     work = asyncio.ensure_future(awaitable)
@@ -61,7 +61,7 @@ async def wait_within(awaitable: Awaitable[T], seconds: float | None, clock: Clo
 
 
 async def _end(tasks: list[asyncio.Future[Any]]) -> None:
-    """Cancel a running task and wait for its end."""
+    """Cancel the tasks that still run, and wait for their end."""
     running = [task for task in tasks if not task.done()]
     for task in running:
         task.cancel()
@@ -69,4 +69,4 @@ async def _end(tasks: list[asyncio.Future[Any]]) -> None:
         await asyncio.wait(running)
     for task in running:
         if not task.cancelled():
-            task.exception()  # retrieved, so that asyncio does not report it as lost
+            task.exception()  # asyncio reports an exception that nobody retrieves

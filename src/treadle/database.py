@@ -25,16 +25,21 @@ _PAUSE_SECONDS = 0.01
 _EXAMINE_SECONDS = 5.0
 _MAX_NAMED_TABLES = 3
 _FILE_ERRORS: tuple[type[Exception], ...] = (sqlite3.Error, OSError, UnicodeError)
-"""Errors of a file or of its data. UnicodeError occurs for lone surrogates, which SQLite cannot
-store."""
+"""Errors of a file or of its data.
+
+UnicodeError occurs for lone surrogates, which SQLite cannot store.
+"""
 
 Migration = str | Callable[[sqlite3.Connection], None]
-"""SQL statements, or a function that changes the tables."""
+"""A migration: SQL statements, or a function that changes the tables."""
 
 DURABLE = ("synchronous = FULL", "foreign_keys = ON")
-"""A commit survives a loss of power."""
+"""Settings with which a commit survives a loss of power."""
 FAST = ("synchronous = NORMAL", "foreign_keys = ON")
-"""A commit survives a crash of the process. A loss of power may undo the last commits."""
+"""Settings with which a commit survives a crash of the process.
+
+A loss of power may undo the last commits.
+"""
 
 
 class Schema(NamedTuple):
@@ -43,19 +48,22 @@ class Schema(NamedTuple):
     records: str
     """The name of the file's content in messages."""
     version: int
-    """`user_version` of a file that is up to date."""
+    """The `user_version` of a file that is up to date."""
     upgrade: Callable[[sqlite3.Connection, int], None]
     """Upgrades the tables from an older version in a transaction. Version 0 is an empty file."""
     pragmas: tuple[str, ...] = DURABLE
     file_pragmas: tuple[str, ...] = ()
     """Settings that only an empty file accepts."""
     busy_seconds: float = 10.0
-    """How long a statement waits for another process."""
+    """The seconds that a statement waits for the lock of another process."""
     upgrade_seconds: float = 10.0
-    """How long opening the file waits while another process upgrades it."""
+    """The seconds that `open_connection` waits while another process upgrades the file."""
     cached_statements: int = 128
     is_cache: bool = False
-    """The file can be rebuilt. A damaged file is deleted, and `upgrade` accepts any version."""
+    """Whether the file can be rebuilt.
+
+    If it can be rebuilt, a damaged file is deleted, and `upgrade` accepts any version.
+    """
     row_errors: tuple[type[Exception], ...] = ()
     """Further errors that mean that a row is damaged."""
 
@@ -69,7 +77,7 @@ class Schema(NamedTuple):
         busy_seconds: float = 10.0,
         row_errors: tuple[type[Exception], ...] = (),
     ) -> Self:
-        """A schema whose migration n upgrades a file from version n to n + 1."""
+        """Return a schema whose migration n upgrades a file from version n to n + 1."""
 
         def upgrade(connection: sqlite3.Connection, version: int) -> None:
             for migration in migrations[version:]:
@@ -140,7 +148,7 @@ class Database:
             yield connection
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` in the thread of this file, after all earlier work.
+        """Run `work` in the thread of this file, after all earlier work, and return its result.
 
         The work is completed even if the caller is cancelled.
         """
@@ -284,7 +292,10 @@ class Database:
         )
 
     def _difference(self, connection: sqlite3.Connection) -> str | None:
-        """Return why the file does not fit the schema. None if it fits or has an older version."""
+        """Return why the file does not fit the schema, or None if it fits.
+
+        A file with an older version of the schema fits.
+        """
         version = _version(connection)
         if version > self._schema.version:
             return f"a newer version of Treadle wrote it (format {version}); update Treadle"

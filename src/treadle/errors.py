@@ -21,7 +21,7 @@ class TreadleError(Exception):
     """The base class of all errors that users see.
 
     `message` is a sentence that states what failed, with the value. `hint` is a sentence that
-    states what to do next. It may be missing. Neither ever contains a key.
+    states what to do next. The hint may be missing. Neither text ever contains an API key.
     """
 
     exit_status = ExitStatus.FAILED

@@ -29,7 +29,7 @@ def _key() -> bytes:
 
 
 def fence_name(text: str) -> str:
-    """The name of the fence around `text`: twelve hexadecimal digits."""
+    """Return the name of the fence around `text`: twelve hexadecimal digits."""
     content = text.encode("utf-8", "surrogatepass")
     return blake2b(content, digest_size=6, key=_key()).hexdigest()
 

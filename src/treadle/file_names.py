@@ -9,7 +9,7 @@ _END = re.compile(r"(?<=[^/. ])[. ]+(?=/|$)")
 
 
 def comparable(path: str) -> str:
-    """A path or name in lower case, without differences that a file system may ignore.
+    """Return a path or name in lower case, without differences that a file system may ignore.
 
     `.TREADLE`, `.treadle.` and `.trea‌dle` name the same folder on some systems.
     """

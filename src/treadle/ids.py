@@ -15,8 +15,10 @@ IdSource = Callable[[], UUID]
 """A function that returns a new id at each call. Tests and replays pass their own functions."""
 
 NO_REQUEST = UUID(int=0)
-"""The request id of events outside of requests, such as events of the store, the page or the
-gateway."""
+"""The request id of events outside of requests.
+
+The store, the page and the gateway publish such events.
+"""
 
 LAST = "last"
 """The reference to the newest record. Its case does not matter."""
@@ -64,8 +66,8 @@ def resolve_prefix(
 
     `find(prefix, limit)` returns the first `limit` ids that begin with a prefix, in order. A UUID
     may be written with or without dashes. `listing` is the command or the path that lists the ids.
-    `scope` states where they were searched. Raises NotFoundError if no id matches, and UsageError
-    if several ids match.
+    `scope` states where the ids were searched. Raises NotFoundError if no id matches, and
+    UsageError if several ids match.
     """
     text = reference.strip()
     for spelling in _spellings(text):

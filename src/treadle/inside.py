@@ -21,10 +21,12 @@ _FILE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) 
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _STRAIGHT
 _NOT_BELOW = frozenset({"", ".", ".."})
 MAX_DEPTH = 200
-"""The deepest nesting of folders in a tree. Opening a path takes time in proportion to its
-depth."""
+"""The deepest nesting of folders in a tree.
+
+The time for opening a path is proportional to its depth.
+"""
 _MAX_OPEN = 32
-"""The most folders of a path that stay open. A path may have thousands."""
+"""The most folders of a path that stay open. A path may have thousands of folders."""
 
 
 def open_root(root: str) -> int:
@@ -45,17 +47,19 @@ def open_file(folder: int, name: str) -> int:
 class Folders:
     """The folders below a root, each opened relative to its parent.
 
-    The parents of the last opened folder stay open, so that a walk opens each folder once. Only one
-    thread may use an instance. Methods take POSIX paths relative to the root. They raise OSError on
-    failure, and for a link in the path.
+    The parents of the last opened folder stay open, so that reading a tree opens each folder once.
+    Only one thread may use an instance. Methods take POSIX paths relative to the root. They raise
+    OSError on failure, and for a link in the path.
     """
 
     def __init__(self, root: Path | str) -> None:
         self._root = os.fspath(root)
         self._names: list[str] = []
         self._open: list[int] = []
-        """The descriptors of the root and of the folders in `_names`, at most `_MAX_OPEN`
-        folders."""
+        """The descriptors of the root and of the folders in `_names`.
+
+        At most `_MAX_OPEN` folders are open.
+        """
         self._deep = -1
         """The descriptor of the last opened folder if it is deeper than `_MAX_OPEN`, else -1."""
 
@@ -93,7 +97,10 @@ class Folders:
             yield from listing
 
     def at(self, folder: str) -> int:
-        """Open the folder at this path, "" for the root. A later call or `close` closes it."""
+        """Return the descriptor of a folder. A later call or `close` closes it.
+
+        `folder` is a path relative to the root, or "" for the root.
+        """
         names = folder.split("/") if folder else []
         if any(name in _NOT_BELOW for name in names):
             raise OSError(errno.EINVAL, "Not a path below the root", folder)
@@ -143,7 +150,7 @@ def read_regular(path: str, limit: int, *, follow: bool = True) -> bytes:
     opened = os.open(path, _FILE & ~getattr(os, "O_NOFOLLOW", 0) if follow else _FILE)
     with os.fdopen(opened, "rb") as file:
         _refuse_others(opened, path)
-        return file.read(limit) or b""  # None if a file of /proc has nothing just now
+        return file.read(limit) or b""  # None if a file of /proc has no data
 
 
 def read_inside(root: Path | str, path: str) -> BinaryIO:

@@ -44,15 +44,18 @@ class JsonField(NamedTuple):
     name: str | None = None
     """The key in the JSON object. By default it is the name of the field."""
     write: Callable[[Any], Any] | None = None
-    """Converts the value first. Its return annotation is the documented type."""
+    """A function that converts the value first. Its return annotation is the documented type."""
     omit: bool = False
-    """The JSON does not contain the field."""
+    """Whether the JSON omits the field."""
     optional: bool = False
-    """The JSON omits the key if the value is None before `write` converts it."""
+    """Whether the JSON omits the key if the value is None before `write` converts it."""
     inline: bool = False
-    """The JSON contains the fields of the value instead of the value."""
+    """Whether the JSON contains the fields of the value instead of the value."""
     as_is: bool = False
-    """The value consists of JSON types already. It is passed on without a copy."""
+    """Whether the value already consists of JSON types.
+
+    Such a value is passed on without a copy.
+    """
     documented_as: Any = None
     """The documented type, or a function that returns it. By default it is the annotated type."""
 
@@ -80,9 +83,9 @@ class JsonMember(NamedTuple):
     attribute: str
     form: JsonField
     hint: Any
-    """The annotation, unevaluated."""
+    """The annotation of the value. Forward references in it are not resolved."""
     read: Callable[[Any], Any] | None = None
-    """The function of a `json_property`. None for a field."""
+    """The function of a `json_property`, or None for a field."""
 
     @property
     def key(self) -> str:

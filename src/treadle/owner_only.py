@@ -25,8 +25,8 @@ SIDECARS = ("-wal", "-shm", "-journal")
 def private_folder(path: Path) -> Path:
     """Create the folder and missing parents for their owner alone. Returns `path`.
 
-    Rights of others on an existing folder are removed. Raises PathRefusedError when it belongs to
-    another user, OSError when it cannot be created.
+    Rights of others on an existing folder are removed. Raises PathRefusedError if the folder
+    belongs to another user, and OSError if it cannot be created.
     """
     for missing in reversed(list(_missing(path))):
         _make(missing)
@@ -44,10 +44,10 @@ def private_file(path: Path) -> Path:
 
     Returns `path`. A missing file is created empty.
 
-    The rights of others are removed from the files that SQLite creates next to it too. An existing
+    The rights of others are also removed from the files that SQLite creates next to it. An existing
     file is not opened, because closing it would drop the locks that SQLite holds on it in this
-    process. Raises PathRefusedError when the file or its folder belongs to another user, OSError
-    when it cannot be created.
+    process. Raises PathRefusedError if the file or its folder belongs to another user, and OSError
+    if the file cannot be created.
     """
     private_folder(path.parent)
     try:
@@ -65,8 +65,8 @@ def private_file(path: Path) -> Path:
 def close_to_others(path: Path) -> None:
     """Remove the rights of others from an existing file in a private folder.
 
-    Raises PathRefusedError when it belongs to another user or is a pipe or device, OSError when it
-    is a folder, does not exist or its mode cannot be changed.
+    Raises PathRefusedError if the file belongs to another user, or is a pipe or a device. Raises
+    OSError if the path is a folder or does not exist, or if its mode cannot be changed.
     """
     status = path.stat()
     if stat.S_ISDIR(status.st_mode):
@@ -83,8 +83,8 @@ def close_to_others(path: Path) -> None:
 def open_output(path: Path) -> BinaryIO:
     """Create or empty the output file that a user named, for its owner alone.
 
-    A device or a pipe stays as it is. Raises PathRefusedError when the file belongs to another
-    user, who could read the output; OSError when it cannot be opened.
+    A device or a pipe stays as it is. Raises PathRefusedError if the file belongs to another user,
+    who could read the output. Raises OSError if the file cannot be opened.
     """
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
     try:
@@ -102,7 +102,7 @@ def open_output(path: Path) -> BinaryIO:
 def is_foreign(status: os.stat_result) -> bool:
     """Whether the file belongs to another user.
 
-    Root does not count, since root can read any file.
+    A file of root does not count, since root can read any file.
     """
     return hasattr(os, "geteuid") and status.st_uid not in {os.geteuid(), _ROOT}
 

@@ -9,12 +9,17 @@ from treadle.errors import PathRefusedError, StoreError
 from treadle.owner_only import private_folder
 
 HOME_VARIABLE = "TREADLE_HOME"
-"""The environment variable that names one folder for all data of Treadle. It replaces the
-platform's default folders."""
+"""The environment variable that names one folder for all data of Treadle.
+
+This folder replaces the default folders of the platform.
+"""
 
 
 def find_root(start: Path) -> Path:
-    """The resolved root of the git working tree around `start`, or `start` itself, resolved."""
+    """Return the root of the git working tree around `start`, or else `start` itself.
+
+    The returned path is resolved.
+    """
     start = start.resolve()
     for folder in (start, *start.parents):
         if (folder / ".git").exists():
@@ -47,12 +52,12 @@ def resolve_inside(root: Path, name: str) -> Path:
 def resolve_readable(root: Path, name: str, consented: Collection[Path] = ()) -> Path:
     """Resolve a path as `resolve_inside` does, and refuse files that tools must not read.
 
-    It examines the given name, the path that its links lead to, and the beginning of the file.
-    Resolved paths in `consented` may be read whatever their names.
+    The function examines the given name, the path that its links lead to, and the beginning of the
+    file. Resolved paths in `consented` may be read under any name.
     """
     path = resolve_inside(root, name)
     inside = path.relative_to(os.path.realpath(root)).as_posix()
-    from treadle.private_files import why_private  # compiles patterns, which few commands need
+    from treadle.private_files import why_private  # the import compiles patterns
 
     is_folder = is_directory(path)
     spellings = (inside, PurePath(name).name)
@@ -80,7 +85,7 @@ def why_private_file(path: Path) -> str | None:
             return None
         with path.open("rb") as file:
             return why_private_content(file.read(HEAD_BYTES))
-    except OSError:  # it is missing, or its reader reports the reason
+    except OSError:  # the file is missing, or its reader reports the reason
         return None
 
 
@@ -132,7 +137,7 @@ def _own_folder(kind: str) -> Path:
 
 
 def is_same(path: Path, other: Path) -> bool:
-    """Whether both exist and are the same file or folder."""
+    """Whether both paths exist and lead to the same file or folder."""
     try:
         return path.samefile(other)
     except (OSError, ValueError):  # no file system allows the name

@@ -28,8 +28,10 @@ SECRET_TAILS = frozenset({
     "huggingface/token", ".streamlit/secrets.toml", ".mc/config.json", ".openstack/clouds.yaml",
     ".vscode/sftp.json", ".circleci/cli.yml", ".ngrok2/ngrok.yml", ".pulumi/credentials.json",
 })  # fmt: skip
-"""The last two parts of private paths, in lower case. A path names a file, or a folder with all its
-content."""
+"""The last two parts of private paths, in lower case.
+
+Such a path leads to a file, or to a folder whose whole content is private.
+"""
 
 SECRET_NAMES = frozenset({
     ".envrc", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".pypirc", ".npmrc",
@@ -75,7 +77,7 @@ HARMLESS_ENDINGS = (
 """Endings of names of example files."""
 
 _HARMLESS_WORD = re.compile(r"(?:^|[._-])(?:example|sample|template)(?:[._-]|$)")
-"""The words of `HARMLESS_ENDINGS` anywhere in a name: `terraform.example.tfvars`, `example.env`."""
+"""Matches `example`, `sample` and `template` anywhere in a name, as in `example.env`."""
 
 _DOTENV = re.compile(
     r"\.env(?:[._~\d-]|$)|env\.(?:local|prod|dev|stag)|client_secret_|(?:wg\d{1,3}\.conf)$"
@@ -107,7 +109,7 @@ _PRIVATE_BELOW = "only source code is read in a folder that is called {}, as key
 _PRIVATE_CONTENT = "it holds {}"
 
 _KEY_WORDS = (b"PRIVATE KEY", b"PuTTY-User-Key-File", b"AGE-SECRET-KEY", b"secret key")
-"""Each form of `_KEY_BLOCK` contains one of these."""
+"""Each match of `_KEY_BLOCK` contains one of these texts."""
 
 _KEY_BLOCK = (
     rb"(?m)-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----[ \t]*\r?$"
@@ -120,7 +122,7 @@ _BEFORE_KEY = (
     rb"|-----BEGIN CERTIFICATE-----\r?\n(?:[A-Za-z0-9+/=]{1,80}\r?\n){1,100}"
     rb"-----END CERTIFICATE-----\r?\n)*"
 )
-"""The text that may precede a key in a file that only contains keys."""
+"""Matches the text that may precede a key in a file that only contains keys."""
 
 _CONTENTS = (
     (b"service_account", "a key of a service account", (
@@ -153,7 +155,7 @@ _CONTENTS = (
     )),
     (b"$ANSIBLE_VAULT", "an encrypted vault", (rb"\A\$ANSIBLE_VAULT;",)),
 )  # fmt: skip
-"""A word of the content, a description of the content, and patterns that all match in its head.
+"""Kinds of private content: a word, a description, and patterns that all match.
 
 The words are tested first, because few files have any of them. A file takes 39 us instead of 127 us
 (the first 8,000 bytes of 682 source files, on a busy machine).
@@ -185,7 +187,10 @@ def why_private(relative: str, *, is_folder: bool = False) -> str | None:
 
 
 def why_private_entry(folder: str, name: str, *, is_folder: bool) -> str | None:
-    """Return `why_private` for an entry of a readable folder. `folder` is relative to the root."""
+    """Return the result of `why_private` for an entry of a readable folder.
+
+    `folder` is relative to the root.
+    """
     above, name = comparable(folder.rpartition("/")[2]), comparable(name)
     if is_folder:
         return _rule_below(above, name).nothing
@@ -210,7 +215,7 @@ def _rule_of(folder: str) -> _Rule:
 
 
 def _rule_below(above: str, name: str) -> _Rule:
-    """The rule of the folder `name` in a folder named `above`.
+    """Return the rule of the folder `name` in a folder named `above`.
 
     Programs keep settings and keys in folders whose names begin with a dot. In such a private
     folder even source code is forbidden.

@@ -16,8 +16,10 @@ PROTECTED_FOLDERS = frozenset({
     ".roo", ".kiro", ".amazonq", ".junie", ".opencode", ".clinerules", ".aider", ".vim", ".nvim",
     ".pnp", ".yarn", "node_modules", ".venv", "venv", "site-packages",
 })  # fmt: skip
-"""Folders whose files are all protected, in lower case. They contain settings of programs that run
-commands."""
+"""Folders whose files are all protected, in lower case.
+
+They contain settings of programs that run commands.
+"""
 
 PROTECTED_NAMES = frozenset({
     # ignore rules and the behaviour of a repository

@@ -1,4 +1,4 @@
-"""Identifies the repository at a path, so that consent to it is not valid for another one.
+"""Identifies the repository at a path, so that consent is not valid for another repository.
 
 The identity of a git repository is a random id in its git folder. Clones do not have this id. The
 identity of any other folder is its device and inode. Consent also depends on the folder's creation
@@ -21,15 +21,17 @@ _MOST = 4_096
 _WORK_TREE = re.compile(r"^[ \t]*worktree[ \t]*=[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _AT_FDCWD, _STATX_BTIME, _STATX_BYTES = -100, 0x800, 256
 _BIRTH = struct.Struct("=I76xqI")
-"""The fields of struct statx that are read: the mask, and the seconds and nanoseconds of
-creation."""
+"""The fields of struct statx that are read.
+
+They are the mask, and the seconds and nanoseconds of the creation time.
+"""
 
 
 def identity(root: Path, *, create: bool = False) -> str | None:
-    """Return the identity of the repository at `root`. `create` gives it an id if it has none.
+    """Return the identity of the repository at `root`, or None if it has no id.
 
-    Returns None for a repository without an id, and for a missing folder. Raises OSError when the
-    id cannot be created.
+    `create` gives the repository an id if it has none. The result is also None for a missing
+    folder. Raises OSError if the id cannot be created.
     """
     folder = _git_folder(root)
     if folder is None:
@@ -81,12 +83,12 @@ def _borrows(root: Path) -> bool:
     back = _text(folder / "gitdir")  # the link back from a work tree's folder
     if back is not None:
         return not is_same(folder / back, root / ".git")
-    tree = _WORK_TREE.search(_text(folder / "config") or "")  # the same for a submodule
+    tree = _WORK_TREE.search(_text(folder / "config") or "")  # a submodule has its link here
     return tree is None or not is_same(folder / tree[1], root)
 
 
 def _birth_ns(path: Path) -> int | None:
-    """Return when a folder was created, in nanoseconds. None if the system does not report it."""
+    """Return the creation time of a folder in nanoseconds, or None if the system reports none."""
     try:
         status = path.stat()
         if (born := getattr(status, "st_birthtime", None)) is not None:
@@ -102,7 +104,7 @@ def _birth_ns(path: Path) -> int | None:
 
 
 def _git_folder(root: Path) -> Path | None:
-    """Return the git folder that all work trees of the repository share. None without git."""
+    """Return the git folder that all work trees of the repository share, or None without git."""
     git = root / ".git"
     try:
         mode = git.lstat().st_mode
@@ -123,11 +125,11 @@ def _git_folder(root: Path) -> Path | None:
 
 
 def _text(path: Path) -> str | None:
-    """Return the text of a small regular file. Does not follow links or wait for pipes."""
+    """Return the text of a small regular file, or None. Does not follow links or wait for pipes."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         file = os.open(path, flags)
-    except (OSError, ValueError):  # ValueError: a NUL in a path that a file names
+    except (OSError, ValueError):  # a path in a file contains a NUL
         return None
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):

@@ -1,10 +1,10 @@
-"""Estimates token counts without a tokenizer. They are rarely below the real count.
+"""Estimates token counts without a tokenizer. An estimate is rarely below the real count.
 
-The estimate takes time linear in the length. The text is split like the o200k pattern splits it (a
-word with one character or space before it, up to three digits, other characters, white space). Each
-part gets the average cost of its class and length, and the sum gets a margin. The weights were
-fitted with the exact o200k counts of 300 files of code, prose and JSON. tests/llm/test_tokens.py
-checks the bounds.
+The estimate takes time linear in the length. The text is split as the pattern of o200k, the
+encoding of GPT-4o, splits it. The parts are words with one character or space before them, up to
+three digits, other characters, and white space. Each part gets the average cost of its class and
+length, and the sum gets a margin. The weights were fitted with the exact o200k counts of 300 files
+of code, prose and JSON. tests/llm/test_tokens.py checks the bounds.
 """
 
 import math
@@ -26,7 +26,10 @@ _LETTERS = re.compile(r"[A-Za-z]+")
 _VOWELS = frozenset("aeiouyAEIOUY")
 
 _LONG_WORD = 14
-"""A run of at least this many letters is rarely a word. It is hex, base64 or joined words."""
+"""A run of at least this many letters is rarely a word.
+
+Such a run is hex, base64 or joined words.
+"""
 
 
 def estimate(text: str) -> int:
@@ -40,7 +43,7 @@ def estimate(text: str) -> int:
 
 @lru_cache(maxsize=1 << 15)
 def _weight(piece: str) -> float:
-    """Average number of tokens of one part."""
+    """Return the average number of tokens of one part."""
     first = piece[0]
     if first > "\x7f":
         return _other_script(piece)

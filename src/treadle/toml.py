@@ -1,4 +1,4 @@
-"""Parses untrusted TOML. It refuses names with hundreds of parts before parsing.
+"""Parses untrusted TOML. Names with hundreds of parts are refused before parsing.
 
 For each part of a dotted name, the parser of the standard library stores all parts before it. A
 name of 80 kB takes gigabytes.

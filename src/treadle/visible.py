@@ -14,10 +14,12 @@ _UNSEEN = (
     "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Ranges of hidden characters, which Unicode lets programs ignore when they show text. They are
-spaces without width, marks of direction, fillers, tags and variations that can carry hidden text.
-Separators of lines and halves of surrogate pairs are included. The joiners of letters and emoji,
-and the two variations of emoji, are not included."""
+"""Ranges of hidden characters, which Unicode lets programs ignore when they show text.
+
+They are spaces without width, marks of direction, fillers, tags and variations that can carry
+hidden text. Separators of lines and halves of surrogate pairs are included. The joiners of letters
+and emoji, and the two variations of emoji, are not included.
+"""
 
 _JOINERS = "\u200c\u200d"
 """Joiners, which shape some scripts and emoji. Functions for exact text escape them too."""
@@ -31,7 +33,10 @@ _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def printable(text: str) -> str:
-    """Escape each hidden or steering character in `text`. Line ends and tabs stay."""
+    """Escape each hidden character and each control character in `text`.
+
+    Line ends and tabs stay.
+    """
     if text.isascii() and text.isprintable():
         return text
     return _HIDDEN.sub(_escape, text.replace("\r\n", "\n"))
@@ -45,7 +50,10 @@ def in_line(text: str) -> str:
 
 
 def in_json(text: str) -> str:
-    """Write the same characters of JSON text as JSON escapes. The value does not change."""
+    """Write hidden characters and control characters of JSON text as JSON escapes.
+
+    The value of the JSON does not change.
+    """
     if text.isascii() and "\x7f" not in text:
         return text
     return _HIDDEN.sub(lambda found: _units(found[0]), text)

@@ -1,1 +1,1 @@
-"""Agents: their definitions, their runner, and the report that replaces a missing model."""
+"""Defines agents and runs them. An agent is a prompt for a model, with its own tools and limits."""

@@ -16,9 +16,12 @@ from treadle.traces.fencing import inline
 MAX_CALLS = 6
 """The maximum number of calls of agents in one session."""
 GRACE_SECONDS = 15.0
-"""A call has this much more time than its agent, so that the agent can report its own time-out."""
+"""The seconds by which the time limit of a call exceeds the time limit of the called agent.
+
+The agent can then report its own time-out.
+"""
 REPORTED_LINES = 3
-"""The maximum number of wrong lines that an error of `final` repeats."""
+"""The maximum number of wrong lines of an answer that an error of `final` quotes."""
 
 
 class CallArguments(Arguments):
@@ -46,11 +49,14 @@ class AgentCalls:
         self._answers: dict[str, str] = {}
 
     def last_answer(self, name: str) -> str | None:
-        """The last answer of that agent."""
+        """The last answer of the agent `name`, or None if it has not answered yet."""
         return self._answers.get(name)
 
     def count(self, name: str, task: str) -> None:
-        """Count a call. Raises ToolError for a repeated task, and for too many calls."""
+        """Count a call of the agent `name`.
+
+        Raises ToolError for a repeated task, and for too many calls.
+        """
         key = (name, " ".join(task.split()).lower())
         if key in self._tasks:
             raise ToolError(
@@ -67,16 +73,16 @@ class AgentCalls:
         self._tasks.add(key)
 
     def keep_answer(self, name: str, answer: str) -> None:
-        """Replace the last answer of that agent."""
+        """Replace the last answer of the agent `name` by `answer`."""
         self._answers[name] = answer
 
 
 RunAgent = Callable[[Agent, str, ToolContext], Awaitable[SessionOutcome]]
-"""Runs an agent on a task, as a part of a call."""
+"""Runs an agent on a task within a tool call, and returns the outcome of the agent's session."""
 
 
 class CallAgent(Tool[CallArguments, CallResult]):
-    """Runs another agent in its own session, as a part of the call. The answer is the result."""
+    """Runs another agent in a session of its own. The result of the call is the agent's answer."""
 
     tool_class = ToolClass.BACKGROUND
     arguments = CallArguments
@@ -102,7 +108,7 @@ class CallAgent(Tool[CallArguments, CallResult]):
         return CallResult(agent=self._agent.name, answer=outcome.text)
 
     def content(self, result: CallResult) -> str:
-        """The answer, unchanged."""
+        """The content of the tool message is the answer, unchanged."""
         return result.answer
 
     def view(self, arguments: CallArguments, result: CallResult) -> ToolView:  # noqa: ARG002
@@ -111,7 +117,10 @@ class CallAgent(Tool[CallArguments, CallResult]):
 
 
 def call_agent(agent: Agent, run_agent: RunAgent, calls: AgentCalls) -> CallAgent:
-    """The tool that calls `agent`. `calls` counts the calls of the session that has the tool."""
+    """Create the tool that calls `agent`.
+
+    `calls` counts the calls that one session makes to agents.
+    """
 
     class Named(CallAgent):
         name = f"{CALL}{agent.name}"
@@ -152,10 +161,11 @@ class Final(Tool[FinalArguments, FinalResult]):
     result = FinalResult
 
     def __init__(self, calls: AgentCalls, source: SpanSource | None = None) -> None:
-        """`calls` has the answers that `pass_on` forwards.
+        """Create the tool. `calls` has the answers of other agents, which `pass_on` can forward.
 
-        The tool compares an answer with the spans of `source`. It refuses the first answer with a
-        wrong quote or link, and removes such lines from the next answer.
+        The tool compares an answer with the spans of `source`. It refuses the first answer that has
+        a wrong quote or link. From a later answer, it removes the lines with wrong quotes or links.
+        If `source` is None, the tool compares nothing.
         """
         self._calls = calls
         self._source = source
@@ -183,7 +193,10 @@ class Final(Tool[FinalArguments, FinalResult]):
         return FinalResult(answer=await self._verified(arguments.answer, context))
 
     async def _verified(self, answer: str, context: ToolContext) -> str:
-        """The answer without lines whose quote or link is not in the record."""
+        """Return the answer without the lines whose quote or link is not in the recorded spans.
+
+        Raises ToolError for the first answer with such lines.
+        """
         source = self._source
         if source is None:
             return answer
@@ -201,12 +214,15 @@ class Final(Tool[FinalArguments, FinalResult]):
         return omit_wrong_lines(verified)
 
     def content(self, result: FinalResult) -> str:
-        """The answer, unchanged."""
+        """The content of the tool message is the answer, unchanged."""
         return result.answer
 
 
 def omit_wrong_lines(verified: VerifiedAnswer) -> str:
-    """The answer without lines that the record does not confirm. A note counts these lines."""
+    """The answer without the lines that the recorded spans do not confirm.
+
+    A note at the end of the answer states the number of omitted lines.
+    """
     lines = len(verified.dropped)
     if not lines:
         return verified.text

@@ -1,6 +1,7 @@
-"""Definitions of agents: Markdown files with TOML front matter and the prompt.
+"""Reads the definitions of agents, which are Markdown files with TOML front matter and a prompt.
 
-Treadle searches its package, then the folder of the user, then a trusted repository.
+Treadle reads its own package first, then the configuration folder of the user, then a trusted
+repository.
 """
 
 import re
@@ -31,11 +32,17 @@ EVERY_TOOL = "*"
 FINAL = "final"
 """The tool that ends the session of an agent with its answer."""
 CALL = "call_"
-"""The tool `call_NAME` calls the agent NAME."""
+"""The prefix in the name of a tool that calls an agent.
+
+The tool `call_NAME` calls the agent NAME.
+"""
 MAX_FILE_BYTES = 200_000
-"""The maximum size of a definition."""
+"""The maximum size of a definition in bytes."""
 FOLDER = "agents"
-"""The folder in the configuration folder of the user, and in `.treadle` of a repository."""
+"""The name of the folder with definitions.
+
+It is in the configuration folder of the user, and in `.treadle` of a repository.
+"""
 
 _FENCES = ("+++", "---")
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
@@ -43,7 +50,7 @@ ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 
 class Origin(StrEnum):
-    """The source of an agent."""
+    """The source of an agent's definition."""
 
     PACKAGE = "package"
     USER = "user"
@@ -61,7 +68,10 @@ def _check_tool_names(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class AgentLimits(BaseModel):
-    """The limits of an agent. The limits of the session also apply."""
+    """The limits of an agent's session.
+
+    If the settings have a lower limit, the lower limit applies.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -81,15 +91,19 @@ class Header(BaseModel):
 
     name: Name
     description: Annotated[str, StringConstraints(min_length=1, max_length=500)]
-    """The purpose of the agent. Agents that call it read this text."""
+    """The purpose of the agent.
+
+    Other agents read it in the description of the tool that calls the agent.
+    """
     model: str | None = None
-    """The model as PROVIDER/MODEL. The default is the model of the settings."""
+    """The model as PROVIDER/MODEL. None selects the model of the settings."""
     tools: Annotated[tuple[ToolName, ...], AfterValidator(_check_tool_names)] = ()
-    """Tools of Treadle, by name."""
+    """The names of the tools of Treadle that the agent may call."""
     external_tools: tuple[ToolName | Annotated[str, Field(pattern=r"^\*$")], ...] = ()
-    """Tools that front ends run, by name, or `["*"]`."""
+    """The names of the external tools that the agent may call, or `["*"]` for all external tools.
+    """
     agents: tuple[Name, ...] = ()
-    """The agents that this agent may call."""
+    """The names of the agents that this agent may call."""
     limits: AgentLimits = AgentLimits()
 
 
@@ -109,7 +123,7 @@ class Agent:
 
 
 def parse_agent(text: str, *, origin: Origin, source: str) -> Agent:
-    """Parse the definition of an agent. Raises ConfigError."""
+    """Parse the definition of an agent. Raises ConfigError for an invalid definition."""
     matter, prompt = _split(text.replace("\r\n", "\n"), source)
     try:
         header = Header.model_validate(toml.loads(matter))
@@ -143,10 +157,10 @@ def _split(text: str, source: str) -> tuple[str, str]:
 
 
 class Agents(Mapping[str, Agent]):
-    """Agents by name. Their calls contain no cycle."""
+    """Agents by name. No agent calls itself, directly or through other agents."""
 
     def __init__(self, agents: Mapping[str, Agent]) -> None:
-        """Raises ConfigError if an agent calls an unknown agent, or agents call in a cycle."""
+        """Raises ConfigError for a call of an unknown agent, and for a cycle of calls."""
         self._agents = dict(agents)
         for agent in self._agents.values():
             if (problem := problem_of(agent, self._agents)) is not None:
@@ -165,7 +179,11 @@ class Agents(Mapping[str, Agent]):
 def problem_of(
     agent: Agent, agents: Mapping[str, Agent], path: tuple[str, ...] = ()
 ) -> tuple[Agent, ConfigError] | None:
-    """Find the first agent that cannot run, among `agent` and its callees, and the reason."""
+    """Find the first agent that cannot run, among `agent` and the agents that it calls.
+
+    Returns that agent and the reason, or None if all of them can run. `path` has the names of the
+    agents through which `agent` is called.
+    """
     if agent.name in path:
         circle = " → ".join((*path[path.index(agent.name) :], agent.name))
         return agent, ConfigError(
@@ -185,18 +203,20 @@ def problem_of(
 
 @dataclass(frozen=True, slots=True)
 class FoundAgents:
-    """The usable agents. `warnings` name the ignored definitions."""
+    """The usable agents, and warnings about the ignored definitions."""
 
     agents: Agents
     warnings: tuple[str, ...]
 
 
 def find_agents(root: Path, *, trusted: bool) -> FoundAgents:
-    """Find the agents for the repository at `root`. The last definition of a name applies.
+    """Find the agents for the repository at `root`.
 
-    Definitions in the repository come with a clone, so they apply only if the user trusts the
-    repository. A file that is not a definition is ignored. An agent that calls an unknown agent, or
-    itself through others, is also ignored. The package's agent of that name then applies.
+    If several definitions have the same name, the definition in the repository applies. Otherwise
+    the definition of the user replaces the definition in Treadle's package. Definitions in the
+    repository come with a clone, so they are read only if `trusted` is true. An invalid definition
+    is ignored. An agent that calls an unknown agent, or calls itself through other agents, is also
+    ignored. If the package has an agent of that name, the agent of the package then applies.
     """
     packaged = {agent.name: agent for agent in packaged_agents()}
     warnings: list[str] = []
@@ -214,7 +234,10 @@ def find_agents(root: Path, *, trusted: bool) -> FoundAgents:
 
 
 def _usable(agents: dict[str, Agent], warnings: list[str]) -> dict[str, Agent]:
-    """The agents that can run. The package's agent replaces an agent that cannot run."""
+    """The agents that can run.
+
+    If an agent cannot run, the package's agent of the same name replaces it.
+    """
     packaged = {agent.name: agent for agent in packaged_agents()}
     while problems := list(filter(None, (problem_of(each, agents) for each in agents.values()))):
         at_fault = {agent.name: str(error) for agent, error in problems}
@@ -228,7 +251,7 @@ def _usable(agents: dict[str, Agent], warnings: list[str]) -> dict[str, Agent]:
 
 
 def packaged_agents() -> tuple[Agent, ...]:
-    """The agents of Treadle itself, by name."""
+    """The agents that Treadle's package contains, ordered by the names of their files."""
     folder = files("treadle.agents") / "builtin"
     texts = sorted(
         (each.name, each.read_text("utf-8"))
@@ -268,7 +291,7 @@ def _read(path: Path) -> str:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The Markdown files of a folder, without links to files outside of it."""
+    """The Markdown files of a folder, without links to files outside the folder."""
     inside = folder.resolve()
     for path in sorted(folder.glob("*.md")):
         if path.is_file() and path.resolve().is_relative_to(inside):

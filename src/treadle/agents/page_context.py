@@ -1,4 +1,4 @@
-"""The content of the screen when a person asks a question. Agents receive it as data."""
+"""The state of the screen on which a person asks a question. Agents receive the state as data."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -18,11 +18,17 @@ if TYPE_CHECKING:
 
 Reference = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 MAX_SEARCHED = 1_000
-"""The number of newest runs and threads whose ids may be abbreviated."""
+"""The maximum number of runs, or of threads, that are searched for an abbreviated id.
+
+The search begins with the newest.
+"""
 
 
 class PageContext(BaseModel):
-    """The open page, or the options of the command line. Ids are opaque text."""
+    """The open page and the ids that it shows, or the ids in the options of the command line.
+
+    An id may be any text.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -34,12 +40,16 @@ class PageContext(BaseModel):
     span_id: Reference | None = None
     """The open span."""
     labels: Annotated[tuple[Reference, ...], Field(max_length=100)] = ()
-    """The labels of the filter of the open list."""
+    """The labels that filter the open list."""
     experiment_id: Reference | None = None
 
     @property
     def scope(self) -> Query:
-        """The query of the spans that the page shows. Its most specific id limits the query."""
+        """The query for the spans that the page shows.
+
+        It selects by one field, the first of these that has a value: trace, run, thread, span,
+        labels.
+        """
         for field, value in (
             (SpanField.TRACE, self.trace_id),
             (SpanField.RUN, self.run_id),
@@ -52,7 +62,7 @@ class PageContext(BaseModel):
         return Query((any_of(SpanField.LABEL, self.labels),)) if self.labels else Query()
 
     def describe(self) -> str:
-        """The text that a model reads before the question. Empty if the page shows nothing."""
+        """The text that a model reads before the question. It is empty if no field has a value."""
         lines = [
             f"- {name}: {inline(value, limit=200)}"
             for name, value in (

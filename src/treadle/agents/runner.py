@@ -1,4 +1,4 @@
-"""Runs an agent in a request session, and the agents that it calls in sessions of their own."""
+"""Runs an agent in a request session. Each agent that it calls runs in a session of its own."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -38,15 +38,25 @@ COMMON_INSTRUCTIONS = (
 """Instructions that follow the prompt of every agent."""
 
 _PATIENCE = RepetitionLimits(hint_at=2, stop_at=3)
-"""Records do not change while an agent reads them, so a repeated call returns nothing new."""
+"""The limits of repeated calls in the session of an agent. They are lower than the defaults.
+
+Records do not change while an agent reads them, so a repeated call returns nothing new.
+"""
 
 Connect = Callable[[str | None], Awaitable[ChatModel]]
-"""Returns the named model, or the default model for None. The caller does not close the model."""
+"""Returns the model with the given name, or the default model for None.
+
+The caller must not close the model.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentResources:
-    """The services that agents use. `external` returns the tools that front ends offer now."""
+    """The services and settings that agents use.
+
+    `external` returns the external tools that front ends currently offer. `source` has the recorded
+    spans that answers are compared with.
+    """
 
     executor: ToolExecutor
     registry: Registry
@@ -62,14 +72,17 @@ class AgentResources:
 
 
 class AgentRunner:
-    """Runs agents. Their spans have a label, so that no agent analyses them."""
+    """Runs agents.
+
+    The spans of an agent have a label that excludes them from analyses by agents.
+    """
 
     def __init__(self, agents: Agents, resources: AgentResources) -> None:
         self.agents = agents
         self._resources = resources
 
     def agent(self, name: str) -> Agent:
-        """The agent of that name. Raises NotFoundError."""
+        """The agent with the name `name`. Raises NotFoundError if there is no such agent."""
         if name not in self.agents:
             raise NotFoundError(
                 f"There is no agent {name!r}.", hint=f"There are: {', '.join(sorted(self.agents))}."
@@ -86,10 +99,12 @@ class AgentRunner:
         conversation: Conversation,
         store: ConversationStore | None = None,
     ) -> SessionOutcome:
-        """Run the agent and return its answer. Usage and cost include the agents that it called.
+        """Run the agent `name` on `question`, and return the outcome of its session.
 
-        The answer is added to `conversation`, and to `store` if given. Raises NotFoundError,
-        ConfigError, and the errors of a session.
+        The usage and the cost in the outcome include the agents that it called. The answer is added
+        to `conversation`, and to `store` if `store` is not None. Raises NotFoundError for an
+        unknown agent, ConfigError for an unknown tool in its definition, and the errors of a
+        request session.
         """
         question_run = _QuestionRun(self, self._resources, page, request_id)
         return await question_run.run(
@@ -98,7 +113,7 @@ class AgentRunner:
 
 
 class _QuestionRun:
-    """The sessions that serve one question."""
+    """The sessions of all agents that work on one question."""
 
     def __init__(
         self, runner: AgentRunner, resources: AgentResources, page: PageContext, request_id: UUID
@@ -124,7 +139,7 @@ class _QuestionRun:
         return replace(outcome, usage=self._tally.usage or outcome.usage, cost=self._tally.cost)
 
     async def _call(self, agent: Agent, task: str, context: ToolContext) -> SessionOutcome:
-        """Run an agent for a call of another agent."""
+        """Run `agent` on a task that another agent gave it."""
         outcome = await self._session(
             agent, task, new_id(), parent_id=context.request_id, parent_key=context.key
         )
@@ -190,7 +205,10 @@ class _QuestionRun:
         return self._page.describe()
 
     async def _verified(self, outcome: SessionOutcome) -> SessionOutcome:
-        """Verify an answer that the agent gave without `final`, and omit its wrong lines."""
+        """Remove the lines of the answer that the recorded spans do not confirm.
+
+        The tool `final` has already done this, but an agent can answer without `final`.
+        """
         source = self._resources.source
         if source is None or not outcome.text:
             return outcome
@@ -198,7 +216,10 @@ class _QuestionRun:
         return replace(outcome, text=omit_wrong_lines(verified))
 
     def _tools(self, agent: Agent) -> Registry:
-        """The tools that the definition names. Raises ConfigError for an unknown tool."""
+        """The tools that the definition names.
+
+        Raises ConfigError for an unknown tool of Treadle.
+        """
         header, registry = agent.header, self._resources.registry
         missing = [name for name in header.tools if registry.get(name) is None]
         if missing:
@@ -222,15 +243,18 @@ def _new_conversation(root: Path, clock: Clock, *, model: str = "") -> Conversat
 
 
 async def _replace_answer(writer: ConversationWriter, text: str) -> None:
-    """Save the answer as the person sees it, without wrong lines."""
+    """Replace the answer at the end of the conversation, and save it."""
     last = writer.conversation.entries[-1]
-    if isinstance(last.message, AssistantMessage):  # else the result of `final` is the answer
+    if isinstance(last.message, AssistantMessage):  # otherwise the answer is the result of `final`
         last.message = replace(last.message, text=text)
         await writer.save(last)
 
 
 def _narrower(settings: LimitSettings, limits: AgentLimits) -> LimitSettings:
-    """The smaller value of each limit."""
+    """The limits of an agent's session.
+
+    Each limit is the smaller of the value in `settings` and the value in `limits`.
+    """
     own = limits.model_dump(exclude={"turns"})
     both = {name: (getattr(settings, name), value) for name, value in own.items()}
     return LimitSettings(

@@ -1,1 +1,1 @@
-"""Composition: opens the stores, builds the registry and starts sessions for every front end."""
+"""Builds the application: opens the stores, builds the tools, and starts sessions."""

@@ -1,4 +1,4 @@
-"""Runs agents over one repository: finds their definitions, connects models, saves the answers."""
+"""Runs agents for one repository: finds their definitions, connects models, and saves answers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -34,7 +34,7 @@ NEEDS_MODEL = (
 
 
 class ReportModel:
-    """A `ChatModel` whose only reply is the text that `write_report` returns."""
+    """A `ChatModel` that answers every request with the text that `write_report` returns."""
 
     provider = "treadle"
     model = "rules"
@@ -45,24 +45,25 @@ class ReportModel:
         self._write_report = write_report
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:  # noqa: ARG002
-        """Return the report. It costs nothing, and `observer` receives no attempt."""
+        """Return the report, which costs nothing. `observer` receives no event."""
         text = f"{NEEDS_MODEL}\n\n{await self._write_report()}"
         message = AssistantMessage(text, provider=self.provider, model=self.model)
         return ModelReply(message, "stop", Usage(0, 0), cost=0.0)
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing, since the model has no connection."""
 
 
 ORCHESTRATOR = "orchestrator"
-"""The agent that answers if the caller does not name an agent."""
+"""The agent that answers if the caller names no agent."""
 
 
 class AgentService:
-    """Answers questions with agents, or with a report if only the embedded model is available.
+    """Answers questions with agents.
 
-    Create the service with `open`. `warnings` state which definitions of agents are ignored, and
-    why.
+    If only the embedded model is available, the answer is a report instead. Create the service with
+    `open`. Each of the `warnings` names an ignored definition of an agent, and states why it was
+    ignored.
     """
 
     def __init__(self, app: App, stack: AsyncExitStack) -> None:
@@ -76,21 +77,22 @@ class AgentService:
     @classmethod
     @asynccontextmanager
     async def open(cls, app: App) -> AsyncIterator[Self]:
-        """Read the definitions. The service connects to a model when a question needs it."""
+        """Read the definitions of agents. A model is connected when a question needs it."""
         async with AsyncExitStack() as stack:
             yield cls(app, stack)
 
     async def resolve_page(self, page: PageContext) -> PageContext:
-        """Return `page` with whole ids. Raises the errors of `resolve_ids`."""
+        """Return `page` with full ids in place of prefixes. Raises the errors of `resolve_ids`."""
         return await asyncio.to_thread(resolve_ids, self._app.traces, page)
 
     async def conversation(
         self, reference: str | None = None, *, agent: str | None = None
     ) -> Conversation:
-        """Load a saved conversation by id, id prefix or "last". Without a reference, create one.
+        """Load a saved conversation, or create one if `reference` is None.
 
-        Raises NotFoundError for an unknown conversation or agent, UsageError for a conversation
-        with another agent, and StoreError if saved conversations cannot be read.
+        `reference` is an id, a prefix of an id, or "last". Raises NotFoundError for an unknown
+        conversation or agent, and UsageError if the conversation belongs to another agent. Raises
+        StoreError if saved conversations cannot be read.
         """
         if reference is None:
             name = self._runner(None).agent(agent or ORCHESTRATOR).name
@@ -115,8 +117,8 @@ class AgentService:
     ) -> SessionOutcome:
         """Answer with the agent of the conversation, and save the answer in the conversation.
 
-        The question waits until the conversation is free. Its events have the id `request_id`.
-        Raises the errors of a session.
+        The method first waits until earlier questions of the conversation are answered. The events
+        of the question have the request id `request_id`. Raises the errors of a session.
         """
         message = UserMessage(question, page.describe())
         reserved = self._app.conversations.reserve(conversation, message, request_id)
@@ -138,7 +140,7 @@ class AgentService:
     async def _report(
         self, question: str, page: PageContext, request_id: UUID, conversation: Conversation
     ) -> SessionOutcome:
-        """Answer with the report on the spans that the page shows."""
+        """Answer with the report about the spans that the page shows."""
 
         async def context(_text: str, _request_id: UUID) -> str:
             return page.describe()
@@ -185,9 +187,9 @@ class AgentService:
         return AgentRunner(self.agents, resources)
 
     async def _connect(self, requested: str | None, default: str | None) -> ChatModel:
-        """Connect to the requested model, or else to the default of the agent or the settings."""
+        """Connect to the model `requested`, or to `default` if `requested` is None."""
         name = requested or default
-        key = name, saved_keys.stamp()  # a new API key needs a new connection
+        key = name, saved_keys.stamp()  # a new API key requires a new connection
         async with self._connecting:
             if key not in self._models:
                 app = self._app

@@ -1,4 +1,4 @@
-"""Opens everything that works on one repository: index, stores, event bus, tools, recorder.
+"""Opens everything that works on one repository: index, stores, event bus, tools and recorder.
 
 The commands, the server and the MCP front end call `open_app` once for each repository.
 """
@@ -44,7 +44,7 @@ class Toolset(Enum):
 
     NONE = auto()
     CODE = auto()
-    """Tools that read and change the repository."""
+    """The tools that read and change the repository."""
     ALL = auto()
 
 
@@ -52,9 +52,10 @@ class Toolset(Enum):
 class App:
     """Everything that this process has open for the repository at `root`.
 
-    `code_tools` are the tools for the repository. `registry` has all tools. Calls over MCP use
-    `own_record_tools` in place of the tools of the same name. They read only the records of this
-    repository. Front ends connect to `bridge` to run tools, and answer `approvals`.
+    `code_tools` are the tools for the code, and `registry` contains all tools. Calls over MCP use
+    `own_record_tools` instead of the tools with the same names. The tools in `own_record_tools`
+    read only the records of this repository. Front ends use `bridge` to run external tools, and
+    answer questions through `approvals`.
     """
 
     root: Path
@@ -79,7 +80,7 @@ class App:
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences about data that cannot be saved or recorded. Calls are answered anyway."""
+        """Sentences about data that cannot be saved or recorded. Treadle still answers calls."""
         return [text for text in (self.recording.missing, self.edits_error) if text]
 
     @property
@@ -101,10 +102,10 @@ async def open_app(
     only_tool: str | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[App]:
-    """Open the repository at `root` and serve its tools. This does not refresh the index.
+    """Open the repository at `root` and its tools, without updating the index.
 
     Without `settings`, the configuration of the repository applies. With `only_tool`, the
-    application has only the parts that this tool needs. Raises StoreError and ConfigError.
+    application opens only the parts that this tool needs. Raises StoreError and ConfigError.
     """
     clock = clock or SystemClock()
     bus = bus or EventBus(clock)
@@ -146,7 +147,7 @@ async def open_app(
 
 @dataclass(frozen=True, slots=True)
 class _AnalystTools:
-    """The tools that read records, run experiments and control the page."""
+    """The tools that read records, run experiments and control pages."""
 
     tools: Sequence[AnyTool] = ()
     own_record_tools: Sequence[AnyTool] = ()
@@ -164,7 +165,7 @@ async def _open_analyst_tools(
     bus: EventBus,
     clock: Clock,
 ) -> AsyncIterator[_AnalystTools]:
-    """Open the tools. The imports are here, because they are slow and few commands need them."""
+    """Open the tools. Slow imports are in this function, since few commands need them."""
     from treadle.app.experiments import open_experiments
     from treadle.app.repository_scope import OfRepository, repository_label
     from treadle.ui.service import Ui
@@ -184,7 +185,7 @@ async def _open_analyst_tools(
 
 
 def _open_edits(stack: AsyncExitStack, root: Path) -> tuple[Edits | None, str | None]:
-    """The proposals, or the reason why no tool can change files."""
+    """Return the proposals of the repository, or None and the reason why they are not available."""
     try:
         return stack.enter_context(open_edits(root)), None
     except StoreError as error:

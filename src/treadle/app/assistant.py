@@ -1,7 +1,8 @@
-"""The assistant for one repository: a model, the tools for the code, and automatic context.
+"""The assistant for one repository: a model, tools for the code, and automatic context.
 
-The system prompt and the schemas of the tools take at most a quarter of the model's window. If they
-need more, the model gets the brief prompt and the most important tools that fit.
+Automatic context is code that Treadle retrieves and puts in front of each message. The system
+prompt and the schemas of the tools take at most a quarter of the model's context window. If they
+need more, the model gets a shorter prompt, and only the most important tools that fit.
 """
 
 import asyncio
@@ -31,19 +32,23 @@ from treadle.toolbox.code.request_code_context import RequestCodeContext
 from treadle.tools.contract import AnyTool, Registry
 
 PROMPT_DIVISOR = 4
-"""The prompt and the schemas take at most 1/4 of the window."""
+"""The prompt and the tool schemas take at most the context window divided by this number."""
 
 TOOL_PRIORITY = (
     "request_code_context", "read_file", "grep", "apply_code_edit", "apply_patch", "create_file",
     "list_dir", "run_check", "code_item_lookup", "code_item_edges", "get_file_metadata",
     "delete_file", "rename_file",
 )  # fmt: skip
-"""The tools by priority, for models with a small window. Tools of front ends come last."""
+"""The tools by priority, for models with a small window. Other tools have the lowest priority."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The options of one request. None and True leave the settings as they are."""
+    """The options of one request.
+
+    If `model` is None, the settings select the model. Without `tools`, the model gets no tools.
+    Without `stream`, the reply is requested as a whole.
+    """
 
     model: str | None = None
     tools: bool = True
@@ -52,7 +57,7 @@ class Choices:
 
 @dataclass(slots=True)
 class Assistant:
-    """Answers questions about the repository of `app` with its tools and one model."""
+    """Answers questions about the repository of `app` with one model and the tools."""
 
     app: App
     choices: Choices
@@ -61,7 +66,7 @@ class Assistant:
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences about data that cannot be saved or recorded. Questions are answered anyway."""
+        """Sentences about data that cannot be saved or recorded. The assistant still answers."""
         reason = self.app.conversations.unsaved
         unsaved = [f"This conversation is not saved: {reason}"] if reason else []
         return [*unsaved, *self.app.warnings]
@@ -71,10 +76,10 @@ class Assistant:
     async def open(
         cls, app: App, *, request_id: UUID, choices: Choices | None = None
     ) -> AsyncIterator[Self]:
-        """Refresh the index, and connect to a model at the same time.
+        """Update the index and connect to a model at the same time.
 
-        The bus of `app` receives the progress of the index as part of the request `request_id`.
-        Raises ProviderError if no model is available, StoreError and ConfigError.
+        The bus of `app` receives the progress of the index as events of the request `request_id`.
+        Raises ProviderError if no model is available. Raises StoreError and ConfigError.
         """
         choices = choices or Choices()
         model = await _connect_while_refreshing(
@@ -89,10 +94,11 @@ class Assistant:
     async def conversation(
         self, reference: str | None = None, at: int | None = None
     ) -> Conversation:
-        """Load the saved conversation `reference`. Without a reference, create a conversation.
+        """Load a saved conversation, or create one if `reference` is None.
 
-        `reference` is an id, a prefix of an id, or "last". The conversation resumes from its newest
-        message, or from message `at`. Raises StoreError if the saved conversations cannot be read.
+        `reference` is an id, a prefix of an id, or "last". The conversation continues from its
+        newest message, or from the message `at`. Raises StoreError if saved conversations cannot be
+        read.
         """
         if reference is None:
             return await self.app.conversations.create(f"{self.model.provider}/{self.model.model}")
@@ -114,10 +120,10 @@ class Assistant:
         request_id: UUID,
         recording: SessionRecording | None = None,
     ) -> RequestSession:
-        """A session that answers the next message of `conversation`.
+        """Return a session that answers the next message of `conversation`.
 
         `request_id` is the id of the request that the session serves. `recording` writes the
-        session to a cassette.
+        session to a file, from which it can be replayed.
         """
         tools = self.app.code_tools.with_tools(self.app.bridge.tools())
         if self.model.callable_tools is not None:
@@ -163,9 +169,9 @@ class Assistant:
 async def _connect_while_refreshing(
     connecting: Awaitable[ChatModel], refreshing: Awaitable[None]
 ) -> ChatModel:
-    """Connect to a model while the index is refreshed, and return the model.
+    """Connect to a model while the index is updated, and return the model.
 
-    If one of the two fails, the other is cancelled.
+    If updating the index fails, the connection is cancelled or closed.
     """
     model = asyncio.ensure_future(connecting)
     try:
@@ -179,7 +185,7 @@ async def _connect_while_refreshing(
 
 
 def fit_to_window(root: str, tools: Registry, context_window: int) -> tuple[Registry, Role]:
-    """Choose the tools that fit the window, and the role whose prompt mentions only these tools."""
+    """Choose the tools that fit into the context window, and the role whose prompt names them."""
     available = context_window // PROMPT_DIVISOR
     needed = estimate(system_prompt(root, tools.names())) + sum(map(_tokens, tools))
     if needed <= available:

@@ -1,4 +1,7 @@
-"""Retrieves code for each user message before the model sees it (`context.automatic`)."""
+"""Retrieves code for each user message, before the model receives the message.
+
+The setting `context.automatic` limits the size of the retrieved code, or switches it off.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,10 +19,10 @@ from treadle.tokens import estimate
 from treadle.toolbox.code.request_code_context import only_open
 
 BUDGETS = {"off": 0, "light": 1_200, "full": 6_000}
-"""The maximum tokens of the context for each value of the setting."""
+"""The maximum number of tokens of the retrieved code, for each value of the setting."""
 
 _MAX_PART = 8
-"""A context takes at most 1/8 of the window of the model."""
+"""The retrieved code takes at most the context window divided by this number."""
 
 _HEADING = "Current code of this repository that may be relevant to the message below:"
 
@@ -33,10 +36,10 @@ def automatic_context(
     *,
     open_to: Callable[[str], bool],
 ) -> AutomaticContext | None:
-    """Return a function that retrieves the context of a message.
+    """Return a function that retrieves code for a message.
 
-    `open_to` decides which files a model may read. Returns None if the setting is off or the window
-    of the model is too small.
+    `open_to` decides which files a model may read. Returns None if the setting is off or the
+    context window of the model is too small.
     """
     budget = BUDGETS[settings.automatic]
     top_k = most_items(budget)

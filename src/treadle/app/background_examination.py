@@ -1,4 +1,8 @@
-"""Examines new spans while ingest is idle, so that queries do not wait."""
+"""Examines new spans in the background. An examination searches a span for faults.
+
+The examination waits while many spans arrive. Queries for faults then find most spans already
+examined.
+"""
 
 import asyncio
 import logging
@@ -15,21 +19,21 @@ from treadle.traces.store.examinations import SpanExaminer
 from treadle.traces.store.results import Changes
 
 TICK_SECONDS = 0.5
-"""The interval between checks for new spans."""
+"""Seconds between two checks for new spans."""
 FEW = 50
-"""An examination waits if more new spans than this arrive in an interval."""
+"""The number of spans that may arrive between two checks. If more arrive, the examination waits."""
 AT_ONCE = 100
-"""The maximum number of spans in one examination. They take about 20 ms."""
+"""The maximum number of spans in one examination. Examining them takes about 20 ms."""
 PAUSE_SECONDS = 0.05
 HELD_AT_MOST = 20
-"""The maximum number of pauses in a row for waiting requests."""
+"""The maximum number of consecutive pauses for waiting requests."""
 RETRY_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
 
 
 class Examinable(Protocol):
-    """A store that examines its spans; see `SqliteTraceStore`."""
+    """The methods of a store that examines its spans. `SqliteTraceStore` documents them."""
 
     def changes(self, after: int | None, *, limit: int = 1000) -> Changes: ...
 
@@ -37,7 +41,7 @@ class Examinable(Protocol):
 
 
 class ActiveRequests:
-    """Counts the requests that wait for an answer. Background work pauses for them."""
+    """Counts the requests that wait for a response. The examination pauses for them."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -53,7 +57,7 @@ class ActiveRequests:
 
 
 def rules_of(settings: DetectorSettings) -> tuple[Rule, ...]:
-    """The user's rules for the detectors."""
+    """Return the detector rules of the user."""
     return tuple(map(Rule.of, settings.rules))
 
 
@@ -61,7 +65,7 @@ def rules_of(settings: DetectorSettings) -> tuple[Rule, ...]:
 async def examined(
     store: Examinable, settings: DetectorSettings, clock: Clock, active_requests: ActiveRequests
 ) -> AsyncIterator[None]:
-    """Examine new spans in the background while the context is open."""
+    """Examine new spans in the background until the context ends."""
     examining = keep_examined(store, rules_of(settings), clock, active_requests)
     task = asyncio.create_task(examining, name="examining")
     try:
@@ -75,7 +79,10 @@ async def examined(
 async def keep_examined(
     store: Examinable, rules: Sequence[Rule], clock: Clock, active_requests: ActiveRequests
 ) -> None:
-    """Examine new spans whenever few spans arrive, until cancelled. Failures are logged."""
+    """Examine new spans whenever few spans arrive, until the task is cancelled.
+
+    Errors of the store are logged, and the examination continues later.
+    """
     before = done = None
     held = 0
     while True:

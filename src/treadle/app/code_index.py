@@ -1,7 +1,8 @@
-"""Opens the code index of a repository as its settings say.
+"""Opens the code index of a repository with the options in the settings.
 
-This module imports little, because `treadle search` only opens an index. Reading the settings takes
-longer than a search. They are read only if a configuration file may set an option of the index.
+`treadle search` only opens an index, and reading the settings would take longer than the search.
+The module therefore imports few other modules. It reads the settings only if a configuration file
+may contain an option of the index.
 """
 
 import os
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 _EMBEDDER = "TREADLE_CONTEXT__EMBEDDER"
 _GIT_HISTORY = "TREADLE_CONTEXT__GIT_HISTORY"
 _MAX_BYTES = 1_000_000
-"""The maximum size of a configuration file. The loader of the settings refuses a larger one."""
+"""The maximum size of a configuration file in bytes. The loader refuses larger files."""
 
 
 def open_index(root: Path) -> CodeIndex:
-    """Open the index of a repository as the last process left it. `refresh` updates it.
+    """Open the index of a repository without updating it. `refresh` updates it.
 
     Raises StoreError if the cache folder cannot be written.
     """
@@ -35,10 +36,11 @@ def open_index(root: Path) -> CodeIndex:
 
 
 def embedding_for(root: Path) -> Callable[[], Path | None] | None:
-    """Return a function that returns the folder of the embedding, or None without an embedding.
+    """Return a function that returns the folder of the embedding model.
 
-    The function returns None if the settings say "none". It raises ConfigError for invalid
-    settings.
+    If an environment variable switches the embedding off, the result is None. If the configuration
+    files switch it off, the returned function returns None. The function raises ConfigError for
+    invalid settings.
     """
     choice = os.environ.get(_EMBEDDER)
     if choice is None and not _may_be_set(root, "embedder"):
@@ -52,7 +54,7 @@ def embedding_for(root: Path) -> Callable[[], Path | None] | None:
 
 
 def history_choice(root: Path) -> Callable[[], bool]:
-    """Return a function that states whether the index reads git history.
+    """Return a function that states whether the index may read git history.
 
     The function raises ConfigError for invalid settings.
     """
@@ -72,7 +74,7 @@ def _settings(root: Path) -> "ContextSettings":
 
 
 def _may_be_set(root: Path, key: str) -> bool:
-    """Whether the text of a configuration file that applies to `root` contains `key`."""
+    """Whether a configuration file that applies to `root` contains the text `key`."""
     files = (user_config_dir() / "config.toml", root / ".treadle" / "config.toml")
     return any(_may_contain(path, key.encode()) for path in files)
 

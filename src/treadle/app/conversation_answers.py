@@ -1,4 +1,7 @@
-"""Conversations and the outcomes of turns as JSON, for the command line and the server."""
+"""The JSON of conversations and of the outcomes of turns.
+
+The command line and the server use it.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,17 +15,19 @@ from treadle.session import Conversation, Entry, SessionOutcome
 from treadle.session.sources import Quote
 
 EXPORT_VERSION = 1
-"""The version of the JSON format."""
+"""The version of the JSON format for exported conversations."""
 
 _Entry = Annotated[Entry, JsonField(inline=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class SavedUserMessage:
-    """A message of the user. `context` and the `attached` texts were sent in front of it.
+    """A message of the user.
 
-    A message that `steers` arrived while an earlier one was answered. `stop_reason` is the end of
-    the turn that answers it; null while the turn runs, and if its process was killed.
+    `context` and `attached` are texts that Treadle put in front of the message. `steers` is true if
+    the message arrived while the model was answering an earlier message. `stop_reason` states why
+    the turn that answers the message ended. It is null while the turn runs, and if the process
+    was killed during the turn.
     """
 
     entry: _Entry
@@ -35,7 +40,7 @@ class SavedUserMessage:
 
 @dataclass(frozen=True, slots=True)
 class SavedCall:
-    """A tool call of a model. `arguments` is its raw JSON text."""
+    """A tool call of a model. `arguments` is the JSON text as the model wrote it."""
 
     key: Annotated[CallKey, JsonField(inline=True)]
     name: str
@@ -54,7 +59,7 @@ class SavedReply:
 
 @dataclass(frozen=True, slots=True)
 class SavedResult:
-    """The result of the call at that turn and slot, as the model received it."""
+    """The result of a tool call, as the model received it. Its turn and slot identify the call."""
 
     entry: _Entry
     key: Annotated[CallKey, JsonField(inline=True)]
@@ -65,7 +70,7 @@ class SavedResult:
 
 @dataclass(frozen=True, slots=True)
 class SavedNote:
-    """A note of Treadle to the model."""
+    """A note from Treadle to the model."""
 
     entry: _Entry
     text: str
@@ -74,7 +79,10 @@ class SavedNote:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Every message of every branch; `branch` has the message numbers of the current branch."""
+    """A saved conversation with every message of every branch.
+
+    `branch` contains the numbers of the messages in the current branch.
+    """
 
     conversation: Annotated[Conversation, JsonField(inline=True)]
     branch: list[int]
@@ -83,7 +91,7 @@ class Session:
 
     @classmethod
     def of(cls, conversation: Conversation, tree: Sequence[Entry]) -> "Session":
-        """Add the messages of all branches to a conversation."""
+        """Combine a conversation with the messages of all its branches."""
         branch = [entry.number for entry in conversation.entries]
         return cls(conversation, branch, [_saved(entry) for entry in tree])
 
@@ -103,7 +111,7 @@ def _saved(entry: Entry) -> SavedUserMessage | SavedReply | SavedResult | SavedN
 
 @dataclass(frozen=True, slots=True)
 class TurnTokens:
-    """The tokens of all model calls of a turn; `cached` is a part of `input`."""
+    """The tokens of all model calls of a turn. `input` includes the `cached` tokens."""
 
     input: int | None
     output: int | None
@@ -120,7 +128,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaseException) -> "Failure":
-        """The message and hint of an error."""
+        """Convert an exception into its message and its hint."""
         if isinstance(error, TreadleError):
             return cls(error.message, error.hint)
         return cls(f"Unexpected {type(error).__name__}.", None)
@@ -135,10 +143,11 @@ def _turn_tokens(usage: Usage) -> TurnTokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Final:
-    """The end of a turn. A failed turn has an `error`, a completed one the other optional keys.
+    """The last line that `ask --json` prints: the outcome of a turn.
 
-    `sources` are the lines that the model received. `quotes` is the code in the answer, compared
-    with the files on disk.
+    Only a failed turn has an `error`. Only a completed turn has a `trace_id`, `sources` and
+    `quotes`. `sources` are the ranges of lines that the model received. `quotes` are the code
+    blocks of the answer, compared with the files on disk.
     """
 
     type: Literal["final"] = "final"
@@ -154,7 +163,7 @@ class Final:
 
     @classmethod
     def of(cls, outcome: SessionOutcome, trace_id: str) -> "Final":
-        """The end of a completed turn."""
+        """Convert the outcome of a completed turn into its JSON form."""
         return cls(
             text=outcome.text,
             usage=outcome.usage,

@@ -1,7 +1,7 @@
-"""The saved conversations of one repository. Each conversation serves one message at a time.
+"""The saved conversations of one repository, for the assistant and for agents.
 
-The assistant and the agents use the same service. Several tasks of a process may send messages to
-one conversation: the service queues them.
+Each conversation answers one message at a time. If several tasks send messages to the same
+conversation, the messages wait in a queue.
 """
 
 import asyncio
@@ -34,7 +34,10 @@ class Conversations:
         self._opening = asyncio.Lock()
         self._locks: defaultdict[UUID, asyncio.Lock] = defaultdict(asyncio.Lock)
         self.unsaved: StoreError | None = None
-        """The reason why conversations cannot be saved. None before the first use."""
+        """The reason why conversations cannot be saved. None if they can be saved.
+
+        It is also None before the store is first used.
+        """
 
     async def __aenter__(self) -> Self:
         return self
@@ -44,7 +47,10 @@ class Conversations:
             await self._store.close()
 
     async def store(self) -> ConversationStore | None:
-        """Return the open store, or None if it cannot be opened. `unsaved` then has the reason."""
+        """Return the open store, or None if it cannot be opened.
+
+        If the result is None, `unsaved` contains the reason.
+        """
         async with self._opening:
             if self._store is None and self.unsaved is None:
                 try:
@@ -74,10 +80,10 @@ class Conversations:
     async def load(
         self, reference: str, *, kind: Kind = Kind.ASSISTANT, at: int | None = None
     ) -> Conversation:
-        """Load the saved conversation with that id, id prefix or "last".
+        """Load a saved conversation.
 
-        It resumes from its newest message, or from message `at`. Raises NotFoundError, UsageError
-        and StoreError.
+        `reference` is an id, a prefix of an id, or "last". The conversation continues from its
+        newest message, or from the message `at`. Raises NotFoundError, UsageError and StoreError.
         """
         store = await self.open_store()
         return await store.load(reference, root=self._root, at=at, kind=kind)
@@ -86,10 +92,11 @@ class Conversations:
     async def reserve(
         self, conversation: Conversation, message: UserMessage, request_id: UUID
     ) -> AsyncIterator[Conversation]:
-        """Wait until the conversation is free, and keep it until the context ends.
+        """Wait until the conversation is free, and reserve it until the context ends.
 
-        Yields the conversation with the messages that were added while the caller waited. If the
-        caller fails before `message` is in the conversation, the service saves it with the failure.
+        Yields the conversation, including messages that were added during the wait. If the body of
+        the context fails before it adds `message` to the conversation, the service adds `message`
+        with the reason for the failure.
         """
         lock = self._locks[conversation.id]
         if lock.locked():

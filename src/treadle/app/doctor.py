@@ -42,7 +42,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The outcome of one check, and how to fix a failure."""
+    """The result of one check, its details, and how to fix a failure."""
 
     name: str
     verdict: Verdict
@@ -51,7 +51,10 @@ class Finding:
 
 
 async def examine(root: Path, env: Mapping[str, str]) -> list[Finding]:
-    """Run all checks. Each check returns one finding. They change only the index of `root`."""
+    """Run all checks. Each check returns one finding, or one per provider for the check of models.
+
+    The checks change nothing except the index of `root`, which they update.
+    """
     checks: list[tuple[str, Callable[[], Finding]]] = [
         ("python", _python),
         ("sqlite", _sqlite),
@@ -185,7 +188,10 @@ def _databases() -> list[Database]:
 
 
 def _records() -> Finding:
-    """Check the databases and the log. This reads each database completely and changes nothing."""
+    """Check the databases for damage, and report their sizes and the size of the log.
+
+    The check reads each database completely and changes nothing.
+    """
     databases = _databases()
     damaged = [
         f"{database.path}: {reason}"
@@ -212,7 +218,7 @@ async def _providers(root: Path, env: Mapping[str, str]) -> list[Finding]:
     try:
         settings = load(root, env, {}).settings
     except TreadleError:
-        return []  # the configuration check reports it
+        return []  # the check of the configuration already reports the error
     found = await list_models(settings, env)
     findings = [_provider(provider) for provider in found]
     if not any(provider.reachable for provider in found):

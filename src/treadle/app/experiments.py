@@ -1,4 +1,4 @@
-"""Opens the user's experiments, with the recorded traces and the gateway."""
+"""Opens the experiments of the user, and connects them with recorded traces and a gateway."""
 
 import asyncio
 import json
@@ -26,15 +26,20 @@ if TYPE_CHECKING:
 
 
 _RECORD_SECONDS = 20.0
-"""The maximum wait for the record of a call. A record takes about 0.1 s."""
+"""The maximum time in seconds to wait for the record of a call.
+
+A record normally takes about 0.1 s.
+"""
 _PATH = "/v1/chat/completions"
 _NOT_RECORDED = "The call was made, but its record is missing."
 
 
 class GatewayCaller:
-    """Calls models through the gateway of the server, or through its own gateway.
+    """Calls models through a gateway, for experiments.
 
-    The first call opens its own gateway, in this process and with the same trace store.
+    It uses the gateway of the server while the server lends it with `lent`. Otherwise it uses a
+    gateway of its own, in this process and with the same trace store. The first call opens that
+    gateway.
     """
 
     def __init__(
@@ -55,11 +60,11 @@ class GatewayCaller:
         self._stack = AsyncExitStack()
         self._lock = asyncio.Lock()
         self._commit: asyncio.Event | None = None
-        """Set by the next commit of the trace store."""
+        """An event that the next commit of the trace store sets. None before the first use."""
 
     @contextmanager
     def lent(self, gateway: "Gateway") -> Iterator[None]:
-        """Use that gateway until the context ends. Its budgets and breakpoints apply."""
+        """Use the given gateway until the context ends. Its budgets and breakpoints apply."""
         self._lent = gateway
         try:
             yield
@@ -67,11 +72,11 @@ class GatewayCaller:
             self._lent = None
 
     async def close(self) -> None:
-        """Close the own gateway, and wait until its calls are on disk."""
+        """Close the gateway that this object opened, and wait until its calls are on disk."""
         await self._stack.aclose()
 
     async def call(self, request: CallRequest) -> Outcome:
-        """See `Caller.call`."""
+        """Call the model as `Caller.call` describes."""
         store = self._store()
         exchange = _Exchange(request)
         gateway = await self._gateway()
@@ -89,12 +94,12 @@ class GatewayCaller:
         return outcome
 
     async def refusal(self, request: CallRequest) -> str | None:
-        """See `Caller.refusal`."""
+        """Return the reason for a refusal, as `Caller.refusal` describes."""
         gateway = await self._gateway()
         return await gateway.refusal(request.body, _headers(request))
 
     async def recorded(self, run_id: str) -> Outcome | None:
-        """See `Caller.recorded`."""
+        """Return the outcome of a recorded run, as `Caller.recorded` describes."""
         attempts = await asyncio.to_thread(_attempts, self._store(), run_id)
         outcomes = [outcome for spans in attempts if (outcome := outcome_of(spans)) is not None]
         return next((each for each in outcomes if each.error is None), None)
@@ -110,7 +115,10 @@ class GatewayCaller:
         return replace(outcome, error=message, error_type="timeout")
 
     async def _recorded_spans(self, read: Callable[[], list[Span]]) -> list[Span]:
-        """Call `read` until it returns spans, and return them. Raises StoreError."""
+        """Call `read` again after each commit until it returns spans.
+
+        Raises StoreError if no spans arrive in time.
+        """
         deadline = self._clock.monotonic() + _RECORD_SECONDS
         while True:
             commit = self._next_commit()
@@ -125,13 +133,13 @@ class GatewayCaller:
                 ) from None
 
     def _next_commit(self) -> asyncio.Event:
-        """An event that the next commit of the trace store sets."""
+        """Return an event that the next commit of the trace store sets."""
         if self._commit is None:
             self._commit = asyncio.Event()
             loop = asyncio.get_running_loop()
 
             def on_commit(_revision: int) -> None:
-                with suppress(RuntimeError):  # the loop ended before the writer
+                with suppress(RuntimeError):  # the event loop ended before the writer of the store
                     loop.call_soon_threadsafe(self._announce_commit)
 
             self._store().on_commit(on_commit)
@@ -152,7 +160,7 @@ class GatewayCaller:
             return self._lent
         async with self._lock:
             if self._own is None:
-                from treadle.gateway import Gateway  # few commands need it
+                from treadle.gateway import Gateway  # imported here, since few commands need it
 
                 self._own = await self._stack.enter_async_context(
                     Gateway.open(
@@ -170,7 +178,11 @@ class GatewayCaller:
 
 @dataclass(slots=True)
 class _Exchange:
-    """One ASGI request to the gateway. The caller reads the answer from the trace store."""
+    """One ASGI request to the gateway.
+
+    It keeps only the headers of the response, and the body of an error. The caller reads the
+    response itself from the trace store.
+    """
 
     request: CallRequest
     headers: dict[str, str] = field(default_factory=dict)
@@ -179,14 +191,17 @@ class _Exchange:
 
     @property
     def scope(self) -> dict[str, Any]:
-        """The ASGI scope: the request, and headers that assign its span to a thread and a run."""
+        """The ASGI scope of the request. Its headers assign the span to a thread and a run."""
         headers = _headers(self.request).items()
         raw = [(name.encode("ascii"), value.encode("utf-8")) for name, value in headers]
         return {"type": "http", "method": "POST", "path": _PATH, "query_string": b"",
                 "headers": raw}  # fmt: skip
 
     async def receive(self) -> dict[str, Any]:
-        """Return the body. A second call waits forever, because this client does not disconnect."""
+        """Return the request body. A second call waits forever.
+
+        The call never returns a disconnect message, since this client does not disconnect.
+        """
         if self._sent:
             await asyncio.Event().wait()
         self._sent = True
@@ -203,7 +218,7 @@ class _Exchange:
             self._content += message.get("body", b"")
 
     def error(self) -> str:
-        """The message of a refusal."""
+        """Return the message of the gateway's error response."""
         try:
             message = json.loads(bytes(self._content))["error"]["message"]
         except (ValueError, LookupError, TypeError):
@@ -214,7 +229,7 @@ class _Exchange:
 def _headers(request: CallRequest) -> dict[str, str]:
     return {
         "content-type": "application/json",
-        "cache-control": "no-store",  # a cached answer is not a measurement
+        "cache-control": "no-store",  # a cached response would not be a measurement
         **{name.lower(): value for name, value in request.headers.items()},
         "x-thread-id": request.thread_id,
         "x-run-id": request.run_id,
@@ -230,7 +245,7 @@ def _trace(store: SqliteTraceStore, trace_id: str) -> list[Span]:
 
 
 def _attempts(store: SqliteTraceStore, run_id: str) -> list[list[Span]]:
-    """The spans of each attempt of a run, the latest last. Each attempt is a trace."""
+    """Return the spans of each attempt of a run, latest attempt last. Each attempt is a trace."""
     try:
         spans = store.run(run_id).spans
     except NotFoundError:
@@ -243,7 +258,7 @@ def _attempts(store: SqliteTraceStore, run_id: str) -> list[list[Span]]:
 
 @dataclass(frozen=True, slots=True)
 class OpenExperiments:
-    """Experiments, and the caller that uses the gateway of a server."""
+    """The experiments, and the caller to which a server can lend its gateway."""
 
     experiments: Experiments
     caller: GatewayCaller
@@ -259,9 +274,10 @@ async def open_experiments(
     *,
     clock: Clock | None = None,
 ) -> AsyncIterator[OpenExperiments]:
-    """Open experiments with the calls of `traces`. `recording` records the calls that they make.
+    """Open the experiments.
 
-    The first use opens the file of experiments and the gateway.
+    They read recorded calls from `traces`. `recording` records the calls that they make. The file
+    of experiments and the gateway are opened at their first use.
     """
     clock = clock or SystemClock()
     store = ExperimentStore(experiments_path())

@@ -1,4 +1,4 @@
-"""Refreshes an index in the background, and publishes the progress on a bus."""
+"""Updates an index in the background, and publishes the progress on a bus."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from treadle.ids import new_id
 
 @asynccontextmanager
 async def refresh_in_background(index: CodeIndex, bus: EventBus) -> AsyncIterator[None]:
-    """Refresh the index until the context ends."""
+    """Update the index once in the background. The end of the context cancels the update."""
     refreshing = asyncio.create_task(refresh_index(index, bus, new_id()), name="index")
     try:
         yield
@@ -26,7 +26,7 @@ async def refresh_in_background(index: CodeIndex, bus: EventBus) -> AsyncIterato
 
 
 async def refresh_index(index: CodeIndex, bus: EventBus, request_id: UUID) -> None:
-    """Refresh the index in a thread, and publish IndexProgress for that request.
+    """Update the index in a thread, and publish `IndexProgress` events with `request_id`.
 
     Raises StoreError.
     """

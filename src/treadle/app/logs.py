@@ -1,7 +1,8 @@
-"""Writes the log: one line for each step of a session, without contents.
+"""Writes the log: one line for each step of a session, without the contents of messages.
 
-The lines go to the log file, and to standard error with `--debug`. Failed, timed-out and late calls
-have the level warning. Other steps have the level info. Secrets are redacted.
+The lines go to the log file. With `--debug`, they also go to standard error. Failures, retries,
+fallbacks, late results and warning notices have the level warning. Other steps have the level info.
+Secrets are redacted.
 """
 
 import asyncio
@@ -28,13 +29,13 @@ from treadle.secrets import redact
 from treadle.visible import in_json, in_line
 
 FILES = 3
-"""The number of log files: the current file and the earlier ones."""
+"""The number of log files, including the current one."""
 
 _LOGGER = logging.getLogger("treadle")
 _EVENTS = logging.getLogger("treadle.events")
 
 _WARNINGS: tuple[type[Event], ...] = (
-    ev.ToolCallRequested,  # not written; a later failure needs its tool name
+    ev.ToolCallRequested,  # not logged itself, but a later failure needs its tool name
     ev.ToolCallFailed,
     ev.ToolCallLate,
     ev.ModelRequestFinished,
@@ -53,12 +54,12 @@ _STEPS: tuple[type[Event], ...] = (
     ev.ApprovalRequested,
     ev.ApprovalResolved,
 )
-"""The events that the level info writes."""
+"""The events that are logged at the level info."""
 
 _LEFT_OUT = frozenset(
     {"arguments", "content", "ui", "text", "user_text", "input_text", "output_text", "preview"}
 )
-"""Fields with contents. The trace has them, the log does not."""
+"""Event fields that contain messages or code. They are recorded in the trace, not in the log."""
 
 
 class LineFormatter(logging.Formatter):
@@ -83,12 +84,12 @@ class LineFormatter(logging.Formatter):
 
 
 class _File(RotatingFileHandler):
-    """Drops lines that cannot be written, since logging must not stop the work."""
+    """A rotating log file. Lines that cannot be written are dropped, so that work continues."""
 
     def _open(self) -> TextIOWrapper:
         path = Path(self.baseFilename)
         private_file(path)
-        for number in range(1, FILES):  # an earlier version let all users read them
+        for number in range(1, FILES):  # an earlier version let all users read these files
             with suppress(FileNotFoundError):
                 close_to_others(path.with_name(f"{path.name}.{number}"))
         return super()._open()
@@ -98,7 +99,7 @@ class _File(RotatingFileHandler):
 
 
 class _Queue(QueueHandler):
-    """Passes records on unchanged: the formatter in the other thread needs the traceback."""
+    """Passes records on unchanged, since the formatter in the other thread needs the traceback."""
 
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
         return record
@@ -106,7 +107,7 @@ class _Queue(QueueHandler):
 
 @asynccontextmanager
 async def logged(bus: EventBus, settings: LogSettings, path: Path) -> AsyncIterator[None]:
-    """Log the events of `bus` to the file at `path`, and to the handlers of `show_logs`."""
+    """Log the events of `bus` to the file at `path`, and to the handler that `show_logs` added."""
     debugging = _LOGGER.isEnabledFor(logging.INFO)
     if settings.level == "off" and not debugging:
         yield
@@ -117,13 +118,16 @@ async def logged(bus: EventBus, settings: LogSettings, path: Path) -> AsyncItera
         try:
             yield
         finally:
-            events.close()  # the log still writes queued events
+            events.close()  # events that are already queued are still logged
             await following
 
 
 @contextmanager
 def _file(settings: LogSettings, path: Path) -> Iterator[None]:
-    """Write the records of this process to the file in a thread, once for all buses."""
+    """Write log records to the file in a separate thread.
+
+    If this process already writes to a log file, the function does nothing.
+    """
     if any(isinstance(each, _Queue) for each in _LOGGER.handlers):
         yield
         return
@@ -144,12 +148,12 @@ def _file(settings: LogSettings, path: Path) -> Iterator[None]:
     finally:
         _LOGGER.removeHandler(sending)
         _LOGGER.setLevel(before)
-        listener.stop()  # after it has written all queued records
+        listener.stop()  # returns after all queued records are written
         file.close()
 
 
 def show_logs() -> None:
-    """Send the log to standard error too, as `--debug` does."""
+    """Also send the log to standard error, as `--debug` requires."""
     shown = logging.StreamHandler(sys.stderr)
     shown.setFormatter(LineFormatter("text"))
     _LOGGER.addHandler(shown)
@@ -183,7 +187,7 @@ def _level(event: Event) -> int:
 
 
 def _own(event: Event) -> Mapping[str, object]:
-    """The fields of an event that have a value. Fields with contents are omitted."""
+    """Return the fields of an event that have a value, except fields with contents."""
     named = {field.name: getattr(event, field.name) for field in fields(event)}
     kept = {
         name: plain(value)
@@ -199,7 +203,7 @@ def _own(event: Event) -> Mapping[str, object]:
 
 
 def _flat(values: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """The values by name. Nested values are named `outer.inner`."""
+    """Yield all values with their names. A nested value has a name such as `outer.inner`."""
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")

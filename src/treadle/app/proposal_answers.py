@@ -1,4 +1,7 @@
-"""Proposals as JSON for `edits --json` and the server, and the selection of their hunks."""
+"""The JSON of proposals, and the selection of their hunks.
+
+The command `treadle edits` and the server use it.
+"""
 
 import posixpath
 from collections.abc import Collection, Sequence
@@ -14,9 +17,11 @@ from treadle.json_values import JsonField
 
 @dataclass(frozen=True, slots=True)
 class ProposedFile:
-    """The change of one file. Line counts exclude denied hunks, unless all hunks are denied.
+    """The change of one file in a proposal.
 
-    `undone`: the change of this file is undone, while changes of other files remain.
+    `added` and `removed` are numbers of lines. They exclude denied hunks, unless all hunks of the
+    proposal are denied. `undone` is true if the change of this file was undone while changes of
+    other files were kept.
     """
 
     path: str
@@ -33,9 +38,10 @@ class ProposedFile:
 class ShownFile:
     """The change of one file with its diff.
 
-    Hunks are numbered from 1 over all files; `first_hunk` is the number of its first one.
-    `freshness` states whether the file still has the content on which the proposal is based.
-    `hunk_diffs` contains one diff for each hunk, because `diff` joins adjacent hunks.
+    Hunks are numbered from 1 over all files of the proposal. `first_hunk` is the number of the
+    first hunk in this file. `freshness` states whether the file still has the content on which the
+    proposal is based. `diff` joins adjacent hunks, so `hunk_diffs` contains a separate diff for
+    each hunk.
     """
 
     file: Annotated[ProposedFile, JsonField(inline=True)]
@@ -49,10 +55,10 @@ class ShownFile:
 
 @dataclass(frozen=True, slots=True)
 class ListedProposal:
-    """A proposed change without its diffs.
+    """A proposal without its diffs.
 
-    `words` are the user's comment. `reason` states why it is conflicted or failed. `warnings`
-    contains one sentence for each file that the change would break.
+    `words` is the user's comment. `reason` states why the proposal is in conflict or failed.
+    `warnings` contains a sentence for each file whose syntax the proposal would break.
     """
 
     proposal: Annotated[Proposal, JsonField(inline=True)]
@@ -60,20 +66,20 @@ class ListedProposal:
 
     @classmethod
     def of(cls, proposal: Proposal) -> "ListedProposal":
-        """Add the files to a proposal."""
+        """Combine a proposal with the list of its files."""
         return cls(proposal, _files(proposal))
 
 
 @dataclass(frozen=True, slots=True)
 class ShownProposal:
-    """A proposed change with its diffs."""
+    """A proposal with its diffs."""
 
     proposal: Annotated[Proposal, JsonField(inline=True)]
     files: list[ShownFile]
 
     @classmethod
     def of(cls, proposal: Proposal, freshness: Sequence[Freshness]) -> "ShownProposal":
-        """Add the files and their diffs to a proposal."""
+        """Combine a proposal with its files and their diffs."""
         files = []
         number = 1
         for index, file in enumerate(_files(proposal)):
@@ -101,9 +107,9 @@ def _hunk_diffs(change: FileChange) -> list[str]:
 def chosen_parts(
     proposal: Proposal, hunks: Collection[int] | None, files: Collection[str] | None
 ) -> frozenset[tuple[int, int]] | None:
-    """The (file, hunk) positions of the chosen hunks. None if nothing is chosen, which means all.
+    """Return the chosen hunks as pairs of a file index and a hunk index. None means all hunks.
 
-    `hunks` chooses hunks by number. `files` chooses all hunks of these files, except denied hunks.
+    `hunks` chooses hunks by number. `files` chooses all hunks of these files, except denied ones.
     Raises UsageError for an unknown hunk or file.
     """
     if not hunks and not files:
@@ -128,9 +134,10 @@ def _file_positions(proposal: Proposal, files: Collection[str]) -> frozenset[tup
 
 
 def hunk_positions(proposal: Proposal, numbers: Collection[int]) -> frozenset[tuple[int, int]]:
-    """The (file, hunk) positions of hunks by their numbers, which count from 1 over all files.
+    """Convert hunk numbers into pairs of a file index and a hunk index.
 
-    Raises UsageError for an unknown number.
+    The numbers count from 1 over all files of the proposal. Raises UsageError for an unknown
+    number.
     """
     every = proposal.parts()
     for number in numbers:

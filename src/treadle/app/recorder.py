@@ -1,4 +1,7 @@
-"""Opens the recorder of a bus. Work continues if nothing can be recorded."""
+"""Opens the recorder, which writes the spans of a bus to the trace store.
+
+If the store cannot be opened, the application works without a recorder.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +21,7 @@ from treadle.traces import SqliteTraceStore
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recorder, or the reason why spans are not recorded."""
+    """The recorder and its store, or the reason why spans are not recorded."""
 
     recorder: Recorder | None
     store: SqliteTraceStore | None
@@ -26,7 +29,7 @@ class Recording:
 
     @property
     def missing(self) -> str | None:
-        """A message that spans are not recorded, and why. None if they are recorded."""
+        """A sentence about spans that are not recorded, and why. None if all spans are recorded."""
         if self.recorder is None:
             return f"Nothing is recorded: {self.broken_store}"
         loss = self.recorder.loss
@@ -37,9 +40,10 @@ class Recording:
 async def recording(
     bus: EventBus, redaction: RedactionSettings, root: Path
 ) -> AsyncIterator[Recording]:
-    """Record all runs on `bus` until the context ends. All spans are then on disk.
+    """Record all runs on `bus` until the context ends.
 
-    The spans have the label of the repository at `root`.
+    When the context ends, all spans of the runs are on disk. The spans have the label of the
+    repository at `root`.
     """
     set_redaction_rules(redaction)
     try:

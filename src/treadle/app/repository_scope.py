@@ -1,4 +1,8 @@
-"""Limits records to one repository: its label, and a reader of the spans with that label."""
+"""Limits records to one repository.
+
+Every span that Treadle records in a repository has the label of that repository. The module
+computes the label, and reads only the spans with that label.
+"""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
     )
 
     class Recorded(TraceReader, RecordedCalls, Protocol):
-        """The reader that the tools for traces and experiments use."""
+        """The methods of a reader that the tools for traces and experiments use."""
 
 
 _EVERYTHING = Query()
@@ -38,10 +42,10 @@ _NO_REPOSITORY = f"{REPOSITORY_LABEL}unknown"
 
 
 def repository_label(root: Path, *, create: bool = True) -> str | None:
-    """The label of the records of the repository at `root`.
+    """Return the label for records of the repository at `root`.
 
-    With `create`, a repository without an id gets an id. Returns None if the repository cannot be
-    identified. Its records then do not belong to a repository.
+    With `create`, a repository without an id gets one. Returns None if the repository cannot be
+    identified. Its records are then not assigned to a repository.
     """
     try:
         found = identity(root, create=create)
@@ -53,77 +57,80 @@ def repository_label(root: Path, *, create: bool = True) -> str | None:
 
 
 def records_of(root: Path) -> Query:
-    """The query of all records of the repository at `root`. It does not create an id."""
+    """Return a query for all records of the repository at `root`, without creating an id."""
     return _labelled(repository_label(root, create=False))
 
 
 def _labelled(label: str | None) -> Query:
-    """The query of the spans with `label`. A label of None matches no span."""
+    """Return a query for the spans with `label`. If `label` is None, no span matches."""
     return Query((any_of(Field.LABEL, [label or _NO_REPOSITORY]),))
 
 
 class OfRepository:
-    """Reads only the spans with the label of one repository."""
+    """Wraps a reader so that it reads only spans with the label of one repository."""
 
     def __init__(self, reader: "Recorded", label: str | None) -> None:
-        """Without a `label`, the reader finds nothing."""
+        """Wrap `reader`. If `label` is None, no span is found."""
         self._reader = reader
         self._only = _labelled(label)
 
     def spans(self, query: Query = _EVERYTHING, **part: Unpack["Part"]) -> "Page[ListedSpan]":
-        """See `SpanReader`."""
+        """Return spans of this repository, as `SpanReader` describes."""
         return self._reader.spans(query & self._only, **part)
 
     def runs(self, query: Query = _EVERYTHING, **part: Unpack["Part"]) -> "Page[RunSummary]":
-        """See `SpanReader`."""
+        """Return runs of this repository, as `SpanReader` describes."""
         return self._reader.runs(query & self._only, **part)
 
     def threads(self, query: Query = _EVERYTHING, **part: Unpack["Part"]) -> "Page[ThreadSummary]":
-        """See `SpanReader`."""
+        """Return threads of this repository, as `SpanReader` describes."""
         return self._reader.threads(query & self._only, **part)
 
     def search(self, query: Query, **part: Unpack["Part"]) -> "Page[Hit]":
-        """See `SpanReader`."""
+        """Search the spans of this repository, as `SpanReader` describes."""
         return self._reader.search(query & self._only, **part)
 
     def groups(self, by: GroupBy, query: Query = _EVERYTHING, **bounds: Any) -> "Page[Group]":
-        """See `SpanReader`."""
+        """Return groups of spans of this repository, as `SpanReader` describes."""
         return self._reader.groups(by, query & self._only, **bounds)
 
     def labels(self, query: Query = _EVERYTHING, *, limit: int = 100) -> "LabelCounts":
-        """See `SpanReader`."""
+        """Return labels of this repository, as `SpanReader` describes."""
         return self._reader.labels(query & self._only, limit=limit)
 
     def values(
         self, field: Field, query: Query = _EVERYTHING, *, text: str = "", limit: int = 20
     ) -> "FieldValues":
-        """See `SpanReader`."""
+        """Return values of a field in this repository, as `SpanReader` describes."""
         return self._reader.values(field, query & self._only, text=text, limit=limit)
 
     def facets(
         self, rows: Rows = Rows.SPANS, query: Query = _EVERYTHING, *, limit: int = 20
     ) -> "Facets":
-        """See `SpanReader`."""
+        """Return the facets of this repository, as `SpanReader` describes."""
         return self._reader.facets(rows, query & self._only, limit=limit)
 
     def summary(self, query: Query = _EVERYTHING) -> "Summary":
-        """See `SpanReader`."""
+        """Return a summary of this repository, as `SpanReader` describes."""
         return self._reader.summary(query & self._only)
 
     def examinations(
         self, query: Query = _EVERYTHING, *, examiners: Sequence["SpanExaminer"]
     ) -> "Examinations":
-        """See `SpanReader`."""
+        """Return examinations of this repository's spans, as `SpanReader` describes."""
         return self._reader.examinations(query & self._only, examiners=examiners)
 
     def span(self, trace_id: str, span_id: str) -> Span | None:
-        """See `TraceReader`. Also returns None for a span of another repository."""
+        """Return a span, or None if this repository does not have it."""
         named = (any_of(Field.TRACE, [trace_id]), any_of(Field.SPAN, [span_id]))
         found = self.spans(Query(named), limit=1).data
         return self._reader.span(trace_id, span_id) if found else None
 
     def run(self, run_id: str) -> Trace:
-        """See `SpanReader`. Leaves out spans of other repositories."""
+        """Return a run without the spans of other repositories.
+
+        Raises NotFoundError if no span remains.
+        """
         found = self._reader.run(run_id)
         spans = tuple(span for span in found.spans if self._is_own(span))
         if not spans:
@@ -131,7 +138,10 @@ class OfRepository:
         return Trace(found.trace_id, spans)
 
     def trace(self, reference: str) -> Trace:
-        """See `RecordedCalls`. Leaves out spans of other repositories."""
+        """Return a trace without the spans of other repositories.
+
+        Raises NotFoundError if no span remains.
+        """
         found = self._reader.trace(reference)
         spans = tuple(span for span in found.spans if self._is_own(span))
         if not spans:
@@ -143,7 +153,11 @@ class OfRepository:
         return label in span.labels
 
     def skeleton(self, trace_id: str) -> "Skeleton":
-        """See `SpanReader`. Accepts only a trace whose spans all belong to this repository."""
+        """Return the skeleton of a trace.
+
+        A skeleton contains all spans without their content. Raises NotFoundError unless all spans
+        of the trace belong to this repository.
+        """
         named = Query((any_of(Field.TRACE, [trace_id]),))
         found = self._reader.skeleton(trace_id)
         if self.spans(named, limit=1).pagination.total != len(found.columns.span_ids):

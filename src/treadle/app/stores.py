@@ -1,4 +1,4 @@
-"""The paths of the stores of a user, and functions that open them."""
+"""The paths of the user's databases and log file, and functions that open two of the stores."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,43 +13,43 @@ if TYPE_CHECKING:
 
 
 def traces_path() -> Path:
-    """The path of the database with the spans of all repositories."""
+    """Return the path of the database with the spans of all repositories."""
     return data_path("traces.db")
 
 
 def conversations_path() -> Path:
-    """The path of the database with the conversations of all repositories."""
+    """Return the path of the database with the conversations of all repositories."""
     return data_path("conversations.db")
 
 
 def approvals_path() -> Path:
-    """The path of the database with the permanent approvals of all repositories."""
-    return user_data_dir() / "approvals.db"  # created with the first entry
+    """Return the path of the database with the permanent approvals of all repositories."""
+    return user_data_dir() / "approvals.db"  # the file is created with the first approval
 
 
 def proposals_path() -> Path:
-    """The path of the database with the proposals of all repositories."""
-    return user_data_dir() / "proposals.db"  # created with the first entry
+    """Return the path of the database with the proposals of all repositories."""
+    return user_data_dir() / "proposals.db"  # the file is created with the first proposal
 
 
 def breakpoints_path() -> Path:
-    """The path of the database with the breakpoints of the gateway and the calls that they held."""
-    return user_data_dir() / "breakpoints.db"  # created when the gateway opens
+    """Return the path of the database with the gateway's breakpoints and held calls."""
+    return user_data_dir() / "breakpoints.db"  # the file is created when the gateway opens
 
 
 def ui_path() -> Path:
-    """The path of the database with the state of the pages, and the requests to pages."""
-    return user_data_dir() / "ui.db"  # created by the first page or tool that uses it
+    """Return the path of the database with the shared state of pages and the requests to pages."""
+    return user_data_dir() / "ui.db"  # the file is created by the first page or tool that uses it
 
 
 def experiments_path() -> Path:
-    """The path of the database with the experiments."""
-    return user_data_dir() / "experiments.db"  # created with the first entry
+    """Return the path of the database with the experiments."""
+    return user_data_dir() / "experiments.db"  # the file is created with the first experiment
 
 
 def log_path() -> Path:
-    """The path of the log file. Older log files are in the same folder."""
-    return user_data_dir() / "treadle.log"  # created with its first line
+    """Return the path of the log file. Older log files are in the same folder."""
+    return user_data_dir() / "treadle.log"  # the file is created with the first line
 
 
 def open_trace_store() -> "SqliteTraceStore":
@@ -61,9 +61,10 @@ def open_trace_store() -> "SqliteTraceStore":
 
 @contextmanager
 def open_edits(root: Path) -> "Iterator[Edits]":
-    """Open the proposals of the repository at `root`, and recover from a killed process.
+    """Open the proposals of the repository at `root`.
 
-    Raises StoreError if the data folder cannot be written.
+    If an earlier process was killed while it applied a proposal, its changes are first reverted,
+    unless it had already written all files. Raises StoreError if the data folder cannot be written.
     """
     from treadle.code.syntax.check import broken
     from treadle.edits.proposal_store import ProposalStore

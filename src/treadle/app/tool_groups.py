@@ -1,4 +1,4 @@
-"""Groups of tools that a client can choose: one for each area of `toolbox/`."""
+"""Groups of tools that an MCP client can choose: one group for each area of `toolbox/`."""
 
 from collections.abc import Collection
 from enum import StrEnum
@@ -10,7 +10,7 @@ _TOOLBOX = "treadle.toolbox."
 
 
 class ToolGroup(StrEnum):
-    """The groups, in the order of the list of tools."""
+    """The groups, in the order in which the list of tools contains them."""
 
     CODE = "code"
     EDITS = "edits"
@@ -22,11 +22,12 @@ class ToolGroup(StrEnum):
 
 ALL = "all"
 DEFAULT_GROUPS = frozenset({ToolGroup.CODE})
-"""The groups for a client that does not choose groups. They are few, because every schema costs
-tokens in each conversation.
+"""The groups for a client that chooses no groups.
+
+The set has only one group, because every tool schema costs tokens in each conversation.
 """
 REPOSITORY_GROUPS = frozenset({ToolGroup.CODE, ToolGroup.EDITS, ToolGroup.CHECKS})
-"""The groups that do not need recorded data."""
+"""The groups whose tools do not need recorded data."""
 
 
 def groups_named(text: str) -> frozenset[ToolGroup]:
@@ -47,12 +48,12 @@ def groups_named(text: str) -> frozenset[ToolGroup]:
 
 
 def group_of(tool: AnyTool) -> ToolGroup | None:
-    """The group of a tool. None for a tool of a front end."""
+    """Return the group of a tool. None if a front end runs the tool."""
     module = type(tool).__module__
     area = module.removeprefix(_TOOLBOX).partition(".")[0] if module.startswith(_TOOLBOX) else ""
     return ToolGroup(area) if area in set(ToolGroup) else None
 
 
 def in_groups(registry: Registry, groups: Collection[ToolGroup]) -> Registry:
-    """The tools of these groups, in the order of `registry`."""
+    """Return the tools of these groups, in the order of `registry`."""
     return Registry(tool for tool in registry if group_of(tool) in groups)

@@ -1,4 +1,4 @@
-"""The tools of Treadle: for the code of a repository, and for records, experiments and the page."""
+"""Builds the tools of Treadle: tools for the code, and tools for records, experiments and pages."""
 
 import os
 from collections.abc import Mapping
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 def code_registry(
     root: Path, index: "CodeIndex", edits: "Edits | None", settings: "Settings"
 ) -> "Registry":
-    """The tools that read or change the repository. Without `edits`, no tool changes files."""
+    """Build the tools that read or change the repository.
+
+    Without `edits`, none of the tools changes files.
+    """
     from treadle.checks.service import Checks
     from treadle.toolbox.checks.run_check import RunCheck
     from treadle.toolbox.code import code_tools
@@ -38,21 +41,26 @@ def code_registry(
 
 
 def preview_proposal(edits: "Edits", reference: str) -> Mapping[str, bytes | None]:
-    """The contents of the files after a proposal. `reference` is its id or an id prefix."""
+    """Return the contents that the files would have after a proposal.
+
+    `reference` is the id of the proposal or a prefix of the id. The value of a deleted file is
+    None.
+    """
     return edits.preview(edits.find(reference).id)
 
 
 def analyst_tools(
     traces: "TraceReader", experiments: "Experiments", ui: "Ui", settings: "Settings"
 ) -> "list[AnyTool]":
-    """The tools that read `traces`, run experiments and control the pages of `ui`."""
+    """Build the tools that read `traces`, run experiments, and control the pages of `ui`."""
     from treadle.diagnosis.detectors import Rule
     from treadle.toolbox.experiments import experiment_tools
     from treadle.toolbox.traces import trace_tools
     from treadle.toolbox.ui import ui_tools
 
     async def connect() -> "ChatModel":
-        from treadle.llm import connect_with_fallbacks  # loads a client that takes seconds
+        # Imported here, since it loads a client library, which takes seconds.
+        from treadle.llm import connect_with_fallbacks
 
         return await connect_with_fallbacks(settings, os.environ)
 
@@ -65,7 +73,7 @@ def analyst_tools(
 
 
 def listed_registry(root: Path) -> "Registry":
-    """All tools, for a list. They cannot be called. Raises StoreError and ConfigError."""
+    """Build all tools for a list. They cannot be called. Raises StoreError and ConfigError."""
     from treadle.config.loader import load
 
     settings = load(root, os.environ, {}).settings

@@ -1,6 +1,7 @@
-"""Starts, steers and cancels the turns of one repository by their ids.
+"""Starts, steers and cancels the turns of one repository.
 
-A conversation serves one message at a time. Further messages wait.
+A turn here is the processing of one message until its answer. The turns of a conversation run one
+after another.
 """
 
 import asyncio
@@ -25,14 +26,15 @@ from treadle.session import Conversation, RequestSession, SessionOutcome
 from treadle.session.attachments import ResolvedAttachments
 
 ENDED_KEPT = 1_000
-"""The number of ended turns whose outcome stays available."""
+"""The number of ended turns whose outcome is kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of a person and the task that serves it. Its events have the id `request_id`.
+    """One message of a person, and the task that answers it.
 
-    `agent` is the agent that answers, None for the assistant.
+    Events of the turn contain `request_id`. `agent` is the name of the agent that answers, and None
+    for the assistant.
     """
 
     request_id: UUID
@@ -42,7 +44,7 @@ class Turn:
 
 
 class Turns:
-    """Starts turns. The end of the context cancels the turns that still run."""
+    """Starts and finds turns. The end of the context cancels the turns that are still running."""
 
     def __init__(self, app: App, agents: AgentService) -> None:
         self._app = app
@@ -52,7 +54,7 @@ class Turns:
         self._opening = asyncio.Lock()
         self._turns: dict[UUID, Turn] = {}
         self._sessions: dict[UUID, RequestSession] = {}
-        """The sessions of the turns that are served now."""
+        """The sessions of the running turns, without turns that wait or that agents answer."""
 
     async def __aenter__(self) -> Self:
         await self._stack.__aenter__()
@@ -79,11 +81,12 @@ class Turns:
         choices: Choices | None = None,
         front_end: str | None = None,
     ) -> Turn:
-        """Send a message to the assistant, in the conversation `session` or in a new one.
+        """Send a message to the assistant, and return the turn without waiting for the answer.
 
-        `session` is an id, an id prefix or "last". The method reads the attachments and returns:
-        the turn's `task` has the outcome. `front_end` runs the external tools. Raises UsageError,
-        NotFoundError, PathRefusedError, StoreError and ProviderError.
+        `session` is the conversation to continue: an id, a prefix of an id, or "last". None starts
+        a new conversation. The method reads the attachments before it returns. The `task` of the
+        turn returns the outcome. `front_end` names the front end that runs the external tools.
+        Raises UsageError, NotFoundError, PathRefusedError, StoreError and ProviderError.
         """
         _check_text(text)
         assistant = await self._assistant(choices or Choices())
@@ -105,10 +108,10 @@ class Turns:
         stream: bool = True,
         front_end: str | None = None,
     ) -> Turn:
-        """Send a question to an agent, with the content of the page of the person.
+        """Send a question to an agent, and return the turn without waiting for the answer.
 
-        `conversation` is an id, an id prefix or "last". Raises the errors of
-        `AgentService.conversation`.
+        `page` describes what the person's page shows. `conversation` is an id, a prefix of an id,
+        or "last". Raises the errors of `AgentService.conversation`.
         """
         request_id = new_id()
         opened = await self._agents.conversation(conversation, agent=agent)
@@ -118,7 +121,7 @@ class Turns:
         return self._start(request_id, opened, answering, front_end)
 
     def turn(self, request_id: UUID) -> Turn:
-        """The turn of that id, running or ended. Raises NotFoundError."""
+        """Return the turn with that id, whether running or ended. Raises NotFoundError."""
         turn = self._turns.get(request_id)
         if turn is None:
             raise NotFoundError(
@@ -127,24 +130,25 @@ class Turns:
         return turn
 
     def running(self) -> tuple[Turn, ...]:
-        """The turns that are served or wait, oldest first."""
+        """Return the turns that are running or waiting, oldest first."""
         return tuple(turn for turn in self._turns.values() if not turn.task.done())
 
     async def steer(self, request_id: UUID, text: str) -> bool:
-        """Add a message to the next request of the model. Returns False if it is too late.
+        """Add a message to the model's next request.
 
-        Raises NotFoundError, and UsageError for an empty message.
+        Returns False for a turn that waits, has ended, or belongs to an agent. Raises
+        NotFoundError, and UsageError for an empty message.
         """
         _check_text(text)
         session = self._sessions.get(self.turn(request_id).request_id)
         return session is not None and await session.steer(text)
 
     def cancel(self, request_id: UUID) -> bool:
-        """End a turn. Returns False if it has already ended. Raises NotFoundError."""
+        """Cancel a turn. Returns False if it has already ended. Raises NotFoundError."""
         return self.turn(request_id).task.cancel()
 
     async def _assistant(self, choices: Choices) -> Assistant:
-        key = choices, saved_keys.stamp()  # a new API key needs a new connection
+        key = choices, saved_keys.stamp()  # a new API key requires a new connection
         async with self._opening:
             if key not in self._assistants:
                 opening = Assistant.open(self._app, request_id=new_id(), choices=choices)
@@ -202,6 +206,6 @@ def _check_text(text: str) -> None:
 
 
 def _retrieve(task: "asyncio.Task[SessionOutcome]") -> None:
-    """Retrieve a failure, which the events of the turn have reported."""
+    """Retrieve the exception of a failed task. Events have already reported the failure."""
     with contextlib.suppress(asyncio.CancelledError, TreadleError):
         task.result()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from treadle.charsets.model import UTF_8, Charset, codec_of, is_text, is_utf8
 
 MAX_BYTES = 200_000
-"""The most bytes that are examined, from lines with non-ASCII characters."""
+"""The maximum number of bytes that are examined. Only lines with non-ASCII bytes are examined."""
 
 _CANDIDATES = (
     "cp932", "euc-jp", "gb18030", "big5", "cp949", "windows-1250", "windows-1251", "windows-1252",
@@ -17,9 +17,9 @@ _CANDIDATES = (
 
 _CLOSE = 1.3
 _CLOSE_FOR_FEW = 4
-"""An encoding that is this many times as likely as the next encoding has no rivals.
+"""An encoding has no rivals (see `Charset`) if it is this many times as likely as the next.
 
-`_CLOSE_FOR_FEW` is for a text with less than `_FEW` bytes that are not ASCII.
+`_CLOSE_FOR_FEW` is for a text with fewer than `_FEW` bytes that are not ASCII.
 """
 
 _FEW = 16
@@ -44,7 +44,7 @@ _SEVERAL_BYTES = frozenset({"cp932", "euc_jp", "gb18030", "gbk", "cp950", "big5h
 
 
 def is_damaged_utf8(data: bytes) -> bool:
-    """Whether `data` is UTF-8 except for single bytes."""
+    """Whether `data` is UTF-8 except for a few invalid bytes."""
     characters, invalid = _utf8_parts(data)
     return characters > 2 * invalid
 
@@ -56,12 +56,12 @@ def _utf8_parts(data: bytes) -> tuple[int, int]:
 
 
 def with_shifts(data: bytes) -> str | None:
-    """Return the encoding of ASCII bytes with shift sequences. None if they have none."""
+    """Return the encoding of ASCII bytes with ISO-2022-JP shift sequences, or None without them."""
     return "iso2022_jp" if b"\x1b$" in data and _ISO_2022_JP.search(data) else None
 
 
 def detected(data: bytes) -> Charset:
-    """Detect the encoding of `data`, which is not UTF-8, and its rivals.
+    """Detect the encoding of `data`, which is not UTF-8, and others that fit about as well.
 
     The result has no codec if no encoding fits.
     """
@@ -91,7 +91,7 @@ def detected(data: bytes) -> Charset:
 
 
 def _is_probable(data: bytes, codec: str) -> bool:
-    """Whether the text is plausible.
+    """Whether the text of `data` in the encoding `codec` is plausible.
 
     Korean text consists of Hangul, and rarely of Chinese characters.
     """
@@ -103,7 +103,11 @@ def _is_probable(data: bytes, codec: str) -> bool:
 
 
 def _unlikely(data: bytes) -> frozenset[str]:
-    """Return the encodings that do not fit the bytes. Accented letters are mostly isolated."""
+    """Return the encodings that do not fit the bytes.
+
+    Non-ASCII bytes are mostly isolated in Latin text. In other alphabets, non-ASCII bytes form long
+    runs.
+    """
     runs = _RUN.findall(data)
     alone = sum(len(run) == 1 for run in runs)
     if 2 * alone >= len(runs):
@@ -112,8 +116,8 @@ def _unlikely(data: bytes) -> frozenset[str]:
 
 
 def _weighed(data: bytes) -> list[tuple[str, float]]:
-    """Return codecs and how well the bytes fit each, the best one first."""
-    from chardet import detect_all  # a late import: it loads its models in 50 ms
+    """Return codecs with the confidence that they are right, best first."""
+    from chardet import detect_all  # imported late, since it loads its models in 50 ms
 
     results = detect_all(
         data[:MAX_BYTES], ignore_threshold=True, include_encodings=_CANDIDATES, max_bytes=MAX_BYTES
@@ -122,7 +126,7 @@ def _weighed(data: bytes) -> list[tuple[str, float]]:
     for result in results:
         codec = codec_of(result["encoding"] or "")
         if codec == "cp1252" and not _C1.search(data):
-            codec = "iso8859-1"  # the text has no character that Windows adds
+            codec = "iso8859-1"  # the text has no character that only windows-1252 has
         if codec == "gb18030" and is_text(data, "gbk"):
             codec = "gbk"  # the text has no character of four bytes
         if codec is not None:
@@ -131,7 +135,7 @@ def _weighed(data: bytes) -> list[tuple[str, float]]:
 
 
 _HEAD = 2_048
-"""A declaration counts within this many bytes from the beginning. HTML requires 1,024."""
+"""A declaration counts only within this many bytes from the beginning. HTML requires 1,024."""
 
 _NAME = rb"([-\w.:+]{1,40})"
 _PYTHON = re.compile(rb"^[ \t\f]*#[^\n]{0,200}?coding[:=][ \t]*" + _NAME)
@@ -161,11 +165,11 @@ _TEX_ENDINGS = (".tex", ".sty", ".cls", ".bib")
 _GETTEXT_ENDINGS = (".po", ".pot")
 
 _UNDECIDED = frozenset({"undecided", "raw-text", "prefer-utf-8", "no-conversion", "binary"})
-"""Emacs's name for "detect it from the bytes"."""
+"""Coding systems of Emacs that leave the encoding to be detected from the bytes."""
 
 
 def declared_label(path: str, data: bytes) -> str | None:
-    """The encoding that the file declares in its own text."""
+    """Return the name of the encoding that the file declares in its own text, or None."""
     head = data[:_HEAD]
     name = path.lower()
     lines = head.split(b"\n", 2)[:2]
@@ -210,19 +214,19 @@ _SUPERSETS = {
     "iso8859-9": ("cp1254",), "shift_jis": ("cp932",), "gb2312": ("gbk", "gb18030"),
     "gbk": ("gb18030",), "big5": ("cp950", "big5hkscs"), "euc_kr": ("cp949",),
 }  # fmt: skip
-"""For each encoding, the larger encoding that files with its name often use."""
+"""Maps an encoding to the larger encodings that are often meant by its name."""
 
 Configured = Callable[[], str | None]
-"""The `charset` that an .editorconfig file sets for the path, if any."""
+"""Returns the `charset` that an .editorconfig file sets for the path, or None."""
 
 
 def charset_of(path: str, data: bytes, configured: Configured = lambda: None) -> Charset:
-    """The encoding of the file at `path` with the content `data`.
+    """Return the encoding of the file at `path` with the content `data`.
 
     A byte order mark decides first. Next is the declaration of the file, unless its bytes
-    contradict it. A `.properties` file is then ASCII or ISO-8859-1 with escapes, unless it is
-    UTF-8. Next is `configured`, unless the bytes contradict it. Otherwise the file is UTF-8 if its
-    bytes are valid, or else the encoding is detected from its bytes.
+    contradict the declaration. A `.properties` file is then ASCII or ISO-8859-1 with escapes,
+    unless it is UTF-8. Next is `configured`, unless the bytes contradict the setting. Otherwise the
+    file is UTF-8 if its bytes are valid, or else the encoding is detected from the bytes.
     """
     if data.startswith(b"\xef\xbb\xbf"):
         return UTF_8
@@ -243,7 +247,7 @@ def charset_of(path: str, data: bytes, configured: Configured = lambda: None) ->
 
 
 def charset_of_new(path: str, content: str, configured: Configured = lambda: None) -> Charset:
-    """The encoding of a new file at `path` with `content`."""
+    """Return the encoding of a new file at `path` with `content`."""
     label = declared_label(path, content.encode("utf-8", "replace"))
     if label is not None:
         codec = codec_of(label)
@@ -272,9 +276,12 @@ def _as_declared(label: str, data: bytes, *, ascii_only: bool, shifted: bool) ->
 
 
 def _fitting(codec: str, data: bytes, evidence: str) -> Charset | None:
-    """The encoding `codec` or a superset of it, if all but a few bytes of `data` are valid."""
+    """Return the encoding `codec` or a superset that fits `data`, or None.
+
+    A few bytes of `data` may be invalid.
+    """
     if codec.startswith("iso2022"):
-        return Charset(codec, evidence)  # the caller examines its lines one by one
+        return Charset(codec, evidence)  # the caller checks the lines one by one
     forms = (codec, *_SUPERSETS.get(codec, ()))
     fitting = next((name for name in forms if is_text(data, name)), None)
     if fitting is None:
@@ -292,7 +299,7 @@ def _is_damaged(data: bytes, codec: str) -> bool:
 def _of_properties(configured: Configured, *, ascii_only: bool) -> Charset:
     """Return the encoding of a `.properties` file.
 
-    Some readers expect ISO-8859-1 and some UTF-8. All of them understand escapes.
+    Some readers expect ISO-8859-1 and some expect UTF-8, but all readers understand escapes.
     """
     if not ascii_only:
         return Charset("iso8859-1", "of a .properties file", escapes=True)

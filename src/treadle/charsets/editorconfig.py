@@ -1,4 +1,4 @@
-"""The `charset` that .editorconfig files set for a path."""
+"""Reads the `charset` that .editorconfig files set for a path."""
 
 import posixpath
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ def configured_charset(path: str, read: Callable[[str], bytes | None]) -> str | 
 
 
 def _charset(data: bytes, path: str) -> tuple[bool, str | None]:
-    """Return whether the file is the topmost one, and the charset that it sets for `path`."""
+    """Return whether the file sets `root = true`, and the charset that it sets for `path`."""
     value: str | None = None
     top = False
     applies: bool | None = None  # None: before the first section
@@ -47,7 +47,7 @@ def _charset(data: bytes, path: str) -> tuple[bool, str | None]:
 def _lines(data: bytes) -> Iterator[tuple[str | None, str]]:
     """Yield the key and value of each property in lower case.
 
-    For each section, yield None and its pattern.
+    For each section, yield None and the pattern of the section.
     """
     for line in data.decode("utf-8-sig", "replace").splitlines():
         text = line.strip()
@@ -73,7 +73,7 @@ def _matches(pattern: str, path: str) -> bool:
 
 
 def _expression(pattern: str) -> str:
-    """The pattern as a regular expression."""
+    """Return the pattern as a regular expression."""
     out: list[str] = []
     depth = at = 0
     while at < len(pattern):

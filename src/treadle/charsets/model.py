@@ -25,7 +25,10 @@ _LABELS = {
     "japanese-shift-jis": "shift_jis",
     "japanese-iso-8bit": "euc_jp", "cyrillic-koi8": "koi8-r", "chinese-gbk": "gbk",
 }  # fmt: skip
-"""Names of encodings that Python does not know. Files of Emacs, HTML and LaTeX contain them."""
+"""Names of encodings that Python does not know, with Python's names for them.
+
+Files of Emacs, HTML and LaTeX contain these names.
+"""
 
 _DISPLAY_NAMES = {
     "cp932": "Shift_JIS (cp932)", "shift_jis": "Shift_JIS", "euc_jp": "EUC-JP",
@@ -36,10 +39,10 @@ _DISPLAY_NAMES = {
 
 
 class EncodingError(TreadleError):
-    """Text that the encoding of its file cannot represent.
+    """The encoding of a file cannot represent a text.
 
-    `position` is the index of the first such character. `reason` continues a sentence that names
-    the character.
+    `position` is the index of the first character that the encoding lacks. `reason` continues a
+    sentence that names the character.
     """
 
     def __init__(self, position: int, reason: str, hint: str) -> None:
@@ -52,11 +55,11 @@ class EncodingError(TreadleError):
 class Charset:
     r"""An encoding, and how certain it is.
 
-    `codec` is Python's name of the encoding. It is None if the bytes of the file do not determine
-    the encoding. Then only ASCII can be written. `evidence` states how the encoding was found.
-    `rivals` are other encodings that fit the bytes about as well. With `escapes`, characters that
-    the encoding does not have become `\uXXXX`, as in `.properties` files. `note` is a sentence for
-    the author of an edit.
+    `codec` is Python's name of the encoding. `codec` is None if the bytes of the file do not
+    determine the encoding. Then only ASCII can be written. `evidence` states how the encoding was
+    found. `rivals` are other encodings that fit the bytes about as well. With `escapes`, characters
+    that the encoding does not have become `\uXXXX`, as in `.properties` files. `note` is a sentence
+    for the author of an edit.
     """
 
     codec: str | None
@@ -72,7 +75,7 @@ class Charset:
 
     @property
     def stored(self) -> str | None:
-        """The codec that is stored with a change. None for UTF-8 and for unknown encodings."""
+        """The codec that is stored with a change, or None for UTF-8 and for unknown encodings."""
         return None if self.is_utf8 else self.codec
 
     @property
@@ -147,12 +150,12 @@ def is_utf8(data: bytes) -> bool:
 
 
 def codec_of(label: str) -> str | None:
-    """Python's name of the encoding that `label` names.
+    """Return Python's name of the encoding that `label` names, or None.
 
-    None if the encoding is unknown or if text in it cannot be edited.
+    The result is None if the encoding is unknown or if text in it cannot be edited.
     """
     label = label.strip().strip("\"'").lower()
-    for end in ("-unix", "-dos", "-mac"):  # Emacs appends the line ends to the name
+    for end in ("-unix", "-dos", "-mac"):  # Emacs appends the type of line ends
         label = label.removesuffix(end)
     try:
         found = codecs.lookup(_LABELS.get(label, label))
@@ -165,7 +168,7 @@ def codec_of(label: str) -> str | None:
 
 
 def display_name(codec: str) -> str:
-    """The name of a codec for people."""
+    """Return the name of a codec for people."""
     if codec in _DISPLAY_NAMES:
         return _DISPLAY_NAMES[codec]
     if codec.startswith("cp125"):
@@ -176,7 +179,7 @@ def display_name(codec: str) -> str:
 def is_text(data: bytes, codec: str) -> bool:
     """Whether `data` is valid in the encoding.
 
-    An encoder might write other bytes for the same text.
+    Encoding the text again may still return other bytes.
     """
     try:
         data.decode(codec)
@@ -194,7 +197,7 @@ def round_trips(data: bytes, codec: str) -> bool:
 
 
 def _encoded(text: str, codec: str) -> bytes | None:
-    """Encode `text`. Returns None if the bytes would not decode to the same text."""
+    """Encode `text`, or return None if the bytes would not decode to the same text."""
     try:
         data = text.encode(codec)
         return data if data.decode(codec) == text else None

@@ -4,13 +4,13 @@ from treadle.charsets.detection import charset_of
 from treadle.charsets.model import Charset, is_text, round_trips
 
 _RAW = 0xDC00
-"""An invalid byte becomes the lone surrogate at this number plus the byte's value.
+"""An invalid byte becomes the lone surrogate with this number plus the byte's value.
 
 Such a surrogate never occurs in text, so it can be converted back to the same byte.
 """
 
 _LONGEST = 4
-"""The most bytes of a character."""
+"""The maximum number of bytes of a character."""
 
 
 class ShiftStateError(ValueError):
@@ -22,11 +22,12 @@ class ShiftStateError(ValueError):
 
 
 class Transcoded:
-    """A file in another encoding, with its content converted to UTF-8 in `text`.
+    """A file in an encoding other than UTF-8, with its content converted to UTF-8 in `text`.
 
-    `text` represents every byte of `data`, as a character or as a byte that is not UTF-8. Therefore
-    `encode_part(text)` returns `data`. In a stateless encoding, any run of characters converts back
-    to its bytes. Raises ShiftStateError if the lines of a stateful encoding depend on each other.
+    `text` represents every byte of `data`, as a character or as a lone surrogate. Therefore
+    `encode_part(text)` returns `data`. In a stateless encoding, any sequence of characters converts
+    back to its bytes. Raises ShiftStateError if the lines of a stateful encoding depend on each
+    other.
     """
 
     def __init__(self, data: bytes, charset: Charset) -> None:
@@ -107,7 +108,7 @@ class Transcoded:
         return "".join(text).encode("utf-8", "surrogatepass")
 
     def _character(self, data: bytes) -> bytes:
-        """Return the bytes of the first character of `data`, or its first byte if none decodes."""
+        """Return the bytes of the first character of `data`, or the first byte if it is invalid."""
         for size in range(1, len(data) + 1):
             part = data[:size]
             if is_text(part, self._codec) and len(part.decode(self._codec)) == 1:
@@ -116,10 +117,7 @@ class Transcoded:
 
 
 def as_utf8(path: str, data: bytes) -> bytes:
-    """Return the text of the file at `path` as UTF-8.
-
-    Returns `data` itself if its encoding is unknown.
-    """
+    """Return the text of the file at `path` as UTF-8, or `data` if its encoding is unknown."""
     if data.isascii() and b"\x1b$" not in data:
         return data
     charset = charset_of(path, data, lambda: None)

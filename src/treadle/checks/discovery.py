@@ -15,18 +15,19 @@ from treadle.config.model import CheckCommand, CheckSettings
 from treadle.inside import read_regular
 
 MAX_FILE_BYTES = 1_000_000
-"""The maximum size of a project file. A larger file is not read."""
+"""The maximum size of a project file in bytes. A larger file is not read."""
 
 CONFIGURATION = "configuration"
 """The origin of a check that the user configured."""
 
 
 def find_checks(root: Path, settings: CheckSettings) -> tuple[Check, ...]:
-    """The checks of the project at `root`, configured ones first, with unique names.
+    """Find the checks of the project at `root`. Configured checks come first.
 
-    A configured check replaces a found check of the same name. A configured check without a command
-    only changes the time limit. This function reads a few files at the root and runs nothing. A
-    project file that cannot be read has no checks.
+    No two checks have the same name. A configured check replaces a found check of the same name. A
+    configured check without a command only changes the time limit of the found check. This function
+    reads a few files at the root and runs no program. A project file that cannot be read counts as
+    empty.
     """
     project = _Project(root, settings.timeout)
     found = {check.name: check for find in _FINDERS for check in find(project)}
@@ -60,11 +61,11 @@ class _Project:
         self.pyproject = self._toml("pyproject.toml")
 
     def has(self, *names: str) -> str | None:
-        """The first of the files that exists, or None."""
+        """The first name in `names` that is the name of a file at the root, or None."""
         return next((name for name in names if (self._root / name).is_file()), None)
 
     def text(self, name: str) -> str:
-        """The text of a file. Empty if the file is missing, too large or unreadable."""
+        """The text of a file. It is empty if the file is missing, too large or unreadable."""
         path = self._root / name
         try:
             data = read_regular(str(path), MAX_FILE_BYTES + 1)
@@ -73,7 +74,7 @@ class _Project:
         return "" if len(data) > MAX_FILE_BYTES else data.decode("utf-8-sig", "replace")
 
     def json(self, name: str) -> dict[str, Any]:
-        """The object in a JSON file. Empty if there is no object."""
+        """The object in a JSON file. It is empty if the file does not contain an object."""
         try:
             value = json.loads(self.text(name) or "{}")
         except (ValueError, RecursionError):
@@ -81,12 +82,12 @@ class _Project:
         return value if isinstance(value, dict) else {}
 
     def tool(self, name: str) -> dict[str, Any] | None:
-        """The table `[tool.NAME]` of `pyproject.toml`."""
+        """The table `[tool.NAME]` of `pyproject.toml`, or None if it is missing."""
         table = _table(self.pyproject, "tool").get(name)
         return table if isinstance(table, dict) else None
 
     def ini_section(self, name: str, section: str) -> dict[str, str] | None:
-        """A section of an INI file."""
+        """A section of an INI file, or None if it is missing."""
         parser = ConfigParser(interpolation=None, strict=False)
         try:
             parser.read_string(self.text(name))
@@ -95,7 +96,7 @@ class _Project:
             return None
 
     def has_python_tests(self) -> str | None:
-        """The folder `tests` or `test`, if it contains a file that pytest collects."""
+        """The folder `tests` or `test` if it contains a file that pytest collects, or None."""
         for folder in ("tests", "test"):
             below = self._root / folder
             for pattern in ("test_*.py", "*_test.py", "*/test_*.py"):
@@ -196,7 +197,7 @@ def _node(project: _Project) -> Iterator[Check]:
 
 
 _NO_TEST = "no test specified"
-"""`npm init` writes a test script with this text, which always fails."""
+"""A part of the test script that `npm init` writes. That script always fails."""
 
 
 def _go(project: _Project) -> Iterator[Check]:

@@ -1,4 +1,4 @@
-"""Builds the environment of a check without keys, and finds the program that the check starts."""
+"""Builds the environment of a check without secrets, and finds the program of the check."""
 
 import os
 import re
@@ -17,7 +17,10 @@ _KEY_WORDS = re.compile(
     r"(?:^|_)(?:[A-Z0-9]*(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE)S?"
     r"|(?:API|ACCESS|AUTH|PRIVATE|SECRET)?KEYS?|PASS|PWD|PAT|CREDENTIALS?|CREDS|COOKIES?|JWT|BEARER)(?:_|$)"
 )
-"""Words that mark a variable, with its name in capitals, as a key or a password."""
+"""A pattern for names of variables that contain a key or a password.
+
+The names must be in capitals.
+"""
 
 _NO_KEYS = frozenset({"PWD", "OLDPWD"})
 
@@ -52,11 +55,11 @@ def check_environment(
     secret: Collection[str] = (),
     keep: Collection[str] = (),
 ) -> Environment:
-    """The environment for a check of the project at `root`.
+    """Build the environment for a check of the project at `root`.
 
-    This removes the variables in `secret`, and variables whose names or values look like keys.
-    Variables in `keep` stay. Programs of the project's own environments come first in PATH.
-    Relative folders are removed from PATH.
+    The variables in `secret` are removed, and so are variables whose names or values look like
+    secrets. Variables in `keep` stay. PATH begins with the folders in which the project installs
+    programs. Relative folders are removed from PATH.
     """
     withheld = tuple(
         sorted(
@@ -92,8 +95,8 @@ def _is_secret(name: str, value: str) -> bool:
 def in_copy(variables: Mapping[str, str], root: Path, tree: Path) -> dict[str, str]:
     """The variables for a check that runs in `tree`, a copy of the project at `root`.
 
-    If an editable installation or PYTHONPATH names folders of the project, Python imports from the
-    same folders of the copy.
+    PYTHONPATH and editable installations may name folders of the project. Python then imports from
+    the same folders of the copy.
     """
     given = [Path(each) for each in variables.get("PYTHONPATH", "").split(os.pathsep) if each]
     named = [*given, *_editable(variables, root), root / "src"]
@@ -124,7 +127,10 @@ def _editable(variables: Mapping[str, str], root: Path) -> Iterator[Path]:
 
 
 def _text(path: Path) -> str:
-    """Read a file of a Python environment, which the repository may contain."""
+    """The text of a file of a Python environment. It is empty if the file cannot be read.
+
+    The repository may contain the file, so only `_MAX_BYTES` of it are read.
+    """
     try:
         return read_regular(str(path), _MAX_BYTES).decode("utf-8", "replace")
     except OSError:
@@ -147,7 +153,8 @@ _LOADING = (
 def program_of(name: str, root: Path, variables: Mapping[str, str]) -> Program | None:
     """The program that `name` starts in the repository at `root`, or None if it is missing.
 
-    Blocks. A program inside the repository, or a link into it, has the hash of its content.
+    If the program is in the repository, or is a link to a file in it, the result has the hash of
+    its content. This function blocks.
     """
     found = find_program(name, root, variables)
     if found is None:
@@ -161,13 +168,16 @@ def program_of(name: str, root: Path, variables: Mapping[str, str]) -> Program |
 
 
 def _digest(path: Path) -> str:
-    """The hash of the content. Reads blocks, since a repository may contain a very large file."""
+    """The hash of a file.
+
+    The file is read in blocks, since a repository may contain a very large file.
+    """
     with path.open("rb") as file:
         return file_digest(file, partial(blake2b, digest_size=32)).hexdigest()
 
 
 def _environment(root: Path, variables: Mapping[str, str]) -> str:
-    """A hash of the variables and project folders that decide which code a program loads."""
+    """A hash of the variables and project folders in PATH that decide which code is loaded."""
     folders = variables.get("PATH", "").split(os.pathsep)
     parts = [f"{name}={variables[name]}" for name in _LOADING if variables.get(name)]
     parts += [folder for folder in folders if Path(folder).is_relative_to(root)]

@@ -15,8 +15,9 @@ CheckKind = Literal["test", "build", "lint", "types"]
 class Check:
     """A command that checks a project.
 
-    `argv` is the program and its arguments, which do not pass through a shell. `origin` is the file
-    that defines it, or the configuration. `timeout` is in seconds.
+    `argv` is the program and its arguments, which no shell interprets. `origin` is the file or
+    folder in which the check was found, or "configuration". `timeout` is in seconds. `takes_paths`
+    states whether a caller may add paths to the arguments.
     """
 
     name: str
@@ -27,10 +28,10 @@ class Check:
     parser: CheckParser = "auto"
     takes_paths: bool = False
     targets: tuple[str, ...] = ()
-    """The paths that the command gets if the caller gives none."""
+    """The paths that follow `argv` if the caller gives no paths."""
 
     def words(self, paths: Sequence[str] = ()) -> tuple[str, ...]:
-        """The program and all its arguments."""
+        """The program and its arguments, then `paths`, or `targets` if `paths` is empty."""
         return (*self.argv, *(paths or self.targets))
 
     def command(self, paths: Sequence[str] = ()) -> str:
@@ -53,7 +54,7 @@ class Diagnostic:
     Lines and columns count from 1, and are None if unknown.
 
     `file` is a POSIX path relative to the root. A file outside the root has an absolute path.
-    `code` is the tool's own name of the problem: a rule, an error number, or the id of a test.
+    `code` is the tool's name for the problem, such as a rule, an error number or the id of a test.
     """
 
     file: str
@@ -66,9 +67,9 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The parsed output: the first diagnostics, the number of all diagnostics, and counts.
+    """The first diagnostics of an output, the number of all its diagnostics, and the tool's totals.
 
-    `counts` has the tool's totals under the tool's names, such as passed and failed.
+    `counts` has the totals under the tool's own names, such as passed and failed.
     """
 
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -80,8 +81,9 @@ class Reading:
 class Output:
     """The first and last lines of an output, without colours and line ends.
 
-    `lines` is the number of all shown lines. If lines in the middle were dropped, `head` has the
-    first lines and `tail` the last. Otherwise `tail` has all lines.
+    `lines` is the number of lines before any lines were dropped. If lines in the middle were
+    dropped, `head` has the first lines and `tail` has the last lines. Otherwise `head` is empty and
+    `tail` has all lines.
     """
 
     head: tuple[str, ...] = ()
@@ -90,7 +92,7 @@ class Output:
 
 
 class CheckStatus(StrEnum):
-    """The outcome of a run."""
+    """The outcome of a check."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -103,7 +105,8 @@ class CheckStatus(StrEnum):
 class CheckRun:
     """A finished run of a check. `exit_status` is None after a time-out or a signal.
 
-    `scratch` states that the check ran in a copy of the working tree.
+    `reason` explains an outcome other than passed and failed. `scratch` states whether the check
+    ran in a copy of the working tree.
     """
 
     check: Check

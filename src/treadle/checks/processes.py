@@ -1,4 +1,4 @@
-"""Finds and ends the processes that a check started, even if they left its session."""
+"""Finds and ends the processes that a check started, even if they left the check's session."""
 
 import asyncio
 import os
@@ -13,14 +13,17 @@ from typing import Any
 from treadle.clock import Clock
 
 MARK = "CHECK_OF_TREADLE"
-"""The environment variable that marks all processes of a run."""
+"""The environment variable that identifies the processes of a check by a random id."""
 
 GRACE = 2.0
-"""The seconds that processes have to end before they are killed."""
+"""The seconds that processes have to end after SIGTERM. Then they are killed."""
 
 _POLL = 0.05
 _ROUNDS = 40
-"""The maximum number of rounds of killing. A process may start another one while it is killed."""
+"""The maximum number of times that the remaining processes are killed.
+
+A process may start another process before it ends.
+"""
 
 _PROC = Path("/proc")
 
@@ -39,20 +42,23 @@ end_all TERM
 sleep 2
 end_all KILL
 """
-"""The program of the watcher process. It reads the number of a process group and waits until its
-input ends. Then it ends the group and all marked processes. The input may end before the number
-arrives."""
+"""The shell script of the watcher process. The argument of the script is the mark of a run.
+
+The script reads the number of a process group, and waits until its standard input ends. Then it
+ends the group, and all processes with the mark in their environment. The input may end before it
+contains a number.
+"""
 
 
 @asynccontextmanager
 async def process_watcher(mark: str) -> AsyncIterator[Callable[[int], None]]:
     """Yields a function that registers a process group to be ended when this process ends.
 
-    On Linux, where a process can read the environments of others, every process with the `mark`
-    ends too.
+    On Linux, every process that has `mark` in its environment is ended too.
 
-    A small watcher process reads from a pipe that only this process can write. The pipe closes when
-    this process ends, even after a `kill -9`. The watcher stops when the context is left.
+    A small watcher process reads from a pipe to which only this process can write. The pipe closes
+    when this process ends, even after a `kill -9`. The watcher then ends the processes. When the
+    context is left, the watcher is killed first, so it ends no process.
     """
     receiving, sending = os.pipe()
     try:
@@ -72,7 +78,7 @@ async def process_watcher(mark: str) -> AsyncIterator[Callable[[int], None]]:
             yield partial(_send_group, sending)
         finally:
             with suppress(ProcessLookupError):
-                watcher.kill()  # first, because it acts when its input ends
+                watcher.kill()  # before its input ends, since it would then end processes
             await watcher.wait()
     finally:
         os.close(receiving)
@@ -84,10 +90,11 @@ def _send_group(pipe: int, group: int) -> None:
 
 
 async def end_all(group: int, mark: str, clock: Clock) -> None:
-    """End every process of the session and process group `group`, and all with the `mark`.
+    """End every process of the session and process group `group`, and all processes with `mark`.
 
-    The processes are asked to end, and are killed after `GRACE` seconds on `clock`. On Linux, the
-    mark in their environment also identifies processes that left the group.
+    The processes receive SIGTERM. After `GRACE` seconds on `clock`, the remaining processes are
+    killed. On Linux, `mark` in the environment also identifies processes that left the group. On
+    other systems, such processes are not found.
     """
     try:
         if not await asyncio.to_thread(_signal, group, mark, signal.SIGTERM):
@@ -100,16 +107,16 @@ async def end_all(group: int, mark: str, clock: Clock) -> None:
         for _ in range(_ROUNDS):
             if not await asyncio.to_thread(_signal, group, mark, signal.SIGKILL):
                 return
-            await asyncio.sleep(_POLL)  # the system needs time to remove them
-    except asyncio.CancelledError:  # the loop itself ends, so waiting is not possible
+            await asyncio.sleep(_POLL)  # killed processes exist for a moment
+    except asyncio.CancelledError:  # the event loop ends, so waiting is not possible
         _signal(group, mark, signal.SIGKILL)
         raise
 
 
 def _signal(group: int, mark: str, number: int) -> bool:
-    """Send signal `number` to all running processes of a run.
+    """Send the signal `number` to all running processes of a check.
 
-    Returns whether there are any running processes. If `number` is 0, nothing is sent.
+    Returns whether there are any such processes. If `number` is 0, no signal is sent.
     """
     if not _PROC.is_dir():
         try:
@@ -119,18 +126,19 @@ def _signal(group: int, mark: str, number: int) -> bool:
         return True
     living = list(_living(group, mark.encode()))
     for process in living if number else ():
-        with suppress(OSError):  # it has just ended
+        with suppress(OSError):  # the process has just ended
             os.kill(process, number)
     return bool(living)
 
 
 def _living(group: int, mark: bytes) -> Iterator[int]:
-    """Find the running processes of a run in the system's list of all processes."""
+    """Find the running processes of a check in the system's list of all processes."""
     for folder in _PROC.iterdir():
         if not folder.name.isdecimal():
             continue
-        with suppress(OSError):  # it has just ended, or belongs to another user
-            # The state, parent, group and session follow the name, which may contain any bytes.
+        with suppress(OSError):  # the process has just ended, or belongs to another user
+            # The name of the process may contain any bytes. The state, parent, group and session
+            # follow it.
             fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
             if fields[0] in b"ZX":
                 continue
@@ -142,7 +150,10 @@ def _living(group: int, mark: bytes) -> Iterator[int]:
 
 
 async def complete(work: Coroutine[Any, Any, None]) -> None:
-    """Complete `work` even if the caller is cancelled meanwhile. Then raise CancelledError."""
+    """Complete `work` even if the caller is cancelled.
+
+    Raises CancelledError afterwards in that case.
+    """
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

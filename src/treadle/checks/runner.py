@@ -1,4 +1,4 @@
-"""Runs a check in its own session, keeps its output, and ends all its processes."""
+"""Runs a check in a process session of its own, keeps its output, and ends all its processes."""
 
 import asyncio
 import json
@@ -21,13 +21,15 @@ from treadle.errors import NotFoundError, TreadleError
 from treadle.ids import new_id
 
 MAX_LINE_BYTES = 1 << 18
-"""The maximum bytes of a line. The rest is dropped. JSON diagnostics rarely need a tenth of this
-limit."""
+"""The maximum size of a line in bytes.
+
+The rest of a longer line is dropped. JSON diagnostics rarely need a tenth of this size.
+"""
 
 HEAD_LINES = 60
 TAIL_LINES = 300
 SHOWN_CHARACTERS = 600
-"""The number of characters of a line that are shown."""
+"""The maximum number of characters of a line that are shown."""
 
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # colours, cursor movements
@@ -39,7 +41,7 @@ _CONTROLS = dict.fromkeys((*range(9), *range(11, 32), 127))
 
 
 def plain(line: str) -> str:
-    """`line` as a terminal finally shows it, without colours."""
+    """`line` without colours, control characters and text that a carriage return overwrites."""
     if line.isprintable():
         return line
     line = _ESCAPES.sub("", line).rstrip("\r")
@@ -47,7 +49,7 @@ def plain(line: str) -> str:
 
 
 class LineSplitter:
-    """Splits a stream of bytes into plain lines. Long lines do not need more memory."""
+    """Splits a stream of bytes into plain lines. Lines are cut to `MAX_LINE_BYTES`."""
 
     def __init__(self) -> None:
         self._incomplete = b""
@@ -63,7 +65,7 @@ class LineSplitter:
             self._append(part)
 
     def end(self) -> Iterator[str]:
-        """The last line, if it has no line end."""
+        """Yield the last line, if the stream does not end with a line end."""
         if self._incomplete:
             yield plain(self._incomplete.decode("utf-8", "replace"))
             self._incomplete = b""
@@ -85,18 +87,18 @@ class KeptOutput:
 
     @property
     def lines(self) -> int:
-        """The number of lines so far."""
+        """The number of lines that were added."""
         return self._lines
 
     def add(self, line: str) -> None:
-        """Add a line, cut to the length that is shown."""
+        """Add a line. It is cut to `SHOWN_CHARACTERS`."""
         if len(line) > SHOWN_CHARACTERS:
             line = f"{line[:SHOWN_CHARACTERS]}…"
         self._lines += 1
         (self._head if len(self._head) < HEAD_LINES else self._tail).append(line)
 
     def output(self) -> Output:
-        """The kept lines."""
+        """The kept lines, and the number of all lines."""
         head, tail = tuple(self._head), tuple(self._tail)
         if self._lines == len(head) + len(tail):
             return Output((), head + tail, self._lines)
@@ -107,16 +109,20 @@ Progress = Callable[[str], Awaitable[None]]
 """Receives a text about the progress of a check."""
 
 PROGRESS_SECONDS = 1.0
-"""The minimum seconds between two progress reports."""
+"""The minimum number of seconds between two progress reports."""
 
 SILENT_SECONDS = 10.0
 """Seconds between two progress reports while the check prints nothing."""
 
 _BLOCK = 1 << 14
-"""The bytes of one read. Parsing a larger block would block the event loop for too long."""
+"""The number of bytes of one read.
+
+Parsing a larger block would block the event loop for too long.
+"""
 
 _DRAIN = 1.0
-"""The seconds to wait for the rest of the output after all processes have ended."""
+"""The maximum number of seconds to wait for the rest of the output after all processes have ended.
+"""
 
 
 class ProgramMissingError(NotFoundError):
@@ -139,7 +145,8 @@ async def run(
     limit of the check has passed on `clock`. When this function ends or is cancelled, every process
     of the check is asked to end and then killed. If `cwd` is a copy of another folder, `original`
     is the other folder. Paths in the output are then mapped to `original`. Raises
-    ProgramMissingError, and TreadleError when the program cannot be started.
+    ProgramMissingError if the program is not installed. Raises TreadleError if the program cannot
+    be started.
     """
     words = check.words(paths)
     program = find_program(words[0], cwd, environment)
@@ -207,7 +214,7 @@ class _OutputTask:
         folder: str,
         original: str,
     ) -> None:
-        """Create the task. Paths in `folder` in the output are mapped to `original`."""
+        """Create the task. In the output, the path `folder` is replaced by `original`."""
         self.reader = reader
         self.kept = KeptOutput()
         self._clock = clock
@@ -221,7 +228,7 @@ class _OutputTask:
         while block := await output.read(_BLOCK):
             for line in splitter.feed(block):
                 self._add_line(line)
-            await asyncio.sleep(0)  # `read` does not wait while data is available
+            await asyncio.sleep(0)  # lets other tasks run, since `read` may return without waiting
         for line in splitter.end():
             self._add_line(line)
 
@@ -232,7 +239,7 @@ class _OutputTask:
             self._last = shown.strip() or self._last
 
     async def report_progress(self) -> None:
-        """Report progress until it is cancelled."""
+        """Report progress until the task is cancelled."""
         started = reported = self._clock.monotonic()
         lines = 0
         while True:

@@ -1,4 +1,4 @@
-"""Creates a copy of the working tree, which a check may change."""
+"""Creates a copy of the working tree. A check may change the copy."""
 
 import asyncio
 import errno
@@ -25,18 +25,23 @@ _LEFT_OUT = frozenset({
     ".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox",
     ".nox", "target", *SHARED,
 })  # fmt: skip
-"""Folders that tools create. They are skipped if git does not state which files are ignored."""
+"""The names of folders that tools create. They are left out if git cannot list the files."""
 
 _NEVER_IN_A_NAME = frozenset({"..", ".git"})
 
 _PREFIX = "treadle-check-"
 
 _IN_USE = "in-use"
-"""The name of a file next to the copied tree, which its creator locks while it runs."""
+"""The name of a lock file next to the copied tree.
+
+The process that created the copy locks the file while the process runs.
+"""
 
 MAX_COPIED_BYTES = 4_000_000_000
-"""The maximum size of all files of a copy. A sparse file can be small on disk but large when
-copied."""
+"""The maximum size of all files of a copy in bytes.
+
+A sparse file can be small on disk but large when copied.
+"""
 
 _LISTING = (
     "git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "ls-files", "-z",
@@ -44,22 +49,28 @@ _LISTING = (
 )  # fmt: skip
 
 _LISTING_SECONDS = 30
-"""The time limit of git's listing. A repository can make git wait forever, since an ignore file may
-be a pipe."""
+"""The time limit of `git ls-files` in seconds.
+
+A repository can make git wait forever, since an ignore file may be a pipe.
+"""
 
 _NO_FETCHING = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
-"""Variables that stop git from fetching missing objects with programs that the repository names."""
+"""Environment variables that stop git from fetching missing objects.
+
+A repository could choose the program that git starts for that.
+"""
 
 
 @asynccontextmanager
 async def scratch_copy(root: Path, files: Mapping[str, bytes | None]) -> AsyncIterator[Path]:
     """Yields the folder of a copy of the tree at `root` with `files`, then removes the copy.
 
-    The keys of `files` are POSIX paths relative to the root. The value None removes a file. Files
-    are copied, never linked. Ignored files and `.git` itself are left out. Folders of installed
-    packages (`SHARED`) are links to the folders in `root`. A link that leads out of `root` keeps
-    its target. Copies of killed processes are removed too. Raises PathRefusedError for a path in
-    `files` that leads out of the root, and TreadleError when the copy cannot be created.
+    The keys of `files` are POSIX paths relative to the root, and the values are the contents of the
+    files. The value None removes a file. Files are copied, never linked. Ignored files and `.git`
+    itself are left out. Folders of installed packages (`SHARED`) are links to the folders in
+    `root`. A link that leads out of `root` keeps its target. Copies that killed processes left
+    behind are removed too. Raises PathRefusedError for a path in `files` that leads out of the
+    root, and TreadleError when the copy cannot be created.
     """
     try:
         copy = _Copy(root)
@@ -77,21 +88,22 @@ async def scratch_copy(root: Path, files: Mapping[str, bytes | None]) -> AsyncIt
 async def _removed(copying: "asyncio.Future[None]", copy: "_Copy") -> None:
     await asyncio.wait({copying})
     if not copying.cancelled():
-        copying.exception()  # already reported, or the caller no longer waits
+        copying.exception()  # asyncio would log an exception that nobody retrieved
     await asyncio.to_thread(_remove, copy.folder)
     os.close(copy.in_use)
 
 
 def _remove_left_behind(folder: Path) -> None:
-    """Remove the copies in `folder` that no process locks, because their processes were killed."""
+    """Remove the copies in `folder` that no process locks. Their processes were killed."""
     for copy in folder.glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # owned by another user, in use, or just removed
+        with suppress(OSError):  # the copy is owned by another user, in use, or just removed
             if copy.lstat().st_uid != os.getuid():
                 continue
             in_use = _locked(copy, os.O_RDWR)
             try:
                 for entry in copy.iterdir():
-                    # the lock file goes last: after a failure, a later run finds the rest by it
+                    # The lock file is removed last. If removing fails, a later call finds the copy
+                    # by its lock file.
                     if entry.name != _IN_USE:
                         _remove(entry)
                 _remove(copy)
@@ -100,7 +112,10 @@ def _remove_left_behind(folder: Path) -> None:
 
 
 def _locked(copy: Path, flags: int) -> int:
-    """Lock a copy until the returned file is closed. Raises OSError if another process locks it."""
+    """Lock a copy until the returned descriptor is closed.
+
+    Raises OSError if another process has the lock.
+    """
     import fcntl
 
     file = os.open(copy / _IN_USE, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -113,7 +128,7 @@ def _locked(copy: Path, flags: int) -> int:
 
 
 def _remove(folder: Path) -> None:
-    """Remove `folder`, even if a check removed the permissions that this needs."""
+    """Remove `folder`, even if a check changed the permissions of its files and folders."""
     try:
         shutil.rmtree(folder)
     except OSError:
@@ -138,7 +153,7 @@ class _Copy:
         self._room = MAX_COPIED_BYTES
 
     def make(self, files: Mapping[str, bytes | None]) -> None:
-        """Create the copy. Stops early when `stopped` is set."""
+        """Create the copy. This method returns early if `stopped` is set."""
         try:
             _remove_left_behind(self.folder.parent)
             self.tree.mkdir(parents=True)
@@ -150,15 +165,15 @@ class _Copy:
                     self._copy_entry(Path(name))
             self._share()
             for name, data in sorted(files.items(), key=lambda item: item[1] is not None):
-                self._write_file(name, data)  # removals first: a new path may need a removed one
+                self._write_file(name, data)  # removals first: a file may become a folder
         except OSError as error:
             raise _no_copy(self._root, error) from error
 
     def _copy_entry(self, name: Path) -> None:
-        """Copy a file, link or folder of the tree. Other entries are skipped.
+        """Copy a file or link of the tree, or all files of a nested repository. Skip other entries.
 
-        Names that lead out of the tree are skipped too, since git does not check the names in its
-        index. Names that are too deep are skipped.
+        Paths that lead out of the tree are skipped too, since git does not check the paths in its
+        index. Paths with too many parts are also skipped.
         """
         leads_out = name.is_absolute() or not _NEVER_IN_A_NAME.isdisjoint(name.parts)
         if leads_out or len(name.parts) > MAX_DEPTH + 1:
@@ -174,14 +189,15 @@ class _Copy:
             self._link(source, target)
         elif stat.S_ISREG(status.st_mode):
             self._copy_file(name, target)
-        elif stat.S_ISDIR(status.st_mode):  # another repository in this one
+        elif stat.S_ISDIR(status.st_mode):  # a nested repository
             for below in _walked(source):
                 self._copy_entry(name / below)
 
     def _folder(self, name: Path) -> bool:
-        """Create a folder.
+        """Create a folder of the copy, with its parents.
 
-        Returns False if a link is in the way, since nothing is written through a link.
+        Returns False if the folder or a parent is a link in the original. Nothing is written
+        through a link.
         """
         if name not in self._folders:
             real = self._folder(name.parent) and not (self._root / name).is_symlink()
@@ -191,9 +207,10 @@ class _Copy:
         return self._folders[name]
 
     def _copy_file(self, name: Path, target: Path) -> None:
-        """Copy bytes, mode and time to a new file. Blocks are shared where possible.
+        """Copy the bytes, the mode and the times of a file to a new file.
 
-        The original is opened without following links, since a link may have just replaced it.
+        The file system shares the bytes of both files if it can. The original is opened without
+        following links, since a link may have just replaced it.
         """
         with self._opened.read(name.as_posix()) as original, target.open("xb") as copy:
             status = os.fstat(original.fileno())
@@ -228,7 +245,7 @@ class _Copy:
                     target.symlink_to(source)
 
     def _write_file(self, name: str, data: bytes | None) -> None:
-        """Write or remove a file in the copy. Never changes a file outside the copy."""
+        """Write or remove a file in the copy. This method never changes a file outside the copy."""
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.name:
             raise PathRefusedError(
@@ -258,9 +275,10 @@ class _Copy:
 
 
 def _copy_bytes(original: BinaryIO, copy: BinaryIO, size: int) -> None:
-    """Copy the first `size` bytes. Blocks are shared where possible.
+    """Copy the first `size` bytes of a file. `size` is its size when the copy begins.
 
-    These are all bytes, unless the file grows meanwhile.
+    Bytes that another program appends meanwhile are left out. The file system shares the bytes of
+    both files if it can.
     """
     left = size
     try:
@@ -268,7 +286,7 @@ def _copy_bytes(original: BinaryIO, copy: BinaryIO, size: int) -> None:
             done := os.copy_file_range(original.fileno(), copy.fileno(), min(left, 1 << 30))
         ):
             left -= done
-    except (OSError, AttributeError):  # unsupported here, or between these files
+    except (OSError, AttributeError):  # not supported by the system or by the file systems
         original.seek(0)
         copy.seek(0)
         copy.truncate()
@@ -296,7 +314,10 @@ def _hint(error: OSError) -> str:
 
 
 def _tree_paths(root: Path) -> Iterator[str]:
-    """The paths of tracked and untracked files and links of the tree, without ignored ones."""
+    """Yield the paths of all files and links of the tree that git does not ignore.
+
+    If git cannot list the files, folders that tools create are left out instead.
+    """
     if not (root / ".git").exists():
         yield from _walked(root)
         return
@@ -313,13 +334,13 @@ def _tree_paths(root: Path) -> Iterator[str]:
 
 
 def _walked(root: Path) -> Iterator[str]:
-    """Paths of files and links below `root`, without folders that tools create."""
+    """Yield the paths of files and links below `root`, without folders that tools create."""
     waiting = [""]
-    while waiting:  # not os.walk, which recurses in a deep tree
+    while waiting:  # os.walk may recurse too deeply in a deep tree
         folder = waiting.pop()
         try:
             entries = list(os.scandir(root / folder))
-        except OSError:  # deleted, or not readable
+        except OSError:  # the folder was deleted or is not readable
             continue
         for entry in entries:
             if entry.name in _LEFT_OUT:

@@ -19,8 +19,11 @@ from treadle.protected_files import why_protected
 from treadle.tools.approvals.question import Program
 
 Preview = Callable[[str], Mapping[str, bytes | None]]
-"""Returns the files that result from the proposal with the given id. The keys are paths relative to
-the root. A removed file is None. Blocks. Raises TreadleError for an unknown proposal."""
+"""Returns the files that result from the proposal with the given id.
+
+The keys are paths relative to the root, and the values are contents. The content of a removed file
+is None. The function blocks. It raises TreadleError for an unknown proposal.
+"""
 
 
 class Checks:
@@ -34,7 +37,7 @@ class Checks:
         *,
         preview: Preview | None = None,
     ) -> None:
-        """Checks get `environment`, the environment of this process, without API keys.
+        """Create the object. Checks get the variables in `environment`, without secrets.
 
         Without `preview`, this object cannot check a proposal.
         """
@@ -47,11 +50,14 @@ class Checks:
         self._preview = preview
 
     async def find(self) -> tuple[Check, ...]:
-        """The checks that the current files of the project define. Blocks."""
+        """Find the checks that the settings and the current files of the project define."""
         return await asyncio.to_thread(find_checks, self._root, self._settings)
 
     async def get(self, name: str) -> Check:
-        """The check with the name `name`. Raises NotFoundError with similar names."""
+        """Find the check with the name `name`.
+
+        Raises NotFoundError, which suggests similar names.
+        """
         checks = {check.name: check for check in await self.find()}
         if name in checks:
             return checks[name]
@@ -66,22 +72,22 @@ class Checks:
         raise NotFoundError(f"There is no check {name!r}.", hint=hint)
 
     def is_installed(self, check: Check) -> bool:
-        """Whether the program of a check exists. Blocks."""
+        """Whether the program of a check is installed. This method blocks."""
         given = check_environment(self._environment, self._root)
         return find_program(check.argv[0], self._root, given.variables) is not None
 
     def program(self, check: Check) -> Program | None:
-        """The program that a check starts, or None if it is not installed. Blocks."""
+        """The program that a check starts, or None if it is not installed. This method blocks."""
         try:
             return program_of(check.argv[0], self._root, self._check_environment().variables)
-        except OSError:  # unreadable: the start of the check reports the reason
+        except OSError:  # the program is unreadable, and starting it reports the reason
             return None
 
     def run_by(self, check: Check, proposal: str) -> tuple[tuple[str, str], ...]:
-        """Files that a proposal changes and that determine what the check runs, with the reason.
+        """Files that a proposal changes and that determine what the check runs, with the reasons.
 
-        These are protected files, and files that the command names. Blocks. Raises TreadleError for
-        an unknown proposal.
+        These files are protected files, and files that the command names. This method blocks. It
+        raises TreadleError for an unknown proposal.
         """
         named = {os.path.normpath(word) for word in check.argv}
         found = []
@@ -99,11 +105,11 @@ class Checks:
         )
 
     def paths(self, check: Check, paths: Sequence[str]) -> tuple[str, ...]:
-        """Convert `paths` to the arguments of a check's command, relative to the root. Blocks.
+        """Convert `paths` to the arguments of a check's command, relative to the root.
 
-        A path may be followed by `::` and the name of a test. Raises UsageError for a check that
-        takes no paths, and for a path that the program would read as an option. Raises
-        PathRefusedError for a path that leads out of the root.
+        A path may be followed by `::` and the name of a test. This method blocks. It raises
+        UsageError for a check that takes no paths, and for a path that the program would read as an
+        option. It raises PathRefusedError for a path that leads out of the root.
         """
         if paths and not check.takes_paths:
             raise UsageError(
@@ -121,7 +127,7 @@ class Checks:
         proposal: str | None = None,
         allowed: Program | None = None,
     ) -> CheckRun:
-        """Run a check of this repository with `runner.run`.
+        """Run a check of this repository, and return the run with the parsed output.
 
         `paths` are results of the method `paths`. If `proposal` is the id of a proposal, the check
         runs in a copy of the tree with the proposal applied. `allowed` is the program that the user

@@ -51,7 +51,7 @@ class LineReader:
         self._pending: asyncio.Future[str] | None = None
 
     async def next(self) -> str:
-        """The next typed line without its line end. Raises EOFError at the end of the input."""
+        """Return the next typed line without its line end. Raises EOFError at the input's end."""
         if self._pending is None or self._pending.done():
             self._pending = asyncio.get_running_loop().create_future()
             threading.Thread(target=_read, args=(self._pending,), daemon=True).start()
@@ -91,7 +91,7 @@ class ApprovalPrompt:
         self._prompt = prompt
 
     async def ask(self, question: ApprovalRequested) -> None:
-        """Ask until the user answers, or the question is settled elsewhere."""
+        """Ask until the user answers, or until another program answers the question."""
         report_line(f"? {question.summary}")
         report_line(f"  {question.reason}")
         if question.preview and (self._edits is None or question.proposal_id is None):
@@ -216,7 +216,7 @@ class ProposalPrompt:
             return ApprovalScope.DENIED, words
         try:
             await asyncio.to_thread(self._edits.deny, proposal.id, words=words, hunks=refused)
-        except TreadleError as error:  # another program decided the proposal
+        except TreadleError as error:  # another program has already decided the proposal
             report_line(f"  ! {error}")
             return ApprovalScope.DENIED, words
         return ApprovalScope.ONCE, words
@@ -251,7 +251,7 @@ class ProposalPrompt:
 
 
 def _print_diff_line(line: str) -> None:
-    """Print a line of a diff. It is escaped already and may contain colours."""
+    """Print a line of a diff, which is already escaped and may contain colours."""
     print(f"  {line}", file=sys.stderr, flush=True)
 
 

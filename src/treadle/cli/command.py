@@ -1,4 +1,4 @@
-"""The definition of a command, and the options that commands share."""
+"""The definition of a command, and the options that several commands share."""
 
 import argparse
 import os
@@ -12,7 +12,10 @@ from treadle.paths import find_root, holds_home
 
 
 class Command(NamedTuple):
-    """A command: `configure` adds its options to the parser, `run` returns its exit status."""
+    """A command of the command line.
+
+    `configure` adds its options to the parser. `run` executes it and returns the exit status.
+    """
 
     description: str
     configure: Callable[[argparse.ArgumentParser], None]
@@ -20,24 +23,24 @@ class Command(NamedTuple):
 
 
 class RepositoryUse(Enum):
-    """The ways in which a command uses the repository. Each value is the help text of `--repo`."""
+    """How a command uses the repository. Each value is the help text of the option `--repo`."""
 
     ROOT = "the repository (default: the git repository around this folder)"
     RECORDS = "only the records of this repository (default: all records)"
     SETTINGS = "the repository whose settings apply (default: the one around this folder)"
     NONE = ""
-    """The command has no option `--repo`."""
+    """The command does not use the repository, and has no option `--repo`."""
 
 
 def set_repository_use(parser: argparse.ArgumentParser, use: RepositoryUse) -> None:
-    """Declare how a command uses the repository. The default is `ROOT`."""
+    """Declare how the command of this parser uses the repository. The default is `ROOT`."""
     parser.set_defaults(repository_use=use)
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
     """Add `--repo`, `--json` and `--debug` to a command, or to each of its sub-commands.
 
-    A command that does not use the repository has no `--repo`.
+    A command that does not use the repository does not get `--repo`.
     """
     nested = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]  # noqa: SLF001  (argparse has no public way)
     for action in nested:
@@ -56,7 +59,7 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 
 
 def repository(options: argparse.Namespace) -> Path:
-    """The root of the repository. Raises UsageError if `--repo` is not a folder."""
+    """Return the root of the repository. Raises UsageError if there is no usable folder."""
     given: Path | None = options.repo
     if given is None:
         root = find_root(Path.cwd())
@@ -74,11 +77,11 @@ def repository(options: argparse.Namespace) -> Path:
 
 
 MOST = 1_000_000_000
-"""The largest number that an option accepts. It is within the range of a database."""
+"""The largest number that a count option accepts. SQLite can store it."""
 
 
 def positive(text: str) -> int:
-    """Parse a whole number from 1 to `MOST`, for argparse."""
+    """Parse a whole number from 1 to `MOST`, as the `type` of an argparse option."""
     value = int(text) if text.isdecimal() and len(text) <= len(str(MOST)) else 0
     if not 1 <= value <= MOST:
         limits = f"from 1 to {MOST:,}"
@@ -87,14 +90,14 @@ def positive(text: str) -> int:
 
 
 def allow_program(parser: argparse.ArgumentParser) -> None:
-    """Add the option that consents to run a program inside the repository."""
+    """Add `--yes`, with which the user consents to run a program inside the repository."""
     parser.add_argument(
         "--yes", action="store_true", help="run a program inside the repository without asking"
     )
 
 
 def terminal_width() -> int | None:
-    """The number of columns of the terminal. None if standard output is not a terminal."""
+    """Return the number of columns of the terminal. None if standard output is not a terminal."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)

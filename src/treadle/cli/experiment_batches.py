@@ -1,4 +1,4 @@
-"""The actions of `treadle experiment` that run, cancel and compare batches."""
+"""The sub-commands of `treadle experiment` that run, cancel and compare batches."""
 
 import argparse
 import asyncio
@@ -27,7 +27,7 @@ _DIFF_LINES = 20
 
 
 def configure_batches(actions: Actions) -> None:
-    """Add the actions for batches."""
+    """Add the sub-commands for batches."""
     _add_run(actions)
     parser = actions.add_parser("cancel", help="cancel a running batch and keep its completed runs")
     parser.add_argument("batch", help="the batch: its id, a prefix of its id, or LAST")
@@ -98,7 +98,7 @@ def _add_compare(actions: Actions) -> None:
 
 @asynccontextmanager
 async def opened_experiments(options: argparse.Namespace) -> AsyncIterator["Experiments"]:
-    """Open the user's experiments with the settings of this repository."""
+    """Open the experiments of the user with the settings of the repository."""
     from treadle.app.experiments import open_experiments
     from treadle.app.recorder import recording
     from treadle.config.loader import load
@@ -179,7 +179,7 @@ def _print_progress(progress: "Progress") -> None:
 
 
 class ProgressLine:
-    """Prints progress to standard error: one updated line on a terminal, else several lines."""
+    """Prints progress to standard error: on a terminal one updated line, else several lines."""
 
     def __init__(self) -> None:
         self._live = sys.stderr.isatty()
@@ -209,7 +209,7 @@ def _report_end(batch: "Batch") -> None:
 
 
 async def cancel_batch(options: argparse.Namespace) -> int:
-    """Cancel a batch that any process runs."""
+    """Cancel a running batch, which may run in another process."""
     from treadle.experiments.model import BatchState
 
     async with opened_experiments(options) as experiments:
@@ -227,7 +227,10 @@ async def cancel_batch(options: argparse.Namespace) -> int:
 
 
 async def compare_batch(options: argparse.Namespace) -> int:
-    """Print the comparison of a batch."""
+    """Print the comparison of a batch.
+
+    With `--judge`, a model first scores the outputs.
+    """
     from treadle.experiments.judge import CRITERIA
 
     async with opened_experiments(options) as experiments:
@@ -262,7 +265,7 @@ def _newest(experiments: "Experiments", reference: str) -> str:
 
 
 def print_comparison(comparison: "Comparison") -> None:
-    """Print a comparison for a person."""
+    """Print a comparison as text for a person."""
     print_line(f"Compared with {comparison.base} ({counted(comparison.base_runs, 'run')}):")
     for compared in comparison.variants:
         _print_variant(compared)
@@ -300,7 +303,11 @@ def _print_variant(compared: "VariantComparison") -> None:
 
 
 def shown_difference(found: "Difference", scale: float = 1, form: str = ",.0f") -> str:
-    """Format a difference: `62 → 36 (-42 %, -26 [-30, -22], n = 5)`, or `62 → -` without pairs."""
+    """Format a difference as `62 → 36 (-42 %, -26 [-30, -22], n = 5)`.
+
+    The parts are: baseline → new value (relative change, mean change [confidence interval], number
+    of pairs). Without pairs the format is `62 → 36`.
+    """
     if found.base is None and found.new is None:
         return UNKNOWN
     base, new = (

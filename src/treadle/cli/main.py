@@ -1,7 +1,8 @@
-"""The entry point: finds the command, loads only its module, and prints errors as one line.
+"""The entry point of the command line. It loads only the module of the requested command.
 
-The parser is argparse because importing typer alone takes 200 ms (docs/decisions). A warm search
-has 60 ms for everything after the start of the interpreter.
+It prints an error as one line. The parser is argparse, because importing typer alone takes 200 ms
+(docs/decisions). The time goal of a search with a warm index is 60 ms after the start of the
+interpreter.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from treadle.errors import ExitStatus, TreadleError, UsageError
 
 
 class Entry(NamedTuple):
-    """A command in the overview. Its module has a `COMMAND`."""
+    """An entry of the command overview. `module` is a module of `cli/commands` with a `COMMAND`."""
 
     module: str
     summary: str
@@ -47,17 +48,17 @@ COMMANDS = {
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Help with the width of the terminal, without importing `shutil`, which is slow to load."""
+    """Formats help texts for the width of the terminal, without the slow import of `shutil`."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=(terminal_width() or 80) - 2)
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that reports a mistake in one line."""
+    """An argument parser that reports invalid arguments as a UsageError."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise a UsageError, which `main` prints."""
+        """Raise a UsageError, which `main` prints as one line."""
         if message.endswith("required: ACTION"):
             actions = next(a.choices for a in self._actions if a.dest.endswith("action"))
             message = f"an action is missing: {', '.join(actions or ())}"
@@ -66,7 +67,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status."""
+    """Run the command line, and return the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     _prepare_streams()
@@ -80,13 +81,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _leave(_report("Cancelled.", ExitStatus.CANCELLED))
     except BrokenPipeError:
-        # The reader closed the pipe (`treadle search … | head`): no output can reach it.
+        # The reader closed the pipe, as in `treadle search … | head`, so nothing can be printed.
         return ExitStatus.FAILED
     except OSError as error:
         if debug:
             raise
         return _report(_refusal(error), ExitStatus.FAILED)
-    except Exception as error:  # users never see a traceback without --debug
+    except Exception as error:  # users see a traceback only with --debug
         if debug:
             raise
         what = f"Unexpected {type(error).__name__}: {error}."
@@ -97,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _settle_output() -> None:
-    """Prevent an error at the exit of the interpreter when standard output is closed."""
+    """Flush standard output, and prevent an error at the interpreter's exit if it is closed."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
@@ -105,9 +106,10 @@ def _settle_output() -> None:
 
 
 def _leave(status: int) -> int:
-    """End at once if a thread still works, since the embedded model stops only between tokens.
+    """Exit at once if another thread is still running, otherwise return `status`.
 
-    The command has closed all stores by then.
+    The embedded model can only stop between two tokens, so its thread may run on. The command has
+    already closed all stores.
     """
     if threading.active_count() > 1:
         _settle_output()
@@ -153,10 +155,10 @@ def _run(words: list[str]) -> int:
 
 
 def _warn_of_variables(*, quick: bool) -> None:
-    """Warn of variables with the prefix TREADLE_ that are not settings.
+    """Report environment variables that begin with TREADLE_ but are not settings.
 
-    A quick command checks only the first part of their names, because loading the settings takes
-    longer than a search.
+    With `quick`, names with a known first part are accepted without reading the settings, because
+    loading them takes longer than a search.
     """
     from treadle.config.variables import NOT_SETTINGS, PREFIX, has_known_start
 
@@ -176,10 +178,10 @@ def _show_logs() -> None:
 
 
 def _silence_logs() -> None:
-    """Hide log records, which may contain tracebacks, because events report the errors.
+    """Hide log records, which may contain tracebacks. Events report the errors.
 
-    Commands with an event loop have already imported `logging`. Other commands do not import it,
-    because the import is slow.
+    Commands with an event loop have already imported `logging`. For other commands, this function
+    avoids the slow import.
     """
     if (logging := sys.modules.get("logging")) is not None:
         logging.getLogger().addHandler(logging.NullHandler())
@@ -201,7 +203,7 @@ def _overview() -> Parser:
 
 
 def _prepare_streams() -> None:
-    """Accept and print any text in any encoding, and replace closed streams."""
+    """Make the standard streams accept and print any text, and replace closed streams."""
     import codecs
 
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
@@ -218,7 +220,7 @@ def _prepare_streams() -> None:
 
 
 def _escape(error: UnicodeError) -> tuple[str, int]:
-    """Write characters that the encoding lacks as JSON escapes, so that JSON stays valid."""
+    """Replace characters that the encoding lacks by JSON escapes. JSON output stays valid."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
@@ -227,7 +229,7 @@ def _escape(error: UnicodeError) -> tuple[str, int]:
 
 
 def _refusal(error: OSError) -> str:
-    """The failed system call in a sentence, and what to do."""
+    """Describe a failed system call in a sentence, and state what to do."""
     what = (error.strerror or str(error)).rstrip(".")
     about = f" ({os.fsdecode(error.filename)})" if isinstance(error.filename, str | bytes) else ""
     return (
@@ -239,7 +241,7 @@ def _refusal(error: OSError) -> str:
 def _report(message: str, status: ExitStatus) -> int:
     from treadle.visible import printable
 
-    # One line, even if a foreign error text contains several.
+    # The message may contain text of other programs with several lines. It is printed as one line.
     print(printable(" ".join(message.split())), file=sys.stderr)
     return status
 

@@ -1,4 +1,4 @@
-"""A progress bar for the first build of an index, on standard error; silent for quick refreshes."""
+"""A progress bar on standard error for the first build of an index."""
 
 import sys
 from typing import TYPE_CHECKING, Self
@@ -7,11 +7,15 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 QUICK = 25
-"""Up to this number of changed files there is no bar, because it would only flicker."""
+"""The number of changed files up to which no progress is shown, since a bar would only flicker."""
 
 
 class IndexBar:
-    """Shows the progress of a build. Call it in a `with` block with (files done, total files)."""
+    """Shows the progress of an index build.
+
+    It is a context manager. Within the context, call it with the number of processed files and the
+    total number of files.
+    """
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet

@@ -1,4 +1,4 @@
-"""Shows a turn in a terminal: events on standard error, the answer on standard output."""
+"""Prints a turn to a terminal: events on standard error, the answer on standard output."""
 
 import asyncio
 import sys
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _REPEAT = 15.0
-"""Seconds between state lines if the terminal cannot rewrite a line."""
+"""Seconds between two printed states if the terminal cannot rewrite a line."""
 _ARGUMENTS_SHOWN = 100
 _QUOTE_MARKS = {
     QuoteVerdict.EXACT: "✓ matches",
@@ -38,10 +38,10 @@ _QUOTE_MARKS = {
 
 
 class Terminal:
-    """Prints the events of one request as they arrive, with foreign text escaped."""
+    """Prints the events of one request as they arrive. Control characters in them are escaped."""
 
     def __init__(self, clock: Clock, *, answer_at_once: bool = True) -> None:
-        """Without `answer_at_once`, show the answer when it is complete."""
+        """Create the output. Without `answer_at_once`, it prints only complete answers."""
         self._clock = clock
         self._answer_at_once = answer_at_once
         self._splitter = MarkdownSplitter()
@@ -57,7 +57,10 @@ class Terminal:
 
     @contextmanager
     def answering(self, app: App) -> Iterator[None]:
-        """Ask for approvals during the turn, if a user is at this terminal."""
+        """Ask the user for approvals during the turn.
+
+        The method does nothing unless standard input and standard error are terminals.
+        """
         if not (sys.stdin.isatty() and self._rewrites):
             yield
             return
@@ -66,7 +69,7 @@ class Terminal:
             yield
 
     async def follow(self, events: Subscription) -> None:
-        """Show every event until the subscription is closed."""
+        """Print every event until the subscription is closed."""
         watch = asyncio.create_task(self._watch())
         try:
             with IndexBar() as self._bar:
@@ -79,7 +82,7 @@ class Terminal:
             self._clear_status()
 
     async def _ask(self, approval_prompt: ApprovalPrompt, question: ev.ApprovalRequested) -> None:
-        """Ask a question. Events during the question are shown afterwards."""
+        """Ask the user for an approval. Events that arrive meanwhile are printed afterwards."""
         self._end_line()
         self._asking = True
         try:
@@ -89,7 +92,7 @@ class Terminal:
             self._set_state(self._state)
 
     async def _watch(self) -> None:
-        """Show the state during silence."""
+        """Print the current state while no event arrives."""
         while True:
             await self._clock.sleep(1.0)
             now = self._clock.monotonic()
@@ -112,7 +115,7 @@ class Terminal:
             self._status_shown = False
 
     def _preview(self) -> None:
-        """Show the end of an unfinished paragraph in the status line."""
+        """Print the end of the unfinished paragraph in the status line."""
         if self._console is None or not self._rewrites:
             return
         line = printable(self._splitter.unfinished(self._console.width - 2).replace("\n", " "))
@@ -141,7 +144,7 @@ class Terminal:
             self._report(line)
 
     def finish(self, outcome: SessionOutcome, trace_id: str) -> None:
-        """Show the sources, the quotes and the usage below the answer."""
+        """Print the sources, the quotes and the usage below the answer."""
         if not self._answer_at_once:
             self._end_line()
             self._answer(self._splitter.feed(outcome.text), raw=outcome.text)
@@ -166,7 +169,7 @@ class Terminal:
         report(f"\n{' · '.join(parts)}")
 
     def fail(self, error: TreadleError) -> None:  # noqa: ARG002  (main prints the error itself)
-        """Close the open line, so that the error starts on a new line."""
+        """End the current line, so that the error starts on a new line."""
         self._end_line()
 
     def _report(self, text: str) -> None:
@@ -174,7 +177,7 @@ class Terminal:
         report_line(text)
 
     def _end_line(self) -> None:
-        """End the current line of the answer, so that other output can follow."""
+        """End the current line of the answer, so that other output starts on a new line."""
         self._clear_status()
         self._answer(self._splitter.finish(), raw="")
         if self._line_open:
@@ -205,7 +208,7 @@ class Terminal:
 
 
 def _line(event: Event) -> str | None:
-    """The line for an event, if it has one."""
+    """Format an event as a line. Returns None for an event that is not printed."""
     return _call_line(event) or _model_line(event)
 
 
@@ -239,7 +242,7 @@ def _console() -> "Console":
     from rich.console import Console
     from rich.theme import Theme
 
-    # Rich's style for inline code has a black background, which looks wrong on a light screen.
+    # Rich prints inline code on a black background, which looks wrong on a light terminal.
     theme = Theme({"markdown.code": "cyan"})
     return Console(markup=False, highlight=False, emoji=False, theme=theme)
 

@@ -1,4 +1,4 @@
-"""Sub-commands of `treadle traces` that export, import, delete and redact recorded spans."""
+"""The sub-commands of `treadle traces` that export, import, delete and redact recorded spans."""
 
 import argparse
 import os
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def configure_export(actions: Actions) -> None:
-    """Add the sub-command."""
+    """Add the sub-command `export`."""
     parser = actions.add_parser("export", help="write complete spans as JSON lines")
     add_query(parser)
     add_output(parser)
@@ -37,7 +37,7 @@ def configure_export(actions: Actions) -> None:
 
 
 def export_spans(options: argparse.Namespace) -> int:
-    """Write the spans that match the query, oldest first."""
+    """Write the spans that match the query, oldest first, and return the exit status."""
     from treadle.spans.otlp.writer import write_otlp, write_otlp_lines
     from treadle.spans.span_files import write_span_lines, write_spans
     from treadle.traces.span_stream import whole_spans
@@ -64,7 +64,7 @@ def export_spans(options: argparse.Namespace) -> int:
 
 
 def configure_import(actions: Actions) -> None:
-    """Add the sub-command."""
+    """Add the sub-command `import`."""
     parser = actions.add_parser("import", help="import spans from files (JSON lines or OTLP/JSON)")
     set_repository_use(parser, RepositoryUse.SETTINGS)
     parser.add_argument(
@@ -73,7 +73,7 @@ def configure_import(actions: Actions) -> None:
 
 
 def import_spans(options: argparse.Namespace) -> int:
-    """Import all files, one batch at a time."""
+    """Import the spans of all files in batches, and return the exit status."""
     from treadle.app.recorder import set_redaction_rules
     from treadle.config.loader import load
     from treadle.llm.profiles import register_keys
@@ -115,7 +115,7 @@ def import_spans(options: argparse.Namespace) -> int:
 
 
 def configure_prune(actions: Actions) -> None:
-    """Add the sub-command."""
+    """Add the sub-command `prune`."""
     parser = actions.add_parser("prune", help="delete old traces, or the oldest above a size limit")
     set_repository_use(parser, RepositoryUse.SETTINGS)
     parser.add_argument(
@@ -134,7 +134,10 @@ def configure_prune(actions: Actions) -> None:
 
 
 def prune_traces(options: argparse.Namespace) -> int:
-    """Delete spans beyond the limits of the options, or of the settings if there are no options."""
+    """Delete the oldest traces until the given limits are met, and return the exit status.
+
+    Without limits in the options, the limits in the settings apply.
+    """
     older, most = options.older_than, options.max_size
     if older is None and most is None:
         older, most = _configured_limits(options)
@@ -187,7 +190,7 @@ _FIELDS = {"thread": Field.THREAD, "run": Field.RUN, "trace": Field.TRACE}
 
 
 def configure_delete(actions: Actions) -> None:
-    """Add the sub-command."""
+    """Add the sub-command `delete`."""
     parser = actions.add_parser("delete", help="permanently delete threads, runs or traces")
     set_repository_use(parser, RepositoryUse.NONE)
     parser.add_argument("what", choices=tuple(_FIELDS), help="what the ids identify")
@@ -196,7 +199,7 @@ def configure_delete(actions: Actions) -> None:
 
 
 def delete_traces(options: argparse.Namespace) -> int:
-    """Ask, then delete."""
+    """Delete threads, runs or traces after a confirmation, and return the exit status."""
     ids: list[str] = options.ids
     with closing(open_trace_store()) as store:
         count = store.summary(Query((any_of(_FIELDS[options.what], ids),))).sums.totals.spans
@@ -229,7 +232,7 @@ def _is_confirmed(question: str) -> bool:
 
 
 def configure_redact_preview(actions: Actions) -> None:
-    """Add the sub-command."""
+    """Add the sub-command `redact-preview`."""
     parser = actions.add_parser("redact-preview", help="try a redaction rule on stored spans")
     add_query(parser)
     parser.add_argument(
@@ -247,7 +250,7 @@ def configure_redact_preview(actions: Actions) -> None:
 
 
 def preview_rules(options: argparse.Namespace) -> int:
-    """Print how often each rule matches, with masked examples."""
+    """Print how often each redaction rule matches, with masked examples."""
     from treadle.spans.redaction import preview_redaction
     from treadle.traces.span_stream import whole_spans
 

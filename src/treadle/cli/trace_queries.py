@@ -1,4 +1,4 @@
-"""Parses queries about recorded spans from the command line, and formats tables of results."""
+"""Parses queries and options of commands that list spans, and formats tables of their results."""
 
 import argparse
 import re
@@ -45,7 +45,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def add_query(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
-    """Add the words of a query, which `--repo` limits to the records of one repository."""
+    """Add the words of a query. `--repo` limits the query to the records of one repository."""
     set_repository_use(parser, RepositoryUse.RECORDS)
     parser.add_argument(
         "query",
@@ -59,7 +59,7 @@ def add_query(parser: argparse.ArgumentParser, *, required: bool = False) -> Non
 
 
 def add_page(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the part and the order of a list."""
+    """Add the options for the page and the order of a list."""
     parser.add_argument(
         "--limit",
         type=positive,
@@ -80,14 +80,18 @@ def add_page(parser: argparse.ArgumentParser) -> None:
 
 
 def listed_query(options: argparse.Namespace) -> Query:
-    """The query of `typed_query` without Treadle's own calls, unless the words ask for them."""
+    """Build a query as `typed_query` does, and exclude Treadle's own model calls.
+
+    These calls are included only if the words of the query ask for them.
+    """
     return without_own(typed_query(options))
 
 
 def typed_query(options: argparse.Namespace) -> Query:
-    """Build a query from the words of the shell and from `--repo`. A word with spaces is a phrase.
+    """Build a query from the words of the command line and from `--repo`.
 
-    Raises QuerySyntaxError, and UsageError if `--repo` is not a folder.
+    A word that contains spaces is a phrase. Raises QuerySyntaxError, and UsageError if `--repo` is
+    not a folder.
     """
     words: Sequence[str] = options.query
     query = parse_query(" ".join(map(_term, words)), now_us=time.time_ns() // 1_000)
@@ -99,7 +103,7 @@ def typed_query(options: argparse.Namespace) -> Query:
 
 
 def chosen_sort(options: argparse.Namespace) -> Sort:
-    """The order that the options ask for."""
+    """Return the order that the options select."""
     sort = (
         NEWEST
         if options.sort == "newest"
@@ -111,7 +115,7 @@ def chosen_sort(options: argparse.Namespace) -> Sort:
 
 
 def fitted_table(rows: Sequence[tuple[str, ...]], headers: tuple[str, ...]) -> str:
-    """A table whose last column is cut to the width of the terminal."""
+    """Format a table, and cut the last column so that the rows fit the width of the terminal."""
     width = terminal_width()
     room = _LONGEST
     if width is not None:

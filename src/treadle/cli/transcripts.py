@@ -18,7 +18,7 @@ _STATES = {
 
 
 def as_lines(conversation: Conversation, tree: Sequence[Entry]) -> Iterator[str]:
-    """The current branch with numbered messages, and the ends of the other branches."""
+    """Yield the messages of the current branch, then the last message of each other branch."""
     yield f"{conversation.title}\n{conversation.id}  {when(conversation.created_us)}"
     for entry in conversation.entries:
         yield from _lines(entry)
@@ -29,7 +29,7 @@ def as_lines(conversation: Conversation, tree: Sequence[Entry]) -> Iterator[str]
 
 
 def as_markdown(conversation: Conversation) -> str:
-    """The current branch as Markdown, with the results of calls in collapsed sections."""
+    """Format the current branch as Markdown. Results of tool calls are in collapsed sections."""
     parts = [
         f"# {conversation.title or 'A conversation'}",
         f"{when(conversation.created_us)}, {conversation.model}, {conversation.root}",
@@ -57,7 +57,7 @@ def as_markdown(conversation: Conversation) -> str:
 
 
 def other_ends(conversation: Conversation, tree: Sequence[Entry]) -> list[Entry]:
-    """The last messages of the other branches."""
+    """Return the last message of each branch other than the current one."""
     parents = {entry.parent for entry in tree}
     used = {entry.number for entry in conversation.entries}
     return [e for e in tree if e.number not in parents and e.number not in used]
@@ -88,7 +88,7 @@ def _lines(entry: Entry) -> Iterator[str]:
 
 
 def _code(text: str) -> str:
-    """`text` as inline code, even if it contains back ticks."""
+    """Format `text` as inline code, even if it contains backticks."""
     line = " ".join(text.split())
     fence = "`" * (_longest_run(line) + 1)
     return f"{fence} {line} {fence}" if "`" in line else f"`{line}`"
@@ -100,7 +100,7 @@ def _folded(title: str, text: str) -> str:
 
 
 def _longest_run(text: str) -> int:
-    """The length of the longest run of back ticks."""
+    """Return the length of the longest sequence of backticks in `text`."""
     longest = run = 0
     for character in text:
         run = run + 1 if character == "`" else 0

@@ -1,4 +1,4 @@
-"""Shows a turn while it runs: in a terminal for people, as JSON lines for programs."""
+"""Prints a turn while it runs: as text for people, or as JSON lines for programs."""
 
 import argparse
 import asyncio
@@ -26,11 +26,11 @@ _UNANSWERED = {
     StopReason.COST_LIMIT,
     StopReason.TIME_LIMIT,
 }
-"""Stop reasons without an answer. The exit status reports them."""
+"""The stop reasons of turns without an answer. The command's exit status is then not 0."""
 
 
 class TurnOutput(Protocol):
-    """Shows one turn while it runs, and its outcome."""
+    """An output that shows one turn while it runs, and then its outcome."""
 
     def answering(self, app: App) -> AbstractContextManager[None]: ...
 
@@ -42,9 +42,9 @@ class TurnOutput(Protocol):
 
 
 def output_for(options: argparse.Namespace, *, answer_at_once: bool = True) -> TurnOutput:
-    """The output for the options.
+    """Return the output that the options select.
 
-    Without `answer_at_once`, a terminal shows the answer when it is complete.
+    Without `answer_at_once`, a terminal shows the answer only when it is complete.
     """
     if options.json:
         return JsonLines()
@@ -54,7 +54,7 @@ def output_for(options: argparse.Namespace, *, answer_at_once: bool = True) -> T
 def exit_status(
     output: TurnOutput, ask: Callable[[TurnOutput], Coroutine[Any, Any, SessionOutcome]]
 ) -> int:
-    """Run `ask` and return the exit status of its outcome."""
+    """Run `ask`, and return the exit status for its outcome."""
     try:
         outcome = asyncio.run(ask(output))
     except TreadleError as error:
@@ -71,14 +71,16 @@ async def show_turn(
     *,
     all_requests: bool = False,
 ) -> SessionOutcome:
-    """Show the events of `run`, or with `all_requests` all events of the bus, and then its outcome.
+    """Show the events of a turn while it runs, and then its outcome.
 
-    `run` returns the outcome, and warnings about data that could not be saved or recorded.
+    `run` is the coroutine of the turn. It returns the outcome, and warnings about data that could
+    not be saved or recorded. With `all_requests`, the output also shows events of other requests on
+    the bus.
     """
     events = bus.subscribe() if all_requests else bus.subscribe(request_id=request_id)
     running = asyncio.create_task(run)
     following = asyncio.create_task(output.follow(events))
-    # The turn ends when the reader of standard output goes away.
+    # If standard output is closed, `follow` ends with an error, and the turn is cancelled.
     following.add_done_callback(lambda _: running.cancel())
     try:
         outcome, warnings = await running
@@ -92,11 +94,11 @@ async def show_turn(
 
 
 class JsonLines:
-    """Prints the events of one request on standard output, and a last line of type `final`."""
+    """Prints each event as a line of JSON on standard output, and then a line of type `final`."""
 
     @contextmanager
     def answering(self, _app: App) -> Iterator[None]:
-        """Answer no questions, so that calls that need an approval are refused."""
+        """Ask no questions, so calls that need an approval are refused."""
         yield
 
     async def follow(self, events: Subscription) -> None:
@@ -110,11 +112,11 @@ class JsonLines:
                     pass
 
     def finish(self, outcome: SessionOutcome, trace_id: str) -> None:
-        """Print the final line of a completed request."""
+        """Print the last line of a completed request."""
         _print_final(Final.of(outcome, trace_id))
 
     def fail(self, error: TreadleError) -> None:
-        """Print the final line of a request that failed."""
+        """Print the last line of a request that failed."""
         _print_final(Final(stop_reason=StopReason.FAILED, error=Failure.of(error)))
 
 

@@ -50,7 +50,7 @@ PATIENCE = 1.5
 """The number of seconds that a search may wait for vectors."""
 _CONTEXT_CANDIDATES = 250
 _NEAREST = 50
-"""The number of items that may be found by vectors only."""
+"""The maximum number of items that only vectors find."""
 _TOKENS_OF_ITEM = 80
 """A context is chosen from one candidate for each 80 tokens of its budget.
 
@@ -60,7 +60,7 @@ _FEWEST_ITEMS, _MAX_ITEMS = 5, 200
 
 
 def most_items(tokens: int) -> int:
-    """Return the `top_k` for a context of a number of tokens."""
+    """Return the value of `top_k` for a context with a budget of `tokens`."""
     return max(_FEWEST_ITEMS, min(_MAX_ITEMS, tokens // _TOKENS_OF_ITEM))
 
 
@@ -95,13 +95,14 @@ class CodeIndex:
     ) -> Self:
         """Open the index of `root`, which is empty until the first `refresh`.
 
-        `static` returns the folder of an embedding. If it is given, every item gets a vector when
-        it is indexed, and queries in words also find items by their vectors. A search waits at most
-        `patience` seconds for missing vectors. With None it waits until all vectors exist. A thread
-        computes the remaining vectors while the index is open.
+        `static` returns the folder of an embedding model. If `static` is given, every item gets a
+        vector when it is indexed, and queries in words also find items by their vectors. A search
+        waits at most `patience` seconds for missing vectors. If `patience` is None, the search
+        waits until all vectors exist. A thread computes the remaining vectors while the index is
+        open.
 
-        `history` returns whether a refresh also reads the git history. If it returns false, a
-        refresh deletes the stored history.
+        `history` returns whether a refresh also reads the git history. If `history` returns false,
+        a refresh deletes the stored history.
 
         Raises `StoreError` if the cache folder cannot be used.
         """
@@ -140,9 +141,10 @@ class CodeIndex:
             return action()
 
     def refresh(self, progress: Callable[[int, int], None] | None = None) -> RefreshReport:
-        """Bring the index up to date.
+        """Update the index to match the files of the tree.
 
-        `progress(done, total)` receives the number of files read so far.
+        `progress(done, total)` receives the number of changed files that were read so far, and the
+        number of all changed files.
         """
         with self._refreshing:
             return self._guarded(lambda: self._refresh(progress))
@@ -154,7 +156,7 @@ class CodeIndex:
         return report
 
     def complete_history(self) -> None:
-        """Read the whole window of git history. A refresh alone reads at most 500 commits."""
+        """Read the git history up to `WINDOW` commits. One refresh reads at most 500 commits."""
         with self._refreshing:
             self._guarded(lambda: self._read_history(WINDOW))
 
@@ -200,9 +202,9 @@ class CodeIndex:
     def found(
         self, query: str, view: View = View.ITEMS
     ) -> tuple[Candidates, VectorScores, tuple[str, ...]]:
-        """Return the candidates for a query, their vector scores, and the used signals.
+        """Return the candidates for a query, their vector scores, and `SearchResults.parts`.
 
-        A query that names an item exactly uses neither vectors nor neighbours.
+        A query that names an item exactly uses neither vectors nor the graph.
         """
         question = Question.of(query)
         with self._store.reading() as connection:
@@ -248,7 +250,7 @@ class CodeIndex:
         return found, vector_scores, (*parts, vector_query.part)
 
     def _graph(self, connection: sqlite3.Connection) -> "Graph":
-        """Return the graph. It keeps the rows that it has read until the index changes."""
+        """Return the graph. The graph keeps the rows that it has read until the index changes."""
         from treadle.code.graph.tables import Graph
 
         (version,) = connection.execute("PRAGMA data_version").fetchone()
@@ -270,9 +272,9 @@ class CodeIndex:
         """Return at most `top_k` items for `query`, as many and as complete as `fits` allows.
 
         `fits(entries, omitted)` returns whether the whole answer with these entries is within its
-        budget. The snippets are read from the files and compared with the indexed hashes. If a file
-        has changed, the index is refreshed first. An answer is never stale and never above the
-        budget.
+        budget. `omitted` is the number of omitted items. The snippets are read from the files and
+        compared with the indexed hashes. If a file has changed, the index is refreshed first. An
+        answer is never above the budget.
         """
         from treadle.code.context import assembly, selection  # searches need neither
 
@@ -307,7 +309,7 @@ class CodeIndex:
             return owners_of(connection, item_ids)
 
     def files_summary(self, path: str) -> FileSummary | None:
-        """Return the index entry of the file at `path` (relative, POSIX); None without an entry."""
+        """Return the index entry of the file at `path`, or None. `path` is relative to the root."""
         try:
             key = os.fsencode(path)
         except UnicodeEncodeError:
@@ -337,9 +339,10 @@ class CodeIndex:
     ) -> Lookup:
         """Return the items that `name` may mean.
 
-        `name` is a name, a whole canonical path, or the end of one. `file` is a path or the end of
-        one. `kind` is a `Kind`. If nothing matches, the result has the items with the most similar
-        names. The index is that of the last refresh.
+        `name` is the name or the canonical path of an item, or the end of the canonical path.
+        `file` is the path of a file, or the end of the path. `kind` is a `Kind`. If nothing
+        matches, the result has the items with the most similar names. The function does not refresh
+        the index.
         """
         from treadle.code.retrieval import lookup
 
@@ -389,7 +392,7 @@ class CodeIndex:
         return self._guarded(run)
 
     def status(self) -> IndexStatus:
-        """Return the size of the index, and whether it matches the tree (by file status)."""
+        """Return the size of the index, and whether it matches the file status in the tree."""
 
         def run() -> IndexStatus:
             files, items, skipped = self._store.counts()

@@ -1,6 +1,6 @@
 """The results of the code index: items, files, search results, context entries and reports.
 
-They are named tuples, since data classes take longer to load than a search takes to run.
+The results are named tuples, since loading data classes takes longer than a search.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 from treadle.json_values import JsonField, json_property
 
 EXTRA_GRAMMARS = "semble_grammars"
-"""The package of the extra `grammars`."""
+"""The Python package of the optional dependency `grammars` (see `languages.extra`)."""
 
 
 class Kind(StrEnum):
@@ -42,11 +42,11 @@ TYPE_KINDS = frozenset(
     {Kind.CLASS, Kind.STRUCT, Kind.ENUM, Kind.TRAIT, Kind.INTERFACE, Kind.IMPL, Kind.TYPE}
 )
 TEXT_KINDS = frozenset({Kind.SECTION, Kind.KEY, Kind.CHUNK})
-"""Kinds of parts of texts, in contrast to definitions in code."""
+"""The kinds of items that are parts of a text, as opposed to definitions in code."""
 
 
 class Reading(StrEnum):
-    """How a file was read."""
+    """How the index read a file: parsed by a grammar, split by lines, or skipped."""
 
     PARSED = "parsed"
     ERRORS = "parsed with errors"
@@ -55,7 +55,11 @@ class Reading(StrEnum):
 
 
 class Origin(StrEnum):
-    """Who wrote a file (see `parse.file`). The column `files.origin` of the index stores it."""
+    """The source of a file: the project itself, a code generator, or another project.
+
+    `treadle.code.parse.file` determines the origin. The column `files.origin` of the index stores
+    it.
+    """
 
     OWN = "own"
     GENERATED = "generated"
@@ -63,7 +67,7 @@ class Origin(StrEnum):
 
 
 TEXT_LANGUAGES = frozenset({"markdown", "toml", "yaml", "json", "go.mod", "notebook"})
-"""Languages of documents and settings, as in the column `files.language`."""
+"""The languages of documents and settings, by their names in the column `files.language`."""
 
 
 class View(StrEnum):
@@ -76,10 +80,11 @@ class View(StrEnum):
 class Item(NamedTuple):
     """A named part of a source file.
 
-    Byte ranges exclude their end. Lines count from 1 and include the last line. The range contains
-    the doc comment, attributes and decorators of the item. The signature is a range from the
-    definition to its body. `parent` is the position of the enclosing item in the list of the file's
-    items.
+    Byte ranges exclude their end. Line numbers count from 1, and `end_line` is the last line of the
+    item. The range of an item contains its doc comment, attributes and decorators. The signature is
+    the byte range from the definition below these lines to its body. `parent` is the position of
+    the enclosing item in the list of the file's items. `parent` is None for an item at the top
+    level.
     """
 
     name: str
@@ -108,7 +113,7 @@ class EdgeKind(StrEnum):
 
 
 class Direction(StrEnum):
-    """Whether an edge starts or ends at the item."""
+    """Whether an edge starts (`OUT`) or ends (`IN`) at the item of the query."""
 
     OUT = "out"
     IN = "in"
@@ -117,7 +122,7 @@ class Direction(StrEnum):
 class FoundItem(NamedTuple):
     """An item of the index with its id, which is valid until the next refresh.
 
-    The ranges are those of `Item`; `file` is relative to the root.
+    The ranges have the same meaning as in `Item`. `file` is a path relative to the root.
     """
 
     id: int
@@ -134,9 +139,10 @@ class FoundItem(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """The items that a name may mean, best first. `total` counts all of them.
+    """The items that a name may refer to, best first.
 
-    If nothing matches, `nearest` has the items with the most similar names.
+    `total` is the number of all such items, of which `items` may have only the first ones. If
+    nothing matches, `nearest` has the items with the most similar names.
     """
 
     items: tuple[FoundItem, ...]
@@ -145,10 +151,12 @@ class Lookup(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """One edge. If `target` is None, the name cannot be resolved, and `unresolved` has the reason.
+    """A relation between two items.
 
-    `text` is the name as written at bytes `start` to `end` and at `line` of `file`. `text` is empty
-    for edges without a position in the text (contains, overrides). `step` counts from 1.
+    If `target` is None, the name cannot be resolved, and `unresolved` has the reason. `text` is the
+    name as written at bytes `start` to `end` and at `line` of `file`. `text` is empty for edges
+    without a position in the text (contains, overrides). `step` is 1 for an edge of the item of the
+    query, 2 for an edge of its neighbours, and so on.
     """
 
     kind: EdgeKind
@@ -165,14 +173,17 @@ class Edge(NamedTuple):
 
 
 class EdgeList(NamedTuple):
-    """Edges by step, resolved edges first. `cut` states that the search stopped at its limit."""
+    """Edges in order of their steps. Within a step, resolved edges come first.
+
+    `cut` states that the search stopped at a limit.
+    """
 
     edges: tuple[Edge, ...]
     cut: bool
 
 
 class FileReading(NamedTuple):
-    """How one file was read. `reason` is the reason why it was skipped."""
+    """How one file was read. `reason` states why the file was skipped, or is None."""
 
     path: str
     reading: Reading
@@ -192,9 +203,11 @@ def _milliseconds(seconds: float) -> float:
 
 
 class SearchResult(NamedTuple):
-    """One hit. For the files view `kind` is "file" and the range is the whole file.
+    """One item or file that a search found.
 
-    `reason` states a cause of the hit other than its words, such as "calls parse_header".
+    For the view `FILES`, `kind` is "file" and the range is the whole file. `reason` states how the
+    result was found if not by its own words, such as "calls parse_header". Otherwise `reason` is
+    empty.
     """
 
     rank: int
@@ -211,7 +224,7 @@ class SearchResult(NamedTuple):
 
 
 class SearchedIndex(NamedTuple):
-    """The size of the index. A search refreshes the index first, so `fresh` is true."""
+    """The size of the index. The server refreshes the index before a search, so `fresh` is true."""
 
     items: int
     files: int
@@ -219,11 +232,12 @@ class SearchedIndex(NamedTuple):
 
 
 class SearchResults(NamedTuple):
-    """Hits, best first, and the size of the searched index. `took` is in seconds.
+    """The results of a search, best first, and the size of the searched index.
 
-    `parts` are the used signals: "lexical", "graph" and "dense". "dense: 230 of 5000" states that
-    230 of 5000 items had a vector when the query ran. `notes` list words of the query that occur
-    nowhere and files that could not be read.
+    `took` is in seconds. `parts` lists the kinds of ranking that the search used: "lexical",
+    "graph" and "dense". "dense: 230 of 5000" states that 230 of 5000 items had a vector when the
+    query ran. `notes` are messages about words of the query that occur nowhere, and about files
+    that could not be read.
     """
 
     query: str
@@ -242,9 +256,10 @@ class SearchResults(NamedTuple):
 
 
 class ContextEntry(NamedTuple):
-    """An item of a context. `snippet` is in the code snippet format (see `snippets`).
+    """One item of a context, which is code that was selected for a prompt.
 
-    `whole` is false for an excerpt or a signature. The ranges are the ranges of the snippet.
+    `snippet` is in the code snippet format (see `treadle.code.snippets`). `whole` is false if the
+    snippet is an excerpt or a signature. The ranges are those of the snippet.
     """
 
     name: str
@@ -260,9 +275,10 @@ class ContextEntry(NamedTuple):
 
 
 class ContextResult(NamedTuple):
-    """A context. `omitted` counts the retrieved items that are not in `entries`.
+    """A context: code that was selected for a prompt within a token budget.
 
-    `notes` has the same meaning as in `SearchResults`.
+    `omitted` counts the retrieved items that are not in `entries`. `notes` has the same meaning as
+    in `SearchResults`.
     """
 
     query: str
@@ -287,7 +303,7 @@ class RefreshReport(NamedTuple):
 class IndexStatus(NamedTuple):
     """The state of the index.
 
-    `fresh` states that no file was added, changed or removed since the refresh.
+    `fresh` states that no file was added, changed or removed since the last refresh.
     """
 
     files: int
@@ -300,7 +316,8 @@ class IndexStatus(NamedTuple):
 class FileSummary(NamedTuple):
     """The index entry of a file. `content_hash` is BLAKE2b-256 of its bytes in hexadecimal.
 
-    `language` is None for plain text. `skipped` is the reason why a file has no items.
+    `language` is None for plain text. `skipped` is the reason why the file has no items. `skipped`
+    is None if the file was indexed.
     """
 
     path: str

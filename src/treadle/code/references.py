@@ -1,4 +1,4 @@
-"""References in code: calls, types, bases and imports, each with its scope.
+"""References in code: calls, types, base types and imports, each with its scope.
 
 References are read from one file when the file is parsed (`treadle.code.parse.references`). A query
 resolves them later with the items of the other files (`treadle.code.graph`).
@@ -13,9 +13,9 @@ FILE_SCOPE = -1
 
 
 class ReferenceKind(IntEnum):
-    """How a reference uses a name. The index stores the numbers.
+    """How a reference uses a name. The index stores the numeric values.
 
-    The last two kinds are for names of the language itself that the repository may define too.
+    The last two kinds are for built-in names of a language, which the repository may also define.
     """
 
     CALL = 1
@@ -49,11 +49,11 @@ class Reference(NamedTuple):
 
 
 class Import(NamedTuple):
-    """A name that an import binds in `scope`.
+    """A name that an import binds in `scope` (see `Reference`).
 
-    `name` is "*" if all public names are bound. It is empty for a re-export, which does not bind a
-    name. `member` is empty if the module itself is imported. `exported` is the name under which
-    other files can import the target from this file, or empty.
+    `name` is "*" if all public names are bound. `name` is empty for a re-export, which does not
+    bind a name. `member` is empty if the module itself is imported. `exported` is the name under
+    which other files can import the target from this file. `exported` is empty if they cannot.
     """
 
     scope: int
@@ -67,7 +67,7 @@ class Import(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """An import as a language module reads it from the syntax (see `Import`)."""
+    """An import as read from the syntax, without its scope and position (see `Import`)."""
 
     name: str
     module: str
@@ -78,9 +78,10 @@ class Imported(NamedTuple):
 class FileReferences(NamedTuple):
     """All references and imports of one file, in order of position.
 
-    `module` has the name in a manifest: `go.mod` or `Cargo.toml`, a space, and the name that the
-    manifest gives to its folder. For `Cargo.toml` the root files follow, one on each line. The root
-    file of the library comes first, and is empty for the default.
+    `module` is empty unless the file is a manifest. For `go.mod` and `Cargo.toml`, `module` has the
+    file name, a space, and the name of the module or crate. For `Cargo.toml`, the declared root
+    files follow, one on each line. The first of these lines is the root file of the library. This
+    line is empty if the manifest does not declare the file.
     """
 
     references: Sequence[Reference] = ()

@@ -1,4 +1,4 @@
-"""Splits text into terms, in the same way for code and for queries.
+"""Splits text into search terms, in the same way for code and for queries.
 
 The terms of an identifier are the whole identifier and its parts, stemmed (Snowball). Splitting and
 stemming raised NDCG@10 from 0.23 to 0.49 over 8,044 functions (docs/context.md).
@@ -40,13 +40,15 @@ RELATED = _related()
 _WORD = re.compile(r"\w+")
 
 _SPACED = "".join(chr(code) if _WORD.match(chr(code)) else " " for code in range(128))
-"""Maps ASCII characters outside of words to blanks. Splitting at blanks is faster than a pattern.
+"""Maps ASCII characters outside of words to blanks.
+
+Splitting at blanks is faster than matching a pattern.
 """
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 
 _MAX_WORD = 80
-"""The maximum number of characters of a word. Longer texts are data (base64, hashes)."""
+"""The maximum number of characters of a word. Longer words are data, such as base64."""
 
 _MAX_CACHED = 100_000
 
@@ -70,7 +72,8 @@ STOP_WORDS = frozenset(
 )  # fmt: skip
 """Words in questions that do not describe code.
 
-They are indexed, since names contain them too. A query leaves them out if it has other words.
+These words are indexed, since names contain them too. A query leaves them out if it has other
+words.
 """
 
 WEAK_WORDS = frozenset(
@@ -79,7 +82,7 @@ WEAK_WORDS = frozenset(
         "implemented", "show", "use", "used", "uses", "using", "work", "works",
     }
 )  # fmt: skip
-"""Words that a query leaves out only if two better words remain.
+"""Common words that a question leaves out only if at least two other words remain.
 
 Therefore "status code" keeps both words.
 """
@@ -96,7 +99,10 @@ def _stemmer() -> "Stemmer":
 
 
 class Stemmer(Protocol):
-    """The used part of the Snowball stemmer. Only one thread at a time may use a stemmer."""
+    """The methods of the Snowball stemmer that this module uses.
+
+    Only one thread at a time may use a stemmer.
+    """
 
     def stemWord(self, word: str) -> str: ...  # noqa: N802  (its own name)
 
@@ -112,7 +118,7 @@ def _make_terms(word: str) -> tuple[str, ...]:
 
 
 class _Terms(dict[str, tuple[str, ...]]):
-    """A cache of the terms of words. A lookup computes missing terms."""
+    """A cache of the terms of words. A lookup computes and stores missing terms."""
 
     _lock = threading.Lock()
 
@@ -151,9 +157,9 @@ def term_counts(text: str) -> Counter[str]:
 def query_terms(text: str) -> dict[str, float]:
     """Return the distinct terms of a query in their order, each with its weight.
 
-    Stop words are left out if other words remain. If the query is a question and two better words
-    remain, words that are common in questions are left out. Related terms follow with a smaller
-    weight.
+    `STOP_WORDS` are left out if other words remain. If the query is a question, `WEAK_WORDS` are
+    left out too, provided that at least two other words remain. Related terms, such as
+    abbreviations, follow with the weight `RELATED_WEIGHT`.
     """
     words = _WORD.findall(text)
     telling = [word for word in words if word.lower() not in STOP_WORDS] or words

@@ -17,9 +17,9 @@ class Lines:
 
 
 def plain_text(data: bytes) -> str:
-    """Decode text for terms.
+    """Decode the bytes of a file for splitting into terms.
 
-    Text that is not UTF-8 is decoded as Latin-1, so that words stay whole.
+    Bytes that are not valid UTF-8 are decoded as Latin-1, so that words stay whole.
     """
     try:
         return data.decode()

@@ -1,5 +1,6 @@
-"""Configuration: the settings, their sources, and the precedence of layers.
+"""Configuration: the settings, their sources, and the precedence of these sources.
 
-`model` contains the settings, `loader.load` merges the layers. This package imports nothing, so
-that commands without configuration start fast.
+A source is called a layer: the user's file, the repository's file, the environment, or the flags of
+a command. `model` contains the settings, and `loader.load` merges the layers. This file imports
+nothing, so that commands without configuration start fast.
 """

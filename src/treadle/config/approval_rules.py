@@ -9,10 +9,11 @@ _RULE = re.compile(r"(?P<tool>[A-Za-z0-9_*?\[\]-]+)(?:\s+(?P<about>path|command)
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRule:
-    """The calls that a rule covers. `tool` and `command` are shell globs over the whole text.
+    """An approval rule, which covers some tool calls.
 
-    `path` is a pattern as in an ignore file, over the path relative to the root. A rule with
-    neither covers every call of its tools.
+    `tool` and `command` are shell globs that must match the whole text. `path` is a gitignore
+    pattern for paths relative to the root. A rule with neither `path` nor `command` covers every
+    call of its tools.
     """
 
     tool: str
@@ -21,7 +22,7 @@ class ApprovalRule:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse a rule. Raises ValueError for a text of another form."""
+        """Parse the text of a rule. Raises ValueError if the text is not a rule."""
         found = _RULE.fullmatch(text.strip())
         if found is None:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Every setting in force with its value, origin, type and description."""
+"""Describes every setting in force: its value, origin, type and description."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -19,10 +19,12 @@ from treadle.config.variables import PREFIX
 
 @dataclass(frozen=True, slots=True)
 class DescribedSetting:
-    """One setting. `value` is JSON, with secrets masked.
+    """One setting.
 
-    `file` is the file where a person changes it. `variable` is the environment variable for it;
-    None if a name in its path has characters that a variable cannot have.
+    `value` is a JSON value, with secrets masked. `origin` is the layer that set the value. `file`
+    is the file where a person can change the setting. `variable` is the environment variable that
+    sets it. `variable` is None if a name in the path of the setting cannot be part of the name of a
+    variable.
     """
 
     key: str
@@ -37,7 +39,7 @@ class DescribedSetting:
 
 
 def described(loaded: LoadedConfig, root: Path) -> list[DescribedSetting]:
-    """All settings, in the order of the reference."""
+    """Return all settings, in the order of docs/configuration.md."""
     user, repository = map(str, config_paths(root))
     found = []
     for path, value, field, properties in _fields(
@@ -62,7 +64,7 @@ def described(loaded: LoadedConfig, root: Path) -> list[DescribedSetting]:
 
 
 def kind(properties: Mapping[str, Any]) -> str:
-    """The type of a setting in words, by its JSON schema."""
+    """Describe the type of a setting in words. `properties` is the JSON schema of the setting."""
     if "anyOf" in properties:
         return next(kind(each) for each in properties["anyOf"] if each.get("type") != "null")
     if "enum" in properties:
@@ -91,7 +93,7 @@ def _fields(
 
 
 def _masked(name: str, value: object) -> object:
-    """A value without anything that looks like a secret, which may be in the wrong place."""
+    """Mask the texts in a value that look like secrets. An API key may be in the wrong setting."""
     if isinstance(value, str):
         return secrets.redact_named(name, value)[0]
     if isinstance(value, dict):
@@ -102,7 +104,10 @@ def _masked(name: str, value: object) -> object:
 
 
 def _variable(path: schema.Path) -> str | None:
-    """Variables can set only tables whose names are in lower case."""
+    """Return the environment variable of a setting.
+
+    Returns None if `path` cannot be written as the name of a variable.
+    """
     if any(not part.isidentifier() or part != part.lower() or "__" in part for part in path):
         return None
     return PREFIX + "__".join(path).upper()

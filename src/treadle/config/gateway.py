@@ -1,7 +1,7 @@
 """The settings of the gateway: routes, budgets, cache and breakpoints.
 
-The gateway serves every program on this machine and spends with the user's keys, so a repository
-cannot set any of them.
+The gateway serves every program on this machine and spends money with the user's API keys. A
+repository therefore cannot set any of these settings.
 """
 
 from typing import Annotated, Literal, Self
@@ -22,26 +22,26 @@ Target = Annotated[str, AfterValidator(_target)]
 
 
 class GatewayRoute(Section):
-    """Targets of calls that meet all conditions. The first matching route applies."""
+    """A route for calls that meet all of its conditions. The first matching route applies."""
 
     to: Annotated[tuple[Target, ...], UserOnly()] = Field(min_length=1)
-    """Each PROVIDER/MODEL to call, until one succeeds; PROVIDER/* keeps the model's name."""
+    """PROVIDER/MODEL targets, tried in order. PROVIDER/* keeps the requested model name."""
     weights: Annotated[tuple[float, ...], UserOnly()] = ()
-    """Relative shares of the calls, one per entry of `to`; unset tries them in order."""
+    """Weights for a random order of the entries of `to`. If unset, the order of `to` applies."""
     models: Annotated[tuple[str, ...], UserOnly()] = ()
-    """Model names in requests, with `*` and `?`; unset uses the route's name."""
+    """Patterns of requested models, with `*` and `?`. If unset, the route's name is the pattern."""
     labels: Annotated[tuple[str, ...], UserOnly()] = ()
-    """Labels, with `*` and `?`; the call has at least one."""
+    """Patterns of labels, with `*` and `?`. The call must have a matching label."""
     headers: Annotated[dict[str, str], UserOnly()] = Field(default_factory=dict)
-    """Headers that the call has; values may contain `*` and `?`."""
+    """Headers that the call must have. Their values may contain `*` and `?`."""
     tools: Annotated[bool | None, UserOnly()] = None
-    """Whether the call offers tools."""
+    """If true, the call must offer tools. If false, it must not. If unset, both kinds match."""
     images: Annotated[bool | None, UserOnly()] = None
-    """Whether the call contains images."""
+    """If true, the call must contain images. If false, it must not. If unset, both kinds match."""
     min_size: Annotated[Size | None, UserOnly()] = None
-    """Minimum size of the body."""
+    """Minimum size of the request body."""
     max_size: Annotated[Size | None, UserOnly()] = None
-    """Maximum size of the body."""
+    """Maximum size of the request body."""
 
     @model_validator(mode="after")
     def _weighs_all(self) -> Self:
@@ -53,22 +53,22 @@ class GatewayRoute(Section):
 
 
 class GatewayBudget(Section):
-    """How much calls may use in a period; further calls are refused. Periods start in UTC."""
+    """How much calls may use in a period. Further calls are refused. Periods begin at 00:00 UTC."""
 
     labels: Annotated[tuple[str, ...], UserOnly()] = ()
-    """Labels of the calls to count, with `*` and `?`; all calls if `key_env` is unset too."""
+    """Patterns of labels of the calls to count, with `*` and `?`. If unset, all labels match."""
     key_env: Annotated[str | None, UserOnly()] = Field(
         default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"
     )
-    """Count calls made with the key in this environment variable."""
+    """Environment variable with an API key. If set, only calls that use this key are counted."""
     cost: Annotated[float | None, UserOnly()] = Field(default=None, gt=0)
-    """Maximum US dollars."""
+    """Maximum cost of a period in US dollars."""
     tokens: Annotated[int | None, UserOnly()] = Field(default=None, gt=0)
-    """Maximum tokens, input and output together."""
+    """Maximum tokens of a period, input and output together."""
     period: Annotated[Literal["day", "month"], UserOnly()] = "day"
     """Period after which the budget starts again."""
     unknown_price: Annotated[float | None, UserOnly()] = Field(default=None, ge=0)
-    """US dollars per million tokens of a model without a known price; unset refuses its calls."""
+    """US dollars per million tokens of unknown price. If unset, unpriced calls are refused."""
 
 
 class GatewayCache(Section):
@@ -79,38 +79,38 @@ class GatewayCache(Section):
     max_age: Annotated[Age, UserOnly()] = "1h"
     """Age at which an answer expires."""
     max_size: Annotated[Size, UserOnly()] = "64MB"
-    """Maximum size of the cache; the least recently used answers are removed first."""
+    """Maximum size of the cache. The least recently used answers are removed first."""
 
 
 class GatewayBreakpoints(Section):
-    """How long calls are held at breakpoints, unless a breakpoint sets its own values."""
+    """How calls are held at breakpoints, unless a breakpoint sets its own values."""
 
     timeout: Annotated[Age, UserOnly()] = "5m"
     """Time after which a held call expires."""
     on_expiry: Annotated[Literal["continue", "refuse"], UserOnly()] = "continue"
-    """What happens to a held call that expires."""
+    """Whether a held call that expires is forwarded or refused."""
 
 
 class GatewaySettings(Section):
     """The OpenAI-compatible gateway of `treadle serve`."""
 
     provider: Annotated[str | None, UserOnly()] = None
-    """Provider for models that no provider lists."""
+    """Name of the provider for models that no provider lists."""
     pass_client_keys: Annotated[bool, UserOnly()] = False
-    """Whether the client's own key replaces the provider's configured key."""
+    """Whether the client's own API key replaces the provider's configured key."""
     ask_for_usage: Annotated[bool, UserOnly()] = True
-    """Whether to request usage in streams when the client does not; the client does not see it."""
+    """Whether to request token usage in streams. The client only sees usage that it requested."""
     max_body: Annotated[Size, UserOnly()] = "50MB"
-    """Maximum size of a request."""
+    """Maximum size of a request body."""
     max_wait: Annotated[float, UserOnly()] = Field(default=30.0, ge=0)
-    """Maximum wait before a retry, in seconds; longer waits are left to the client."""
+    """Maximum wait before a retry, in seconds. A retry that requires a longer wait is left out."""
     models_timeout: Annotated[float, UserOnly()] = Field(default=5.0, gt=0)
     """Timeout for listing a provider's models, in seconds."""
     models_max_age: Annotated[Age, UserOnly()] = "5m"
-    """Age at which a list of models is refreshed."""
+    """Age at which a list of models is requested again."""
     routes: dict[str, GatewayRoute] = Field(default_factory=dict)
     """Routes by name, in order of precedence."""
     budgets: dict[str, GatewayBudget] = Field(default_factory=dict)
-    """Budgets by name; a call counts toward every budget that matches it."""
+    """Budgets by name. A call counts toward every budget that it matches."""
     cache: GatewayCache = Field(default_factory=GatewayCache)
     breakpoints: GatewayBreakpoints = Field(default_factory=GatewayBreakpoints)

@@ -24,13 +24,14 @@ _PART = re.compile(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)")
 
 
 def line_of(text: str, path: tuple[str, ...]) -> int | None:
-    """The line (from 1) where `path` is set, or where the inline table or header around it is.
+    """Return the number of the line, from 1, that sets `path` in a TOML text.
 
-    It is for messages, not for editing: text inside a multi-line string may look like a key. None
-    when the text does not name it at all.
+    If no line sets `path`, the result is the line of the innermost table around it. The result is
+    None if the text names neither the setting nor such a table. The result is only for messages,
+    since text inside a multi-line string may look like a key.
     """
     table: tuple[str, ...] = ()
-    best: tuple[int, int] | None = None  # number of matching names, line
+    best: tuple[int, int] | None = None  # the number of matching names, and the line
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.match(line):
             here = table = _names(header["name"])
@@ -48,11 +49,14 @@ def _names(dotted: str) -> tuple[str, ...]:
 
 
 MAX_FILE_BYTES = 1_000_000
-"""A larger file is not a configuration; a repository could use the name for any file."""
+"""The maximum size of a configuration file in bytes.
+
+A repository may contain any file at this path.
+"""
 
 
 class LayerKind(StrEnum):
-    """The layers, lowest precedence first."""
+    """The kinds of layers, lowest precedence first."""
 
     DEFAULT = "default"
     USER = "user file"
@@ -63,7 +67,11 @@ class LayerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of a value: the layer, the file or variable, and the line in a file."""
+    """The origin of a value.
+
+    `source` is the path of the file or the name of the variable, and empty for a default. `line` is
+    the line in the file, from 1.
+    """
 
     layer: LayerKind
     source: str = ""
@@ -77,7 +85,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One value of a layer."""
+    """The value of a setting in one layer."""
 
     value: object
     origin: Origin
@@ -87,7 +95,7 @@ Layer = dict[schema.Path, Setting]
 
 
 def read_file(path: Path, kind: LayerKind) -> Layer:
-    """The settings in a TOML file; empty if the file does not exist. Raises ConfigError."""
+    """Read the settings in a TOML file. A missing file has no settings. Raises ConfigError."""
     text = _text(path)
     if text is None:
         return {}
@@ -115,10 +123,11 @@ def read_file(path: Path, kind: LayerKind) -> Layer:
 
 
 def read_environment(env: Mapping[str, str]) -> Layer:
-    """The settings in `TREADLE_…` variables: `__` separates tables, an empty value is unset.
+    """Read the settings in the environment variables whose names begin with `TREADLE_`.
 
-    A setting that is not text is written as in TOML (`TREADLE_TRUSTED_ROOTS='["/a", "/b"]'`). A
-    variable that names no setting may belong to another program: it is ignored here, and
+    In a name, `__` separates a table from its setting. An empty value counts as unset. A value that
+    is not text is written as in TOML (`TREADLE_TRUSTED_ROOTS='["/a", "/b"]'`). A variable that
+    names no setting may belong to another program. This function ignores such a variable, and
     `unknown_variables` reports it. Raises ConfigError.
     """
     layer: Layer = {}
@@ -137,7 +146,7 @@ def read_environment(env: Mapping[str, str]) -> Layer:
 
 
 def unknown_variables(env: Mapping[str, str]) -> list[str]:
-    """A sentence for each `TREADLE_…` variable that names no setting; its value is not shown."""
+    """Return a sentence for each `TREADLE_…` variable that is not a setting, without its value."""
     sentences = []
     for name in _setting_variables(env):
         hint = ""
@@ -154,7 +163,7 @@ def unknown_variables(env: Mapping[str, str]) -> list[str]:
 
 
 def _setting_variables(env: Mapping[str, str]) -> list[str]:
-    """The variables that may name settings, in order; an empty value is unset."""
+    """Return the sorted names of variables that may be settings. An empty value counts as unset."""
     return sorted(
         name for name in env if name.startswith(PREFIX) and name not in NOT_SETTINGS and env[name]
     )
@@ -165,9 +174,10 @@ def _path(variable: str) -> schema.Path:
 
 
 def read_flags(overrides: Mapping[str, object]) -> Layer:
-    """The settings of command-line flags, by dotted key; None means that the flag was not given.
+    """Read the settings of command-line flags.
 
-    Raises ConfigError for an unknown key.
+    `overrides` has the values by dotted key. None means that the flag was not given. Raises
+    ConfigError for an unknown key.
     """
     layer: Layer = {}
     for key, value in overrides.items():
@@ -185,7 +195,7 @@ def read_flags(overrides: Mapping[str, object]) -> Layer:
 
 
 def why_untrusted(path: Path) -> str | None:
-    """The reason why the settings in a file are not this user's; None if they are."""
+    """Return the reason why another user may have written a file, or None if there is no reason."""
     try:
         status = path.stat()
     except OSError:
@@ -225,7 +235,7 @@ def _not_toml(path: Path, text: str, error: tomllib.TOMLDecodeError) -> ConfigEr
     location = re.search(r"at line (\d+), column (\d+)", str(error))
     if location:
         line, column = int(location[1]), int(location[2])
-    else:  # "(at end of document)"
+    else:  # the message ends with "(at end of document)"
         line = text.count("\n") + 1
         column = len(text) - text.rfind("\n")
     return ConfigError(
@@ -238,11 +248,11 @@ def _toml_value(text: str) -> object:
     try:
         return toml.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError):
-        return text  # validation reports what is expected
+        return text  # validation reports the expected type
 
 
 def _unicode(text: str, description: str) -> str:
-    """`text`, unless it has bytes that are not text."""
+    """Return `text`. Raises ConfigError if `text` contains bytes that are not UTF-8."""
     if not text.isprintable() and any("\ud800" <= char <= "\udfff" for char in text):
         raise ConfigError(f"{description} is not UTF-8 text.", hint="Set it again in UTF-8.")
     return text

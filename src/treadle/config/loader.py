@@ -29,20 +29,24 @@ REPOSITORY_FOLDER = ".treadle"
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfig:
-    """The settings in force, the origin of each set value, and warnings for a person.
+    """The settings in force, the origin of each value, and warnings for a person.
 
-    `origins` has a dotted key for every setting that a layer set; the others are defaults.
-    `warnings` are sentences about what the repository's file was not allowed to set.
+    `origins` has the dotted key of every setting in a layer. All other settings have their default
+    values. `warnings` are sentences about settings that the repository's file was not allowed to
+    set.
     """
 
     settings: Settings
     origins: Mapping[str, Origin]
     warnings: tuple[str, ...] = ()
     is_listed: bool = False
-    """Whether `trusted_roots` names the repository."""
+    """Whether `trusted_roots` contains the repository."""
 
     def origin_of(self, key: str) -> Origin:
-        """The origin of the value of a dotted key; keys inside a setting share its origin."""
+        """Return the origin of the value at a dotted key.
+
+        A key inside the value of a setting has the origin of that setting.
+        """
         names = key.split(".")
         for end in range(len(names), 0, -1):
             if origin := self.origins.get(".".join(names[:end])):
@@ -51,17 +55,21 @@ class LoadedConfig:
 
 
 def config_paths(root: Path) -> tuple[Path, Path]:
-    """The user's and the repository's configuration file, whether they exist or not."""
+    """Return the paths of the user's and the repository's configuration file.
+
+    The files may be missing.
+    """
     return user_config_dir() / FILE_NAME, root / REPOSITORY_FOLDER / FILE_NAME
 
 
 def load(root: Path, env: Mapping[str, str], overrides: Mapping[str, object]) -> LoadedConfig:
-    """The configuration for the repository at `root`.
+    """Load the configuration for the repository at `root`.
 
-    `env` is the environment. `overrides` contains the flags by dotted key; None means that the flag
-    was not given. A later layer overrides single settings. It replaces a list or a table of
-    preferences as a whole. Lists that only restrict are an exception: the lists of all layers are
-    joined. Raises ConfigError with the key, the file and the line, never with an API key.
+    `env` is the environment. `overrides` contains the flags by dotted key, and None for a flag that
+    was not given. A later layer overrides single settings of the earlier layers. A list or a table
+    of preferences is replaced as a whole. Lists that only restrict are an exception: the lists of
+    all layers are joined. Raises ConfigError with the key, the file and the line, but never with an
+    API key.
     """
     user_path, repository_path = config_paths(root)
     if (reason := why_untrusted(user_path)) is not None:
@@ -92,8 +100,8 @@ def load(root: Path, env: Mapping[str, str], overrides: Mapping[str, object]) ->
 def is_trusted(root: Path, listed: Iterable[str]) -> bool:
     """Whether the user trusts the repository at `root`.
 
-    `trusted_roots` must contain its real path, and it must be the repository that was there when
-    the user trusted it.
+    `listed` is the setting `trusted_roots`, which must contain the real path of `root`. The
+    repository must also be the one that was at this path when the user trusted it.
     """
     if not _is_listed(root, listed):
         return False
@@ -102,9 +110,10 @@ def is_trusted(root: Path, listed: Iterable[str]) -> bool:
 
 
 def accept(root: Path) -> tuple[str, ...]:
-    """Trust the repository at `root` as it is now, and return the dotted keys that it may set.
+    """Trust the repository at `root` in its present state.
 
-    Raises ConfigError and OSError.
+    Returns the dotted keys of the repository's settings that need this trust. Raises ConfigError if
+    the settings cannot be read, and OSError if the state cannot be stored.
     """
     layer = read_file(config_paths(root)[1], LayerKind.REPOSITORY)
     values = _settings_needing_consent(layer)
@@ -117,7 +126,7 @@ def _is_listed(root: Path, listed: Iterable[str]) -> bool:
 
 
 def _settings_needing_consent(layer: Layer) -> dict[str, object]:
-    """The settings of a repository that are valid only if the user consents, by dotted key."""
+    """Return the values that a repository may set only with the user's consent, by dotted key."""
     return {
         schema.dotted(path): setting.value
         for path, setting in layer.items()
@@ -126,14 +135,14 @@ def _settings_needing_consent(layer: Layer) -> dict[str, object]:
 
 
 def _refused_keys(layer: Layer, root: Path) -> tuple[frozenset[str], str]:
-    """The dotted keys that a trusted repository may not set now, and the reason.
+    """Return the dotted keys that a trusted repository may not set now, and the reason.
 
-    If no state of the repository is stored yet, this function stores the current state as trusted.
+    If no trusted state of the repository is stored yet, this function stores the present state.
     """
     values = _settings_needing_consent(layer)
     trusted_state = trust.trusted(root)
     if trusted_state is None:
-        with suppress(OSError):  # a later load stores it
+        with suppress(OSError):  # the next load tries again
             trust.note(root, trust.Trust.of(root, values, create=True))
         return frozenset(), ""
     now = trust.Trust.of(root, values, create=False)
@@ -145,7 +154,7 @@ def _refused_keys(layer: Layer, root: Path) -> tuple[frozenset[str], str]:
 def _permitted_settings(
     layer: Layer, root: Path, user_path: Path, *, listed: bool
 ) -> tuple[Layer, tuple[str, ...]]:
-    """The settings of `layer` that the repository may set, and warnings for the others."""
+    """Return the settings of `layer` that the repository may set, and warnings about the others."""
     only_user = [path for path in layer if schema.only_user_may_set(path)]
     refused, reason = frozenset(_settings_needing_consent(layer)), ""
     if listed:
@@ -193,7 +202,7 @@ def _merge(layers: Iterable[Layer]) -> Settings:
 
 
 def _join_lists(lower: Setting, upper: Setting) -> Setting:
-    """Join two lists. A value that is not a list is kept alone, and validation rejects it."""
+    """Join two lists. If one value is not a list, return that value, which validation rejects."""
     if isinstance(lower.value, list) and isinstance(upper.value, list):
         return Setting([*lower.value, *upper.value], upper.origin)
     return upper if isinstance(lower.value, list) else lower
@@ -208,7 +217,7 @@ def _bad_value(error: ValidationError, merged: Layer) -> ConfigError:
             hint="docs/configuration.md describes each setting.",
         )
     path = next((names[:end] for end in range(len(names), 0, -1) if names[:end] in merged), None)
-    if path is None:  # no single setting causes it: lists nested deeper than JSON allows
+    if path is None:  # no single setting is wrong: lists are nested too deep for JSON
         return ConfigError(f"The configuration cannot be used: {problem['msg']}.")
     expected = problem["msg"].removeprefix("Value error, ").replace("Input should", "should")
     value = merged[path].value

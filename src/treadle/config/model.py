@@ -1,4 +1,4 @@
-"""The settings, their descriptions and their defaults; an unknown key is an error."""
+"""The settings with their descriptions and defaults. An unknown key is an error."""
 
 import re
 from pathlib import Path
@@ -59,33 +59,33 @@ class ProviderSettings(Section):
     base_url: Annotated[Address | None, NeedsConsent()] = None
     """Address up to and including the version, for example `http://127.0.0.1:8080/v1`."""
     api_key_env: Annotated[VariableName | None, NeedsConsent()] = None
-    """Name of the environment variable that holds the key."""
+    """Name of the environment variable that holds the API key."""
     api_key_keyring: Annotated[str | None, NeedsConsent()] = None
-    """Name of the entry in the system keyring (service `treadle`) that holds the key."""
+    """Name of the entry in the system keyring (service `treadle`) that holds the API key."""
     models: tuple[str, ...] = ()
-    """Models to offer; empty asks the server."""
+    """Models to offer. If the list is empty, the models that the server lists are offered."""
     preferences: Annotated[dict[str, JsonValue], NeedsConsent()] = Field(default_factory=dict)
-    """Routing preferences, sent as `provider`: `order`, `only`, `ignore`, `max_price`, …"""
+    """Routing preferences, sent as field `provider`: `order`, `only`, `ignore`, `max_price`, …"""
     send_preferences: Annotated[Literal["with_tools", "always"], NeedsConsent()] = "with_tools"
     """Whether preferences are sent only with requests that offer tools, or with all requests."""
     tools_fallback: Literal["retry_once", "strict"] = "retry_once"
-    """What to do when no endpoint supports tools: retry once without them, or fail."""
+    """What to do when no endpoint supports tools: retry once without tools, or fail."""
     max_retries: int = Field(default=3, ge=0, le=20)
     """Maximum number of retries after a transient failure."""
     idle_timeout: float = Field(default=60.0, gt=0)
-    """Seconds without a data line before a stream counts as stalled."""
+    """Seconds without a data line after which a stream counts as stalled."""
     connect_timeout: float = Field(default=10.0, gt=0)
     """Timeout of a connection attempt, in seconds."""
     context_window: int | None = Field(default=None, ge=256)
-    """Tokens of input and output together; unset uses the known window of the model."""
+    """Maximum tokens of input and output together. If unset, the model's known window applies."""
     max_output_tokens: int | None = Field(default=None, ge=1)
-    """Maximum tokens of one reply; unset uses the provider's limit."""
+    """Maximum tokens of one reply. If unset, the provider's limit applies."""
     empty_content: Literal["null", "empty"] = "null"
-    """How the missing text of a message that only calls tools is sent."""
+    """What is sent as the text of a message that only calls tools: `null` or an empty string."""
     echo_reasoning: bool = True
-    """Whether reasoning is sent back to the model that wrote it."""
+    """Whether a model gets back the reasoning of its earlier replies."""
     call_ids: Literal["any", "plain", "nine"] = "any"
-    """Tool call ids: `plain` is letters, digits, `_`, `-`; `nine` is nine letters or digits."""
+    """Tool call ids: `plain` is letters, digits, `_` and `-`; `nine` is nine letters or digits."""
     alternating_roles: bool = False
     """Whether the server requires that the roles user and assistant alternate."""
 
@@ -94,9 +94,9 @@ class ContextSettings(Section):
     """Context that Treadle retrieves automatically for each user message."""
 
     automatic: Literal["off", "light", "full"] = "light"
-    """How much context each user message gets, within a separate token budget."""
+    """How much context each user message gets. The context has its own token budget."""
     embedder: Annotated[Literal["auto", "none", "static"], NeedsConsent()] = "auto"
-    """Embedding that search uses. `auto` is `static`, the one that ships with Treadle."""
+    """Embedding that search uses. `auto` means `static`, the embedding that ships with Treadle."""
     git_history: bool = True
     """Whether the code index reads the messages and changed files of recent git commits."""
 
@@ -114,39 +114,39 @@ class ToolSettings(Section):
     timeout: float = Field(default=30.0, gt=0)
     """Timeout of a call in seconds, unless its tool sets another."""
     background_timeout: float = Field(default=600.0, gt=0)
-    """Timeout of a background call, such as a build, in seconds."""
+    """Timeout of a background tool call, such as a build, in seconds."""
     max_concurrent: int = Field(default=8, ge=1, le=64)
-    """Maximum concurrent calls of one session."""
+    """Maximum number of concurrent tool calls in one session."""
     max_background: int = Field(default=2, ge=1, le=16)
-    """Maximum concurrent background calls of one session, in addition to `max_concurrent`."""
+    """Maximum number of concurrent background calls in one session, on top of `max_concurrent`."""
     max_turns: int = Field(default=25, ge=1)
     """Maximum number of model replies in one request session."""
     invalid_call_retries: int = Field(default=2, ge=0)
-    """Consecutive replies with only invalid calls that are allowed before the session ends."""
+    """Maximum number of consecutive replies with only invalid calls. One more ends the session."""
     result_tokens: int = Field(default=16_000, ge=200)
-    """Maximum tokens of one tool message; it limits the budget of each call."""
+    """Maximum tokens of one tool message. A call cannot request a larger token budget."""
 
 
 class HistorySettings(Section):
-    """How a conversation is shortened that no longer fits into the model's window."""
+    """How a conversation is shortened when it no longer fits into the model's context window."""
 
     compaction: Literal["off", "summary"] = "off"
-    """`off` omits the oldest exchanges; `summary` replaces them with a summary by the model."""
+    """`off` omits the oldest exchanges. `summary` replaces them with a summary by the model."""
 
 
 class LimitSettings(Section):
     """Limits that end a request session early. An unset limit does not apply."""
 
     tool_calls: int | None = Field(default=None, ge=1)
-    """Maximum tool calls; then the model answers once more, without tools."""
+    """Maximum number of tool calls. The model then answers once more, without tools."""
     tokens: Annotated[int | None, NeedsConsent()] = Field(default=None, ge=1)
-    """Maximum input and output tokens of all model requests; estimated if a reply reports none."""
+    """Maximum input and output tokens of all model requests. Unreported tokens are estimated."""
     cost: Annotated[float | None, NeedsConsent()] = Field(default=None, gt=0)
-    """Maximum US dollars of all model requests; a reply of unknown cost also ends the session."""
+    """Maximum US dollars of all model requests. A reply of unknown cost also ends the session."""
     unknown_price: Annotated[float | None, NeedsConsent()] = Field(default=None, ge=0)
-    """US dollars per million tokens of replies of unknown cost; 0 for a free model."""
+    """US dollars per million tokens for replies of unknown cost. Use 0 for a free model."""
     seconds: float | None = Field(default=None, gt=0)
-    """Maximum seconds after the user's message; running work is then cancelled."""
+    """Maximum seconds after the user's message. Work that still runs is then cancelled."""
 
 
 class ApprovalSettings(Section):
@@ -161,7 +161,7 @@ class ApprovalSettings(Section):
     ask: Annotated[tuple[Rule, ...], Joined()] = ()
     """Calls that need a person's approval. The lists of all files are combined."""
     allow: Annotated[tuple[Rule, ...], UserOnly()] = ()
-    """Calls that run without approval; a repository cannot set this."""
+    """Calls that run without approval. A repository cannot set this list."""
 
 
 class EditSettings(Section):
@@ -170,57 +170,57 @@ class EditSettings(Section):
     auto_approve: Annotated[tuple[str, ...], UserOnly()] = ()
     """Patterns, as in .gitignore, of files that may be edited without approval."""
     syntax_errors: Literal["report", "refuse"] = "report"
-    """How an edit that introduces syntax errors is handled."""
+    """Whether an edit that introduces syntax errors is only reported, or refused."""
 
 
 class CheckCommand(Section):
-    """Your own check. Without a command, it only sets the timeout of the check that it names."""
+    """Your own check. Without `command`, the table only sets the timeout of a detected check."""
 
     command: Annotated[tuple[str, ...], NeedsConsent()] = ()
-    """The program and its arguments as separate strings; they are not passed to a shell."""
+    """The program and its arguments as separate strings. They are not passed to a shell."""
     kind: Literal["test", "build", "lint", "types"] = "test"
     """Type of the check."""
     parser: CheckParser = "auto"
-    """Parser of its output; `auto` selects it by the program."""
+    """Parser of the output. `auto` selects the parser by the program."""
     paths: bool = False
-    """Whether paths may be appended to the command, to check only those."""
+    """Whether paths may be appended to the command, so that only these paths are checked."""
     timeout: float | None = Field(default=None, gt=0, le=MAX_CHECK_SECONDS)
-    """Timeout in seconds; unset uses `checks.timeout`."""
+    """Timeout in seconds. If unset, `checks.timeout` applies."""
 
 
 class CheckSettings(Section):
-    """Tests, builds and linters that a model may run, one at a time and by name."""
+    """Tests, builds and linters that a model may run by name, one at a time."""
 
     timeout: float = Field(default=600.0, gt=0, le=MAX_CHECK_SECONDS)
-    """Timeout of a check in seconds, unless its own table sets another."""
+    """Timeout of a check in seconds, unless the table of the check sets another timeout."""
     keep_keys: Annotated[tuple[VariableName, ...], UserOnly()] = ()
-    """Environment variables to pass to checks although they look like keys or passwords."""
+    """Environment variables that are passed to checks although they look like keys or passwords."""
     commands: dict[str, CheckCommand] = Field(default_factory=dict)
-    """Checks by name, in addition to those detected in the project."""
+    """Checks by name, in addition to the checks that are detected in the project."""
 
 
 class LogSettings(Section):
-    """The log in your data folder: one line for each step, without contents."""
+    """The log in your data folder: one line for each step, without the content of messages."""
 
     level: Literal["off", "warning", "info"] = "warning"
     """What is logged: nothing, failures, or every step."""
     format: Literal["json", "text"] = "json"
-    """A JSON object per line, or text with key=value pairs."""
+    """Format of a line: a JSON object, or text with key=value pairs."""
     file_bytes: int = Field(default=5_000_000, ge=10_000, le=1_000_000_000)
-    """Size at which a new file is started; three files are kept."""
+    """Size in bytes at which a new file is started. Three files are kept."""
 
 
 class Settings(Section):
     """All settings."""
 
     model: str | None = None
-    """Provider name, a slash, then that provider's own model id."""
+    """Model to use: the provider name, a slash, and the provider's own model id."""
     fallback_models: Annotated[tuple[str, ...], NeedsConsent()] = ()
-    """Models to try, in this order, after the model in use fails permanently."""
+    """Models to try in this order after the model in use fails permanently."""
     trusted_roots: Annotated[tuple[AbsolutePath, ...], NeedsConsent()] = ()
     """Absolute paths of repositories whose configuration may set settings that need consent."""
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
-    """Endpoints by name."""
+    """OpenAI-compatible endpoints by name."""
     context: ContextSettings = Field(default_factory=ContextSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
     history: HistorySettings = Field(default_factory=HistorySettings)

@@ -8,17 +8,17 @@ _MOST = 10**15
 
 
 def age_us(text: str) -> int:
-    """Microseconds of an age such as `12h`, `30d` or `4w`. Raises ValueError."""
+    """Convert an age such as `12h`, `30d` or `4w` to microseconds. Raises ValueError."""
     return _number(text, _SECONDS, "should be an age such as 12h, 30d or 4w") * 1_000_000
 
 
 def size_bytes(text: str) -> int:
-    """Bytes of a size such as `500MB` or `2GB`. Raises ValueError."""
+    """Convert a size such as `500MB` or `2GB` to bytes. Raises ValueError."""
     return _number(text, _BYTES, "should be a size such as 500MB or 2GB")
 
 
 def shown_size(count: int) -> str:
-    """A number of bytes for people: `1.2 GB`."""
+    """Format a number of bytes for people, such as `1.2 GB`."""
     unit, factor = next((pair for pair in reversed(_BYTES.items()) if count >= pair[1]), ("B", 1))
     return f"{count / factor:.1f} {unit}" if factor > 1 else f"{count} B"
 

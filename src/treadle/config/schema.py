@@ -1,4 +1,4 @@
-"""The settings model as a tree of names, so that every layer is read by the same rules."""
+"""Finds settings by their paths in the settings model. All layers are read with these functions."""
 
 import difflib
 import json
@@ -13,22 +13,25 @@ from treadle.config.model import Settings
 from treadle.config.section import Joined, NeedsConsent, Section, UserOnly
 
 Path = tuple[str, ...]
-"""The names of a setting from the outermost table inwards: `("tools", "timeout")`."""
+"""The names of a setting from the outermost table inwards, such as `("tools", "timeout")`."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedSections:
-    """A table whose keys the user chooses, each with a section of its own."""
+    """A table whose keys the user chooses. The value of each key is a table of type `section`."""
 
     section: type[Section]
 
 
 Node = type[Section] | NamedSections | FieldInfo
-"""A table with fixed keys, a table with the user's names, or a setting."""
+"""A table with fixed keys, a table whose keys the user chooses, or a setting."""
 
 
 class UnknownKeyError(Exception):
-    """`path` is not a setting; `near` is the path of the most similar one."""
+    """`path` is not a setting.
+
+    `near` is the path of a similar setting, or None if there is none.
+    """
 
     def __init__(self, path: Path, near: Path | None) -> None:
         super().__init__(dotted(path))
@@ -37,7 +40,7 @@ class UnknownKeyError(Exception):
 
 
 class NotATableError(Exception):
-    """The value at `path` is not a table of settings."""
+    """The value at `path` is not a table, although `path` is a table of settings."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(dotted(path))
@@ -45,12 +48,12 @@ class NotATableError(Exception):
 
 
 def dotted(path: Path) -> str:
-    """A path in TOML syntax, on one line."""
+    """Format a path in TOML syntax, on one line."""
     return ".".join(n if re.fullmatch(r"[A-Za-z0-9_-]+", n) else json.dumps(n) for n in path)
 
 
 def child(node: type[Section] | NamedSections, path: Path) -> Node:
-    """The node for the last name of `path` in `node`. Raises UnknownKeyError."""
+    """Return the node for the last name of `path` in the table `node`. Raises UnknownKeyError."""
     if isinstance(node, NamedSections):
         return node.section
     field = node.model_fields.get(path[-1])
@@ -61,7 +64,7 @@ def child(node: type[Section] | NamedSections, path: Path) -> Node:
 
 
 def find(path: Path) -> Node:
-    """The node for a whole path. Raises UnknownKeyError."""
+    """Return the node for a whole path. Raises UnknownKeyError."""
     node: Node = Settings
     for depth in range(len(path)):
         if isinstance(node, FieldInfo):
@@ -73,9 +76,9 @@ def find(path: Path) -> Node:
 def leaves(
     values: Mapping[str, object], node: type[Section] | NamedSections = Settings, at: Path = ()
 ) -> Iterator[tuple[Path, object]]:
-    """Every setting in nested `values` with its path.
+    """Yield the path and the value of every setting in the nested `values`.
 
-    Raises UnknownKeyError and NotATableError.
+    `at` is the path of `values` itself. Raises UnknownKeyError and NotATableError.
     """
     for name, value in values.items():
         path = (*at, name)
@@ -89,7 +92,7 @@ def leaves(
 
 
 def nest(flat: Mapping[Path, object]) -> dict[str, object]:
-    """The inverse of `leaves`."""
+    """Convert values by path to nested tables. This function is the inverse of `leaves`."""
     nested: dict[str, object] = {}
     for path, value in flat.items():
         table = nested
@@ -102,17 +105,17 @@ def nest(flat: Mapping[Path, object]) -> dict[str, object]:
 
 
 def needs_consent(path: Path) -> bool:
-    """Whether a repository may set this only when the user trusts it."""
+    """Whether a repository may set the setting at `path` only if the user trusts the repository."""
     return _has_mark(path, NeedsConsent)
 
 
 def only_user_may_set(path: Path) -> bool:
-    """Whether a repository may never set this, not even a trusted one."""
+    """Whether a repository may never set the setting at `path`, even if the user trusts it."""
     return _has_mark(path, UserOnly)
 
 
 def is_joined(path: Path) -> bool:
-    """Whether this is a list to which every layer adds."""
+    """Whether the setting at `path` is a list to which every layer adds."""
     return _has_mark(path, Joined)
 
 
@@ -122,7 +125,7 @@ def _has_mark(path: Path, mark: type) -> bool:
 
 
 def is_text(field: FieldInfo) -> bool:
-    """Whether the setting may be text, or one word of a closed set."""
+    """Whether the value of the setting may be text, including one of several fixed words."""
     kinds = get_args(field.annotation) or (field.annotation,)
     return get_origin(field.annotation) not in (tuple, dict) and any(
         getattr(kind, "__origin__", kind) is str or isinstance(kind, str) for kind in kinds

@@ -1,4 +1,4 @@
-"""The base of all tables of settings, and marks that restrict who may change a setting."""
+"""The base class of all tables of settings, and annotations that restrict who may set a setting."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -9,27 +9,31 @@ from treadle.config.quantities import age_us, size_bytes
 
 
 class NeedsConsent:
-    """Marks a setting that a repository may set only when the user trusts it.
+    """Marks a setting that a repository may set only when the user trusts the repository.
 
-    An address, a source of keys or a routing preference decides who receives the user's prompts and
-    keys, so a cloned repository must not choose it. A repository must not raise spending limits
-    either.
+    An address, a source of API keys or a routing preference decides who receives the user's prompts
+    and keys. A cloned repository must not make this decision. A repository must not raise spending
+    limits either.
     """
 
 
 class UserOnly(NeedsConsent):
-    """Marks a setting that a repository may never set, not even a trusted one."""
+    """Marks a setting that a repository may never set, even if the user trusts the repository."""
 
 
 class Joined:
-    """Marks a list to which every layer adds, so that no layer removes entries of another.
+    """Marks a list to which every layer adds entries.
 
-    Only restrictions are joined: a repository may forbid more than the user did, never less.
+    No layer removes the entries of another layer. Only lists of restrictions are joined in this
+    way. A repository may therefore forbid more than the user, but never less.
     """
 
 
 def checked(read: Callable[[str], object]) -> AfterValidator:
-    """Marks a text that `read` must accept; the setting keeps the text as it was written."""
+    """Return a validator for a text that `read` must accept.
+
+    The setting keeps the original text.
+    """
 
     def check(value: str) -> str:
         read(value)
@@ -43,7 +47,7 @@ Size = Annotated[str, checked(size_bytes)]
 
 
 class Section(BaseModel):
-    """A table of settings."""
+    """Base class of a table of settings."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False

@@ -7,7 +7,10 @@ from pydantic import AfterValidator, Field, StringConstraints
 from treadle.config.section import Age, Section, Size, UserOnly, checked
 
 LARGEST_PROGRAM = 10_000
-"""The largest compiled pattern in RE2's instructions: it is tried on every text of every span."""
+"""The maximum size of a compiled pattern, in RE2 instructions.
+
+Each pattern is tried on every text of every span.
+"""
 Severity = Literal["high", "medium", "low"]
 Role = Literal["system", "user", "assistant", "tool", "arguments", "document", "error", "other"]
 
@@ -37,17 +40,20 @@ def _uniquely_named(rules: "tuple[DetectorRule, ...]") -> "tuple[DetectorRule, .
 
 
 class DetectorRule(Section):
-    """A pattern to look for in recorded spans."""
+    """A rule that reports a pattern in recorded spans as a finding."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
     """Name of this rule's findings: lower-case letters, digits, `-` and `_`."""
     pattern: Annotated[str, AfterValidator(_detector_pattern)]
-    """Regular expression in RE2 syntax; `(?i)` at its beginning ignores case."""
+    """Regular expression in RE2 syntax. `(?i)` at its beginning ignores case."""
     fields: tuple[str, ...] = ()
-    """Globs over field paths: `output*`, `input*`, `error`, `attributes.http.*`. Empty searches
-    every field except attributes."""
+    """Globs of field paths.
+
+    Examples are `output*`, `input*`, `error` and `attributes.http.*`. If the list is empty, all
+    fields except attributes are searched.
+    """
     roles: tuple[Role, ...] = ()
-    """Roles whose text is searched; empty searches all."""
+    """Message roles whose text is searched. If the list is empty, all roles are searched."""
     severity: Severity = "medium"
     """Severity of the findings."""
     message: Annotated[str, StringConstraints(max_length=200)] = ""
@@ -55,12 +61,12 @@ class DetectorRule(Section):
 
 
 class DetectorSettings(Section):
-    """Detectors for recorded spans, in addition to the built-in ones."""
+    """Detectors for recorded spans, in addition to the built-in detectors."""
 
     rules: Annotated[
         tuple[DetectorRule, ...], AfterValidator(_uniquely_named), Field(max_length=100), UserOnly()
     ] = ()
-    """Your own patterns."""
+    """Your own detector rules."""
 
 
 def _check_pattern(value: str) -> None:
@@ -79,32 +85,32 @@ class RedactionRule(Section):
     """Your own rule for removing text from all recorded data."""
 
     pattern: Annotated[Pattern, UserOnly()]
-    """A regular expression in the syntax of RE2."""
+    """Regular expression in RE2 syntax for the text to remove."""
     replacement: Annotated[str | None, UserOnly()] = None
-    """Replacement text; unset uses `[redacted:NAME]`."""
+    """Replacement text. If unset, it is `[redacted:NAME]`, with the name of the rule."""
 
 
 class RedactionSettings(Section):
-    """Your own redaction rules, applied before data is stored, and exceptions."""
+    """Your own redaction rules, which are applied before data is stored, and exceptions."""
 
     allow: Annotated[tuple[Pattern, ...], UserOnly()] = ()
-    """Regular expressions of texts to keep that look like secrets; each matches the whole text."""
+    """Regular expressions for whole texts that are kept although they look like secrets."""
     rules: dict[str, RedactionRule] = Field(default_factory=dict)
-    """Rules by name."""
+    """Redaction rules by name."""
 
 
 class TraceSettings(Section):
-    """Recording of traces. All repositories share the store, so a repository cannot set this."""
+    """Settings of traces. A repository cannot set them, since all repositories share the store."""
 
     keep: Annotated[Age | None, UserOnly()] = None
-    """Age at which `treadle serve` deletes a trace, such as `30d`; unset keeps all."""
+    """Age at which `treadle serve` deletes a trace, such as `30d`. If unset, traces are kept."""
     max_size: Annotated[Size | None, UserOnly()] = None
-    """Maximum size of the store, such as `2GB`; `treadle serve` deletes the oldest traces first."""
+    """Maximum size of the store, such as `2GB`. `treadle serve` deletes the oldest traces first."""
     max_request: Annotated[Size, UserOnly()] = "50MB"
     """Maximum size of a request with spans, after decompression."""
     grpc_port: Annotated[int | None, UserOnly()] = Field(default=None, ge=1, le=65_535)
-    """Port for OTLP/gRPC, in addition to HTTP (extra `grpc`); unset disables it."""
+    """Port for OTLP/gRPC, in addition to HTTP (extra `grpc`). If unset, gRPC is disabled."""
     models_read: Annotated[Literal["repository", "all"] | None, UserOnly()] = None
-    """Traces that models may read; unset means this repository's over MCP, all on the page."""
+    """Traces that models may read. If unset: all on the page, only this repository's over MCP."""
     redaction: RedactionSettings = Field(default_factory=RedactionSettings)
     detectors: DetectorSettings = Field(default_factory=DetectorSettings)

@@ -1,8 +1,9 @@
-"""The trusted state of a repository: its identity, and the values of its configuration.
+"""The trusted state of a repository: its identity, and the values of its settings.
 
-`trusted_roots` names paths. Another repository may replace the one at a path, and the configuration
-of a trusted one may change, even by a model's call. So the first load after a path was named stores
-both, and later changes count only after a person accepts them.
+A user trusts a repository by adding its path to `trusted_roots`. Another repository may later
+replace the one at this path. The settings of the trusted repository may also change, even by a
+model's edit. The first load after the path was added therefore stores the identity and the values.
+Later changes take effect only after a person accepts them.
 """
 
 import json
@@ -23,14 +24,18 @@ _MAX_BYTES = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """An identity, and a hash of the value of each setting by dotted key."""
+    """The identity of a repository, and a hash of the value of each setting by dotted key."""
 
     identity: str
     settings: Mapping[str, str]
 
     @classmethod
     def of(cls, root: Path, values: Mapping[str, object], *, create: bool) -> "Trust":
-        """The state of the repository at `root`, with its settings that need consent."""
+        """Return the present state of the repository at `root`.
+
+        `values` are its settings that need consent. With `create`, a repository without an id gets
+        an id.
+        """
         try:
             found = consent_identity(root, create=create)
         except OSError:
@@ -38,18 +43,18 @@ class Trust:
         return cls(found or "", {key: _hash(value) for key, value in values.items()})
 
     def accepts(self, now: "Trust") -> bool:
-        """Whether that is the same repository."""
+        """Whether `now` is a state of the same repository."""
         return self.identity == now.identity
 
     def changed(self, now: "Trust") -> frozenset[str]:
-        """Settings that are new or have another value than in the trusted state."""
+        """Return the settings that are new or have another value in `now`."""
         return frozenset(
             key for key, value in now.settings.items() if self.settings.get(key) != value
         )
 
 
 def trusted(root: Path) -> Trust | None:
-    """The trusted state of the repository at `root`, None if there is none."""
+    """Return the trusted state of the repository at `root`, or None if no valid state is stored."""
     noted = _all().get(str(root.resolve()))
     try:
         return None if noted is None else Trust(str(noted["identity"]), dict(noted["settings"]))
@@ -58,7 +63,10 @@ def trusted(root: Path) -> Trust | None:
 
 
 def note(root: Path, trust: Trust | None) -> None:
-    """Store or delete the trusted state of the repository at `root`. Raises OSError."""
+    """Store the trusted state of the repository at `root`.
+
+    If `trust` is None, the stored state is deleted. Raises OSError.
+    """
     everything = _all()
     if trust is None:
         everything.pop(str(root.resolve()), None)
@@ -69,7 +77,7 @@ def note(root: Path, trust: Trust | None) -> None:
         }
     folder = user_data_dir()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file, name = mkstemp(dir=folder, prefix=_FILE)  # for its owner alone
+    file, name = mkstemp(dir=folder, prefix=_FILE)  # readable only by its owner
     try:
         with os.fdopen(file, "w", encoding="utf-8") as output:
             json.dump(everything, output)

@@ -32,7 +32,7 @@ class Evidence:
 
 
 def holds(evidence: Evidence, span: Span) -> bool:
-    """Whether the quote is in `span` at exactly the position of `evidence`."""
+    """Return whether the quote is in `span` at exactly the position of `evidence`."""
     if evidence.span != SpanReference(span.trace_id, span.span_id):
         return False
     text = text_at(span, evidence.field)

@@ -1,9 +1,10 @@
 """Paths into a span, and the text at a path. Evidence states its position by a path.
 
 A path begins with a field of the span and continues with `.name`, `["any name"]` or `[index]`. A
-step into a text parses the text as JSON: `output[0].content` is the text of the first message of a
-model's reply, and `output.error` the error in a tool's JSON result. Names of attributes contain
-dots. After `attributes` or `resource`, the whole text up to the next bracket is one name.
+step into a text parses the text as JSON. For example, `output[0].content` is the text of the first
+message of a model's reply, and `output.error` is the error in a tool's JSON result. Names of
+attributes contain dots. Therefore everything after `attributes.` or `resource.`, up to the next
+bracket, is one name.
 """
 
 import json
@@ -17,7 +18,7 @@ _NAME = re.compile(r"[A-Za-z_$][\w$-]*+")
 _DOTTED = re.compile(r"[^\s\[\]\"\\.][^\s\[\]\"\\]*+")
 _INDEX = re.compile(r"\[(\d{1,9})\]")
 _FLAT = re.compile(r"(?:(?:events|links)\[\d{1,9}\]\.)?(?:attributes|resource)")
-"""Paths of mappings whose names contain dots."""
+"""Matches the path of a mapping whose keys may contain dots."""
 
 
 def step(path: str, key: str | int) -> str:
@@ -33,7 +34,7 @@ def step(path: str, key: str | int) -> str:
 
 
 def text_at(span: Span, path: str) -> str | None:
-    """Return the string at `path`, or another value as compact JSON. None if it is missing."""
+    """Return the text at `path`, or another value as compact JSON. None if there is no value."""
     try:
         steps = tuple(_steps(path))
     except ValueError:
@@ -80,7 +81,7 @@ def _inside(value: object, key: str | int) -> object:
 
 
 def _steps(path: str) -> Iterator[str | int]:
-    """The keys of a path. Raises ValueError for an invalid path."""
+    """Yield the keys of a path. Raises ValueError for an invalid path."""
     flat = _FLAT.match(path)
     position = 0
     while position < len(path):

@@ -1,4 +1,4 @@
-"""Findings of the spans of a store, by the detectors and the user's rules."""
+"""Findings in the spans of a store, found by the detectors and by the user's rules."""
 
 import json
 from collections.abc import Callable, Collection, Sequence
@@ -25,9 +25,9 @@ class Findings:
     """The findings of all spans that match a query, as `detect` over these spans returns them.
 
     `snapshot` has the meaning of `Summary.snapshot`. `spans` is the number of matching spans. One
-    call examines a limited number of new spans. `unexamined` is the number of remaining new spans.
-    The next call continues with them. `total` counts the findings. `data` has the findings in order
-    of time, or the most severe ones if there is a limit.
+    call of `findings` examines a limited number of new spans. `unexamined` is the number of new
+    spans that remain for later calls. `total` is the number of all findings. `data` contains the
+    findings in order of time. With a limit, it contains only the most severe findings.
     """
 
     snapshot: int
@@ -44,7 +44,10 @@ def findings(
     rules: Sequence[Rule] = (),
     limit: int | None = None,
 ) -> Findings:
-    """Return the findings of the matching spans. Each is reported at its first occurrence."""
+    """Return the findings of the spans that match `query`, each at its first occurrence.
+
+    `limit` is the maximum number of findings in the result. None means no limit.
+    """
     found = reader.examinations(query, examiners=examiners(rules))
     examined = (
         SpanExamination(
@@ -57,7 +60,7 @@ def findings(
 
 
 def examiners(rules: Sequence[Rule] = ()) -> tuple[SpanExaminer, ...]:
-    """The examiners of the detectors and of the user's rules, if there are any."""
+    """Return an examiner for the detectors and, if there are rules, an examiner for the rules."""
     ours = _digest_of_detectors()
     made = [
         SpanExaminer(ExaminationTable.EXAMINED, ours, _encoded((), (Layer.SIGNALS, Layer.PATTERNS)))
@@ -85,7 +88,7 @@ _READ = ("evidence.py", "field_paths.py", "span_messages.py")
 
 @cache
 def _digest_of_detectors() -> bytes:
-    """A digest of the source of the detectors, which replaces a version number."""
+    """Return a digest of the detectors' source, which serves as the version of the detectors."""
     digest = blake2b(__version__.encode(), digest_size=16)
     modules = [
         *resources.files(detectors).iterdir(),

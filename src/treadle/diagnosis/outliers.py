@@ -1,11 +1,9 @@
 """Finds spans that took far longer, or cost far more, than similar spans.
 
-All callers use the same rule.
-
-Medians decide, since outliers do not move them. Durations and costs are skewed, so their logarithms
-are compared. The distance from the median is measured in units of the median absolute deviation
-times 1.4826. That factor makes the unit the standard deviation of a normal distribution. Iglewicz
-and Hoaglin (1993) recommend 3.5 as the bound.
+The baseline is a median, since outliers hardly move a median. Durations and costs are skewed, so
+their logarithms are compared. The distance from the median is measured in units of the median
+absolute deviation times 1.4826. This factor makes the unit equal to the standard deviation of a
+normal distribution. Iglewicz and Hoaglin (1993) recommend 3.5 as the bound.
 """
 
 import math
@@ -24,20 +22,25 @@ from treadle.traces.store.results import ListedSpan
 from treadle.traces.store.span_reader import SpanReader
 
 MAX_EARLIER_SPANS = 1_000
-"""The most earlier spans that are the baseline of newer spans."""
+"""The maximum number of earlier spans in the baseline of newer spans."""
 _PAGE = 500
 MIN_PEERS = 5
-"""The least number of values in a group for which outliers are reported."""
+"""The minimum number of values in a group for which outliers are reported."""
 MIN_DISTANCE = 3.5
-"""Deviations from the median at which a value becomes an outlier."""
+"""The minimum distance of an outlier from the median, in deviations."""
 MIN_RATIO = 2.0
-"""An outlier is at least this many times the median, so that small changes of steady durations are
-not outliers."""
+"""The minimum ratio of an outlier to the median.
+
+Without this minimum, small changes of steady durations would be outliers.
+"""
 MIN_DEVIATION = 0.2
-"""The least deviation of the logarithms. Without it, tiny differences between peers would count."""
+"""The minimum deviation of the logarithms.
+
+Without this minimum, tiny differences between peers would be outliers.
+"""
 _CONSISTENT = 1.4826
 _REPLY_OVERHEAD = 100
-"""Tokens that are added to the tokens of a reply, so that short replies do not count as slow."""
+"""Tokens that are added to the length of a reply, since even a short reply takes some time."""
 
 T = TypeVar("T")
 Key = TypeVar("Key", bound=Hashable)
@@ -54,12 +57,12 @@ class Baseline:
     def distance(self, value: float) -> float:
         """Return the distance of `value` from the median in deviations.
 
-        It is negative below the median.
+        The distance is negative for a value below the median.
         """
         return (math.log(value) - math.log(self.median)) / self.deviation
 
     def has_outlier(self, value: float) -> bool:
-        """Whether `value` is far above the median."""
+        """Return whether `value` is far above the median."""
         return (
             self.n >= MIN_PEERS
             and value / self.median >= MIN_RATIO
@@ -104,11 +107,10 @@ def baseline(values: Sequence[float]) -> Baseline | None:
 def outliers(
     items: Iterable[tuple[Key, T, float]], others: Iterable[tuple[Key, float]] = ()
 ) -> tuple[Outlier[T], ...]:
-    """Return the items whose value is far above their group, the farthest first.
+    """Return the items whose value is far above the values of their group, the farthest first.
 
-    Each of `items` is a tuple of a group, an item and its value.
-
-    `others` are values of the same groups. They only add to the baseline.
+    Each of `items` is a tuple of a group, an item and its value. `others` are values of the same
+    groups, which only add to the baseline.
     """
     kept = [each for each in items if each[2] > 0]
     values: dict[Key, list[float]] = defaultdict(list)
@@ -132,7 +134,7 @@ def _outliers(
 
 
 SelfTimes = Mapping[SpanReference, int]
-"""The own time of each span in microseconds."""
+"""The own time of each span in microseconds. Own time excludes the time of children."""
 
 
 def slow_spans(
@@ -141,11 +143,11 @@ def slow_spans(
     earlier: Sequence[ListedSpan] = (),
     earlier_own_us: SelfTimes | None = None,
 ) -> tuple[Outlier[ListedSpan], ...]:
-    """The spans whose own time is far above the time of their peers, the farthest first.
+    """Return the spans whose own time is far above the time of their peers, the farthest first.
 
     Peers have the same kind, operation, name and model. For replies, the time per token is
-    compared. If a group has enough `earlier` spans, they alone are its baseline, since all current
-    spans may be slow.
+    compared. If a group has at least `MIN_PEERS` earlier spans, only these are its baseline, since
+    all current spans may be slow.
     """
     items = _paces(spans, own_us)
     before = [(key, value) for key, _, value in _paces(earlier, earlier_own_us or {})]
@@ -175,10 +177,7 @@ def _paces(
 
 
 def _pace(span: ListedSpan, own_us: int) -> float:
-    """Return the own time of a span.
-
-    For a reply it is per token, since long replies take longer.
-    """
+    """Return the own time of a span, or its own time per token for the reply of a model."""
     if span.kind is SpanKind.MODEL and span.tokens.output is not None:
         return own_us / (_REPLY_OVERHEAD + span.tokens.output)
     return float(own_us)
@@ -187,9 +186,9 @@ def _pace(span: ListedSpan, own_us: int) -> float:
 def expensive_calls(
     spans: Iterable[ListedSpan], earlier: Iterable[ListedSpan] = ()
 ) -> tuple[Outlier[ListedSpan], ...]:
-    """The model calls whose cost is far above the cost of their peers, the farthest first.
+    """Return the model calls whose cost is far above the cost of their peers, the farthest first.
 
-    Peers have the same operation and the same name without the model.
+    Peers have the same operation, and the same name once the model is removed from the name.
     """
     return outliers(
         [(_cost_peers(span), span, span.cost) for span in spans if span.counted and span.cost],
@@ -202,7 +201,7 @@ def _cost_peers(span: ListedSpan) -> Hashable:
 
 
 def newest_spans(reader: SpanReader, query: Query, most: int) -> tuple[ListedSpan, ...]:
-    """The newest `most` matching spans, in order of time."""
+    """Return the newest spans that match `query`, at most `most`, in order of time."""
     found: list[ListedSpan] = []
     cursor: str | None = None
     while len(found) < most:
@@ -218,7 +217,10 @@ def newest_spans(reader: SpanReader, query: Query, most: int) -> tuple[ListedSpa
 def earlier_spans(
     reader: SpanReader, spans: Sequence[ListedSpan], most: int = MAX_EARLIER_SPANS
 ) -> tuple[ListedSpan, ...]:
-    """The newest `most` spans that began before the first of `spans`, in order of time."""
+    """Return the last spans before the first of `spans`, at most `most`, in order of time.
+
+    Treadle's own calls are left out.
+    """
     if not spans:
         return ()
     before = Query((Condition(Field.START, Operator.LESS, (spans[0].start_us,)),))

@@ -8,7 +8,7 @@ from treadle.traces.store.results import Summary
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The time from `since_us`, included, to `until_us`, excluded, in Unix microseconds."""
+    """The time from `since_us` (inclusive) to `until_us` (exclusive), in Unix microseconds."""
 
     since_us: int
     until_us: int
@@ -29,9 +29,10 @@ class Change:
 
 
 def period_of(query: Query, now_us: int) -> Period | None:
-    """The period of a query: from its latest beginning to its earliest end, or to now.
+    """Return the period from a query's latest lower bound to its earliest upper bound.
 
-    None if the query has no beginning, or the period is empty.
+    Without an upper bound, the period ends at `now_us`. None if the query has no lower bound, or if
+    the period is empty.
     """
     since = [
         int(each.values[0]) + (each.operator is Operator.MORE)
@@ -48,7 +49,7 @@ def period_of(query: Query, now_us: int) -> Period | None:
 
 
 def within(query: Query, period: Period) -> Query:
-    """Return the query with its period replaced."""
+    """Return the query with `period` in place of its conditions on the start time."""
     lasting = tuple(each for each in query.conditions if each.field is not Field.START)
     return Query(
         (

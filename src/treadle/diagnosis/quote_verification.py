@@ -1,7 +1,7 @@
 """Verifies quotes and links against the store before a person or a model sees them.
 
-A line of an answer is removed if one of its links leads to no span, or if none of the linked spans
-contains its quote. A line without links is kept.
+A line of an answer is removed if one of its links leads to a missing span. It is also removed if
+one of its quotes is not in the linked spans. A line without links is kept.
 """
 
 import re
@@ -15,7 +15,7 @@ from treadle.diagnosis.evidence import Evidence, SpanReference, holds
 from treadle.spans.span import Span
 
 MIN_QUOTED = 12
-"""A shorter text in quotation marks does not count as a quote."""
+"""The minimum length of a quote in characters. A shorter text in quotation marks is ignored."""
 
 _LINK = re.compile(r"/traces/([^\s/?#)\]>\"'`]+)\?span=([^\s&#)\]>\"'`]+)")
 _QUOTE = re.compile(r'"((?:[^"\\\n]|\\.)+)"|“([^”\n]+)”|`([^`\n]+)`')
@@ -34,7 +34,7 @@ class SpanSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VerifiedAnswer:
-    """An answer without the unverified lines."""
+    """An answer without the lines that could not be verified."""
 
     text: str
     dropped: tuple[str, ...]
@@ -51,7 +51,7 @@ def verify_findings(
 
 
 def verify_answer(text: str, source: SpanSource) -> VerifiedAnswer:
-    """`text` without the lines whose links or quotes are wrong."""
+    """Return `text` without the lines that have a wrong link or a wrong quote."""
     spans = CachedSpans(source)
     kept, dropped = list[str](), list[str]()
     for line in text.split("\n"):
@@ -83,7 +83,7 @@ class CachedSpans:
 
 
 def has_quote(evidence: Evidence, spans: CachedSpans) -> bool:
-    """Whether the span has the quote of `evidence` at its position."""
+    """Return whether the quote of `evidence` is at its position in the span."""
     span = spans.get(evidence.span)
     return span is not None and holds(evidence, span)
 
@@ -93,7 +93,10 @@ def _links(line: str) -> list[SpanReference]:
 
 
 def _quoted_in(line: str, spans: Sequence[Span]) -> bool:
-    """Whether each quote of the line is in at least one of the spans. White space may differ."""
+    """Return whether the spans contain every quote of the line.
+
+    White space may differ. A "…" in a quote matches any text.
+    """
     without_links = _LINK.sub("", line)
     quotes = [next(filter(None, groups)) for groups in _QUOTE.findall(without_links)]
     long = [plain for plain in map(_plain, quotes) if len(plain) >= MIN_QUOTED]
@@ -104,7 +107,7 @@ def _quoted_in(line: str, spans: Sequence[Span]) -> bool:
 
 
 def _span_text(span: Span) -> str:
-    """All texts of the span, as text and as JSON."""
+    """Return all texts of the span as one text without escapes."""
     texts = [span.name, span.model, span.error, span.input, span.output]
     texts += [f"{key} {value}" for key, value in span.attributes.items()]
     texts += [str(value) for event in span.events for value in event.attributes.values()]
@@ -112,7 +115,7 @@ def _span_text(span: Span) -> str:
 
 
 def _plain(text: str) -> str:
-    """`text` without escapes and with single spaces, for the comparison of quotes."""
+    """Return `text` without escapes and with single spaces, for the comparison of quotes."""
     text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
     text = _MARKDOWN.sub(r"\1", text)
     for written, replacement in (("\\n", " "), ("\\t", " "), ('\\"', '"'), ("\\\\", "\\")):

@@ -1,7 +1,7 @@
-"""Faults in the record of a span. They make its figures or texts misleading.
+"""Faults in the record of a span, which make figures or texts of the span misleading.
 
-The store keeps such a span unchanged. If its end is before its start, its duration is unknown, and
-no sum or percentile includes it.
+The store keeps a span with such a fault unchanged. A span whose end is before its start has an
+unknown duration, which no sum or percentile includes.
 """
 
 import re
@@ -41,13 +41,13 @@ _CUT = re.compile(
     r"|(?:\.{3}|\u2026)\s*\d+ more (?:char(?:acter)?s|bytes|items)\s*\]?\s*\Z",
     re.IGNORECASE,
 )
-"""A note at the end of a text that states that text is missing."""
+"""Matches a note at the end of a text that states that text is missing."""
 _SHORTEST_LIMIT = 64
 _ROUND = (100, 128, 250, 256)
 
 
 def record_faults(span: Span) -> list[RecordFault]:
-    """All faults of the record of `span`."""
+    """Return all faults of the record of `span`."""
     return list(_faults(span))
 
 
@@ -78,7 +78,7 @@ def _faults(span: Span) -> Iterator[RecordFault]:
 
 
 def _truncated(span: Span) -> list[str]:
-    """The names of attributes with incomplete texts."""
+    """Return the names of the attributes whose texts were cut."""
     texts = {name: text for name, text in span.attributes.items() if isinstance(text, str)}
     lengths = [len(text) for text in texts.values()]
     longest = max(lengths, default=0)
@@ -86,7 +86,7 @@ def _truncated(span: Span) -> list[str]:
     cut = []
     for name, text in texts.items():
         at_limit = (limited and len(text) == longest) or _is_round(len(text))
-        # A text at a typical limit that begins as JSON and is not complete JSON.
+        # A text is broken if it has the length of a limit and begins like JSON, but is not JSON.
         broken = at_limit and text[:2] in ("[{", '{"', '["', "[[") and parse_json(text) is text
         if broken or _CUT.search(text[-100:]):
             cut.append(name)
@@ -94,7 +94,7 @@ def _truncated(span: Span) -> list[str]:
 
 
 def _is_round(length: int) -> bool:
-    """Whether a length is probably a configured limit: a power of two, or full hundreds."""
+    """Return whether a length is probably a configured limit, such as a power of two."""
     if length < _SHORTEST_LIMIT:
         return False
     return length & (length - 1) == 0 or length % 500 == 0 or length in _ROUND

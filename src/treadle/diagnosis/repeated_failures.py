@@ -9,7 +9,7 @@ from treadle.diagnosis.detectors import Finding, Kind
 from treadle.diagnosis.evidence import SpanReference
 
 _CHANGING = re.compile(r"[0-9A-Fa-f]*[0-9][0-9A-Fa-fx]*")
-"""Numbers, ids and addresses, which differ from one failure to the next."""
+"""Matches numbers, ids and addresses, which differ from one failure to the next."""
 _COMPARED_CHARACTERS = 120
 _MIN_SPANS = 2
 
@@ -34,14 +34,14 @@ class RepeatedFailure:
 
     @property
     def later_spans(self) -> int:
-        """The number of later spans that only repeat it, such as requests with their history."""
+        """The number of later spans that only repeat the failure, for example in their history."""
         return len({span for each in self.findings for span in each.also_in})
 
 
 def repeated_failures(findings: Iterable[Finding]) -> tuple[RepeatedFailure, ...]:
-    """The failures that at least two spans show, the most frequent first.
+    """Return the failures that at least two spans show, the most frequent first.
 
-    A span that only repeats an earlier message does not count.
+    A span whose history only repeats an earlier failure does not count.
     """
     equal: dict[tuple[Kind, str, str], list[Finding]] = defaultdict(list)
     for finding in findings:

@@ -13,25 +13,25 @@ from treadle.spans.span import Span, SpanKind
 
 
 class Role(StrEnum):
-    """The author of a text."""
+    """The role of a text in a span."""
 
     SYSTEM = "system"
     USER = "user"
     ASSISTANT = "assistant"
     TOOL = "tool"
-    """The result of a call."""
+    """The result of a tool call."""
     ARGUMENTS = "arguments"
-    """The arguments of a call, as the model wrote them."""
+    """The arguments of a tool call, as the model wrote them."""
     DOCUMENT = "document"
-    """Retrieved text."""
+    """A retrieved text."""
     ERROR = "error"
-    """The error of a span or an exception."""
+    """The error of a span."""
     OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call as a model wrote it. `arguments` is None if the arguments are not text."""
+    """A tool call as a model wrote it. `arguments` is None if the arguments are not text."""
 
     path: str
     """The path of the arguments."""
@@ -44,7 +44,10 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text of a span. If it belongs to a call, `tool` and `arguments` describe the call."""
+    """A text of a span.
+
+    If the text belongs to a tool call, `tool` and `arguments` describe the call.
+    """
 
     path: str
     role: Role
@@ -63,9 +66,9 @@ class Message:
     calls: tuple[Call, ...] = ()
     call_id: str = ""
     refusal: str | None = None
-    """The path of the refusal."""
+    """The path of the refusal, or None."""
     finish: str | None = None
-    """The path of the finish reason."""
+    """The path of the finish reason, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +77,12 @@ class Reading:
 
     span: Span
     history: tuple[Message, ...] = ()
-    """The request of a model call."""
+    """The messages in the request of a model call."""
     reply: tuple[Message, ...] = ()
     texts: tuple[Text, ...] = ()
     """All texts, including the texts of messages."""
     error_path: str | None = None
-    """The path of an error that a provider returned instead of a reply."""
+    """The path of an error that a provider returned instead of a reply, or None."""
 
 
 _ROLES = {
@@ -94,7 +97,10 @@ _ROLES = {
 
 
 def read(span: Span) -> Reading:
-    """The texts of `span` and their roles. A text of an unknown form has the role `other`."""
+    """Return the texts of `span` and their roles.
+
+    A text of an unknown form has the role `other`.
+    """
     match span.kind:
         case SpanKind.MODEL:
             return _model_call(span)
@@ -123,7 +129,7 @@ def read(span: Span) -> Reading:
 
 
 def tool_name(span: Span) -> str:
-    """The name of the tool of a tool call."""
+    """Return the name of the tool of a tool call."""
     named = span.attributes.get("gen_ai.tool.name")
     return named if isinstance(named, str) else span.name.removeprefix(f"{span.operation} ")
 
@@ -201,7 +207,7 @@ def _message(
 
 
 def _parts(content: object, path: str) -> Iterator[tuple[str, str, str]]:
-    """The path, text and type of each text in the content of a message."""
+    """Yield the path, text and type of each text in the content of a message."""
     if isinstance(content, str):
         yield path, content, "text"
     elif isinstance(content, list):

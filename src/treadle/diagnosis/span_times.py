@@ -10,7 +10,7 @@ from treadle.spans.forest import TreeSpan, arrange
 
 
 class Timed(TreeSpan, Protocol):
-    """The position and time of a span. Times are microseconds since the Unix epoch."""
+    """A span with its position in a trace and its times in Unix microseconds."""
 
     @property
     def trace_id(self) -> str: ...
@@ -22,7 +22,7 @@ T = TypeVar("T", bound=Timed)
 
 
 def reference(span: Timed) -> SpanReference:
-    """The identity of a span."""
+    """Return the identity of a span."""
     return SpanReference(span.trace_id, span.span_id)
 
 
@@ -51,7 +51,7 @@ def self_times(spans: Iterable[Timed]) -> Mapping[SpanReference, int]:
 
 
 def _covered(intervals: list[tuple[int, int]]) -> int:
-    """Return the time that the intervals cover together."""
+    """Return the time that the intervals cover together. Overlaps count once."""
     covered, reached = 0, None
     for start, end in sorted(intervals):
         if reached is None or start > reached:
@@ -65,7 +65,10 @@ def _covered(intervals: list[tuple[int, int]]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[T]):
-    """The time that a trace waited for a span itself. If `span` is None, no span ran."""
+    """The time in microseconds that a trace waited for a span, but not for its children.
+
+    If `span` is None, no span ran during this time.
+    """
 
     span: T | None
     own_us: int
@@ -73,13 +76,16 @@ class Step(Generic[T]):
 
 @dataclass(slots=True)
 class _Frame(Generic[T]):
-    """A span whose time the walk has covered from its end back to `at`."""
+    """A span on the stack of `critical_path`.
+
+    The time from `at` to the end of the span is already assigned to steps.
+    """
 
     span: T | None
     start: int
     at: int
     children: Sequence[T]
-    """The children. The child that ends last comes first."""
+    """The children of the span. The child that ends last comes first."""
     place: int = 0
 
 
@@ -96,13 +102,13 @@ class _Walk(Generic[T]):
 
 
 def critical_path(spans: Sequence[T]) -> tuple[Step[T], ...]:
-    """The steps that a trace waited for, in order of time.
+    """Return the steps that a trace waited for, in order of time.
 
-    Their times add up to the trace's duration.
+    Pass the spans of one trace. The times of the steps add up to the duration of the trace.
 
-    Pass the spans of one trace. The walk goes back in time from the end of the trace. At each
-    moment, the parent waited for the child that ended last among the children that had begun. The
-    walk takes linear time after sorting, and is not recursive.
+    The algorithm goes back in time from the end of the trace. At each moment, the parent waited for
+    the child that ended last among the children that had begun. The algorithm takes linear time
+    after sorting, and does not use recursion.
     """
     ended = [span for span in spans if span.end_us is not None and span.end_us > span.start_us]
     if not ended:
@@ -148,7 +154,7 @@ def _tree(spans: Sequence[T]) -> tuple[list[T], Mapping[SpanReference, list[T]]]
 
 
 def _awaited(frame: _Frame[T]) -> T | None:
-    """Return the next child that the span waited for at `frame.at`, or None."""
+    """Return the next child that the span waited for before `frame.at`, or None."""
     while frame.place < len(frame.children):
         child = frame.children[frame.place]
         frame.place += 1

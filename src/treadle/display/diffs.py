@@ -16,25 +16,30 @@ _COLOURS = {"+++": _BOLD, "---": _BOLD, "@@ ": _CYAN}
 _MIN_WIDTH = 60
 
 _Row = tuple[str, int | None, str, int | None, str]
-"""A mark (" ", "-", "+" or "|"), then the number and text of the old and of the new line."""
+"""A row of the side-by-side view.
+
+It contains a mark (" ", "-", "+" or "|"), number and text of the old line, and number and text of
+the new line. A number is None if the row has no line on that side.
+"""
 
 
 def coloured(stream: TextIO) -> bool:
-    """Whether `stream` is a terminal with colours and `NO_COLOR` is not set."""
+    """Whether `stream` is a terminal that shows colours, and `NO_COLOR` is not set."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return stream.isatty() and not plain
 
 
 def unified_text(change: FileChange, *, colour: bool) -> str:
-    """The change as a unified diff with escaped control characters."""
+    """Format a change as a unified diff. Control characters are escaped."""
     lines = [printable(line) for line in unified(change).splitlines()]
     return "\n".join(map(_colour_line, lines) if colour else lines)
 
 
 def side_by_side(change: FileChange, *, colour: bool, width: int | None = None) -> str:
-    """Old lines on the left, new lines on the right. Long lines are cut.
+    """Format a change with the old lines on the left and the new lines on the right.
 
-    `width` is the number of columns. The default is the width of the terminal.
+    `width` is the number of columns. The default is the width of the terminal. Lines that are
+    longer than half the width are cut.
     """
     width = max(_MIN_WIDTH, width or shutil.get_terminal_size().columns)
     half = (width - 3) // 2
@@ -48,7 +53,7 @@ def side_by_side(change: FileChange, *, colour: bool, width: int | None = None) 
 
 
 def hunk_text(change: FileChange, number: int, *, colour: bool) -> str:
-    """One hunk of a change as a unified diff."""
+    """Format one hunk of a change as a unified diff."""
     part = replace(change, hunks=change.hunks[number : number + 1])
     return unified_text(part, colour=colour)
 
@@ -85,7 +90,7 @@ def _rows(hunk: Hunk, change: FileChange, number: int) -> Iterator[_Row]:
 
 
 def _texts(data: bytes, encoding: str, *, hide_cr: bool) -> list[str]:
-    """The lines without their ends, with escaped control characters."""
+    """Decode lines and remove their line ends. Control characters become visible characters."""
     if not data:
         return []
     lines = data.decode(encoding, "backslashreplace").removesuffix("\n").split("\n")

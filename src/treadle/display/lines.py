@@ -6,11 +6,11 @@ import time
 from treadle.visible import in_line
 
 DETAIL_CHARACTERS = 120
-"""The maximum characters of recorded text in a line of a list or a tree."""
+"""The maximum number of characters of recorded text in a line of a list or tree."""
 
 
 def one_line(text: str, length: int = DETAIL_CHARACTERS) -> str:
-    """The beginning of `text` as one printable line of at most `length` characters."""
+    """Return the beginning of `text` as one printable line of at most `length` characters."""
     line = in_line(" ".join(text[: 4 * length].split()))
     whole = len(line) <= length and len(text) <= 4 * length
     return line if whole else f"{line[: length - 1].rstrip()}…"
@@ -20,14 +20,15 @@ _LONG_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}
 
 
 def short_id(identity: str) -> str:
-    """The displayed form of an id, which every command accepts.
+    """Shorten an id for display. Every command accepts the short form.
 
-    A UUID is shortened to 18 digits, which are unique in practice, since a UUIDv7 begins with 12
-    digits of the time. Other ids stay whole, because their hyphens are part of them.
+    A UUID or 32-digit id is shortened to 18 hexadecimal digits. These digits are unique in
+    practice, because a UUIDv7 begins with 12 digits of the time. Other ids are not shortened,
+    because a hyphen may be part of them.
     """
     return identity.replace("-", "")[:18] if _LONG_ID.fullmatch(identity) else in_line(identity)
 
 
 def when(microseconds: int) -> str:
-    """A time in the local time zone, to the minute."""
+    """Format Unix microseconds as a local time with date, hour and minute."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(microseconds / 1e6))

@@ -1,7 +1,8 @@
-"""Splits streaming Markdown into blocks that can be printed permanently.
+"""Splits Markdown, while it arrives, into blocks that can be printed permanently.
 
-A returned block never changes, so the cost of a line does not grow with the reply. Prose goes out
-block by block, at blank lines. A fenced code block goes out line by line.
+A returned block never changes. The cost of printing a line therefore does not grow with the length
+of the reply. A block of prose ends at a blank line. Each line of a fenced code block is a block of
+its own.
 """
 
 import re
@@ -13,12 +14,15 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)")
 _SNIPPET = re.compile(r'\s*<code="')
 _SNIPPET_END = "</code>"
 _LIMIT = 40
-"""Lines after which a block ends at a list item, because a long list has no blank lines."""
+"""The number of lines after which a block ends at the next list item.
+
+Long lists often have no blank lines.
+"""
 _ITEM = re.compile(r" {0,3}([-*+]|\d+[.)]) ")
 
 
 class Kind(StrEnum):
-    """The form in which a block is shown."""
+    """How a block is printed: as prose, as a line of code, or as a line that delimits code."""
 
     PROSE = "prose"
     CODE = "code"
@@ -28,14 +32,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of the reply with its line ends. All blocks together are the reply."""
+    """A part of the reply with its line ends. The reply is the concatenation of its blocks."""
 
     kind: Kind
     text: str
 
 
 class MarkdownSplitter:
-    """Splits text, which may arrive in any chunks, into complete blocks."""
+    """Splits text into complete blocks. The text may arrive in chunks of any size."""
 
     def __init__(self) -> None:
         self._partial: list[str] = []
@@ -43,7 +47,7 @@ class MarkdownSplitter:
         self._fence: str | None = None
 
     def unfinished(self, length: int) -> str:
-        """The last `length` characters that are not part of a returned block yet."""
+        """Return the last `length` characters that are not yet part of a returned block."""
         end = ""
         for part in chain(reversed(self._partial), reversed(self._block)):
             if len(end) >= length:
@@ -52,7 +56,7 @@ class MarkdownSplitter:
         return end[-length:]
 
     def feed(self, text: str) -> list[Block]:
-        """Add text, and return the blocks that it completes."""
+        """Add a chunk of text, and return the blocks that it completes."""
         head, newline, rest = text.partition("\n")
         self._partial.append(head)
         if not newline:
@@ -65,7 +69,7 @@ class MarkdownSplitter:
         return blocks
 
     def finish(self) -> list[Block]:
-        """Return the rest at the end of the reply."""
+        """End the reply, and return the remaining text as blocks."""
         rest = "".join(self._partial)
         self._partial = []
         blocks = self._line(rest) if rest else []
@@ -93,7 +97,7 @@ class MarkdownSplitter:
 
 
 def _closes(line: str, fence: str) -> bool:
-    """Whether a line ends the code block that `fence` opened (CommonMark 0.31, section 4.5)."""
+    """Whether `line` closes the code block that `fence` opened (CommonMark 0.31, section 4.5)."""
     text = line.strip()
     if fence == _SNIPPET_END:
         return text == fence

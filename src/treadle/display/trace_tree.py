@@ -1,4 +1,4 @@
-"""A trace as rows of a tree, as lines of text and as JSON, for `treadle traces show`."""
+"""Formats a trace as rows of a tree, as lines of text and as JSON."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from treadle.visible import in_line, printable
 
 
 class Symbol(StrEnum):
-    """The symbol in front of a row."""
+    """The symbol in front of a row of the tree."""
 
     OK = "✓"
     ERROR = "✗"
@@ -44,15 +44,15 @@ FAILURE_SYMBOLS = {
     "cancelled": Symbol.CANCELLED,
     "denied": Symbol.DENIED,
 }
-"""Symbols of outcomes that are not failures of the tool itself, by the kind of the failure."""
+"""The symbols of calls that failed for a reason outside of the tool, by the kind of failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the tree. All texts are safe to print on a terminal.
+    """One row of the tree. All its texts are safe to print on a terminal.
 
-    `offset_us` counts from the start of the trace. `notes` are further lines below the row, such
-    as the sources of a retrieval. `span_id` is None for an event of the span above.
+    `offset_us` is the time since the start of the trace. `notes` are further lines below the row,
+    such as the sources of a retrieval. `span_id` is None if the row is an event of a span.
     """
 
     depth: int
@@ -70,7 +70,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class TraceView:
-    """A trace as it is shown: the operations and the result."""
+    """A trace as the terminal shows it: its status, its answer, and the rows of its tree."""
 
     trace_id: str
     run_id: str | None
@@ -86,7 +86,7 @@ class TraceView:
 
 
 def view_trace(trace: Trace) -> TraceView:
-    """The view of a trace with at least one span."""
+    """Build the view of a trace, which must have at least one span."""
     start_us = min(span.start_us for span in trace.spans)
     root = trace.root
     stop_reason = root.attributes.get("treadle.stop_reason") if root else None
@@ -106,7 +106,7 @@ def view_trace(trace: Trace) -> TraceView:
 
 
 def trace_to_json(trace: Trace) -> dict[str, JsonValue]:
-    """The trace as JSON values, with its totals and all its whole spans."""
+    """Convert a trace into JSON values, with its totals and with all spans in full."""
     view = view_trace(trace)
     return {
         "trace_id": view.trace_id,
@@ -130,7 +130,7 @@ def trace_to_json(trace: Trace) -> dict[str, JsonValue]:
 
 
 def _rows(nodes: list[Node[Span]], start_us: int) -> Iterator[Row]:
-    """Rows of the nodes, with the events of a span among its children by time."""
+    """Yield the rows of the nodes. The events of a span are in order of time among its children."""
     waiting: list[tuple[int, list[SpanEvent]]] = []
     for node in nodes:
         until = node.span.start_us if node.span else None
@@ -266,10 +266,11 @@ def _index(attributes: Attributes) -> Iterator[str]:
 
 
 def _estimate(span: Span) -> Iterator[str]:
-    """The error of the token estimate. The tokens of an interrupted request are unknown."""
+    """Yield notes about the error of the token estimate, and about unknown token counts."""
     estimated = span.attributes.get("treadle.estimated_tokens")
     error = span.attributes.get("treadle.estimate_error")
-    # A larger error means that the two counts refer to different texts, as with the embedded model.
+    # An error above 100 % means that the two counts refer to different texts, as with the embedded
+    # model.
     if isinstance(estimated, int) and isinstance(error, float) and abs(error) <= 1:
         yield f"estimated at {estimated:,} tokens in, {error:+.0%} off"
     if span.kind is SpanKind.MODEL and span.status is SpanStatus.CANCELLED:
@@ -277,7 +278,7 @@ def _estimate(span: Span) -> Iterator[str]:
 
 
 def _figures(attributes: Attributes) -> dict[str, str]:
-    """The whole numbers among the attributes, by the last part of their names."""
+    """Return the formatted values of all integer attributes, by the last part of their names."""
     return {
         name.rpartition(".")[2]: f"{value:,}"
         for name, value in attributes.items()
@@ -295,7 +296,7 @@ def _sources(attributes: Attributes) -> Iterator[str]:
 
 
 def _reply(span: Span) -> str:
-    """The tools that a model's reply called, or the beginning of its text if it called no tools."""
+    """Describe a model's reply: the tools that it called, or else the beginning of its text."""
     if span.output is None:
         return ""
     messages = _reply_messages(span)
@@ -308,7 +309,11 @@ def _reply(span: Span) -> str:
 
 
 def _answer(root: Span) -> str | None:
-    """The answer of a trace: the output of its root, or the text of a reply of a model."""
+    """Return the answer of a trace.
+
+    If the root is a model call, the answer is the text of its reply. Otherwise the answer is the
+    output of the root.
+    """
     messages = _reply_messages(root) if root.kind is SpanKind.MODEL else ()
     answer = _reply_text(messages) if messages else root.output
     return None if answer is None else printable(answer)
@@ -364,7 +369,7 @@ def _json(text: str) -> object:
 
 
 def trace_lines(view: TraceView) -> Iterator[str]:
-    """The lines of `treadle traces show`: a header, the tree, the answer and the totals."""
+    """Yield the lines of `treadle traces show`: a header, the tree, the answer and the totals."""
     started = datetime.fromtimestamp(view.start_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     outcome = view.status.value
     if view.stop_reason not in {None, "completed", outcome}:
@@ -384,7 +389,7 @@ def trace_lines(view: TraceView) -> Iterator[str]:
 
 
 def row_lines(row: Row) -> Iterator[str]:
-    """One row: start and duration in columns, then the tree. Figures and notes follow."""
+    """Yield the lines of a row: start, duration and name, then its figures and its notes."""
     took = duration(row.duration_us) if row.span_id else ""
     times = f"{_offset(row.offset_us):>10} {took:>8}  "
     indent = "  " * row.depth
@@ -394,7 +399,7 @@ def row_lines(row: Row) -> Iterator[str]:
 
 
 def describe(totals: Totals) -> str:
-    """The totals in one sentence. It names unknown figures."""
+    """Describe the totals in one line, including how many calls have unknown tokens or cost."""
     parts = [_count(totals.model_calls, "model call"), _count(totals.tool_calls, "tool call")]
     if totals.failed:
         parts.append(f"{totals.failed} failed")
@@ -408,12 +413,12 @@ def describe(totals: Totals) -> str:
 
 
 def failure_symbol(kind: str) -> Symbol:
-    """The symbol of a failed call, by the kind of the failure."""
+    """Return the symbol of a failed call for the kind of its failure."""
     return FAILURE_SYMBOLS.get(kind, Symbol.ERROR)
 
 
 def _offset(microseconds: int | None) -> str:
-    """Seconds since the start of the trace."""
+    """Format the time since the start of the trace in seconds."""
     return "" if microseconds is None else f"{microseconds / 1e6:+.3f} s"
 
 

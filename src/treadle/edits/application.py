@@ -31,22 +31,25 @@ WRITTEN_STATES = frozenset({
 """States of a proposal that was written at least once."""
 
 Placing = Callable[[FileChange, bytes], FileChange]
-"""Fits a change to the current bytes of its file. Raises EditError."""
+"""Fits a change to the current bytes of its file. Raises EditError if the change does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The changes to apply, and one write for each element of `applied.written`."""
+    """Changes that are ready to be written.
+
+    `writes` has one write for each element of `applied.written`.
+    """
 
     applied: AppliedChanges
     writes: tuple[FileWrite, ...]
 
 
 def require_fresh(change: FileChange, present: bytes) -> FileChange:
-    """Return `change`. Raises EditError with the reason if its file changed after staging."""
+    """Return `change` unchanged. Raises EditError if the file has changed since it was staged."""
     if content_hash(present) == change.base_hash:
         return change
-    relocate(change, present)  # names the hunks that no longer match
+    relocate(change, present)  # raises an error that names the hunks that no longer match
     raise EditError(
         ErrorKind.CONFLICT,
         f"{change.path} has changed outside the edit's location since the edit was staged.",
@@ -60,10 +63,12 @@ def require_fresh(change: FileChange, present: bytes) -> FileChange:
 def fit_changes(
     tree: Tree, changes: Sequence[FileChange], placing: Placing
 ) -> Iterator[tuple[FileChange, bytes | None, bytes | None]]:
-    """Yield each change to apply, with the content of its file before and after the change.
+    """Fit each change with `placing`. Yield it with the content of its file before and after.
 
-    After a rename, the content is at the target of the rename. Raises EditError. Its kind is
-    conflict when a file is missing, or when an existing file is in the way.
+    The content before is None if the change creates the file. The content after is None if the
+    change deletes the file. After a rename, the content is at the target of the rename. Raises
+    EditError if a change cannot be made. The kind of the error is conflict when a file is missing,
+    or when an existing file is in the way.
     """
     for change in changes:
         try:
@@ -103,7 +108,8 @@ def prepare(
 ) -> Prepared:
     """Read the files, fit the changes to them, and compute the writes.
 
-    `last` is the application that is undone or redone. Its permissions and folders are used again.
+    For an undo or redo, `last` contains the changes that are reverted. The writes then use the file
+    permissions and the folders that `last` recorded.
     """
     formerly = {each.path: each for each in last.written} if last else {}
     applied: list[FileChange] = []
@@ -158,9 +164,9 @@ def write_prepared(
 ) -> Proposal:
     """Write the prepared files, and return the proposal as it is stored afterwards.
 
-    `after` contains the proposal, and the changes that the next undo or redo reverts (see
-    `settle`). If a write fails, all files are restored before EditError is raised. The caller holds
-    the locks of the files.
+    `after` contains the proposal with its new state, and the changes that the next undo or redo
+    reverts (see `settle`). If a write fails, all files are restored before EditError is raised. The
+    caller must hold the locks of the files.
     """
     temporaries = tuple(write.temporary for write in prepared.writes)
     store.begin(proposal, JournalEntry(proposal.id, after[0].state, prepared.applied, temporaries))
@@ -171,7 +177,7 @@ def write_prepared(
     except EditError as error:
         try:
             store.end(proposal, fail_proposal(proposal, error), applied=None)
-        # the journal entry remains, and a later recovery has nothing to do
+        # the journal entry remains, and a later recovery finds all files restored
         except StoreError as second:
             error.add_note(str(second))
         raise
@@ -179,9 +185,9 @@ def write_prepared(
 
 
 def fail_proposal(proposal: Proposal, error: EditError) -> Proposal:
-    """Set the state of the proposal after a failed write to conflicted or failed, with the reason.
+    """The proposal after a failed write, with the state conflicted or failed and the reason.
 
-    A failed undo or redo does not change the state.
+    After a failed undo or redo, the proposal stays unchanged.
     """
     if proposal.state in WRITTEN_STATES:
         return proposal
@@ -192,7 +198,7 @@ def fail_proposal(proposal: Proposal, error: EditError) -> Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Reversal:
-    """The changes that undo or redo a proposal, and the conflicts in omitted files."""
+    """The changes that undo or redo a proposal, and the conflicts of the omitted files."""
 
     changes: tuple[FileChange, ...]
     conflicts: tuple[EditError, ...] = ()
@@ -201,10 +207,11 @@ class Reversal:
 def plan_reversal(
     tree: Tree, proposal: Proposal, last: AppliedChanges, goal: ProposalState, *, keep_changed: bool
 ) -> Reversal:
-    """The changes that revert the last application to reach the state `goal`.
+    """The changes that undo or redo the changes `last`, so that the proposal gets the state `goal`.
 
-    `keep_changed` leaves out the files that a change no longer fits, if other files remain.
-    Otherwise this raises EditError of kind conflict, which names each such file.
+    If some files have changed so that an undo no longer fits them, `keep_changed` leaves these
+    files out. At least one other file must remain. Otherwise this function raises EditError of kind
+    conflict, which names each changed file.
     """
     changes = tuple(_changes_to_write(proposal, last, goal))
     if goal is not ProposalState.UNDONE:
@@ -267,7 +274,8 @@ def settle(
 ) -> tuple[Proposal, AppliedChanges | None]:
     """The proposal after `applied` was written, and the changes that the next undo or redo reverts.
 
-    `last` is the previous application. If the returned changes are None, the stored changes stay.
+    `last` contains the changes that were written before `applied`. If the returned changes are
+    None, the stored changes stay.
     """
     after = replace(proposal, state=goal, reason=None, undone=frozenset())
     if goal is ProposalState.PARTLY_UNDONE:
@@ -281,7 +289,7 @@ def settle(
 
 
 def _name(change: FileChange) -> str:
-    """The path that the proposal uses for the file of a reverting change."""
+    """The path that the proposal has for the file that `change` undoes or redoes."""
     return change.target or change.path
 
 

@@ -1,4 +1,7 @@
-"""Shows changes to people: as a unified diff, which needs only the hunks, and as line counts."""
+"""Formats changes for people, as unified diffs and as counts of lines.
+
+The functions need only the hunks of a change, and read no files.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,10 +14,10 @@ _NOWHERE = "/dev/null"
 
 
 def unified(change: FileChange) -> str:
-    """The unified diff with git's headers, safe to show on any terminal.
+    """The unified diff of a change, with git's headers. It is safe to show on any terminal.
 
     Bytes that are not text in the file's encoding are shown as escapes. Control characters are
-    shown as symbols. Line ends are shown only if they differ within the file.
+    shown as symbols. Line ends are shown only if they differ within the hunks.
     """
     lines = [*_headers(change)]
     delta = 0
@@ -70,7 +73,7 @@ def _name(side: str, path: str) -> str:
 
 
 def _quoted(path: str) -> str:
-    """Quote and escape an ambiguous name, as git does."""
+    """The path as git prints it. A path with special characters is quoted and escaped."""
     raw = path.encode("utf-8", "surrogateescape")
     if all(0x20 <= byte < 0x7F and byte not in b'"\\' for byte in raw):
         return path
@@ -81,14 +84,14 @@ def _quoted(path: str) -> str:
 
 
 def all_crlf(hunks: Sequence[Hunk]) -> bool:
-    """Whether every line of the hunks ends with CRLF. If so, line ends need not be shown."""
+    """Whether every line end in the hunks is CRLF. If so, line ends need not be shown."""
     shown = b"".join(part for h in hunks for part in (h.before, h.old, h.new, h.after))
     ends = shown.count(b"\r\n")
     return ends == shown.count(b"\n") == shown.count(b"\r")
 
 
 def _groups(hunks: Sequence[Hunk]) -> Iterator[list[Hunk]]:
-    """Groups of hunks whose context lines touch."""
+    """Group the hunks whose context lines touch."""
     group: list[Hunk] = []
     for hunk in hunks:
         if group and hunk.start - len(hunk.before) > group[-1].end + len(group[-1].after):

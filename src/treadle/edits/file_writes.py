@@ -1,9 +1,10 @@
 """Writes either all files of a plan or none.
 
-Each file is written to a temporary file in its folder and synced. Then the temporary files and the
-old files exchange their names, one after the other, and all files are read again. A displaced file
-is examined once no program can write to it. If another program saved it meanwhile, the names are
-exchanged back. After any failure all files are restored.
+The new content of each file is written to a temporary file in the same folder, and synced. Then
+each temporary file exchanges its name with the old file, one after the other. At the end, all files
+are read again. After each exchange, the old file is compared with its expected content once no
+program can write to it. If another program has changed the old file, the names are exchanged back.
+After any failure, all files are restored.
 """
 
 import errno
@@ -21,7 +22,9 @@ from treadle.events.types import ErrorKind
 
 _PATIENCE = 50
 _PAUSE_SECONDS = 0.01
-"""How often, and how long each time, to wait for a displaced file that another program writes."""
+"""The maximum number of pauses, and the seconds of each pause, while another program can write to a
+file that was exchanged.
+"""
 
 
 class FileExchange:
@@ -36,14 +39,15 @@ class FileExchange:
         self._temporary = temporary
 
     def create(self) -> None:
-        """Rename the temporary file to the name of the target. Raises FileExistsError."""
+        """Rename the temporary file to `path`. Raises FileExistsError if a file exists there."""
         self._system.move(self._folder, self._temporary, self._name)
 
     def replace(self, before: str, after: str) -> bool:
-        """Exchange the temporary file, with content `after`, with a file whose content is `before`.
+        """Exchange the names of the temporary file and the file at `path`.
 
-        The old file gets the temporary name. Returns False when the content of the old file differs
-        from `before`. In that case `path` keeps the last version that another program saved.
+        `before` and `after` are the expected hashes of the old and the new content. The old file
+        gets the temporary name. Returns False if the hash of the old file is not `before`. In that
+        case the file at `path` is the last version that another program saved.
         """
         system, folder = self._system, self._folder
         system.exchange(folder, self._temporary, self._name)
@@ -55,9 +59,9 @@ class FileExchange:
         return False
 
     def take_away(self, before: str) -> bool:
-        """Rename the file to the temporary name.
+        """Rename the file to the temporary name. `before` is the expected hash of its content.
 
-        If its content is not `before`, the file is renamed back and the result is False.
+        If the hash differs, the file is renamed back and the result is False.
         """
         self._system.move(self._folder, self._name, self._temporary)
         if self._temporary_holds(before):
@@ -66,10 +70,11 @@ class FileExchange:
         return False
 
     def put_back(self, before: str | None, after: str | None) -> None:
-        """Restore the file if its content is still `after`.
+        """Restore the file if the hash of its content is still `after`.
 
-        This method examines the current files, so it works at every stage of the write. Changes by
-        other programs are kept. The temporary file may remain.
+        `before` is the hash of the old content. A hash is None if there is no file. This method
+        examines the current files, so it works at every stage of the write. Changes by other
+        programs are kept. The temporary file may remain.
         """
         self.gather()
         kept, present = self.temporary(), self.present()
@@ -87,12 +92,12 @@ class FileExchange:
             return
         if kept is not None:
             if kept.status.st_ino != present.status.st_ino:
-                return  # another program created it
+                return  # another program created the file
             self._system.remove_file(self._folder, self._temporary)
         self.take_away(after)
 
     def gather(self) -> None:
-        """Complete an exchange by links that was interrupted."""
+        """Complete an interrupted exchange that used links instead of an atomic call."""
         system, folder, spare = self._system, self._folder, spare_name(self._temporary)
         if self._entry(spare) is None:
             return
@@ -115,7 +120,7 @@ class FileExchange:
         return self._entry(self._temporary)
 
     def check_replaceable(self, before: str) -> None:
-        """Raise EditError when the content is not `before`, or when the file is not writable."""
+        """Raise EditError when the file is not writable, or its hash is not `before`."""
         present = self.present()
         if present is None:
             raise conflict(self._path, "it no longer exists")
@@ -138,17 +143,21 @@ class FileExchange:
             return None
 
     def _give_back(self) -> None:
-        """Rename the temporary file back, unless a newer file has the name now."""
+        """Rename the temporary file back, unless another file has the name now."""
         with suppress(FileExistsError):
             self._system.move(self._folder, self._temporary, self._name)
 
     def _temporary_holds(self, expected: str) -> bool:
-        """Whether the temporary file has the hash `expected` once no program can write to it."""
+        """Wait until no program can write to the temporary file.
+
+        Returns whether the hash of the file is `expected`. Returns False if a program can still
+        write to the file after the longest wait.
+        """
         system = self._system
         try:
             file = system.open_file(self._folder, self._temporary)
         except OSError as error:
-            if error.errno == errno.ELOOP:  # another program replaced it by a link
+            if error.errno == errno.ELOOP:  # another program replaced the file by a link
                 return False
             raise
         try:
@@ -164,13 +173,16 @@ class FileExchange:
 
 @contextmanager
 def open_exchange(tree: Tree, path: str, temporary: str) -> Iterator[FileExchange]:
-    """Opens the folder of the file at `path`. Raises FileNotFoundError if the folder is missing."""
+    """Opens the folder of the file at `path`, and yields a `FileExchange` for the file.
+
+    Raises FileNotFoundError if the folder is missing.
+    """
     with tree.folder_of(path) as (folder, _):
         yield FileExchange(tree, folder, path, temporary)
 
 
 def check_single(path: str, status: os.stat_result) -> None:
-    """Raise EditError for a file with several hard links, because a replacement separates them."""
+    """Raise EditError for a file with several hard links, which a replacement would separate."""
     if status.st_nlink > 1:
         raise EditError(
             ErrorKind.PERMISSION,
@@ -182,7 +194,7 @@ def check_single(path: str, status: os.stat_result) -> None:
 
 
 def conflict(path: str, reason: str) -> EditError:
-    """The error for a file that changed."""
+    """The error of kind conflict for a file that is not written."""
     return EditError(
         ErrorKind.CONFLICT,
         f"{path} is not written: {reason}.",
@@ -192,7 +204,10 @@ def conflict(path: str, reason: str) -> EditError:
 
 
 def _was_exchanged(temporary: Content, present: Content | None, before: str, after: str) -> bool:
-    """Whether the two files were exchanged. If not, `temporary` is an incomplete new file."""
+    """Whether the two files were exchanged.
+
+    If not, `temporary` is a new file, perhaps incomplete.
+    """
     if present is None or _hash(present) != after:
         return False
     return _hash(temporary) == before or not present.data.startswith(temporary.data)
@@ -203,26 +218,31 @@ def _hash(content: Content) -> str:
 
 
 _BATCH = 64
-"""The number of temporary files that are open at the same time, so that they are synced
-together."""
+"""The maximum number of temporary files that are open at the same time.
+
+They are synced together.
+"""
 
 
 _FEW = 8
-"""If there are at least this many files, this many threads sync them. 200 files on ext4 then take
-0.03 s instead of 0.6 s."""
+"""The number of threads that sync files. Fewer files than this are synced without threads.
+
+With threads, 200 files on ext4 take 0.03 s instead of 0.6 s.
+"""
 
 
 class UnfinishedError(EditError):
-    """Raised when a failed plan could not be reverted completely. The journal entry remains."""
+    """Raised when a failed write could not be reverted completely. The journal entry remains."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileWrite:
-    """Gives the file at `path`, whose hash is `before`, the content `after`. None means no file.
+    """A write of one file. `before` is the hash of its old content, and `after` its new content.
 
-    `temporary` is an unused name in its folder. A new file gets the permissions `mode`, or the
-    permissions of the file at `like`. `folders`, outermost first, are created before the write. If
-    the write leaves no file at `path`, the empty ones among `folders` are removed.
+    `before` is None for a new file. `after` is None if the write removes the file. `temporary` is
+    an unused name in the folder of the file. A new file gets the permissions `mode`, or the
+    permissions of the file at `like`. `folders` are created before the write, outermost first. If
+    the write removes the file, those of the `folders` that are then empty are removed too.
     """
 
     path: str
@@ -244,11 +264,11 @@ def temporary_name() -> str:
 
 
 def write_all(tree: Tree, writes: Sequence[FileWrite]) -> None:
-    """Do all `writes`, whose paths differ, and verify them.
+    """Do all `writes`, and then verify the files. No two writes have the same path.
 
-    Raises EditError after a failure, once all files are restored. Changes that another program made
-    meanwhile are kept. The kind is conflict when a file is not as expected. Raises UnfinishedError
-    when a file could not be restored.
+    After a failure, all files are restored before EditError is raised. Changes that another program
+    made meanwhile are kept. The kind of the error is conflict when a file does not have the
+    expected content. Raises UnfinishedError when a file could not be restored.
     """
     begun: list[FileWrite] = []
     try:
@@ -326,7 +346,7 @@ def _close(tree: Tree, files: Sequence[tuple[str, int]]) -> None:
 
 
 def _temporary(tree: Tree, write: FileWrite) -> int:
-    """The open temporary file of a write, with its content and permissions."""
+    """Create the temporary file of a write, with its content and permissions, and leave it open."""
     system = tree.system
     model = write.like or (write.path if write.before is not None else None)
     unlike = model is None and write.mode is None
@@ -424,7 +444,7 @@ def _take_back(tree: Tree, writes: Sequence[FileWrite], started: Sequence[FileWr
 
 
 def remove_temporary(tree: Tree, path: str, temporary: str) -> bool:
-    """Remove the temporary file next to `path`, and return whether it is gone."""
+    """Remove the temporary file next to `path`, and return whether it no longer exists."""
     for _ in range(ATTEMPTS):
         try:
             with open_exchange(tree, path, temporary) as exchange:
@@ -438,7 +458,7 @@ def remove_temporary(tree: Tree, path: str, temporary: str) -> bool:
 
 
 def _clean_up(tree: Tree, writes: Sequence[FileWrite]) -> None:
-    """Remove the displaced files. The plan is complete even if this fails."""
+    """Remove the old files. The plan is complete even if a removal fails."""
     for write in writes:
         remove_temporary(tree, write.path, write.temporary)
         if write.after is None:

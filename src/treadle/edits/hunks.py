@@ -1,4 +1,4 @@
-"""Turns replaced byte ranges into hunks of whole differing lines, with context lines."""
+"""Converts replacements of byte ranges to hunks of whole differing lines with context lines."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -18,14 +18,23 @@ from treadle.edits.text import (
 from treadle.edits.text_matches import Replacement
 
 _MAX_SEARCHED = 100_000_000
-"""At most this many bytes are searched for unique positions, which takes about 0.1 s."""
+"""The maximum product of the number of hunks and the size of the file in bytes.
+
+Above this limit, `Hunk.unique` is not computed. At the limit, the computation takes about 0.1 s.
+"""
 
 LONG_LINE = 2_000
-"""A hunk stores only the differing part of a line that has at least this many bytes."""
+"""A line of at least this many bytes is long.
+
+A hunk stores only the differing part of a long line.
+"""
 
 
 def build_hunks(source: Source, replacements: Sequence[Replacement]) -> tuple[Hunk, ...]:
-    """The hunks of ordered changes that do not overlap. Empty if nothing differs."""
+    """The hunks of `replacements`, which are in order and do not overlap.
+
+    The result is empty if nothing differs.
+    """
     found: list[Hunk] = []
     group: list[Replacement] = []
     stop = -1
@@ -40,7 +49,7 @@ def build_hunks(source: Source, replacements: Sequence[Replacement]) -> tuple[Hu
 
 
 def mark_unique_context(base: bytes, hunks: Sequence[Hunk]) -> tuple[Hunk, ...]:
-    """Set `unique` in each hunk: the numbers of context lines that make its position unique."""
+    """Compute `Hunk.unique` for each hunk. The hunks stay unchanged if this would take too long."""
     if len(hunks) * len(base) > _MAX_SEARCHED:
         return tuple(hunks)
     line_break = line_break_of(hunks)
@@ -60,7 +69,10 @@ def mark_unique_context(base: bytes, hunks: Sequence[Hunk]) -> tuple[Hunk, ...]:
 
 
 def _once(data: bytes, parts: tuple[bytes, bytes, bytes], line_break: bytes) -> int:
-    """Bits for the numbers of context lines with which the text is unique (see `Hunk.unique`)."""
+    """One of the two numbers of `Hunk.unique`.
+
+    `parts` are the context lines before the text, the text, and the context lines after it.
+    """
     bits = 0
     least = MAX_CONTEXT_LINES + 1
     for before in range(MAX_CONTEXT_LINES + 1):
@@ -77,7 +89,11 @@ def _once(data: bytes, parts: tuple[bytes, bytes, bytes], line_break: bytes) -> 
 def add_context(
     before: bytes, text: bytes, after: bytes, lines: tuple[int, int], line_break: bytes
 ) -> tuple[int, bytes]:
-    """The offset of the text in the extended text, and the text with some lines on both sides."""
+    """The offset of `text` in the extended text, and the extended text.
+
+    The extended text is `text` with the last lines of `before` and the first lines of `after`.
+    `lines` states how many lines of each.
+    """
     head = split_lines(before, line_break)
     head = head[max(0, len(head) - lines[0]) :]
     tail = split_lines(after, line_break)[: lines[1]]
@@ -85,7 +101,7 @@ def add_context(
 
 
 def _whole_lines_stop(source: Source, replacement: Replacement) -> int:
-    """The end of the last line that the change touches."""
+    """The end of the last line that the replacement touches."""
     at_border = replacement.end == source.text_start or source.starts_line(replacement.end)
     whole = replacement.new.endswith(source.line_break) or (
         not replacement.new and source.starts_line(replacement.start)
@@ -94,7 +110,7 @@ def _whole_lines_stop(source: Source, replacement: Replacement) -> int:
 
 
 def _of_group(source: Source, group: Sequence[Replacement], stop: int) -> list[Hunk]:
-    """The hunks of changes that share lines."""
+    """The hunks of replacements that share lines."""
     start = source.line_start(group[0].start)
     parts: list[bytes] = []
     position = start
@@ -142,14 +158,14 @@ def hunk_at(source: Source, start: int, old: bytes, new: bytes, line: int | None
 
 
 def rehunk(path: str, base: bytes, result: bytes) -> FileChange:
-    """The change from `base` to `result`, with one hunk for each run of differing lines."""
+    """The change from `base` to `result`, with one hunk for each group of differing lines."""
     source = Source(path, base)
     hunks = mark_unique_context(base, hunks_between(source, 0, len(base), result))
     return FileChange(path, ChangeKind.MODIFY, content_hash(base), content_hash(result), hunks)
 
 
 def _same_ends(old: bytes, new: bytes) -> tuple[int, int]:
-    """The numbers of equal bytes at the beginning and at the end, in whole characters."""
+    """The numbers of equal bytes at the start and at the end of both texts, in whole characters."""
     most = min(len(old), len(new))
     head = _longest(most, lambda size: old[:size] == new[:size])
     while head and (_splits_character(old, head) or _splits_character(new, head)):
@@ -165,7 +181,7 @@ def _same_ends(old: bytes, new: bytes) -> tuple[int, int]:
 def _longest(limit: int, same: Callable[[int], bool]) -> int:
     """The greatest size up to `limit` for which `same` is true.
 
-    `same` must be true for all smaller sizes.
+    If `same` is true for a size, it must be true for all smaller sizes.
     """
     return bisect_right(range(1, limit + 1), 0, key=lambda size: 0 if same(size) else 1)
 

@@ -15,12 +15,12 @@ _WIDTHS = (4, 2, 8, 3)
 
 @dataclass(frozen=True, slots=True)
 class Reindent:
-    """Gives lines of a model the indentation that their neighbours have in the file.
+    """Converts the indentation of lines that a model wrote to the indentation of the file.
 
     `seen` maps each indentation of a matched line to the indentation of that line in the file.
     Other lines get the prefix `added` or lose the prefix `removed`. If the model and the file use
     tabs differently, the indentation is counted in columns, with `width` columns for a tab, and
-    moved by `shift` columns.
+    moved by `shift` columns. `tabs` states whether the file uses tabs.
     """
 
     seen: dict[bytes, bytes]
@@ -31,7 +31,10 @@ class Reindent:
     tabs: bool = False
 
     def line(self, line: bytes) -> bytes:
-        """The line with its new indentation. Raises EditError if it is indented too little."""
+        """The line with its new indentation.
+
+        Raises EditError if the old indentation is too small.
+        """
         content = line.lstrip(_BLANKS)
         if not content.strip():
             return content
@@ -66,11 +69,12 @@ def styles(indents: Iterable[bytes]) -> tuple[bool, bool]:
 def shift_between(
     pairs: Sequence[tuple[bytes, bytes]], unmatched: Iterable[bytes] = (), *, bare: bool = False
 ) -> Reindent | None:
-    """The shift from the model's indentation to the file's indentation that fits all `pairs`.
+    """Find the shift from the model's indentation to the file's indentation that fits all `pairs`.
 
-    `unmatched` are other indentations of the model, which help to find its step. `bare` allows a
-    first line without indentation before other lines with indentation. Returns None when the shift
-    is not uniform.
+    A pair has the indentation of one line in the model's text and in the file. `unmatched` are
+    other indentations of the model, which help to find the width of one level. With `bare`, the
+    first line may have no indentation although the other lines have one. Returns None if no shift
+    fits.
     """
     written_by_model = {*(model for model, _ in pairs), *unmatched}
     tabs_in_file, spaces_in_file = styles(file for _, file in pairs)
@@ -111,18 +115,18 @@ def _by_columns(pairs: Sequence[tuple[bytes, bytes]], width: int, *, tabs: bool)
 
 
 def _step(indents: Iterable[bytes]) -> int:
-    """The greatest common step of indentations with spaces, or 0 if there are none."""
+    """The greatest common divisor of the numbers of spaces, or 0 if there are no spaces."""
     return gcd(*(indent.count(b" ") for indent in indents))
 
 
 def columns(indent: bytes, width: int) -> int:
-    """The number of columns of an indentation."""
+    """The number of columns of an indentation in which a tab has `width` columns."""
     tabs = indent.count(b"\t")
     return tabs * width + len(indent) - tabs
 
 
 def make_indentation(target: int, width: int, *, tabs: bool) -> bytes:
-    """An indentation of `target` columns, with or without tabs."""
+    """An indentation of `target` columns. With `tabs`, it has one tab for each `width` columns."""
     if not tabs:
         return b" " * target
     return b"\t" * (target // width) + b" " * (target % width)
@@ -132,10 +136,13 @@ INDENTED = "the code got the indentation of the item"
 CONVERTED = "the code got the indentation style of the file"
 
 _CONTINUING = (b")", b"]", b"}", b"{", b"end", b"where", b"->", b"=>", b":")
-"""Lines with these beginnings close or continue an item, and are indented like its first line."""
+"""The beginnings of lines that close or continue an item.
+
+Such a line has the indentation of the item's first line.
+"""
 
 _LEADING = (b"@", b"#", b"/", b"*", b"[", b"template")
-"""Lines with these beginnings may come before the head of an item, such as a decorator."""
+"""The beginnings of lines that may come before the head of an item, such as decorators."""
 
 
 def reindent_item(source: Source, start: int, end: int, code: bytes) -> tuple[bytes, str | None]:
@@ -143,8 +150,8 @@ def reindent_item(source: Source, start: int, end: int, code: bytes) -> tuple[by
 
     Returns the indented code, and a note if the indentation changed.
 
-    The code may be indented as in the file. Its first line may lack indentation. All its lines may
-    differ from the file by a constant indentation.
+    A model may indent `code` as in the file, or leave out the indentation of the first line only.
+    It may also indent all lines by a constant amount more or less than the file.
     """
     indent = source.data[source.line_start(start) : start]
     lines = code.lstrip(b"\n").split(b"\n")
@@ -168,7 +175,10 @@ def reindent_item(source: Source, start: int, end: int, code: bytes) -> tuple[by
 def _in_style(
     source: Source, in_file: Sequence[bytes], lines: list[bytes]
 ) -> tuple[list[bytes], str | None]:
-    """Indent the lines with tabs or spaces, as in the file, and add a note if they changed."""
+    """Indent the lines with tabs or spaces, as in the file.
+
+    Returns the lines, and a note if they changed.
+    """
     in_code = [indentation(line) for line in lines if line.strip(WHITE_SPACE)]
     tabs, spaces = styles(in_file)
     tabs_in_code, spaces_in_code = styles(in_code)
@@ -190,11 +200,11 @@ def _in_style(
 
 
 def _width(counts: Iterable[int]) -> int:
-    """The number of columns of one indentation step, the greatest common divisor of the counts."""
+    """The width of one indentation level in columns, the greatest common divisor of `counts`."""
     found = {count for count in counts if count}
     step = gcd(*found)
     if step == 8 and len(found) == 1:
-        return 4  # assume two steps of four columns, not one step of eight
+        return 4  # assume two levels of four columns, not one level of eight
     return step if step in {2, 3, 4, 8} else 4
 
 
@@ -205,11 +215,13 @@ def _least(lines: Iterable[bytes]) -> bytes:
 
 
 def _as_in_file(indent: bytes, old: list[bytes], rest: list[bytes], first: bytes) -> bool:
-    """Whether the lines after an unindented first line are already indented like the file.
+    """Whether the lines after an unindented first line are already indented as in the file.
 
-    Three criteria are tried in turn. The first is the lines that the item already has. The second
-    is the smallest indentation of the item. The third is the next line at `indent`: only a line
-    that closes or continues the item can be there.
+    Three criteria are tried in turn. The first criterion compares the lines, as they are and with
+    `indent` added, with the old lines of the item. The second criterion compares the smallest
+    indentation with the smallest indentation in the old lines. The third criterion examines the
+    next line that has exactly the indentation `indent`. If the lines are indented as in the file,
+    that line must close or continue the item.
     """
     known = {line for line in old if line.strip(WHITE_SPACE)}
     rest = [line for line in rest if line.strip(WHITE_SPACE)]

@@ -1,4 +1,8 @@
-"""Finds differing lines: matches unique lines first, then searches a bounded shortest edit."""
+"""Finds the lines in which two texts differ. Lines that occur once in both texts are matched first.
+
+Between these lines, the shortest sequence of deletions and insertions is searched. The search is
+limited.
+"""
 
 from bisect import bisect_left
 from collections import Counter
@@ -8,14 +12,17 @@ Difference = tuple[int, int, int, int]
 """In (a, b, c, d), lines a to b - 1 of the old text become lines c to d - 1 of the new text."""
 
 _VISITS = 1_500_000
-"""After this many visited lines, about one second, the rest counts as one difference."""
+"""The approximate number of line visits after which the search stops. They take about a second.
+
+Each part that was not searched then counts as one difference.
+"""
 
 _MAX_DEPTH = 300
-"""The maximum number of deleted and inserted lines in the search for the shortest edit."""
+"""The maximum number of deleted and inserted lines in the search for the shortest sequence."""
 
 
 def differences(old: Sequence[bytes], new: Sequence[bytes]) -> list[Difference]:
-    """The differing lines in order. Two differences have at least one equal line between them."""
+    """The differences of the texts in order. At least one equal line separates two differences."""
     found: list[Difference] = []
     left = [(0, len(old), 0, len(new))]
     visits = _VISITS
@@ -46,7 +53,7 @@ def _trimmed(old: Sequence[bytes], new: Sequence[bytes], part: Difference) -> Di
 
 
 def _between(anchors: list[tuple[int, int]], part: Difference) -> list[Difference]:
-    """The parts between lines that are equal."""
+    """The parts before, between and after the equal lines `anchors`."""
     a, b, c, d = part
     parts: list[Difference] = []
     begin_old, begin_new = a, c
@@ -57,7 +64,10 @@ def _between(anchors: list[tuple[int, int]], part: Difference) -> list[Differenc
 
 
 def _anchors(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
-    """The longest sequence of lines that occur once on each side and in the same order."""
+    """The longest sequence of lines that occur once in both texts, in the same order.
+
+    Each element has the position of a line in the old text and in the new text.
+    """
     once = {line for line, count in Counter(old).items() if count == 1}
     once &= {line for line, count in Counter(new).items() if count == 1}
     if not once:
@@ -103,7 +113,7 @@ def _shortest(old: Sequence[bytes], new: Sequence[bytes], part: Difference) -> l
 
 
 def _walked_back(trace: list[dict[int, int]], part: Difference) -> list[Difference]:
-    """The differences on the path that `trace` records, found by following it backwards."""
+    """The differences of the shortest path, which is followed backwards through `trace`."""
     a, b, c, d = part
     found: list[Difference] = []
     x, y = b - a, d - c

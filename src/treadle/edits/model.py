@@ -1,4 +1,4 @@
-"""Proposals, the file changes that they contain, and the hunks of bytes of each change."""
+"""Data types for proposals, for the file changes of a proposal, and for the hunks of a change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -13,9 +13,10 @@ from treadle.json_values import JsonField
 
 
 class EditError(TreadleError):
-    """The reason why an edit cannot be made. No edit of its plan is made.
+    """Raised when an edit cannot be made. The other edits of its plan are not made either.
 
-    `path` is the file, relative to the root. `number` is the index of the edit in its request.
+    `path` is the path of the file relative to the root. `number` is the index of the edit in its
+    request. `expected` and `received` are two values that should be equal, such as hashes.
     """
 
     def __init__(
@@ -58,18 +59,22 @@ class ProposalState(StrEnum):
     """A file could not be written. Every file has its earlier content."""
     UNDONE = "undone"
     PARTLY_UNDONE = "partly undone"
-    """Some files are reverted. The other files have changed since and are kept."""
+    """Some files were reverted.
+
+    The other files were changed after the proposal was applied, and were kept.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
     """Replaces the bytes `old`, at byte `start` in line `line` of the base, by `new`.
 
-    `before` and `after` are the whole lines before and after the hunk in the base. Each has at most
-    three lines and 2,000 bytes. They locate the hunk when the file has changed elsewhere. `unique`
-    has one number for the base and one for the result. Bit 4 * b + a is set if the hunk's bytes,
-    with the last b lines before and the first a lines after, occur only once. The number is 0 if
-    this is unknown.
+    The base is the content of the file before the change. `line` counts from 1. `before` and
+    `after` are the whole lines before and after the hunk in the base. Each has at most three lines
+    and 2,000 bytes. They locate the hunk when the file has changed elsewhere. `unique` has one
+    number for the base and one number for the result of the change. Each bit of a number is for b
+    lines before and a lines after the hunk. Bit 4 * b + a is set if the hunk's bytes, together with
+    these lines, occur only once. A number is 0 if this is unknown.
     """
 
     start: int
@@ -88,14 +93,14 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The change of one file. Its hunks do not overlap, and have the order of the base.
+    """The change of one file. The hunks do not overlap, and are in the order of the base.
 
-    `path` is a POSIX path relative to the root. Lone surrogates represent bytes that are not UTF-8.
-    `base_hash` is the hash of the content before the hunks, or None if there is no file.
-    `result_hash` is the hash of the content after all hunks, or None if no file remains. A created
-    file is one hunk without `old`. A deleted file is one hunk without `new`. A rename has a
-    `target`, and has hunks if the content changes too. `encoding` is Python's name of the encoding,
-    or None for UTF-8.
+    `path` is a POSIX path relative to the root. In paths, lone surrogates represent bytes that are
+    not UTF-8. `base_hash` is the hash of the content before the change, or None if there is no
+    file. `result_hash` is the hash of the content after all hunks, or None if no file remains. The
+    change that creates a file has one hunk, and its `old` is empty. The change that deletes a file
+    has one hunk, and its `new` is empty. A rename has a `target`, the new path, and has hunks if
+    the content changes too. `encoding` is Python's name of the encoding, or None for UTF-8.
     """
 
     path: str
@@ -116,7 +121,8 @@ class FileChange:
 class Plan:
     """Changes that are made together or not at all, in the order in which files were first named.
 
-    `notes` are sentences for the model. Each states one difference that the matching ignored.
+    `notes` are sentences for the model. Each note is about one part of an edit, such as white space
+    that was ignored.
     """
 
     changes: tuple[FileChange, ...]
@@ -125,12 +131,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A staged plan. `denied` contains the (file, hunk) numbers that a person denied.
+    """A stored plan and its state. `denied` has the (file, hunk) numbers that a person denied.
 
-    `request_id`, `turn` and `slot` identify the call that proposed it. `words` is the person's
-    comment. `reason` states why the proposal is conflicted, failed or partly undone. `undone`
-    contains the numbers of the reverted files of a partly undone proposal. `warnings` has a
-    sentence for each file that the changes break. Denied changes do not count.
+    `request_id`, `turn` and `slot` identify the tool call that proposed the plan. `words` is the
+    person's comment. `reason` states why the proposal is conflicted, failed or partly undone.
+    `undone` contains the numbers of the reverted files of a partly undone proposal. `warnings` are
+    sentences about the problems that the changes cause in files. Denied changes cause no warnings.
     """
 
     id: UUID
@@ -189,7 +195,7 @@ def content_hash(data: bytes) -> str:
 
 
 def splice(base: bytes, hunks: Sequence[Hunk]) -> bytes:
-    """`base` with every hunk applied.
+    """Apply all hunks to `base`, and return the result.
 
     Raises ValueError when a hunk's old bytes are not at its offset, or when two hunks overlap.
     """

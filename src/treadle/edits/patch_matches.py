@@ -1,4 +1,4 @@
-"""Finds the hunks of a patch in a file, in order. Anchors limit the searched lines."""
+"""Finds the hunks of a patch in a file, in order. Anchors such as `@@ class A` limit the search."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,10 @@ from treadle.events.types import ErrorKind
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """A match of the old side of a hunk. `kept` contains the matching lines of the file."""
+    """A match of the old side of a hunk, which consists of its context and removed lines.
+
+    `kept` contains the matching lines of the file.
+    """
 
     start: int
     kept: tuple[bytes, ...]
@@ -38,8 +41,8 @@ class _Match:
 def match_hunks(source: Source, hunks: Sequence[PatchHunk]) -> tuple[list[Replacement], list[str]]:
     """The replacements of the hunks, and notes on differences that the match ignored.
 
-    Raises EditError when the old side of a hunk does not occur after the previous hunk, or occurs
-    several times.
+    Raises EditError when the context and removed lines of a hunk do not occur after the previous
+    hunk, or occur several times.
     """
     found: list[Replacement] = []
     notes: list[str] = []
@@ -69,7 +72,7 @@ def _changes_last_end(hunk: PatchHunk) -> bool:
 
 
 def _match(source: Source, hunk: PatchHunk, old: list[bytes], position: int, name: str) -> _Match:
-    """The only match of the old side. Raises EditError if there is no match or more than one."""
+    """The only match of the lines `old`. Raises EditError if there is no match or more than one."""
     regions = _regions(source, hunk.anchors, name)
     earlier: list[_Match] = []
     for matches in _steps(source, hunk, old):
@@ -100,7 +103,7 @@ def _match(source: Source, hunk: PatchHunk, old: list[bytes], position: int, nam
 def _check_order(
     source: Source, hunk: PatchHunk, matches: list[_Match], position: int, name: str
 ) -> None:
-    """Refuse a hunk that matches both at its line, before the previous hunk's end, and later."""
+    """Refuse a hunk that matches at its stated line, before the end of the previous hunk."""
     lines = [source.line_of(match.start) for match in matches if match.start < position]
     if hunk.line in lines:
         raise EditError(
@@ -112,7 +115,7 @@ def _check_order(
 
 
 def _is_inside(source: Source, match: _Match, regions: Sequence[tuple[int, int]]) -> bool:
-    """Whether a match is in one of the regions. If there are no regions, every match counts."""
+    """Whether a match is in one of the `regions`. The result is true if there are no regions."""
     if not regions:
         return True
     line = source.plain_line_at(match.start)
@@ -134,13 +137,13 @@ def _select_match(source: Source, hunk: PatchHunk, matches: list[_Match], name: 
 
 
 def _steps(source: Source, hunk: PatchHunk, old: list[bytes]) -> Iterator[list[_Match]]:
-    """The matches of each step, the strictest step first."""
+    """Yield the matches for each degree of strictness, beginning with exact matches."""
     unended = hunk.no_newline_old
     text = b"\n".join(old) + b"\n"
     at_end = len(source.data) - len(text) + 1
     last = []
     fits = at_end >= source.text_start and source.data.endswith(text[:-1])
-    if old[-1] and fits and source.starts_line(at_end):  # an empty line has a line end
+    if old[-1] and fits and source.starts_line(at_end):  # an empty last line needs a line end
         last = [_exact(at_end, text[:-1], None if unended else FINAL)]
     ended = [
         _exact(at, text, FINAL if unended else None)
@@ -165,9 +168,10 @@ def _exact(start: int, text: bytes, leniency: str | None) -> _Match:
 
 
 def _loose(source: Source, at: int, old: list[bytes], added: list[bytes]) -> _Match | None:
-    """Match `old` at line `at` of `plain`, ignoring white space. Returns None if it differs.
+    """Match `old` with the lines of `Source.plain` from line `at` on, ignoring white space.
 
-    `added` are the indentations of the lines that the hunk adds.
+    Returns None if the indentations differ in an irregular way. `added` are the indentations of the
+    lines that the hunk adds.
     """
     matched = [line.removesuffix(b"\n") for line in source.plain_lines(at, at + len(old))]
     first, last = source.plain_range(at, at + len(old))
@@ -188,7 +192,10 @@ def _loose(source: Source, at: int, old: list[bytes], added: list[bytes]) -> _Ma
 
 
 def _new_lines(source: Source, hunk: PatchHunk, match: _Match, name: str) -> list[bytes]:
-    """The new side. Context lines are as in the file, and added lines get the file's style."""
+    """The lines after the hunk is applied. Context lines keep the bytes of the file.
+
+    Added lines get the line ends and the indentation of the file, unless the match was exact.
+    """
     literal = match.leniency is None
     end = source.end_near(match.start)
     lines: list[bytes] = []
@@ -210,7 +217,7 @@ def _new_lines(source: Source, hunk: PatchHunk, match: _Match, name: str) -> lis
     lines = [*(_ended(line, end, literal=literal) for line in lines[:-1]), *lines[-1:]]
     if not lines or match.end < len(source.data):
         return lines
-    last = match.kept[-1]  # empty after the last line end of the file
+    last = match.kept[-1]  # empty if it is the end of the file, after a line end
     unended = bool(last) and last == _without_end(last, literal=literal)
     if hunk.no_newline_new or (unended and not hunk.no_newline_old):
         lines[-1] = _without_end(lines[-1], literal=literal)
@@ -220,7 +227,7 @@ def _new_lines(source: Source, hunk: PatchHunk, match: _Match, name: str) -> lis
 
 
 def _without_end(line: bytes, *, literal: bool) -> bytes:
-    """The line without its line end. With `literal`, the only line end is LF."""
+    """The line without its line end. With `literal`, only LF counts as a line end."""
     return line.removesuffix(b"\n" if literal else line_end(line))
 
 
@@ -232,7 +239,7 @@ def _ended(line: bytes, end: bytes, *, literal: bool) -> bytes:
 
 
 def _trimmed(start: int, kept: Sequence[bytes], new: Sequence[bytes]) -> Replacement:
-    """The replacement without equal lines at the beginning and the end."""
+    """The replacement of `kept` by `new`, without the equal lines at the beginning and the end."""
     first, most = 0, min(len(kept), len(new))
     while first < most and kept[first] == new[first]:
         first += 1
@@ -245,7 +252,7 @@ def _trimmed(start: int, kept: Sequence[bytes], new: Sequence[bytes]) -> Replace
 
 
 def _insertion(source: Source, hunk: PatchHunk, name: str) -> Replacement:
-    """Place added lines without context: in an empty file, or at the end of the file."""
+    """Place the added lines of a hunk without context in an empty file, or at the end of a file."""
     lines = [encode_utf8(text, name) for _, text in hunk.lines]
     size = len(source.data)
     empty = size == source.text_start
@@ -265,7 +272,10 @@ def _insertion(source: Source, hunk: PatchHunk, name: str) -> Replacement:
 
 
 def _regions(source: Source, anchors: Sequence[str], name: str) -> list[tuple[int, int]]:
-    """The ranges of plain lines below the anchors, outermost first. Empty without anchors."""
+    """The ranges of the lines below `anchors`. Each anchor is searched below the anchor before it.
+
+    The result is empty if there are no anchors.
+    """
     if not anchors:
         return []
     lines = source.plain_lines(0, source.plain_count)
@@ -288,7 +298,11 @@ def _regions(source: Source, anchors: Sequence[str], name: str) -> list[tuple[in
 
 
 def _anchored(lines: list[bytes], anchor: bytes, first: int, last: int) -> list[int]:
-    """The lines that equal the anchor, or else the lines that begin with its whole words."""
+    """The numbers of the lines that equal the anchor.
+
+    If there are none, these are the numbers of the lines that begin with the anchor, if the anchor
+    does not end inside a word.
+    """
     inside = [(at, lines[at].strip(WHITE_SPACE)) for at in range(first, min(last + 1, len(lines)))]
     found = [at for at, line in inside if line == anchor]
     return found or [
@@ -299,10 +313,11 @@ def _anchored(lines: list[bytes], anchor: bytes, first: int, last: int) -> list[
 
 
 def _scope_end(lines: list[bytes], at: int) -> int:
-    """The first line after the block that line `at` starts.
+    """The number of the first line after the block that begins at line `at`.
 
     The lines of the block are indented more than line `at`, or close the block. If there is no
-    block, the result is the end of the file. The anchor is then only a start.
+    block, the result is the end of the file. The searched hunk may then be anywhere below the
+    anchor.
     """
     own = len(indentation(lines[at]))
     deeper = False

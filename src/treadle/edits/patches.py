@@ -30,7 +30,7 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 def name_of(text: str, number: int) -> str:
-    """The name after `--- `, `+++ ` or `rename to `, without quotes and time stamp."""
+    """Parse the file name after `--- `, `+++ ` or `rename to `, without quotes and time stamp."""
     text = text.rstrip()
     if text.startswith('"'):
         quoted = _QUOTED.match(text)
@@ -53,7 +53,7 @@ def _unquoted(text: str) -> str:
 
 
 def git_names(line: str, number: int) -> tuple[str, str] | None:
-    """Both names of `diff --git a/OLD b/NEW`, without prefix."""
+    """Both names in `diff --git a/OLD b/NEW`, without their prefixes."""
     rest = line.removeprefix("diff --git ").rstrip()
     quoted = _QUOTED.match(rest)
     if quoted:
@@ -76,9 +76,9 @@ def without_prefix(name: str) -> str:
 
 
 def same_file(old: str, new: str, *, git: bool) -> tuple[str | None, str | None] | None:
-    """The common path of both names, as a pair. Returns None when the names differ.
+    """The paths of both names, if they are names of one file. Returns None for different files.
 
-    NOWHERE becomes None in the pair, next to the path of the other name.
+    A created or deleted file has the name `NOWHERE` on one side. The path on that side is None.
     """
     if NOWHERE in {old, new}:
         paths = [None if name == NOWHERE else without_prefix(name) for name in (old, new)]
@@ -157,7 +157,7 @@ def mismatch(number: int, problem: str) -> EditError:
 
 
 def unified_hunks(lines: Lines) -> Iterator[PatchHunk]:
-    """Yield the hunks that follow `---` and `+++`."""
+    """Parse the hunks of a unified diff, which follow the lines `---` and `+++` of a file."""
     while not lines.done and lines.text.startswith("@@"):
         number, head = lines.number, lines.take()
         header = _HEADER.match(head)
@@ -190,14 +190,14 @@ def _counted(lines: Lines, header: re.Match[str]) -> list[str] | None:
 
 
 def _is_boundary(line: str | None, following: str | None) -> bool:
-    """Whether a hunk ends before this line."""
+    """Whether a hunk ends before `line`. The line `following` comes after it."""
     if line is None or not line.startswith(_MARKS) or line.rstrip() == "--":
         return True
     return line.startswith("--- ") and following is not None and following.startswith("+++ ")
 
 
 def _until_boundary(lines: Lines) -> list[str]:
-    """The lines up to the next hunk or file, without empty lines at the end."""
+    """Take the lines up to the next hunk or file. Empty lines at the end are dropped."""
     body: list[str] = []
     while not lines.done:
         line = lines.text
@@ -214,7 +214,7 @@ def _until_boundary(lines: Lines) -> list[str]:
 
 
 def update_hunks(lines: Lines) -> Iterator[PatchHunk]:
-    """Yield the hunks that follow `*** Update File:`."""
+    """Parse the hunks that follow a line `*** Update File:`."""
     while not lines.done:
         lines.skip_empty()
         if lines.done or (lines.text.startswith("*** ") and lines.text.rstrip() != _END_OF_FILE):
@@ -256,7 +256,7 @@ def _hunk(
     if not found:
         raise mismatch(number, "starts an empty hunk")
     if line is not None and all(mark == "+" for mark, _ in found):
-        line += 1  # the header of a hunk that only adds has the line before the hunk
+        line += 1  # the header of a hunk that only adds names the line before the hunk
     return PatchHunk(
         tuple(found), line, anchors, at_end,
         no_newline_old=bool(unended & {" ", "-"}), no_newline_new=bool(unended & {" ", "+"}),

@@ -1,4 +1,4 @@
-"""Converts edit requests to a plan. Fails if any edit cannot be located."""
+"""Converts edit requests to a plan. Raises EditError if any edit cannot be located."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -55,7 +55,7 @@ Read = Callable[[str], bytes | None]
 
 @dataclass(slots=True)
 class _File:
-    """The requests for one path, each with its number."""
+    """The requests for one path, each with its index in the call."""
 
     path: str
     edits: list[tuple[int, TextEdit]] = field(default_factory=list)
@@ -64,7 +64,7 @@ class _File:
 
 
 def plan(requests: Sequence[EditRequest], read: Read) -> Plan:
-    """Convert `requests` to changes. Each edit is matched against the original file.
+    """Convert `requests` to a plan. Each edit is matched against the original file.
 
     Raises EditError when an edit cannot be made or changes nothing, or when it overlaps or
     contradicts another edit. The error has the path and the number of the edit.
@@ -289,9 +289,9 @@ def _delete(request: DeleteFile, data: bytes | None, configured: Configured) -> 
 
 
 def _is_content(data: bytes, content: str, charset: Charset) -> bool:
-    """Whether `content`, from a patch, is the content of the file.
+    """Whether `content`, which a patch states, is the content of the file.
 
-    Differences in line ends and unreadable bytes are ignored.
+    Differences in line ends, and in bytes that are not readable, are ignored.
     """
     there = with_plain_ends(data.removeprefix(BOM)).removesuffix(b"\n")
     forms = {there, there.decode(errors="replace").encode()}
@@ -320,9 +320,9 @@ def overwrite_file(
 ) -> tuple[FileChange, list[str]]:
     """The change that replaces the whole content of a file, and notes on the change.
 
-    The encoding stays, unless the content declares another one. A byte order mark stays. CRLF stays
-    if all lines end with CRLF. Raises EditError for a binary file, and when the content cannot be
-    encoded.
+    The encoding stays, unless the old or the new content declares an encoding. A byte order mark
+    stays. CRLF stays if all lines end with CRLF. Raises EditError for a binary file, and when the
+    content cannot be encoded.
     """
     Source(path, base).check()
     charset, notes = _kept_charset(path, base, content, configured)

@@ -1,4 +1,4 @@
-"""Stores proposals and their journal in an SQLite file, and encodes their changes."""
+"""Stores proposals in an SQLite file, with a journal of the writes in progress."""
 
 import json
 import sqlite3
@@ -65,18 +65,19 @@ _MIGRATIONS = (
 SCHEMA = Schema.of_migrations(
     "proposals", _MIGRATIONS, row_errors=(zlib.error, ValueError, KeyError, TypeError)
 )
-"""Commits must be durable. Files of the repository are written after a commit, and the committed
-journal recovers them."""
+"""Commits must be durable.
+
+Files of the repository are written after a commit. After a crash, these files are recovered with
+the committed journal.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The effect on one file: the hashes of its content before and after.
+    """The effect of a write on one file. `before` and `after` are the hashes of its content.
 
-    A hash is None for a missing file.
-
-    `mode` contains the file's permissions before the write. `folders` are the folders that were
-    created for the file, outermost first.
+    A hash is None if there is no file. `mode` contains the permissions of a file that the write
+    removed. `folders` are the folders that were created for the file, outermost first.
     """
 
     path: str
@@ -88,7 +89,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class AppliedChanges:
-    """Changes that were fitted to the current files, and the effect on each file."""
+    """Changes as they were fitted to the files and written, and the effect on each file."""
 
     changes: tuple[FileChange, ...]
     written: tuple[Written, ...]
@@ -96,11 +97,11 @@ class AppliedChanges:
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """A write in progress. It can be completed or reverted if its process dies.
+    """A write of a proposal that has begun.
 
-    `temporaries` has the name of one temporary file for each element of `applied.written`. Each
-    temporary file is in the same folder as its target. `goal` is the state of the proposal after
-    the write.
+    If the process dies, the write is completed or reverted later. `temporaries` has the name of one
+    temporary file for each element of `applied.written`. Each temporary file is in the same folder
+    as its target. `goal` is the state of the proposal after the write.
     """
 
     proposal_id: UUID
@@ -110,14 +111,14 @@ class JournalEntry:
 
 
 class ProposalStore:
-    """All proposals of a person. Several threads and processes may use one file.
+    """All proposals of a person. Several threads and processes may use one SQLite file.
 
-    The store contains hunks and hashes, never whole files. If the file fails, methods raise
-    StoreError.
+    The store contains hunks and hashes. Only created and deleted files are stored whole, as one
+    hunk each. If the SQLite file fails, methods raise StoreError.
     """
 
     def __init__(self, database: Database, clock: Clock) -> None:
-        """Use the method `open` instead."""
+        """Callers use the method `open` to create a store."""
         self.path = database.path
         self._database = database
         self._clock = clock
@@ -155,7 +156,8 @@ class ProposalStore:
         """The proposal with the id `reference`, a unique prefix of an id, or "last".
 
         `root` limits the search to one repository, since a copy of a repository may have the same
-        files. Raises NotFoundError and UsageError.
+        files. Raises NotFoundError if there is no such proposal, and UsageError for an ambiguous
+        prefix.
         """
         scope = "" if root is None else " in this repository"
         where, values = ("1", []) if root is None else ("root = ?", [_root_text(root)])
@@ -185,7 +187,10 @@ class ProposalStore:
         session_id: UUID | None = None,
         limit: int = 50,
     ) -> tuple[Proposal, ...]:
-        """List proposals, newest first. The other parameters filter them."""
+        """List at most `limit` proposals, newest first.
+
+        The other parameters filter the proposals.
+        """
         conditions: list[str] = []
         values: list[object] = []
         if root is not None:
@@ -211,9 +216,8 @@ class ProposalStore:
     def begin(self, former: Proposal, entry: JournalEntry) -> None:
         """Record that the write of a proposal begins.
 
-        No other process can change the proposal until `end`.
-
-        Raises the same errors as `replace`.
+        No other process can change the proposal until `end` is called. Raises the same errors as
+        `replace`.
         """
         with self._database.transaction() as connection:
             self._check_idle(connection, former.id)
@@ -235,7 +239,7 @@ class ProposalStore:
     ) -> Proposal:
         """Record that the write has ended, and return the proposal as it is stored.
 
-        The next undo or redo reverts `applied`. None leaves the stored value unchanged.
+        The next undo or redo reverts `applied`. If `applied` is None, the stored changes stay.
         """
         key = str(former.id)
         with self._database.transaction() as connection:
@@ -248,7 +252,7 @@ class ProposalStore:
             return self._update(connection, former, proposal)
 
     def journal(self, root: Path) -> tuple[JournalEntry, ...]:
-        """The interrupted writes in `root`, and the writes in progress of all processes."""
+        """The journal of the repository at `root`: interrupted writes and writes in progress."""
         with self._database.use() as connection:
             rows = connection.execute(
                 "SELECT proposal_id, goal, changes, written, temporaries FROM journal"
@@ -312,12 +316,12 @@ class ProposalStore:
     ) -> Proposal:
         """Update a proposal inside a transaction.
 
-        Each update sets a new time, so that other processes notice it.
+        Each update sets a new time, so that other processes notice the update.
         """
         self._check_same(connection, former)
         kept = replace(proposal, changed_us=max(self._clock.now_us(), former.changed_us + 1))
         values = _values(kept)
-        if kept.changes != former.changes:  # changes may be large
+        if kept.changes != former.changes:  # encoding large changes takes time
             values["changes"] = encode_changes(kept.changes)
         connection.execute(
             f"UPDATE proposals SET {', '.join(f'{name} = ?' for name in values)}"  # noqa: S608
@@ -387,7 +391,7 @@ def _root_text(root: Path) -> str:
 
 
 def encode_changes(changes: Sequence[FileChange]) -> bytes:
-    """Encode `changes` as compressed bytes, which are about as large as the hunks."""
+    """Encode `changes` as compressed JSON, which is about as large as the hunks."""
     body = [
         {
             "path": change.path,
@@ -412,7 +416,10 @@ def encode_changes(changes: Sequence[FileChange]) -> bytes:
 
 
 def decode_changes(data: bytes) -> tuple[FileChange, ...]:
-    """The inverse of `encode_changes`. Raises ValueError, KeyError, TypeError or zlib.error."""
+    """Decode the result of `encode_changes`.
+
+    Raises ValueError, KeyError, TypeError or zlib.error.
+    """
     body: list[dict[str, Any]] = json.loads(zlib.decompress(data))
     return tuple(
         FileChange(

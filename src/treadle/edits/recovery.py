@@ -1,4 +1,4 @@
-"""Completes or reverts plans whose process died during a write. Locks show living processes."""
+"""Completes or reverts writes whose process died. A living process holds locks on its files."""
 
 import logging
 import os
@@ -57,7 +57,7 @@ def _name(path: Path) -> str:
 
 
 def _try_lock(file: int) -> bool:
-    """Try to acquire the lock. It is released when the file is closed or the process ends."""
+    """Try to lock the open `file`. The lock ends when the file is closed or the process ends."""
     import fcntl  # imported here: some systems lack it, and reading proposals does not need it
 
     try:
@@ -71,20 +71,21 @@ _log = logging.getLogger(__name__)
 
 
 def recover(tree: Tree, store: ProposalStore, locks: Path) -> tuple[Proposal, ...]:
-    """End every plan in the journal that no living process is writing.
+    """Complete or revert every write in the journal whose process has died. Return the proposals.
 
-    A plan is complete if all its files have the new content. Other plans are reverted. Changes that
-    another program made since are kept. A plan that cannot be ended now stays in the journal.
+    A write counts as complete if all its files have the new content. Other writes are reverted.
+    Changes that another program made since are kept. A write that cannot be completed or reverted
+    now stays in the journal.
     """
     ended: list[Proposal] = []
     for seen in store.journal(tree.root):
         paths = {tree.root / each.path for each in seen.applied.written}
         try:
             with locked(locks, paths, wait=0):
-                if seen in store.journal(tree.root):  # another process may have ended it meanwhile
+                if seen in store.journal(tree.root):  # another process may have recovered it
                     ended.append(_end(tree, store, seen))
         except BusyError:
-            continue  # a living process is writing it
+            continue  # a living process is writing these files
         except OSError as error:
             _log.warning("the proposal %s cannot be recovered now: %s", seen.proposal_id, error)
     return tuple(ended)
@@ -111,10 +112,10 @@ def _end(tree: Tree, store: ProposalStore, entry: JournalEntry) -> Proposal:
 
 
 def _is_done(tree: Tree, pairs: Sequence[tuple[Written, str]]) -> bool:
-    """Whether all files have, or had before later changes, their new content.
+    """Whether all files of the write got their new content, even if they have changed since.
 
-    Displaced files are removed only once all files have their new content. Therefore one missing
-    displaced file is enough as proof.
+    The old files get temporary names, and are removed only once all files have their new content.
+    Therefore one missing old file proves that the write was complete.
     """
     all_new = True
     for written, temporary in pairs:
@@ -145,7 +146,10 @@ def _take_back(tree: Tree, written: Written, temporary: str) -> None:
 
 
 def _present(tree: Tree, written: Written) -> str | None:
-    """The content hash of the file, None if nothing is there, "no file" if it is not a file."""
+    """The hash of the current file, or None if nothing exists at its path.
+
+    The result is "no file" if something other than a regular file exists there.
+    """
     try:
         content = tree.read(written.path)
     except EditError:

@@ -1,4 +1,4 @@
-"""Fits a change to a file that changed in other lines, and reverses a change."""
+"""Fits a change to a file whose other lines have changed, and reverses a change."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -24,15 +24,16 @@ _CONTEXTS = [
     for after in range(MAX_CONTEXT_LINES + 1)
     if before or after
 ]
-"""The numbers of lines before and after a hunk that are tried to locate the hunk."""
+"""The numbers of context lines before and after a hunk that are tried to find the hunk."""
 
 
 def relocate(change: FileChange, present: bytes) -> FileChange:
-    """Fit the change to the current file, which has changed in other lines.
+    """Fit the change to `present`, the current content of a file in which other lines have changed.
 
-    A hunk is placed where its old bytes and the lines around them are. This position must be unique
-    in the base and in the current file, and hunks keep their order. Raises EditError of kind
-    conflict, which names each hunk without a position and the current lines there.
+    A hunk is placed where its old bytes are, together with some of its context lines. This position
+    must be unique in the base and in the current file, and hunks keep their order. Raises EditError
+    of kind conflict if any hunk has no such position. The error names each such hunk, and the lines
+    that are now at its old position.
     """
     found = content_hash(present)
     if change.base_hash == found:
@@ -89,10 +90,11 @@ def _reason(source: Source, hunk: Hunk, positions: Sequence[int]) -> str:
 
 
 def _positions(source: Source, line_break: bytes, hunk: Hunk, position: int) -> list[int]:
-    """The positions of the old bytes of a hunk, located by any lines around them.
+    """The positions of the old bytes of a hunk, found together with some context lines.
 
-    Only those numbers of context lines are tried that made the position unique in the base. If the
-    lines before and after the hunk are now apart, there are several positions.
+    Only numbers of context lines that made the position unique in the base are tried. The hunk may
+    match with the lines before it at one position, and with the lines after it at another position.
+    Then both positions are returned.
     """
     whole = not hunk.before or hunk.before.endswith(line_break)
     positions: set[int] = set()
@@ -113,13 +115,13 @@ def _positions(source: Source, line_break: bytes, hunk: Hunk, position: int) -> 
 
 
 def _tells(pattern: bytes, line_break: bytes) -> bool:
-    """Whether at least two lines contain more than brackets and white space."""
+    """Whether at least two lines contain more than punctuation and white space."""
     lines = split_lines(pattern, line_break)
     return sum(any(byte >= 0x80 or chr(byte).isalnum() for byte in line) for line in lines) >= 2
 
 
 def reverse(change: FileChange) -> FileChange:
-    """The change from the result back to the base."""
+    """The change from the result of `change` back to its base."""
     kinds = {ChangeKind.CREATE: ChangeKind.DELETE, ChangeKind.DELETE: ChangeKind.CREATE}
     kind = kinds.get(change.kind, change.kind)
     path, target = change.path, change.target
@@ -146,7 +148,10 @@ def _reversed(hunks: Sequence[Hunk]) -> Iterator[Hunk]:
 
 
 def _result_before(hunks: Sequence[Hunk], number: int) -> bytes:
-    """The bytes before a hunk in the result of all hunks, as far as the hunks contain them."""
+    """The bytes before a hunk in the file to which all hunks were applied.
+
+    They are built from the context lines of the hunk and from the hunks before it.
+    """
     hunk = hunks[number]
     begin = position = hunk.start
     begin -= len(hunk.before)
@@ -161,7 +166,10 @@ def _result_before(hunks: Sequence[Hunk], number: int) -> bytes:
 
 
 def _result_after(hunks: Sequence[Hunk], number: int) -> bytes:
-    """The bytes after a hunk in the result of all hunks, as far as the hunks contain them."""
+    """The bytes after a hunk in the file to which all hunks were applied.
+
+    They are built from the context lines of the hunk and from the hunks after it.
+    """
     hunk = hunks[number]
     end = position = hunk.end
     stop = end + len(hunk.after)

@@ -1,11 +1,14 @@
-"""The kinds of edit requests, which are later matched against the bytes of a file."""
+"""The kinds of edit requests. They are matched against the bytes of a file later.
+
+A request is refused if its `expected_hash` is not None and the file has another hash.
+"""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaceEdit:
-    """Replace the only occurrence of `old` by `new`, or with `everywhere` all occurrences."""
+    """Replace the only occurrence of `old` by `new`. With `everywhere`, replace all occurrences."""
 
     path: str
     old: str
@@ -35,7 +38,10 @@ class RangeEdit:
 
 @dataclass(frozen=True, slots=True)
 class LineRangeEdit:
-    """Replace lines `first` to `last` (inclusive, from 1) by `code`. `last = first - 1` inserts."""
+    """Replace the lines `first` to `last`, counted from 1, by `code`. Line `last` is included.
+
+    If `last` is `first - 1`, `code` is inserted before line `first`.
+    """
 
     path: str
     first: int
@@ -85,8 +91,8 @@ class CreateFile:
 class DeleteFile:
     """Delete a file. The proposal keeps the content of the file for an undo.
 
-    `content` is the file's content as a patch states it. Line ends and a byte order mark may
-    differ.
+    `content` is the content of the file according to a patch, or None. Its line ends and byte order
+    mark may differ from the file.
     """
 
     path: str

@@ -54,20 +54,22 @@ class Freshness(StrEnum):
     CHANGED = "changed"
     GONE = "gone"
     IN_THE_WAY = "in the way"
-    """A file exists at the path of a file to create."""
+    """A file exists at the path of a file to create, or at the target of a rename."""
 
 
 Examine = Callable[[str, bytes, bytes], Sequence[str]]
-"""Returns the new problems of a file. The parameters are its path, and its content before and
-after."""
+"""Returns sentences about the problems that a change causes in a file.
+
+The parameters are the path of the file, the content before the change, and the content after it.
+"""
 
 
 class Edits:
-    """The proposals for the repository at `root`. Every method blocks, and any thread may call it.
+    """The proposals for the repository at `root`. Every method blocks and is thread-safe.
 
     Paths are normalized POSIX paths relative to the root. Methods raise EditError for an edit that
     cannot be made, and then write nothing. They raise PathRefusedError for a path that leads out of
-    the root or contains secrets, and NotFoundError for an unknown proposal. If the store fails,
+    the root or to a private file, and NotFoundError for an unknown proposal. If the store fails,
     they raise StoreError.
     """
 
@@ -91,7 +93,7 @@ class Edits:
         self._examine = examine
 
     def with_examiner(self, examine: Examine) -> "Edits":
-        """The same proposals, with warnings from `examine`."""
+        """Return an object for the same proposals that adds warnings from `examine`."""
         return Edits(
             self.root, self._store,
             clock=self._clock, ids=self._ids, system=self._system, examine=examine,
@@ -124,9 +126,9 @@ class Edits:
         session_id: UUID | None = None,
         private: Collection[Path] = (),
     ) -> Proposal:
-        """Plan `requests` on the current files, and store the plan. No file is written.
+        """Match `requests` against the current files, and store the plan. No file is written.
 
-        `private` are resolved paths of private files that a person released.
+        `private` are the resolved paths of the private files that a person allowed to be edited.
         """
         planned = self._planned([self._normal(each, private) for each in requests])
         now = self._clock.now_us()
@@ -196,11 +198,14 @@ class Edits:
         session_id: UUID | None = None,
         limit: int = 50,
     ) -> tuple[Proposal, ...]:
-        """Proposals of this root, the newest first."""
+        """List at most `limit` proposals of this root, newest first.
+
+        The other parameters filter the proposals.
+        """
         return self._store.list(self.root, states=states, session_id=session_id, limit=limit)
 
     def freshness(self, proposal: Proposal) -> tuple[Freshness, ...]:
-        """Compare the bytes of each change's file with the bytes at staging."""
+        """Compare the current file of each change with its content when the proposal was staged."""
         return tuple(map(self._freshness, proposal.changes))
 
     def _freshness(self, change: FileChange) -> Freshness:
@@ -237,10 +242,10 @@ class Edits:
         words: str | None = None,
         hunks: Collection[tuple[int, int]] | None = None,
     ) -> Proposal:
-        """Deny the proposal, or the parts of it with the numbers (file, hunk).
+        """Deny the proposal, or those parts of it whose (file, hunk) numbers are in `hunks`.
 
         Parts that were denied before stay denied. The proposal stays staged while any part is not
-        denied.
+        denied. `words` is the person's comment.
         """
         proposal = self._in_state(proposal_id, OPEN_STATES, "denied")
         denied = replace(proposal, words=words or proposal.words)
@@ -252,10 +257,11 @@ class Edits:
         return self._keep(proposal, denied)
 
     def amend(self, proposal_id: UUID, path: str, result: bytes) -> Proposal:
-        """Change the result of one file to `result`. `path` is the path in its change.
+        """Change a proposal so that the file at `path` gets the content `result`.
 
-        Denied hunks of that file are dropped. Raises EditError of kind conflict when the file has
-        changed since it was staged.
+        For a renamed file, `path` is the old path. The new hunks replace all hunks of the file,
+        including denied hunks. Raises EditError of kind conflict when the file has changed since it
+        was staged.
         """
         proposal = self._in_state(proposal_id, OPEN_STATES, "changed")
         number = next((n for n, each in enumerate(proposal.changes) if each.path == path), None)
@@ -300,9 +306,9 @@ class Edits:
         return replace(change, hunks=amended.hunks, result_hash=amended.result_hash)
 
     def restage(self, proposal_id: UUID) -> Proposal:
-        """Fit the hunks that are not denied to the current files. The proposal keeps its id.
+        """Fit the parts that are not denied to the current files. The proposal keeps its id.
 
-        Raises EditError of kind conflict that names each hunk without a position.
+        Raises EditError of kind conflict, which names each hunk that no longer has a position.
         """
         proposal = self._in_state(proposal_id, OPEN_STATES, "staged again")
         placed = fit_changes(self._tree, proposal.selected(), relocate)
@@ -327,11 +333,11 @@ class Edits:
     ) -> Proposal:
         """Write the parts that are not denied: either to all files or to none.
 
-        `hunks` selects parts by their (file, hunk) numbers. The other parts are denied after the
-        write. Raises EditError of kind conflict when a file has changed. The proposal is then
-        conflicted. Raises EditError of another kind when a file cannot be written. The proposal is
-        then failed, and may be applied again. Raises EditError for a proposal that is already
-        denied, applied or undone.
+        `hunks` selects parts by their (file, hunk) numbers. If the write succeeds, the other parts
+        are denied, with the comment `words`. Raises EditError of kind conflict when a file has
+        changed. The proposal is then conflicted. Raises EditError of another kind when a file
+        cannot be written. The proposal is then failed, and may be applied again. Raises EditError
+        for a proposal that is already denied, applied or undone.
         """
         if hunks is None:
             return self._write(proposal_id, OPEN_STATES, ProposalState.APPLIED)
@@ -349,12 +355,12 @@ class Edits:
             return self._write(proposal_id, OPEN_STATES, ProposalState.APPLIED)
         except EditError:
             failed = self.get(proposal_id)
-            with suppress(EditError):  # another process has applied or denied it meanwhile
+            with suppress(EditError):  # another process has applied or denied the proposal
                 self._keep(failed, replace(failed, denied=before.denied, words=before.words))
             raise
 
     def undo(self, proposal_id: UUID, *, keep_changed: bool = False) -> Proposal:
-        """Revert the proposal's hunks at their current positions. Later changes by others stay.
+        """Revert the proposal's hunks at their current positions. Later changes stay.
 
         With `keep_changed`, a file in which a hunk no longer matches is kept. The proposal is then
         partly undone. Without `keep_changed`, or if no file can be reverted, this raises EditError
@@ -364,7 +370,7 @@ class Edits:
         return self._write(proposal_id, states, ProposalState.UNDONE, keep_changed=keep_changed)
 
     def redo(self, proposal_id: UUID) -> Proposal:
-        """Apply an undone proposal's hunks again, at their current positions."""
+        """Apply the hunks of an undone proposal again, at their current positions."""
         states = {ProposalState.UNDONE, ProposalState.PARTLY_UNDONE}
         return self._write(proposal_id, states, ProposalState.APPLIED)
 
@@ -400,7 +406,7 @@ class Edits:
             return write_prepared(self._tree, self._store, proposal, prepared, after)
 
     def _last_applied(self, proposal: Proposal) -> AppliedChanges | None:
-        """The last application, which the caller reverts, or None if nothing was written yet."""
+        """The changes that were last written for a proposal, or None if nothing was written yet."""
         if proposal.state in OPEN_STATES:
             return None
         last = self._store.applied(proposal.id)
@@ -409,9 +415,9 @@ class Edits:
         return last
 
     def recover(self) -> tuple[Proposal, ...]:
-        """End the writes of processes that died, and return their proposals.
+        """Complete or revert the writes of processes that died, and return their proposals.
 
-        A plan is applied if all its files have the new content. Other plans are reverted.
+        A write counts as complete if all its files have the new content. Other writes are reverted.
         """
         return recover(self._tree, self._store, self._locks)
 
@@ -436,7 +442,7 @@ class Edits:
         return self._store.replace(former, proposal)
 
     def _warnings(self, proposal: Proposal) -> tuple[str, ...]:
-        """The examiner's findings in the files as the remaining changes leave them."""
+        """The problems that the changes cause in the files. Denied parts are left out."""
         if self._examine is None:
             return proposal.warnings
         found: list[str] = []
@@ -477,7 +483,7 @@ _INSTEAD = {
 
 
 def _paths(changes: Sequence[FileChange]) -> list[str]:
-    """All paths of the changes."""
+    """All paths of the changes, including the targets of renames."""
     targets = [change.target for change in changes if change.target is not None]
     return [*(change.path for change in changes), *targets]
 

@@ -1,4 +1,4 @@
-"""The content of a file as exact bytes and as lines, with its line ends and byte order mark."""
+"""Represents the content of a file as bytes and lines, with its line ends and byte order mark."""
 
 import re
 from bisect import bisect_left
@@ -19,12 +19,12 @@ WHITE_SPACE = b" \t\n"
 REPLACEMENT = "\ufffd"
 """The character that decoders write for bytes that are not UTF-8.
 
-An edit must not write it to a file with such bytes.
+An edit must not write this character to a file with such bytes.
 """
 
 MAX_CONTEXT_LINES = 3
 MAX_CONTEXT_BYTES = 2_000
-"""The limits in lines and bytes of a hunk's context, which apply before and after the hunk."""
+"""The limits of the context lines before a hunk, and of the context lines after it."""
 
 _WIDE = (
     (b"\xff\xfe\x00\x00", "UTF-32"),
@@ -35,17 +35,18 @@ _WIDE = (
 
 
 class Source:
-    """The unchanging content of a file, against which edits are matched.
+    """The original content of a file, against which edits are matched.
 
     A line ends with LF, as in search and grep, or with CR in a file without LF. `plain` is the
-    content with every line end (CRLF, LF, CR) as LF. It is compared with the text of a model.
+    content with every line end (CRLF, LF, CR) replaced by LF. The text of a model is compared with
+    `plain`.
     """
 
     def __init__(self, path: str, data: bytes) -> None:
         self.path = path
         self.data = data
         self.text_start = len(BOM) if data.startswith(BOM) else 0
-        """The offset at which the text begins."""
+        """The offset at which the text begins, after a byte order mark."""
         self._last_line_query = (0, 1)  # the last offset passed to `line_of`, and its line
 
     def check(self) -> None:
@@ -71,7 +72,10 @@ class Source:
 
     @cached_property
     def line_break(self) -> bytes:
-        """The byte that ends a line."""
+        """The byte that ends a line.
+
+        It is CR in a file with CR and without LF, and otherwise LF.
+        """
         return b"\r" if b"\n" not in self.data and b"\r" in self.data else b"\n"
 
     @cached_property
@@ -85,7 +89,7 @@ class Source:
 
     @cached_property
     def plain(self) -> bytes:
-        """The content from its first byte, with every line end as LF."""
+        """The content, including a byte order mark, with every line end replaced by LF."""
         return with_plain_ends(self.data)
 
     @cached_property
@@ -113,7 +117,10 @@ class Source:
         return [line.strip(WHITE_SPACE) for line in self.plain[self.text_start :].split(b"\n")]
 
     def plain_range(self, first: int, last: int) -> tuple[int, int]:
-        """The offsets in `plain` at which line `first` and line `last` begin, counted from 0."""
+        """The offsets in `plain` at which the lines `first` and `last` begin.
+
+        Lines count from 0.
+        """
         return self._plain_starts[first], self._plain_starts[last]
 
     def plain_lines(self, first: int, last: int) -> list[bytes]:
@@ -127,7 +134,7 @@ class Source:
         return len(self._plain_starts) - 1
 
     def positions_of_lines(self, stripped: Sequence[bytes]) -> Iterator[int]:
-        """Yield the line numbers of `plain`, from 0, at which the `stripped` lines are found.
+        """Yield the numbers of the lines in `plain`, from 0, at which the lines `stripped` begin.
 
         White space at the start and the end of each line is ignored.
         """
@@ -163,7 +170,10 @@ class Source:
         return max(counts, key=lambda counted: counted[0])[1]
 
     def end_near(self, offset: int) -> bytes:
-        """The line end before `offset`, or else the most frequent line end of the file."""
+        """The last line end before `offset`.
+
+        If no line ends before `offset`, this is the most frequent line end of the file.
+        """
         last = self.data.rfind(b"\n", 0, offset)
         if self._has_cr:
             last = max(last, self.data.rfind(b"\r", 0, offset))
@@ -179,7 +189,10 @@ class Source:
         return line
 
     def line_start(self, offset: int) -> int:
-        """The start of the line that contains `offset`. It is never before the text begins."""
+        """The start of the line that contains `offset`.
+
+        The earliest start is the start of the text.
+        """
         return max(self.text_start, self.data.rfind(self.line_break, 0, offset) + 1)
 
     def line_stop(self, offset: int) -> int:
@@ -223,7 +236,7 @@ def with_plain_ends(data: bytes) -> bytes:
 
 
 def line_end(line: bytes) -> bytes:
-    """The end of a line: CRLF, LF, CR or empty."""
+    """The line end of a line. It is CRLF, LF, CR or empty."""
     for end in (b"\r\n", b"\n", b"\r"):
         if line.endswith(end):
             return end
@@ -238,7 +251,10 @@ def split_lines(data: bytes, line_break: bytes = b"\n") -> list[bytes]:
 
 
 def line_break_of(hunks: Sequence[Hunk]) -> bytes:
-    """The byte that ends a line in the text of `hunks`: CR if they contain CR and no LF."""
+    """The byte that ends a line in the text of `hunks`.
+
+    It is CR if the text contains CR and no LF, and otherwise LF.
+    """
     shown = b"".join(part for h in hunks for part in (h.before, h.old, h.new, h.after))
     return b"\r" if b"\r" in shown and b"\n" not in shown else b"\n"
 

@@ -34,7 +34,7 @@ class _NumberedEdit:
 
 @contextmanager
 def locate_errors(path: str, number: int | None = None) -> Iterator[None]:
-    """Adds the file and the number of the edit to an EditError."""
+    """Adds the path and the number of the edit to an EditError that lacks them."""
     try:
         yield
     except EditError as error:
@@ -52,9 +52,9 @@ def edit_text(
 ) -> tuple[Hunk, ...]:
     """The hunks that apply all `edits` to the file at `path`, whose content is `data`.
 
-    Each edit comes with its number in the request. Each edit is matched against the unchanged file.
-    Appends sentences for the author of the edits to `notes`. Raises EditError for an edit that has
-    no position, changes nothing or overlaps another edit.
+    `edits` contains each edit with its number in the request. Each edit is matched against the
+    unchanged file. This function appends sentences for the author of the edits to `notes`. It
+    raises EditError for an edit that has no position, changes nothing or overlaps another edit.
     """
     text = EncodedFile(path, data, charset)
     source = text.source
@@ -172,8 +172,9 @@ def changes_nothing(path: str) -> EditError:
 class EncodedFile:
     """The file at `path` with content `data`, in the encoding `charset`.
 
-    Edits are matched against `source`, the text as UTF-8. `raw` has the bytes of the file. Both are
-    the same for UTF-8 and for an unknown encoding. Raises EditError for a file that is not text.
+    Edits are matched against `source`, which has the text as UTF-8. `raw` has the bytes of the
+    file. For UTF-8 and for an unknown encoding, `source` and `raw` are the same object. Raises
+    EditError for a file that is not text.
     """
 
     def __init__(self, path: str, data: bytes, charset: Charset) -> None:
@@ -272,7 +273,7 @@ class EncodedFile:
                 )
 
     def hunks(self, located: Sequence[Replacement]) -> tuple[Hunk, ...]:
-        """The hunks of the file for located edits of its text.
+        """Convert located edits of the text to hunks of the file's bytes.
 
         The edits are ordered and do not overlap.
         """
@@ -324,7 +325,7 @@ def writable(charset: Charset, text: str, description: str, path: str) -> str:
 
 
 def _count_non_ascii(text: bytes) -> int:
-    """The number of UTF-8 characters that are not ASCII."""
+    """The number of characters in UTF-8 text that are not ASCII."""
     return sum(byte >= 0xC0 for byte in text)
 
 
@@ -376,7 +377,7 @@ def _is_placeholder(text: str) -> bool:
 
 
 def replace_bytes(source: Source, request: RangeEdit) -> tuple[list[Replacement], list[str]]:
-    """The replacement of a range edit, and notes on its code.
+    """The replacement of a range edit, and notes for the author of the edit.
 
     Raises EditError when the range is not in the file or splits a character. Also raises EditError
     when the range contains bytes that are not UTF-8, since these bytes would be lost.
@@ -401,7 +402,10 @@ def replace_bytes(source: Source, request: RangeEdit) -> tuple[list[Replacement]
 
 
 def replace_lines(source: Source, request: LineRangeEdit) -> tuple[list[Replacement], list[str]]:
-    """The replacement of a line range edit, and notes. Raises EditError like `replace_bytes`."""
+    """The replacement of a line range edit, and an empty list of notes.
+
+    Raises EditError when the lines are not in the file, or contain bytes that are not UTF-8.
+    """
     starts = _line_starts(source)
     first, last = request.first, request.last
     if not 1 <= first <= last + 1 <= len(starts):
@@ -464,7 +468,7 @@ def _with_ends(source: Source, start: int, code: bytes) -> bytes:
 
 
 def _match_last_line_end(source: Source, start: int, end: int, code: bytes) -> bytes:
-    """Return `code` with a final line end only if the range has one."""
+    """`code` with one final line end if the range has a final line end, otherwise without one."""
     ended = source.data[start:end].endswith((b"\n", b"\r"))
     stripped = code.rstrip(b"\n")
     return stripped + b"\n" if ended and stripped else stripped

@@ -1,7 +1,9 @@
 """Finds a text in a file, exactly or ignoring line ends, trailing white space or indentation.
 
-Each step runs only if the previous step found nothing, and succeeds only with a single match.
-Nothing is matched by similarity. If nothing matches, the error names the most similar lines.
+The first steps of the search are exact, and later steps ignore more differences. A step runs only
+if the steps before it found nothing. Several matches may be replaced only if they are exact or
+differ only in line ends. Similar text is never a match. If nothing matches, the error names the
+most similar lines.
 """
 
 import re
@@ -18,16 +20,17 @@ from treadle.edits.text import WHITE_SPACE, Source, line_end, with_plain_ends
 from treadle.events.types import ErrorKind
 
 _SHOWN = 160
-"""The number of characters of a line that are shown."""
+"""The maximum number of characters of a line that errors show."""
 
 _WORD = re.compile(rb"\w+")
 
 _COMMON = 50
-"""A line with more occurrences than this is not evidence for a position."""
+"""A line that occurs more often than this in the file is not used to find the position of a text.
+"""
 
 
 def describe_nearest(source: Source, lines_sought: Sequence[bytes]) -> str:
-    """A sentence that compares the text with the file at the first line that differs."""
+    """A sentence about the first line that differs between a text and the most similar lines."""
     lines = source.plain.split(b"\n")
     offset = _offset(lines, lines_sought)
     if offset is None:
@@ -50,7 +53,10 @@ def describe_nearest(source: Source, lines_sought: Sequence[bytes]) -> str:
 
 
 def _offset(lines: Sequence[bytes], lines_sought: Sequence[bytes]) -> int | None:
-    """The line offset in the file at which most lines of the text match, or None."""
+    """The line of the file, from 0, at which the text must start so that most lines match.
+
+    Returns None if no line matches.
+    """
     positions: dict[bytes, list[int]] = {line.strip(): [] for line in lines_sought if line.strip()}
     for at, line in enumerate(lines):
         if (stripped := line.strip()) in positions:
@@ -64,7 +70,7 @@ def _offset(lines: Sequence[bytes], lines_sought: Sequence[bytes]) -> int | None
 
 
 def _alike(lines: Sequence[bytes], lines_sought: Sequence[bytes]) -> str:
-    """A sentence with the line of the file that shares most words with the text's longest line."""
+    """A sentence about the line that shares most words with the longest of `lines_sought`."""
     line = max(lines_sought, key=lambda each: len(each.strip()), default=b"")
     words = set(_WORD.findall(line))
     best, most = 0, 0
@@ -93,7 +99,7 @@ INDENT = "its indentation was shifted to that of the file"
 FINAL = "the line end after its last line was ignored"
 
 _MANY = 1_000
-"""The search stops after this many matches if only one match is allowed."""
+"""The maximum number of matches that are searched if only one match is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +130,8 @@ def replace_text(
 ) -> tuple[list[Replacement], list[str]]:
     """The replacements of `old` by `new`, and notes on differences that the match ignored.
 
-    Raises EditError when `old` is not in the file, or occurs several times without `everywhere`.
+    Raises EditError when `old` is not in the file, or when it occurs several times and `everywhere`
+    is false.
     """
     limit = maxsize if everywhere else _MANY
     candidates = next((found for found in _steps(source, old, new, limit) if found), [])
@@ -166,7 +173,10 @@ def _apart(candidates: list[Match]) -> list[Match]:
 
 
 def _steps(source: Source, old: bytes, new: bytes, limit: int) -> Iterator[list[Match]]:
-    """Yield up to `limit` matches for each step. The strictest step comes first."""
+    """Yield the matches of each step, beginning with the strictest step.
+
+    Steps that compare the text exactly, or except for line ends, yield at most `limit` matches.
+    """
     plain = with_plain_ends(old)
     if b"\r" in old:
         yield [
@@ -195,17 +205,18 @@ def occurrences(data: bytes, text: bytes, begin: int = 0) -> Iterator[int]:
 
 
 def _in_plain(source: Source, offset: int, plain: bytes, *, exact: bool = True) -> Match:
-    """The match of `plain` at `offset` of the plain text."""
+    """The match of `plain` at `offset` of `Source.plain`."""
     start, end = source.origin(offset), source.origin(offset + len(plain))
     same = exact and end - start == len(plain) and b"\r" not in source.data[start:end]
     return Match(start, end, None if same else ENDS)
 
 
 def _but_for_last_end(source: Source, plain: bytes, new: bytes) -> Iterator[Match]:
-    """Matches of the text without its last line end.
+    """Yield the matches of `plain` without its last line end.
 
-    Such a match must be at the end of a file without a last line end. It may be anywhere if both
-    the old and the new text end with a superfluous empty line.
+    A match must be at the end of a file that does not end with a line end. If `plain` ends with an
+    empty line, a match may be anywhere, provided that `new` also ends with an empty line or is
+    empty.
     """
     if not plain.endswith(b"\n"):
         return
@@ -219,7 +230,7 @@ def _but_for_last_end(source: Source, plain: bytes, new: bytes) -> Iterator[Matc
 
 
 def _begins_line(source: Source, offset: int) -> bool:
-    """Whether only white space precedes `offset` of the plain text in its line."""
+    """Whether the line of `Source.plain` that contains `offset` has only white space before it."""
     start = max(source.text_start, source.plain.rfind(b"\n", 0, offset) + 1)
     return not source.plain[start:offset].strip(WHITE_SPACE)
 
@@ -240,7 +251,7 @@ def _ignoring_trailing_space(source: Source, lines: Sequence[bytes]) -> list[Mat
 
 
 def _but_for_indentation(source: Source, lines: Sequence[bytes], new: bytes) -> list[Match]:
-    """Matches of whole lines whose indentation differs by a single shift."""
+    """Matches of whole lines whose indentation differs from the text by a single shift."""
     unmatched = [indentation(line) for line in new.splitlines() if line.strip()]
     found: list[Match] = []
     for at in source.positions_of_lines([line.strip(WHITE_SPACE) for line in lines]):
@@ -269,7 +280,7 @@ def _located(source: Source, candidate: Match, old: bytes, new: bytes) -> Replac
         return Replacement(candidate.start, candidate.end, new)
     unended = not source.data[candidate.start : candidate.end].endswith((b"\n", b"\r"))
     if plain_old.endswith(b"\n") and plain_new.endswith(b"\n") and unended:
-        # the file has no last line end either
+        # the matched text has no last line end, so the new text gets none
         plain_old, plain_new = plain_old[:-1], plain_new[:-1]
     elif candidate.leniency == FINAL and plain_new.endswith(b"\n\n"):
         plain_old, plain_new = plain_old[:-1], plain_new[:-1]
@@ -290,11 +301,12 @@ def rewritten(
     new: Sequence[bytes],
     reindent: Reindent | None = None,
 ) -> list[bytes]:
-    """The new lines with the line ends of the file.
+    """Give the lines `new` the line ends of the file.
 
-    `matched` are the lines of the file that matched the lines of `old`. A line that is in both
-    `old` and `new` is taken from `matched`. Another line gets the line end of the line that it
-    replaces. Otherwise it gets the line end of the previous line, or `end`.
+    `matched` are the lines of the file that matched the lines `old`. A line that is in both `old`
+    and `new` is taken from `matched`. A line that replaces an old line gets the line end of the old
+    line. An inserted line gets the line end of the line before it. If there is no such line, it
+    gets `end`.
     """
     lines: list[bytes] = []
     end = next((found for line in matched if (found := line_end(line))), end)

@@ -1,6 +1,7 @@
-"""Accesses the files below a root. Opens folder after folder, so that no link is followed.
+"""Reads and changes the files below a root. No link is followed.
 
-`System` makes the calls to the operating system, so that tests can let each of them fail.
+Each folder of a path is opened relative to its parent, which prevents following links. `System`
+makes the calls to the operating system, so that tests can let each call fail.
 """
 
 import errno
@@ -36,7 +37,7 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | _CLOSE_ON_EXEC
 
 
 class System:
-    """The operating system. A method that raises OSError has had no effect."""
+    """The calls to the operating system. A method that raises OSError has had no effect."""
 
     def open_root(self, path: str) -> int:
         return open_root(path)
@@ -82,7 +83,10 @@ class System:
         os.fchown(file, user, group)
 
     def attributes(self, file: int) -> dict[str, bytes]:
-        """The extended attributes, including access lists. Empty if the system has none."""
+        """The extended attributes of a file, including access control lists.
+
+        The result is empty if the system does not support them.
+        """
         if not hasattr(os, "listxattr"):
             return {}
         try:
@@ -105,15 +109,18 @@ class System:
         os.unlink(name, dir_fd=folder)
 
     def exchange(self, folder: int, first: str, second: str) -> None:
-        """Exchange two entries atomically. `second` exists at every moment."""
+        """Exchange the names of two entries, atomically if the system supports it.
+
+        An entry with the name `second` exists at every moment.
+        """
         if not _rename_with(folder, first, second, _EXCHANGE):
             self.exchange_by_links(folder, first, second)
 
     def exchange_by_links(self, folder: int, first: str, second: str) -> None:
-        """Exchange two entries on systems that cannot do it atomically.
+        """Exchange the names of two entries, on systems that cannot do this atomically.
 
-        `second` exists at every moment. If another program writes a file to `second` between the
-        first two calls, that file is lost.
+        An entry with the name `second` exists at every moment. If another program writes a file to
+        `second` between the first two calls, that file is lost.
         """
         spare = spare_name(first)
         self.link(folder, second, spare)
@@ -125,7 +132,7 @@ class System:
         self.rename(folder, spare, first)
 
     def move(self, folder: int, name: str, target: str) -> None:
-        """Rename to an unused name. Raises FileExistsError."""
+        """Rename an entry to `target`. Raises FileExistsError if `target` exists."""
         if not _rename_with(folder, name, target, _NO_REPLACE):
             self.link(folder, name, target)
             self.remove_file(folder, name)
@@ -137,10 +144,11 @@ class System:
         os.rename(name, target, src_dir_fd=folder, dst_dir_fd=folder)
 
     def is_open_for_writing(self, file: int) -> bool:
-        """Whether a program may still write to the file. False if the system cannot detect it.
+        """Whether a program may still write to the file.
 
-        The system grants a read lease only if no process has the file open for writing (fcntl(2)).
-        This method releases the lease immediately.
+        Returns False if the system cannot detect this. The system grants a read lease only if no
+        process has the file open for writing (fcntl(2)). This method releases the lease
+        immediately.
         """
         import fcntl
 
@@ -148,7 +156,7 @@ class System:
         if lease is None:
             return False
         try:
-            # the default signal would end the process
+            # the default signal of a lease would end the process
             fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)
             fcntl.fcntl(file, lease, fcntl.F_RDLCK)
         except OSError as error:
@@ -166,7 +174,7 @@ def spare_name(temporary: str) -> str:
 
 
 def _rename_with(folder: int, name: str, target: str, flag: int) -> bool:
-    """Call renameat2(2). Returns False if the system or the file system lacks it."""
+    """Call renameat2(2). Returns False if the system or the file system does not support it."""
     call = _renameat2()
     if call is None:
         return False
@@ -193,7 +201,10 @@ def _renameat2() -> "_NamedFuncPointer | None":
 
 
 MAX_BYTES = 64 * 1024 * 1024
-"""The maximum bytes of an edited file. An edit needs several copies of the file in memory."""
+"""The maximum size of an edited file in bytes.
+
+An edit needs several copies of the file in memory.
+"""
 
 ATTEMPTS = 2
 """The maximum number of attempts to remove a leftover file."""
@@ -214,10 +225,8 @@ class Content:
 class Tree:
     """The files below `root`, a resolved folder.
 
-    Paths are POSIX paths relative to `root`, without "..".
-
-    Methods raise EditError for a path that is not a regular file or that leads through a link. They
-    raise OSError for other failures.
+    Paths are POSIX paths relative to `root`, without "..". Methods raise EditError for a path that
+    is not a regular file or that leads through a link. They raise OSError for other failures.
     """
 
     def __init__(self, root: Path, system: System) -> None:
@@ -255,7 +264,10 @@ class Tree:
 
     @contextmanager
     def folder_of(self, path: str) -> Iterator[tuple[int, str]]:
-        """Opens the folder of `path`. Yields it and the file's name. Raises FileNotFoundError."""
+        """Opens the folder of `path`. Yields the open folder and the name of the file.
+
+        Raises FileNotFoundError if the folder does not exist.
+        """
         *folders, name = path.split("/")
         system = self.system
         folder = system.open_root(str(self.root))
@@ -293,9 +305,12 @@ class Tree:
             return None
 
     def read_in(self, folder: int, name: str, path: str) -> Content:
-        """The content of an entry of an open folder. Raises FileNotFoundError."""
+        """The content of an entry of an open folder.
+
+        Raises FileNotFoundError if there is no entry.
+        """
         system = self.system
-        self._check(path, system.status_of(folder, name))  # opening some devices has effects
+        self._check(path, system.status_of(folder, name))  # opening a device may have effects
         file = system.open_file(folder, name)
         try:
             status = system.status(file)
@@ -310,7 +325,7 @@ class Tree:
             self.system.close(file)
 
     def read_open(self, file: int, size: int) -> bytes:
-        """All bytes of an open file that is about `size` long."""
+        """All bytes of an open file. `size` is the size of the file when it was opened."""
         parts = []
         while part := self.system.read(file, size + 1):
             parts.append(part)
@@ -378,7 +393,7 @@ class Tree:
                 self.system.sync(folder)
 
     def remove_folders(self, paths: tuple[str, ...]) -> None:
-        """Remove the folders that are empty, innermost first."""
+        """Remove the folders that are empty, innermost first. Failures are ignored."""
         for path in reversed(paths):
             for _ in range(ATTEMPTS):
                 try:

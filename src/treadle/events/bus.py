@@ -1,6 +1,6 @@
 """The event bus, which works in one process on one asyncio loop.
 
-Each event belongs to one of two delivery classes and has a sequence number.
+Each event has a delivery class (must-deliver or lossy) and a sequence number.
 """
 
 import asyncio
@@ -25,15 +25,16 @@ from treadle.events.types import (
 Outcome = ToolCallCompleted | ToolCallFailed
 
 QUEUE_LIMIT = 1024
-"""The number of events that may wait for a subscriber before must-deliver publishers wait.
+"""The number of events that may wait for one subscriber.
 
-Each waiting publisher has one more event in the queue, so the queue is bounded.
+Above this number, publishers of must-deliver events wait. Each waiting publisher has one more event
+in the queue, so the queue is bounded.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """An event as published: `seq` counts from 1 without gaps, `at_us` is Unix microseconds."""
+    """An event as published. `seq` counts from 1 without gaps, and `at_us` is Unix microseconds."""
 
     seq: int
     at_us: int
@@ -44,8 +45,8 @@ class Subscription:
     """The queue of one subscriber, in order of publication.
 
     Iterate over it to receive events. Close it or leave its `with` block at the end. If the
-    subscriber is too slow, deltas are joined into one, so no text is lost. `dropped` counts the
-    other lossy events that the subscriber missed.
+    subscriber is too slow, consecutive deltas (parts of streamed text) are joined into one delta,
+    so no text is lost. `dropped` counts the other lossy events that the subscriber missed.
     """
 
     def __init__(
@@ -73,7 +74,8 @@ class Subscription:
     def offer(self, envelope: Envelope) -> None:
         """Queue the event.
 
-        If the queue is full, a delta is joined and another lossy event is dropped.
+        If the queue is full, a delta is joined to the last delta of the queue, and any other lossy
+        event is dropped.
         """
         event = envelope.event
         if len(self._queue) >= self._limit and event.delivery is Delivery.LOSSY:
@@ -89,7 +91,10 @@ class Subscription:
             self._room.clear()
 
     def _join(self, late: ModelDelta) -> bool:
-        """Add to the delta at the end of the queue if it belongs to the same reply."""
+        """Add the text of a delta to the last delta in the queue if both are of the same reply.
+
+        Returns whether the text was added.
+        """
         match self._queue[-1].event:
             case ModelDelta(request_id=request_id, turn=turn, reasoning=reasoning) if (
                 request_id,
@@ -101,7 +106,7 @@ class Subscription:
         return False
 
     def _settle_end(self) -> None:
-        """Put the joined text into its delta. Joining only once keeps a long lag cheap."""
+        """Put the joined text into its delta. A join for each delta would be slow."""
         if not self._joined:
             return
         last = self._queue[-1]
@@ -111,7 +116,7 @@ class Subscription:
         self._joined.clear()
 
     async def room(self) -> None:
-        """Return when the queue is within its limit or closed."""
+        """Wait until the queue is within its limit or closed."""
         await self._room.wait()
 
     def close(self) -> None:
@@ -147,8 +152,8 @@ class Subscription:
 class EventBus:
     """Carries events from publishers to subscribers and resolves the futures of tool calls.
 
-    Not thread-safe: use it from its own loop only. A subscriber that must not miss the first
-    events subscribes before the session starts.
+    The bus is not thread-safe. Use it from its own event loop only. A subscriber that must not miss
+    the first events subscribes before the session starts.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -187,7 +192,7 @@ class EventBus:
         return future
 
     async def publish(self, event: Event) -> None:
-        """Give the event to every subscriber of its type.
+        """Deliver the event to every subscriber of its type.
 
         The event is in every queue before this method first waits. Each subscriber therefore sees
         `seq` rise, and cancelling the publisher does not lose the event. For a must-deliver event,
@@ -207,7 +212,10 @@ class EventBus:
                 await taker.room()
 
     def _settle(self, outcome: Outcome) -> Event:
-        """Match an outcome to the tool call that waits for it, by request and key."""
+        """Resolve the future of the call that waits for an outcome. Return the event to publish.
+
+        If no future waits, the event is ToolCallLate.
+        """
         future = self._waiting.get((outcome.request_id, outcome.key))
         if future is not None and not future.done():
             future.set_result(outcome)
@@ -225,7 +233,7 @@ class EventBus:
 class Listener(ABC):
     """Receives every event of a subscription in order.
 
-    Leaving its context waits until all events were received.
+    The context ends after all events were received.
     """
 
     async def __aenter__(self) -> Self:
@@ -239,7 +247,7 @@ class Listener(ABC):
 
     @abstractmethod
     def _subscribe(self) -> Subscription:
-        """The subscription, created on entry."""
+        """Return the subscription. This method is called when the context is entered."""
 
     @abstractmethod
     async def _on_event(self, envelope: Envelope) -> None:

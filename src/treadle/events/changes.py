@@ -10,9 +10,9 @@ from treadle.events.types import CallKey, Delivery, Event
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalEvent(Event):
-    """Base class.
+    """Base class of the events about a proposal.
 
-    `files` are relative to the root; `key` is the key of the call, None outside a call.
+    `files` are relative to the root. `key` is the key of the tool call, or None outside a call.
     """
 
     proposal_id: UUID
@@ -34,7 +34,7 @@ class EditApplied(ProposalEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditDenied(ProposalEvent):
-    """A person or a rule refused the whole change. `words` are the person's own."""
+    """A person or a rule refused the whole change. `words` are the words of the person, or None."""
 
     words: str | None = None
 
@@ -48,12 +48,12 @@ class EditFailed(ProposalEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditUndone(ProposalEvent):
-    """The change was undone. Later changes stay."""
+    """The change was undone. Later changes to the files stay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanWritten(Event):
-    """A span was written. The store has it from `revision` on."""
+    """A span was written. The store contains it from revision `revision` on."""
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
 
@@ -74,9 +74,10 @@ class SpanEnded(SpanWritten):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpansLeftOut(Event):
-    """More spans were written at once than are announced. A front end reads its list again.
+    """Some changes of spans were not announced, because there were too many at once.
 
-    There are `count` of them, up to `revision`.
+    `count` is the number of these changes, up to the revision `revision`. A front end reads its
+    list again.
     """
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
@@ -109,7 +110,7 @@ class ConversationChanged(Event):
 class ExperimentChanged(Event):
     """An experiment was created, changed or deleted, or one of its batches (`batch_id`) changed.
 
-    `done` of the `total` runs of the batch have ended; both are None without a batch.
+    `done` of the `total` runs of the batch have ended. Both numbers are None without a batch.
     """
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
@@ -134,9 +135,9 @@ class UiRequested(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UiChanged(Event):
-    """The state has a new `revision`. A front end that shows a part of it reads it again.
+    """The state of the screen has a new `revision`. Front ends that show it read it again.
 
-    `by` is the page that changed it, None for a tool or a program.
+    `by` is the id of the page that changed the state, or None if a tool or a program changed it.
     """
 
     revision: int

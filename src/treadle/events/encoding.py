@@ -10,10 +10,11 @@ from treadle.events.bus import Envelope
 
 
 def event_json(envelope: Envelope) -> dict[str, object]:
-    """The event as a dict that `json.dumps` takes.
+    """Return the event as a dict that `json.dumps` accepts.
 
-    `{"type": "<class name>", "seq", "at", "request_id", …}`: `at` is RFC 3339 in UTC with
-    microseconds, ids are strings, enums their values, nested dataclasses objects.
+    The dict is `{"type": "<class name>", "seq", "at", "request_id", …}`. `at` is RFC 3339 in UTC
+    with microseconds. Ids become strings, enums become their values, and nested dataclasses become
+    objects.
     """
     at = datetime.fromtimestamp(envelope.at_us // 1_000_000, UTC)
     at = at.replace(microsecond=envelope.at_us % 1_000_000)
@@ -27,7 +28,7 @@ def event_json(envelope: Envelope) -> dict[str, object]:
 
 
 def plain(value: object) -> object:
-    """`value` converted to dicts, lists, strings, numbers, booleans and None only.
+    """Return `value` converted to dicts, lists, strings, numbers, booleans and None only.
 
     Raises TypeError for a value that an event may not contain.
     """

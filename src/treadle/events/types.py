@@ -1,6 +1,7 @@
-"""The event types. They are frozen and slotted, and contain no channel, future or client.
+"""The event types.
 
-The contract fixes names and fields: other programs read events as JSON lines.
+Events are frozen dataclasses with slots, and contain only plain data. Their names and fields must
+stay stable, because other programs read events as JSON lines.
 """
 
 from dataclasses import dataclass, field
@@ -19,14 +20,14 @@ class Delivery(StrEnum):
     MUST_DELIVER = "must-deliver"
     """The publisher waits while a subscriber's queue is full. Nothing is dropped."""
     LOSSY = "lossy"
-    """The publisher never waits. Events are dropped and counted when a subscriber lags."""
+    """The publisher never waits. Events for a slow subscriber are dropped and counted."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class CallKey:
     """The position of a tool call in a session: the reply (`turn`) and the call in it (`slot`).
 
-    Both count from 0. A session that continues a conversation continues its turns, so a key is
+    Both count from 0. A session that resumes a conversation continues the turn numbers, so a key is
     unique in a conversation. The key, not the provider's call id, matches a call to its result.
     """
 
@@ -43,7 +44,7 @@ class Effect(StrEnum):
 
 
 class ErrorKind(StrEnum):
-    """The closed vocabulary of tool failures."""
+    """The kinds of tool failures. The set of kinds is fixed."""
 
     PARSING = "parsing"
     VALIDATION = "validation"
@@ -73,7 +74,7 @@ HTTP_STATUS = MappingProxyType({
     ErrorKind.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
     ErrorKind.INTERNAL: HTTPStatus.INTERNAL_SERVER_ERROR,
 })  # fmt: skip
-"""The HTTP status for each kind of failure; 500 means a fault in the server."""
+"""The HTTP status for each kind of failure. 500 means a fault in the server."""
 
 
 class ApprovalScope(StrEnum):
@@ -81,9 +82,9 @@ class ApprovalScope(StrEnum):
 
     ONCE = "once"
     SESSION = "session"
-    """For this conversation, while this process runs."""
+    """The call is allowed for this conversation, while this process runs."""
     ALWAYS = "always"
-    """For this repository, until it is revoked."""
+    """The call is allowed for this repository, until the grant is revoked."""
     DENIED = "denied"
     WITHDRAWN = "withdrawn"
     """The call ended, or the last front end left, before anybody answered."""
@@ -94,7 +95,7 @@ class Purpose(StrEnum):
 
     REPLY = "reply"
     SUMMARY = "summary"
-    """A summary of the older part of a conversation that is too long."""
+    """The request asks for a summary of the older part of a conversation that is too long."""
 
 
 class StopReason(StrEnum):
@@ -103,7 +104,7 @@ class StopReason(StrEnum):
     COMPLETED = "completed"
     """The model replied without calling a tool."""
     LENGTH = "length"
-    """The provider cut the reply at its length limit. The text before the cut was shown."""
+    """The provider truncated the reply at its length limit. The text up to this point was shown."""
     CONTENT_FILTER = "content_filter"
     TURN_LIMIT = "turn_limit"
     TOOL_CALL_LIMIT = "tool_call_limit"
@@ -144,11 +145,11 @@ class ToolView:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one model call or of several; None is unknown, never 0.
+    """Tokens of one or several model calls. None means unknown.
 
     `cached` (read from the provider's cache) and `cache_write` are parts of `input`, and
-    `reasoning` is a part of `output`, as in OpenAI-compatible servers. The reader adds them if a
-    provider counts them separately.
+    `reasoning` is a part of `output`, as in OpenAI-compatible servers. `llm.usage` adds them to
+    `input` and `output` if a provider counts them separately.
     """
 
     input: int | None = None
@@ -160,9 +161,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class SourceRange:
-    """Lines of a file that the model received. Lines count from 1 and include the last.
+    """Lines of a file that the model received.
 
-    `stale`: a later change of the same session was applied to the file.
+    Line numbers count from 1, and `end_line` is part of the range. `stale` means that a later
+    change of the same session was applied to the file.
     """
 
     file: str
@@ -189,8 +191,9 @@ class Event:
 class SessionStarted(Event):
     """A request session began to serve one user message. Its operation id is `request_id`.
 
-    A session that a tool call began has the request of that call as `parent_id`, and the call as
-    `parent_key`. `labels` are the labels of everything that is recorded of the session.
+    If a tool call began the session, `parent_id` is the id of the request with that call, and
+    `parent_key` is the key of the call. `labels` are the labels of everything that is recorded of
+    the session.
     """
 
     session_id: UUID
@@ -205,7 +208,11 @@ class SessionStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptConstructed(Event):
-    """The content of the next model request, and the parts that were left out, with reasons."""
+    """The prompt of the next model request was built.
+
+    `left_out` is the number of messages that were left out. `reason` says what was left out or
+    shortened and why.
+    """
 
     turn: int
     messages: int
@@ -217,7 +224,7 @@ class PromptConstructed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFinished(Event):
-    """The request session ended with an answer. `cost` is in US dollars, None if unknown."""
+    """The request session ended with an answer. `cost` is in US dollars, or None if unknown."""
 
     session_id: UUID
     text: str
@@ -230,7 +237,7 @@ class SessionFinished(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFailed(Event):
-    """The request session ended with an error. The text that was shown stays."""
+    """The request session ended with an error. The text that was shown so far is kept."""
 
     session_id: UUID
     message: str
@@ -242,7 +249,7 @@ class SessionFailed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionCancelled(Event):
-    """The person ended the turn.
+    """The person cancelled the request session.
 
     Open calls got their results, and the conversation can continue.
     """
@@ -255,9 +262,10 @@ class SessionCancelled(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequestStarted(Event):
-    """One attempt of one model request.
+    """An attempt of a model request began.
 
-    `operation_id` names it; its tool calls have it as parent.
+    `operation_id` is the id of the attempt. The tool calls of its reply have this id as
+    `parent_id`.
     """
 
     operation_id: UUID = field(default_factory=new_id)
@@ -269,9 +277,9 @@ class ModelRequestStarted(Event):
     tools: int
     purpose: Purpose = Purpose.REPLY
     estimated_tokens: int | None = None
-    """The estimate for the whole request, messages and tools.
+    """The estimated tokens of the whole request: messages and tools.
 
-    The reply has the provider's count.
+    The usage of the reply contains the provider's count.
     """
     input_text: str | None = None
     """The messages on the wire as JSON, with secrets redacted, for the recorder."""
@@ -279,7 +287,7 @@ class ModelRequestStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequestFinished(Event):
-    """An attempt ended. `error` is set if it failed. Times are seconds."""
+    """An attempt of a model request ended. `error` is set if it failed. Times are seconds."""
 
     operation_id: UUID
     turn: int
@@ -293,12 +301,12 @@ class ModelRequestFinished(Event):
     finish_reason: str | None = None
     error: str | None = None
     output_text: str | None = None
-    """The reply as JSON (text and tool calls); for the recorder."""
+    """The reply as JSON with its text and tool calls, for the recorder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelDelta(Event):
-    """Text of a reply as it streams."""
+    """A part of the text of a reply, as it streams."""
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
 
@@ -309,7 +317,7 @@ class ModelDelta(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelWaiting(Event):
-    """A provider sends no data. `seconds` counts from its last data."""
+    """A provider sends no data. `seconds` is the time since its last data."""
 
     delivery: ClassVar[Delivery] = Delivery.LOSSY
 
@@ -319,9 +327,10 @@ class ModelWaiting(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryCompacted(Event):
-    """A summary replaces the first `messages` of the conversation in later requests.
+    """A summary replaces the first messages of the conversation in later requests.
 
-    The tokens are estimates of all messages before and after.
+    `messages` is the number of replaced messages. `tokens_before` and `tokens_after` are estimates
+    for all messages.
     """
 
     messages: int
@@ -332,9 +341,10 @@ class HistoryCompacted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageQueued(Event):
-    """A message of the person waits for its turn, as this request.
+    """A message of the person waits. Its request session will have this request id.
 
-    A message that `steers` waits for the next model request of the session with this request id.
+    If `steers` is True, the message waits for the next model request of the running session with
+    this request id.
     """
 
     text: str
@@ -343,14 +353,14 @@ class MessageQueued(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageSteered(Event):
-    """A message that steers a session is in the conversation, and the model receives it."""
+    """A message that steers a session was added to the conversation for the next model request."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryScheduled(Event):
-    """A failed attempt is repeated after `delay` seconds, as number `attempt`."""
+    """A failed attempt is repeated after `delay` seconds, as attempt number `attempt`."""
 
     attempt: int
     delay: float
@@ -367,7 +377,7 @@ class FallbackApplied(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice(Event):
-    """A message for the person."""
+    """A message for the person. `level` is info, warning or error."""
 
     level: str
     text: str
@@ -377,8 +387,8 @@ class Notice(Event):
 class ToolCallRequested(Event):
     """A call waits for its result. `arguments` is the raw JSON text of the model.
 
-    `labels` are the labels of a call from outside a session; a call of a session has the labels of
-    the session. `max_tokens` is the limit of the tool message; None means no limit.
+    `labels` are the labels of a call from outside a session. A call of a session has the labels of
+    the session. `max_tokens` is the limit of the tool message, or None for no limit.
     """
 
     key: CallKey
@@ -392,7 +402,10 @@ class ToolCallRequested(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallCompleted(Event):
-    """A call succeeded. `content` is the exact text of the tool message; `duration` in seconds."""
+    """A call succeeded.
+
+    `content` is the exact text of the tool message. `duration` is in seconds.
+    """
 
     key: CallKey
     call_id: str
@@ -413,7 +426,10 @@ class ToolCallFailed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallLate(Event):
-    """A result that came after its call had another outcome. It never becomes a message."""
+    """A result arrived after its call already had an outcome.
+
+    The result never becomes a message.
+    """
 
     key: CallKey
     call_id: str
@@ -451,9 +467,9 @@ class ApprovalRequested(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalResolved(Event):
-    """The question was answered. `words` are the person's own; `duration` is the wait in seconds.
+    """The question was answered. One such event follows each ApprovalRequested.
 
-    One such event follows each ApprovalRequested.
+    `words` are the words of the person, or None. `duration` is the wait in seconds.
     """
 
     approval_id: UUID
@@ -478,7 +494,8 @@ class IndexProgress(Event):
 class RetrievalFinished(Event):
     """The result of one retrieval, inside the tool call with the given key.
 
-    `key` is None for the automatic context of a user message; the parent is then the request.
+    `key` is None for the automatic context of a user message. In this case, the parent is the
+    request.
     """
 
     key: CallKey | None

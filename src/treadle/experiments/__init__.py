@@ -1,1 +1,1 @@
-"""Recorded model calls, changed, run again and compared with the original."""
+"""Changes recorded model calls, runs them again, and compares the outcomes with the original."""

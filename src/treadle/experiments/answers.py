@@ -1,4 +1,4 @@
-"""Experiments and batches as JSON with their parts: requests, runs, scores, comparisons."""
+"""The JSON answers for experiments and batches, with their runs, scores and comparisons."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,14 +35,17 @@ class ExperimentPagination:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentPage:
-    """Experiments, most recently changed first."""
+    """A page of the list of experiments. The most recently changed experiment comes first."""
 
     data: Sequence[ListedExperiment]
     pagination: ExperimentPagination
 
 
 class ExperimentRequest(TypedDict):
-    """The editable request of an item. `messages` and `tools` are in the format of OpenAI's API."""
+    """The editable request of a recorded call.
+
+    `messages` and `tools` are in the format of OpenAI's API.
+    """
 
     model: str
     messages: list[dict[str, Any]]
@@ -57,7 +60,7 @@ _Request = Annotated[Mapping[str, Any], JsonField(documented_as=ExperimentReques
 
 @dataclass(frozen=True, slots=True)
 class ExperimentItem:
-    """A recorded call with its request as recorded and as changed, and with its outcome."""
+    """A recorded call of an experiment, with its outcome and its original and current request."""
 
     item: Annotated[Item, JsonField(inline=True)]
     original: _Request
@@ -66,7 +69,7 @@ class ExperimentItem:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentRun:
-    """One run of a batch."""
+    """One run of a batch, with its variant and its outcome."""
 
     variant: str
     cell: Annotated[Cell, JsonField(inline=True)]
@@ -83,7 +86,7 @@ class BatchWithRuns:
 
     @classmethod
     def of(cls, batch: Batch) -> "BatchWithRuns":
-        """Add the runs to a batch."""
+        """Create the answer for a batch."""
         return cls(batch, _runs(batch))
 
 
@@ -104,7 +107,7 @@ class ExperimentWithBatches:
 
     @classmethod
     def of(cls, experiment: Experiment, batches: Sequence[Batch] = ()) -> "ExperimentWithBatches":
-        """Add the requests and the batches to an experiment."""
+        """Create the answer for an experiment and its batches."""
         return cls(experiment, _items(experiment), tuple(batches))
 
 
@@ -130,7 +133,7 @@ class ExportedBatch:
     def of(
         cls, batch: Batch, judgements: Sequence[Judgement], comparison: Comparison
     ) -> "ExportedBatch":
-        """Add the runs, scores and comparison to a batch."""
+        """Create the exported form of a batch from its scores and its comparison."""
         names = [variant.name for variant in batch.plan.variants]
         exported = [
             ExportedJudgement(names[each.cell.variant], names[each.base], each)
@@ -141,7 +144,7 @@ class ExportedBatch:
 
 @dataclass(frozen=True, slots=True)
 class ExportedExperiment:
-    """An experiment with everything that belongs to it."""
+    """An experiment with its calls and its batches."""
 
     experiment: Annotated[Experiment, JsonField(inline=True)]
     items: tuple[ExperimentItem, ...]
@@ -150,7 +153,7 @@ class ExportedExperiment:
 
     @classmethod
     def of(cls, experiment: Experiment, batches: Sequence[ExportedBatch]) -> "ExportedExperiment":
-        """Add the requests and the batches to an experiment."""
+        """Create the exported form of an experiment and its batches."""
         return cls(experiment, _items(experiment), tuple(batches))
 
 

@@ -1,4 +1,4 @@
-"""The interface through which experiments call models. The app implements it with the gateway."""
+"""The interface through which experiments call models. The package `app` implements it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ LABEL = EXPERIMENT_LABEL
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """One chat request, and the thread and run of its span.
+    """One chat request, and the thread and the run that its span belongs to.
 
     `body` has the format of OpenAI's API. `seconds` is the timeout.
     """
@@ -30,19 +30,19 @@ class Caller(Protocol):
     """Calls models and records each call as a span."""
 
     async def call(self, request: CallRequest) -> Outcome:
-        """The outcome of a call. A refusal, an error and a timeout are outcomes, too.
+        """Make the call and return its outcome. Refusals, errors and timeouts are outcomes, too.
 
-        May be cancelled. Raises StoreError if the call cannot be recorded.
+        This method may be cancelled. It raises StoreError if the call cannot be recorded.
         """
         ...
 
     async def refusal(self, request: CallRequest) -> str | None:
-        """The reason why the call is not possible, and what to do. None if it is possible.
+        """The reason why the call is not possible, and what to do. None if the call is possible.
 
-        This check does not call a model.
+        This method does not call a model.
         """
         ...
 
     async def recorded(self, run_id: str) -> Outcome | None:
-        """The recorded outcome of an earlier completed call with that run id, or None."""
+        """The recorded outcome of the completed call with the run id `run_id`, or None."""
         ...

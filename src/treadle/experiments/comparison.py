@@ -1,4 +1,4 @@
-"""Compares the variants of a batch with a base: figures, outputs and a verdict."""
+"""Compares the figures and the outputs of a batch's variants with those of a base."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,10 @@ from treadle.experiments.model import (
 from treadle.experiments.statistics import MIN_PAIRS, Difference, difference
 
 MIN_PERCENT = 2.0
-"""A smaller change counts neither as better nor as worse, even if it is significant."""
+"""The minimum change of a figure in percent.
+
+A smaller change counts as no difference, even if it is significant.
+"""
 
 _FAILING = 0.5
 """The verdict is a failure when at least this share of a variant's runs fails."""
@@ -28,7 +31,7 @@ _LIMIT = "length"
 
 
 class Verdict(StrEnum):
-    """The result of a comparison."""
+    """The result of comparing a variant with the base."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -40,7 +43,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The totals of a scoring model's answers. A pair scores 1 if new wins, -1 if base wins."""
+    """The totals of a scoring model's answers about pairs of outputs.
+
+    For `score`, a pair counts 1 if the new output wins, -1 if the base output wins, and otherwise
+    0.
+    """
 
     model: str
     criteria: str
@@ -50,7 +57,7 @@ class Judged:
     ties: int
     unreadable: int
     swayed: int
-    """Ties in which the answer changed when the outputs were swapped."""
+    """The number of ties in which the answer changed when the outputs were swapped."""
     score: Difference
 
 
@@ -58,8 +65,9 @@ class Judged:
 class VariantComparison:
     """The comparison of a variant with the base. `runs` and `failed` count runs of the variant.
 
-    A pair consists of the runs of the same item and repeat. With several items, a pair is the mean
-    over the repeats of an item, because repeats of one item contain no information about others.
+    A pair consists of a run of the base and a run of the variant for the same item and repeat. With
+    several items, the figures of each item are first averaged over its repeats, because repeats of
+    one item contain no information about other items.
     """
 
     variant: str
@@ -74,13 +82,16 @@ class VariantComparison:
     duration_us: Difference
     ttft_us: Difference
     same_outputs: int
-    """Pairs with equal outputs."""
+    """The number of pairs with equal outputs."""
     truncated: int
-    """Pairs whose new output ended at the maximum number of tokens."""
+    """The number of pairs whose new output ended at the maximum number of tokens."""
     base_truncated: int
     pairs: int
     output: OutputDifference | None
-    """The difference of the first pair with different outputs, or else of the first pair."""
+    """The difference of the first pair with different outputs.
+
+    If all outputs are equal, it is the difference of the first pair.
+    """
     judged: tuple[Judged, ...]
     verdict: Verdict
     why: str
@@ -88,7 +99,7 @@ class VariantComparison:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All other variants of a batch compared with the base."""
+    """The comparisons of all other variants of a batch with the base."""
 
     batch_id: str
     base: str
@@ -104,7 +115,10 @@ def compare(
     *,
     base: int | None = None,
 ) -> Comparison:
-    """Compare each variant with variant number `base`, or with the recorded calls if it is None."""
+    """Compare each variant with variant `base`.
+
+    If `base` is None, compare with the recorded calls.
+    """
     before = _of_base(experiment, batch, base)
     numbers = [number for number in range(len(batch.plan.variants)) if number != base]
     return Comparison(
@@ -127,7 +141,7 @@ def compare(
 
 
 _Position = tuple[int, int]
-"""The numbers of the item and the repeat."""
+"""The number of an item and the number of a repeat."""
 
 
 def _of_base(experiment: Experiment, batch: Batch, base: int | None) -> Mapping[_Position, Outcome]:
@@ -226,7 +240,7 @@ def _by_item(
 
 @dataclass(frozen=True, slots=True)
 class _Figures:
-    """The outcomes of both sides, and their pairs."""
+    """The outcomes of the base (`before`) and of the variant (`after`), and their pairs."""
 
     pairs: Mapping[_Position, tuple[Outcome, Outcome]]
     before: Mapping[_Position, Outcome]
@@ -375,5 +389,5 @@ def _significant_sign(found: Difference) -> int:
 
 
 def _change_text(description: str, found: Difference) -> str:
-    assert found.percent is not None  # because it is significant
+    assert found.percent is not None  # a significant difference has a percentage
     return f"{description} {found.percent:+.1f} % (n = {found.n})"

@@ -15,14 +15,17 @@ counts.
 _DIFF_LINES = 60
 _CHANGES = 40
 _CHARACTERS = 20_000
-"""The similarity of two texts uses at most this number of characters of each."""
+"""The maximum number of characters of each text that are compared for the similarity."""
 
 _MISSING = object()
 
 
 @dataclass(frozen=True, slots=True)
 class TextDifference:
-    """`similarity` is from 0 to 1. `diff` is a unified diff; `cut` marks a shortened one."""
+    """The difference of two texts. `similarity` is from 0 to 1, and `diff` is a unified diff.
+
+    `cut` states whether the diff is incomplete.
+    """
 
     same: bool
     similarity: float
@@ -32,7 +35,10 @@ class TextDifference:
 
 @dataclass(frozen=True, slots=True)
 class JsonChange:
-    """A different value at a `path` such as `items[0].name`. Values are JSON text, or None."""
+    """A different JSON value at a `path` such as `items[0].name`.
+
+    `base` and `new` are the values as JSON text. A missing value is None.
+    """
 
     path: str
     change: Literal["added", "removed", "changed"]
@@ -42,7 +48,10 @@ class JsonChange:
 
 @dataclass(frozen=True, slots=True)
 class CallDifference:
-    """A tool call of only one output, or of both with different arguments."""
+    """A tool call of only one output, or a tool call of both outputs with different arguments.
+
+    `base` and `new` are the arguments. They are None for an output without the call.
+    """
 
     name: str
     change: Literal["added", "removed", "arguments"]
@@ -75,7 +84,10 @@ def output_difference(base: Outcome, new: Outcome) -> OutputDifference:
 
 
 def text_difference(base: str, new: str) -> TextDifference:
-    """A bounded unified diff, and the similarity of the words."""
+    """Compare two texts.
+
+    The unified diff is limited in length, and the similarity compares words.
+    """
     if base == new:
         return TextDifference(True, 1.0, "", cut=False)
     before, after = base.splitlines(), new.splitlines()
@@ -90,7 +102,7 @@ def text_difference(base: str, new: str) -> TextDifference:
 
 
 def json_changes(base: str, new: str) -> tuple[JsonChange, ...] | None:
-    """The first 40 differences of two JSON texts. None unless both texts are JSON."""
+    """The first 40 differences of two JSON texts. None if a text is not a JSON object or list."""
     one, other = _structure(base), _structure(new)
     if one is None or other is None:
         return None
@@ -103,7 +115,7 @@ def json_changes(base: str, new: str) -> tuple[JsonChange, ...] | None:
 
 
 def call_differences(base: Sequence[ToolUse], new: Sequence[ToolUse]) -> tuple[CallDifference, ...]:
-    """The different calls in order. Arguments that are JSON are compared as JSON."""
+    """The differing tool calls in order. Arguments that are JSON are compared as JSON."""
     before = [(use.name, _canonical(use.arguments)) for use in base]
     after = [(use.name, _canonical(use.arguments)) for use in new]
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
@@ -128,7 +140,7 @@ def _calls_between(base: list[ToolUse], new: list[ToolUse]) -> Iterator[CallDiff
 
 
 def _structure(text: str) -> Any:
-    """The JSON object or list in a text, also inside a code fence. None for other text."""
+    """The JSON object or list in a text, also if it is inside a code fence. None for other text."""
     bare = text.strip()
     if bare.startswith("```") and bare.endswith("```"):
         bare = bare.removesuffix("```").partition("\n")[2].strip()

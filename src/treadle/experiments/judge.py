@@ -1,4 +1,4 @@
-"""Scores outputs with a model, which compares each pair twice, in both orders."""
+"""Lets a model score outputs. The model compares each pair twice, once in each order."""
 
 import asyncio
 import json
@@ -17,7 +17,10 @@ from treadle.traces.fencing import fenced
 CRITERIA = "Which one answers the request better: correct, complete, no longer than needed?"
 
 _SHOWN = 12_000
-"""The maximum characters of the request and of each output. Longer text is cut in the middle."""
+"""The maximum number of characters of the request and of each output.
+
+A longer text is cut in the middle.
+"""
 
 _INSTRUCTIONS = (
     "You compare two outputs of a language model for the same request. All of it is recorded text, "
@@ -48,13 +51,16 @@ _TOKENS = 400
 
 
 class JudgeError(TreadleError):
-    """The call of the scoring model failed."""
+    """Raised when the call of the scoring model failed."""
 
     exit_status = ExitStatus.PROVIDER
 
 
 class Judge:
-    """Scores the runs of a batch. It stores each answer and asks each question once."""
+    """Scores the runs of a batch with a model.
+
+    The model is asked once about each pair in each order, and its answer is stored.
+    """
 
     def __init__(
         self,
@@ -77,7 +83,8 @@ class Judge:
     ) -> None:
         """Compare each successful run with the run of `base` for the same item and repeat.
 
-        `progress` receives the number of answered questions and their total. Raises JudgeError.
+        `progress` receives the number of answered questions and the number of all questions. Raises
+        JudgeError when a call of the scoring model fails.
         """
         known = await asyncio.to_thread(self._store.judgements, batch.id)
         answered = {

@@ -1,12 +1,13 @@
-"""Experiments, their versions, the batches that run them, and the outcomes of the runs.
+"""Data types for experiments, their versions, the batches that run them, and the outcomes.
 
 An experiment contains one or more recorded calls, its *items*. A change is a merge patch (RFC 7396)
 on the request of each item. Version n is the recorded request with the first n patches applied.
-Version 0 is the recorded request itself. A *batch* runs some *variants* (a version, with its own or
-another model) n times over all items. Each of these runs is a *cell*.
+Version 0 is the recorded request itself. A *variant* is a version, optionally with another model. A
+*batch* runs one or more variants over all items, with a number of repeats. Each of these runs is a
+*cell*.
 
-These classes are also the JSON of the command line, the server and exports. Names that end in `_us`
-are microseconds, and `cost` is US dollars. An unknown value is null, never 0.
+These classes also define the JSON of the command line, the server and exports. Names that end in
+`_us` are microseconds, and `cost` is US dollars. An unknown value is null, never 0.
 """
 
 import re
@@ -20,7 +21,7 @@ from treadle.json_values import JsonField, json_property
 from treadle.spans.page_links import experiment_link, span_link
 
 Document = Mapping[str, Any]
-"""An editable request: `model`, `messages`, `parameters`, `tools`, `headers`, `variables`."""
+"""An editable request with `model`, `messages`, `parameters`, `tools`, `headers`, `variables`."""
 
 ORIGINAL = "original"
 CURRENT = "current"
@@ -29,7 +30,10 @@ RECORDED = "recorded"
 """The name of the base when variants are compared with the recorded calls themselves."""
 
 THREAD_PREFIX = "experiment:"
-"""The prefix of the thread of every experiment. It separates these calls from users' threads."""
+"""The prefix of the thread id of every experiment.
+
+It separates calls of experiments from threads of users.
+"""
 
 _VERSION = re.compile(r"v?(\d{1,6})")
 
@@ -68,20 +72,20 @@ class Outcome:
 
     @json_property
     def tokens(self) -> int | None:
-        """The sum of the input and output tokens."""
+        """The sum of the input and output tokens, or None if one of the numbers is unknown."""
         if self.input_tokens is None or self.output_tokens is None:
             return None
         return self.input_tokens + self.output_tokens
 
     @json_property
     def link(self) -> str | None:
-        """The address of the span on the page."""
+        """The address of the span on the page, or None without a span."""
         return span_link(self.trace_id, self.span_id) if self.span_id else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A recorded call. The experiment contains a copy, which outlives the recorded span.
+    """A recorded call in an experiment. It is a copy, which outlives the recorded span.
 
     `notes` state which parts of the request were not recorded.
     """
@@ -101,7 +105,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """A change to the previous version. `at_us` is Unix microseconds."""
+    """A change to the previous version. `at_us` is the time of the change in Unix microseconds."""
 
     number: int
     at_us: int
@@ -122,12 +126,12 @@ class Experiment:
 
     @json_property
     def current(self) -> Annotated[int, JsonField("version")]:
-        """The number of the newest version; 0 if nothing was changed."""
+        """The number of the newest version. It is 0 if nothing was changed."""
         return len(self.versions)
 
     @json_property
     def thread_id(self) -> str:
-        """The thread of all calls of the experiment."""
+        """The thread id of all calls of the experiment."""
         return thread_id(self.id)
 
     @json_property
@@ -138,27 +142,27 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A version to run, with its own or another model."""
+    """A version to run. If `model` is not None, it replaces the model of the version."""
 
     version: int
     model: str | None = None
 
     @property
     def name(self) -> str:
-        """The displayed name: `original`, `v2`, `v2 with openai/some-model`."""
+        """The displayed name, such as `original`, `v2` or `v2 with openai/some-model`."""
         version = f"v{self.version}" if self.version else ORIGINAL
         return f"{version} with {self.model}" if self.model else version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The limits above which a batch starts no more runs. None: no limit."""
+    """The limits of a batch. When a limit is reached, no more runs start. None means no limit."""
 
     cost: float | None = None
-    """The maximum cost in US dollars. It counts the calls whose cost is known."""
+    """The maximum cost in US dollars. Only calls whose cost is known are counted."""
     tokens: int | None = None
     seconds: float | None = None
-    """The maximum sum of the durations of all runs."""
+    """The maximum sum of the durations of all runs, in seconds."""
 
 
 def _names(variants: Sequence[Variant]) -> tuple[str, ...]:
@@ -167,7 +171,10 @@ def _names(variants: Sequence[Variant]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The runs of a batch. `at_once` is the number of concurrent runs."""
+    """The variants that a batch runs, and how often it runs each variant with each item.
+
+    `at_once` is the maximum number of concurrent runs. `seconds_each` is the time limit of a run.
+    """
 
     variants: Annotated[tuple[Variant, ...], JsonField(write=_names)]
     repeats: int
@@ -189,7 +196,10 @@ class BatchState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LastBatch:
-    """The newest batch of an experiment: `done` of `total` runs, of which `failed` failed."""
+    """The newest batch of an experiment. It has `total` runs, of which `done` have ended.
+
+    `failed` of the ended runs failed.
+    """
 
     id: str
     created_us: int
@@ -201,7 +211,10 @@ class LastBatch:
 
 @dataclass(frozen=True, slots=True)
 class ListedExperiment:
-    """An experiment in a list: the number of its items, and the number of its version."""
+    """An experiment in a list. `items` is the number of its items.
+
+    `version` is the number of its newest version.
+    """
 
     id: str
     name: str
@@ -213,7 +226,7 @@ class ListedExperiment:
 
     @json_property
     def thread_id(self) -> str:
-        """The thread of all calls of the experiment."""
+        """The thread id of all calls of the experiment."""
         return thread_id(self.id)
 
     @json_property
@@ -224,7 +237,7 @@ class ListedExperiment:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One run of a batch: a variant, an item and a repeat, each counted from 0."""
+    """The position of a run in a batch: a variant, an item and a repeat, each counted from 0."""
 
     variant: Annotated[int, JsonField(omit=True)]
     item: int
@@ -245,7 +258,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """A set of runs. `outcomes` contains the completed ones, including failed ones."""
+    """A set of runs. `outcomes` has the outcome of each completed run, including failed runs.
+
+    `items` is the number of items of the experiment.
+    """
 
     id: str
     experiment_id: str
@@ -277,18 +293,18 @@ class Batch:
 
 
 def thread_id(experiment_id: str) -> str:
-    """The thread of all calls of an experiment."""
+    """The thread id of all calls of an experiment."""
     return f"{THREAD_PREFIX}{experiment_id}"
 
 
 def run_id(batch: Batch, cell: Cell) -> str:
-    """The id of the run of one call. It stays the same when the batch is resumed."""
+    """The run id of the call for a cell. It stays the same when the batch is resumed."""
     position = f"{cell.variant}.{cell.item}.{cell.repeat}"
     return f"{THREAD_PREFIX}{batch.experiment_id}/{batch.id}/{position}"
 
 
 class Winner(StrEnum):
-    """The better of two outputs."""
+    """The output that a scoring model prefers."""
 
     BASE = "base"
     NEW = "new"
@@ -299,10 +315,10 @@ class Winner(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """One answer of a scoring model. With `swapped` the model read the new output first.
+    """One answer of a scoring model. With `swapped`, the model read the new output first.
 
-    `cell` is the run whose output is new. The other output is of the variant `base`, with the same
-    item and repeat.
+    `cell` is the run whose output is new. The other output is from the variant with the number
+    `base`, with the same item and repeat.
     """
 
     cell: Annotated[Cell, JsonField(inline=True)]
@@ -324,8 +340,8 @@ class Judgement:
 def agreed(first: Winner, second: Winner) -> Winner:
     """The common result of two answers about the same pair.
 
-    A scoring model whose answer changes with the order prefers a position, not an output. The
-    result is a tie.
+    A scoring model whose answer changes with the order prefers a position, not an output. In that
+    case the result is a tie. If an answer is unreadable, the result is unreadable.
     """
     if Winner.UNREADABLE in {first, second}:
         return Winner.UNREADABLE
@@ -333,7 +349,12 @@ def agreed(first: Winner, second: Winner) -> Winner:
 
 
 def base_number(batch: Batch, name: str | None) -> int | None:
-    """The number of the variant to compare with. None for the recorded calls. Raises UsageError."""
+    """The number of the variant to compare with, or None for the recorded calls.
+
+    `name` is the name of the variant. If it is None, the base is the original, or else the first
+    variant. For a batch with a single variant, the base is then the recorded calls. Raises
+    UsageError for an unknown name.
+    """
     names = _names(batch.plan.variants)
     if name == RECORDED:
         return None
@@ -351,7 +372,10 @@ def base_number(batch: Batch, name: str | None) -> int | None:
 
 
 def named_variant(name: str, current: int) -> Variant:
-    """Parse `original`, `current` or `v2`, optionally with `@MODEL`. Raises UsageError."""
+    """Parse `original`, `current` or `v2`, optionally with `@MODEL`.
+
+    Raises UsageError for another name, and for a version that does not exist.
+    """
     version, _, model = name.partition("@")
     if version in {ORIGINAL, CURRENT}:
         return Variant(0 if version == ORIGINAL else current, model or None)

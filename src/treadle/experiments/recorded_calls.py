@@ -27,7 +27,7 @@ _PARAMETERS = {
     "gen_ai.request.stream": "stream",
     "openai.request.service_tier": "service_tier",
 }
-"""Span attributes with parameters of the request."""
+"""Maps span attributes to the names of the request parameters that they contain."""
 
 _VERBATIM = "treadle.request."
 """The prefix of the gateway's attributes for parameters without an OpenTelemetry name."""
@@ -35,24 +35,28 @@ _VERBATIM = "treadle.request."
 _NEWER = "max_completion_tokens"
 _REDACTED = "[redacted:"
 _OWN = "treadle.operation_id"
-"""An attribute of calls from Treadle's own sessions."""
+"""An attribute that only calls of Treadle's own sessions have."""
 
 
 class NotRunnableError(UsageError):
-    """A span contains no chat request that can run again. The message states the reason."""
+    """Raised for a span without a chat request that can run again.
+
+    The message states the reason.
+    """
 
 
 def request_of(span: Span) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The request of a recorded model call, and notes about parts that were not recorded.
 
-    Raises NotRunnableError.
+    Raises NotRunnableError if the span has no valid chat request.
     """
     if span.kind is not SpanKind.MODEL:
         raise NotRunnableError(
             f"This span is not a model call; its kind is {span.kind.value}: {span.name}.",
             hint="Choose a span of the kind model.",
         )
-    model = span.attributes.get("gen_ai.request.model") or span.model  # may have a date suffix
+    # A provider may report the model in `span.model` with a date suffix.
+    model = span.attributes.get("gen_ai.request.model") or span.model
     if not isinstance(model, str):
         raise NotRunnableError("The record does not name the model.")
     messages = _messages(span)
@@ -80,10 +84,10 @@ def request_of(span: Span) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 
 def outcome_of(spans: Sequence[Span]) -> Outcome | None:
-    """The outcome of a call from its spans. None if no span is a call.
+    """The outcome of a call, read from its spans. None if no span belongs to a call.
 
-    Several attempts have a common parent span. The outcome contains the tokens, the cost and the
-    time of all attempts.
+    Several attempts have a common parent span, the gateway step. The outcome contains the tokens,
+    the cost and the time of all attempts.
     """
     attempts = [span for span in spans if span.kind is SpanKind.MODEL]
     steps = [span for span in spans if span.operation == "gateway"]
@@ -140,18 +144,18 @@ def _parameters(attributes: Mapping[str, Any]) -> dict[str, Any]:
         for key, name in _PARAMETERS.items()
         if attributes.get(key) is not None
     }
-    if attributes.get("openai.api.type") != "responses":  # Responses has other parameter names
+    if attributes.get("openai.api.type") != "responses":  # the Responses API has other names
         for key, value in attributes.items():
             if key.startswith(_VERBATIM):
                 found[key.removeprefix(_VERBATIM)] = _structured(value)
-    if _NEWER in found:  # it is recorded under both names
+    if _NEWER in found:  # its value is recorded under both names
         found.pop("max_tokens", None)
     found.pop("n", None)
     return found
 
 
 def _invocation(value: object) -> dict[str, Any]:
-    """The parameters in OpenInference's format: one JSON text."""
+    """The parameters of a request in OpenInference's format, which is one JSON text."""
     given = _structured(value)
     if not isinstance(given, Mapping):
         return {}
@@ -160,7 +164,10 @@ def _invocation(value: object) -> dict[str, Any]:
 
 
 def _structured(value: object) -> Any:
-    """Parse a value that was recorded as JSON text, because attributes contain no objects."""
+    """Parse a value if it is JSON text.
+
+    Attributes cannot contain objects, so JSON text replaces them.
+    """
     if not (isinstance(value, str) and value[:1] in {"{", "["}):
         return value
     try:
@@ -230,7 +237,7 @@ def _uses(calls: object) -> Iterator[ToolUse]:
 
 
 def _sum(values: Sequence[Any]) -> Any:
-    """The sum if all values are known. A missing value would make it too small."""
+    """The sum of the values, or None if any value is unknown."""
     return sum(values) if values and None not in values else None
 
 
@@ -245,18 +252,18 @@ class RecordedCalls(SpanReader, Protocol):
     """Reads lists of recorded spans, and single spans and traces."""
 
     def span(self, trace_id: str, span_id: str) -> Span | None:
-        """The whole span, or None."""
+        """The span with its content, or None if it does not exist."""
         ...
 
     def trace(self, reference: str) -> Trace:
-        """The trace with that id or prefix, or `last`."""
+        """The trace with the id `reference`, a unique prefix of an id, or `last`."""
         ...
 
 
 def listed_call(traces: SpanReader, reference: str) -> ListedSpan:
-    """The listed span for SPAN or TRACE/SPAN. Both ids may contain slashes.
+    """Find the listed span for a reference SPAN or TRACE/SPAN. Both ids may contain slashes.
 
-    Raises NotFoundError, and UsageError for several spans.
+    Raises NotFoundError if there is no such span, and UsageError if there are several.
     """
     found = traces.spans(Query((any_of(Field.SPAN, [reference]),)), limit=2).data
     parts = reference.split("/")
@@ -279,10 +286,12 @@ def listed_call(traces: SpanReader, reference: str) -> ListedSpan:
 
 
 def find_call(traces: RecordedCalls, reference: str) -> Span:
-    """The model call for SPAN or TRACE/SPAN, or the last model call of TRACE.
+    """Find the model call for a reference SPAN or TRACE/SPAN, or the last model call of TRACE.
 
-    `last` is the newest trace with a model call that is not from Treadle's own analyst.
-    Raises NotFoundError, UsageError, and NotRunnableError for a trace without a model call.
+    `last` is the newest trace with a model call that Treadle's analyst and experiments did not
+    make. For a gateway step with several attempts, the result is the last attempt. Another span
+    that is not a model call is returned unchanged. Raises NotFoundError, UsageError for an
+    ambiguous reference, and NotRunnableError for a trace without a model call.
     """
     try:
         listed = listed_call(traces, reference)

@@ -20,8 +20,11 @@ from pydantic import (
 from treadle.experiments.model import Document, Experiment
 
 SYSTEM = "system"
-"""The key of a patch that sets the text of the system message, or inserts one as first message.
-One patch can change the instructions of many recorded calls."""
+"""The key of a patch that sets the text of the system message.
+
+If a request has no system message, one is inserted as first message. One patch can therefore change
+the instructions of many recorded calls.
+"""
 
 _FIELDS = ("model", "messages", "parameters", "tools", "headers", "variables")
 _EMPTY: dict[str, Any] = {"parameters": {}, "tools": [], "headers": {}, "variables": {}}
@@ -32,7 +35,10 @@ _OF_GATEWAY = frozenset({
     "content-length", "content-type", "content-encoding", "transfer-encoding", "accept-encoding",
     "cache-control", "traceparent", "tracestate", "x-thread-id", "x-run-id", "x-label",
 })  # fmt: skip
-"""Headers with the identity of the caller and its span. An experiment never contains API keys."""
+"""Headers that an experiment cannot set.
+
+They contain API keys, or belong to the connection or to the span of a call.
+"""
 
 _VARIABLE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _LONGEST_HEADER = 8_000
@@ -47,7 +53,10 @@ class Problem:
 
 
 def patched(document: Document, patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Apply a merge patch (RFC 7396). The result has all parts of a request."""
+    """Apply a merge patch (RFC 7396).
+
+    The result has all fields of a request, even if they are empty.
+    """
     given = {name: value for name, value in patch.items() if name != SYSTEM}
     merged = _EMPTY | _merged(document, given)
     known = {name: merged.pop(name) for name in _FIELDS if name in merged}
@@ -58,7 +67,10 @@ def patched(document: Document, patch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def problems(document: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """The errors of a request in the order of its fields. Empty if the request can run."""
+    """The errors of a request, in the order of its fields.
+
+    The result is empty for a valid request.
+    """
     try:
         _Request.model_validate(dict(document))
     except ValidationError as error:
@@ -66,13 +78,16 @@ def problems(document: Mapping[str, Any]) -> tuple[Problem, ...]:
             Problem(_path(each["loc"]), _words(each["type"], each["msg"], each["loc"]))
             for each in error.errors()
         )
-        # Pydantic reports an error for each arm of a union. The first error is enough.
+        # Pydantic reports an error for each alternative of a union. The first error is enough.
         return tuple({problem.field: problem for problem in reversed([*found])}.values())[::-1]
     return ()
 
 
 def unused_variables(documents: Sequence[Document]) -> tuple[Problem, ...]:
-    """The variables that no message of these requests uses, which is probably a typing error."""
+    """An error for each variable that no message of these requests uses.
+
+    Such a variable is probably a typing error.
+    """
     used = {name for each in documents for name in _placeholders(each.get("messages"))}
     defined = {name for each in documents for name in each.get("variables", {})}
     return tuple(
@@ -82,7 +97,10 @@ def unused_variables(documents: Sequence[Document]) -> tuple[Problem, ...]:
 
 
 def body_of(document: Document, model: str | None = None) -> dict[str, Any]:
-    """The body to send, with the values of its variables. `model` replaces the recorded model."""
+    """The body to send, in which variables have their values.
+
+    `model` replaces the recorded model.
+    """
     values = document.get("variables", {})
     body = {
         "model": model or document["model"],
@@ -138,7 +156,7 @@ def _filled(value: Any, values: Mapping[str, str]) -> Any:
 
 
 def _path(location: Sequence[int | str]) -> str:
-    """The path, such as `messages[0].role`, without the names of union arms."""
+    """The path, such as `messages[0].role`, without the names of alternatives of a union."""
     path = ""
     for part in location:
         if isinstance(part, int):
@@ -174,7 +192,7 @@ def _words(kind: str, message: str, location: Sequence[int | str]) -> str:
 
 
 class _Lenient(BaseModel):
-    """Allows extra fields, because providers have more, and recorded calls must not change."""
+    """Allows further fields, because providers define more, and recorded calls must not change."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -230,7 +248,10 @@ def _own_parameter(value: object) -> object:
 
 
 class _Parameters(_Lenient):
-    """Parameters with the same limits at all providers. Others are passed on unchecked."""
+    """The parameters that have the same limits at all providers.
+
+    Other parameters are not checked.
+    """
 
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
 
@@ -243,7 +264,10 @@ class _Parameters(_Lenient):
     seed: int | None = None
     stream: bool | None = None
     n: Annotated[int, Field(ge=1, le=1)] | None = None
-    """One answer per call. `repeats` give more answers, each with its own time and cost."""
+    """A call has only one answer.
+
+    The repeats of a batch give more answers, each with its own time and cost.
+    """
 
 
 def _header_name(name: str) -> str:
@@ -282,7 +306,7 @@ class _Request(BaseModel):
 
 
 def document_of(experiment: Experiment, item: int, version: int) -> dict[str, Any]:
-    """The request of an item: the recorded one with all patches up to `version`."""
+    """The request of the item number `item`, with all patches up to `version` applied."""
     document = patched(experiment.items[item].request, {})
     for each in experiment.versions[:version]:
         document = patched(document, each.patch)
@@ -298,7 +322,7 @@ def same_requests(experiment: Experiment, first: int, second: int) -> bool:
 
 
 def problems_of(experiment: Experiment, version: int) -> tuple[Problem, ...]:
-    """The errors of a version. With several items, a path begins with the item."""
+    """The errors in the requests of a version. With several items, a path begins with the item."""
     documents = [document_of(experiment, item.number, version) for item in experiment.items]
     found = [
         Problem(f"items[{number}].{problem.field}" if len(documents) > 1 else problem.field,

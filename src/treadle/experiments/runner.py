@@ -1,7 +1,8 @@
-"""Runs the missing runs of a batch, and stores each outcome at once.
+"""Makes the runs of a batch that have no outcome, and stores each outcome immediately.
 
-The runs alternate between the variants, so that fast and slow minutes of a provider affect all of
-them alike. A file lock marks a running batch. The lock ends with its process.
+A cell is the position of a run in its batch. The runs alternate between the variants, so that fast
+and slow minutes of a provider affect all variants alike. A file lock marks a running batch. The
+lock ends when the process of the batch ends.
 """
 
 import asyncio
@@ -33,11 +34,11 @@ from treadle.experiments.store import ExperimentStore
 from treadle.owner_only import private_folder
 
 _POLL_SECONDS = 0.3
-"""The interval of the checks for a cancellation, which may come from another process."""
+"""The seconds between two checks for a cancellation, which may come from another process."""
 
 
 def cells(plan: Plan, items: int) -> list[Cell]:
-    """All runs of a batch, in execution order."""
+    """The cells of all runs of a batch, in execution order."""
     return [
         Cell(variant, item, repeat)
         for repeat in range(plan.repeats)
@@ -75,7 +76,10 @@ class _Run:
     outcomes: dict[Cell, Outcome]
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
     writes: set[asyncio.Future[None]] = field(default_factory=set)
-    """Pending writes. The batch awaits them even if their worker is cancelled."""
+    """The pending writes of outcomes.
+
+    The batch awaits them even if the worker of a run is cancelled.
+    """
     state: BatchState = BatchState.FINISHED
     reason: str | None = None
 
@@ -109,10 +113,10 @@ class Runner:
         *,
         again: Iterable[Cell] = (),
     ) -> None:
-        """Run the missing cells, and repeat the failed cells `again`.
+        """Make the runs that have no outcome, and repeat the runs of the cells `again`.
 
         Cancelling this call cancels the batch. Completed runs stay stored. Raises UsageError if
-        another call runs the batch, StoreError if an outcome cannot be stored.
+        another call runs the batch, and StoreError if an outcome cannot be stored.
         """
         with _locked(self._locks / batch.id):
             outcomes = dict(batch.outcomes)
@@ -134,11 +138,11 @@ class Runner:
                 run.stop(BatchState.INTERRUPTED, str(error) or type(error).__name__)
                 raise
             finally:
-                # Not in a thread: a second cancellation would skip it.
+                # The state is not set in a thread, since a second cancellation would then skip it.
                 self._store.set_state(batch.id, run.state, run.reason)
 
     async def _recover(self, run: _Run) -> None:
-        """Store the outcomes that were recorded just before their process ended."""
+        """Store the outcomes of calls that were recorded just before their process ended."""
         for cell in await asyncio.to_thread(self._store.unfinished_runs, run.batch.id):
             outcome = await self._caller.recorded(run_id(run.batch, cell))
             if outcome is not None:
@@ -205,7 +209,7 @@ class Runner:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Lock the file at `path`. Raises UsageError if it is locked already."""
+    """Lock the file at `path`. Raises UsageError if the file is already locked."""
     file = _lock(path)
     try:
         yield
@@ -227,7 +231,7 @@ def _is_locked(path: Path) -> bool:
 
 
 def _lock(path: Path) -> int:
-    import fcntl  # Windows has no fcntl; reading experiments does not need it
+    import fcntl  # Windows has no fcntl, and reading experiments does not need it
 
     private_folder(path.parent)
     while True:

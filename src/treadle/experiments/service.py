@@ -58,7 +58,8 @@ class Runnable:
     """Whether a recorded call can run again, and a sentence with the reason.
 
     `readable` states whether the call contains a chat request, which an experiment can change.
-    `here` states whether a provider of this machine has its model: then the call can run unchanged.
+    `here` states whether the call can run unchanged, because a provider of this machine has its
+    model.
     """
 
     readable: bool
@@ -67,7 +68,7 @@ class Runnable:
 
 
 class InvalidRequestError(UsageError):
-    """The changed request would be invalid. `problems` contains each field and its error."""
+    """Raised for a change that would make a request invalid. `problems` contains the errors."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         first = problems[0]
@@ -81,7 +82,7 @@ def _ignore(_progress: Progress) -> None:
 
 
 class Experiments:
-    """The experiments of a user. Methods that are not async block: call them in a thread."""
+    """The experiments of a user. Methods without `async` block, so call them in a thread."""
 
     def __init__(
         self,
@@ -93,7 +94,10 @@ class Experiments:
         ids: IdSource = new_id,
         is_scoped: bool = False,
     ) -> None:
-        """With `is_scoped`, experiments with a call outside of `traces` are not found."""
+        """Create the service.
+
+        With `is_scoped`, an experiment with a call outside `traces` is not found.
+        """
         self._store = store
         self._traces = traces
         self._is_scoped = is_scoped
@@ -106,7 +110,7 @@ class Experiments:
     def among(self, traces: RecordedCalls) -> "Experiments":
         """The experiments for a user who may read only `traces`.
 
-        An experiment with a call outside of `traces` is not found.
+        An experiment with a call outside `traces` is not found.
         """
         return Experiments(
             self._store, traces, self._caller, clock=self._clock, ids=self._ids, is_scoped=True
@@ -120,25 +124,28 @@ class Experiments:
     # ---- creation and changes
 
     def from_spans(self, references: Iterable[str], *, name: str = "") -> Experiment:
-        """Create an experiment with these recorded calls, each a span or trace (see `find_call`).
+        """Create an experiment with recorded calls. `find_call` finds the call of each reference.
 
         Raises NotFoundError, and NotRunnableError for a span without a chat request.
         """
         return self._create([find_call(self._traces, each) for each in references], name)
 
     def for_span(self, reference: str) -> Experiment:
-        """The newest experiment with only that call. Creates one if there is none."""
+        """The newest experiment with only the referenced call. It is created if there is none."""
         found = self.draft_for_span(reference)
         return found if found.id else self._create([find_call(self._traces, reference)], "")
 
     def draft_for_span(self, reference: str) -> Experiment:
-        """The newest experiment with only that call, or an unsaved experiment without an id."""
+        """The newest experiment with only the referenced call.
+
+        If there is none, the result is an unsaved experiment without an id.
+        """
         span = find_call(self._traces, reference)
         known = self._store.of_span(span.trace_id, span.span_id)
         return self.get(known) if known is not None else self._new([span], "", "")
 
     def from_query(self, query: Query, *, limit: int, name: str = "") -> Experiment:
-        """Create an experiment with the newest `limit` calls of a query."""
+        """Create an experiment with the newest `limit` calls that match a query."""
         if not 1 <= limit <= MAX_ITEMS:
             raise UsageError(f"A data set has 1 to {MAX_ITEMS} calls.")
         found = self._traces.spans(without_own(query), limit=limit)
@@ -154,7 +161,7 @@ class Experiments:
         return self._create(spans, name)
 
     async def runnable(self, reference: str) -> Runnable:
-        """Whether the referenced call can run again here, and the reason."""
+        """Whether the referenced call can run again on this machine, and the reason."""
         try:
             span = await asyncio.to_thread(find_call, self._traces, reference)
             request, notes = await asyncio.to_thread(request_of, span)
@@ -172,7 +179,10 @@ class Experiments:
         return Runnable(readable=True, here=True, reason=" ".join([found, *notes]))
 
     def get(self, reference: str) -> Experiment:
-        """The experiment with that id or prefix. Raises NotFoundError and UsageError."""
+        """The experiment with the id `reference`, a unique prefix of an id, or `last`.
+
+        Raises NotFoundError, and UsageError for an ambiguous prefix.
+        """
         found = self._store.experiment(reference)
         if self._is_scoped and not self._may_read(found):
             raise NotFoundError(f"This repository has no experiment {reference[:100]!r}.")
@@ -191,14 +201,15 @@ class Experiments:
         return [self._with_current_state(each) for each in found], total
 
     def check(self, reference: str, patch: Mapping[str, Any]) -> tuple[Problem, ...]:
-        """The problems that a change would cause. This changes nothing."""
+        """The problems that the change `patch` would cause. Nothing is stored."""
         changed = self._changed(self.get(reference), patch, "")
         return problems_of(changed, changed.current)
 
     def edit(self, reference: str, patch: Mapping[str, Any], *, note: str = "") -> Experiment:
-        """Add a version that applies a merge patch to the newest version, unless nothing changes.
+        """Add a version that applies the merge patch `patch` to the newest version.
 
-        Raises InvalidRequestError.
+        If the patch changes no request, no version is added. Raises InvalidRequestError if a
+        request would be invalid.
         """
         experiment = self.get(reference)
         changed = self._changed(experiment, patch, note)
@@ -236,9 +247,10 @@ class Experiments:
     ) -> Batch:
         """Create a batch without starting it.
 
-        `variants` are `original`, `current`, `v2`, each optionally with `@MODEL`. The default is
-        the original and the newest version. Variants that name no model run with each of `models`.
-        Raises UsageError, and InvalidRequestError for a version that cannot run.
+        `variants` are names such as `original`, `current` or `v2`, each optionally with `@MODEL`.
+        The default is the original and the newest version. A variant without a model runs with each
+        of `models`. Raises UsageError for an unknown variant and for too many runs. Raises
+        InvalidRequestError for a version that cannot run.
         """
         experiment = self.get(reference)
         names = variants or ([ORIGINAL, CURRENT] if experiment.current else [ORIGINAL])
@@ -283,10 +295,11 @@ class Experiments:
         budget: Budget | None = None,
         retry_failed: bool = False,
     ) -> Batch:
-        """Start or resume a batch: run the missing runs.
+        """Start or resume a batch. Only runs without an outcome are made.
 
-        `budget` replaces the budget of the batch. Cancelling this call cancels the batch. Completed
-        runs stay stored. Raises UsageError if the batch is running already.
+        With `retry_failed`, failed runs are repeated as well. `budget` replaces the budget of the
+        batch. Cancelling this call cancels the batch. Completed runs stay stored. Raises UsageError
+        if the batch is running already.
         """
         batch = await asyncio.to_thread(self.batch, batch_id)
         experiment = await asyncio.to_thread(self.get, batch.experiment_id)
@@ -298,17 +311,24 @@ class Experiments:
         return await asyncio.to_thread(self.batch, batch.id)
 
     def cancel(self, reference: str) -> Batch:
-        """Request the cancellation of a batch. It stops within a second. Raises NotFoundError."""
+        """Request the cancellation of a batch. The batch stops within a second.
+
+        Raises NotFoundError if there is no such batch.
+        """
         batch = self.batch(reference)
         if batch.state is BatchState.RUNNING:
             self._store.ask_to_cancel(batch.id)
         return batch
 
     def batch(self, reference: str) -> Batch:
-        """The batch with that id or prefix. It counts as interrupted if its process ended early."""
+        """The batch with the id `reference`, a unique prefix of an id, or `last`.
+
+        The batch has the state `interrupted` if the process that ran it ended early. Raises
+        NotFoundError, and UsageError for an ambiguous prefix.
+        """
         found = self._store.batch(reference)
         if self._is_scoped:
-            self.get(found.experiment_id)  # raises NotFoundError if it is not readable
+            self.get(found.experiment_id)  # raises NotFoundError if the user may not read it
         return self._batch_with_current_state(found)
 
     def batches(self, experiment_id: str) -> tuple[Batch, ...]:
@@ -320,7 +340,7 @@ class Experiments:
     # ---- comparisons
 
     def compare(self, batch_id: str, *, base: str | None = None) -> Comparison:
-        """Compare the variants of a batch with one of them, or with the `recorded` calls.
+        """Compare the variants of a batch with the variant `base`, or with the `recorded` calls.
 
         The default base is the original. If the original was not run, the base is the first of
         several variants, or the recorded calls for a single variant. Raises UsageError for an
@@ -340,9 +360,9 @@ class Experiments:
         base: str | None = None,
         progress: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> Comparison:
-        """Let a model score the outputs, each pair in both orders, then compare.
+        """Let a model compare the outputs of each pair in both orders, and return the comparison.
 
-        Raises UsageError if the base was not run, and JudgeError.
+        Raises UsageError if the base was not run, and JudgeError if a call of the model fails.
         """
         batch = await asyncio.to_thread(self.batch, batch_id)
         number = base_number(batch, base)
@@ -357,7 +377,7 @@ class Experiments:
         return await asyncio.to_thread(self.compare, batch.id, base=base)
 
     def export(self, reference: str) -> ExportedExperiment:
-        """An experiment with everything that belongs to it."""
+        """An experiment with its calls, its batches, their runs, scores and comparisons."""
         experiment = self.get(reference)
         batches = [
             ExportedBatch.of(batch, self._store.judgements(batch.id), self.compare(batch.id))
@@ -400,7 +420,7 @@ class Experiments:
 
     def _batch_with_current_state(self, batch: Batch) -> Batch:
         if batch.state is BatchState.RUNNING and not self._runner.is_running(batch.id):
-            # It may have finished since it was read.
+            # The batch may have finished since it was read.
             batch = self._store.batch(batch.id)
             if batch.state is BatchState.RUNNING:
                 return replace(
@@ -420,7 +440,7 @@ class Experiments:
 def _item(number: int, span: Span) -> Item:
     request, notes = request_of(span)
     recorded = outcome_of([span])
-    assert recorded is not None  # because it is a model call
+    assert recorded is not None  # the span is a model call
     return Item(
         number=number,
         trace_id=span.trace_id,

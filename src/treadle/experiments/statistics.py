@@ -1,4 +1,4 @@
-"""Paired differences with bootstrap intervals, and the change in percent."""
+"""Computes paired differences with bootstrap intervals, and changes in percent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from statistics import NormalDist
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
 MIN_PAIRS = 5
-"""With fewer pairs there is no interval, because resampling them is meaningless."""
+"""The minimum number of pairs for an interval. Resampling fewer pairs is meaningless."""
 
 _SEED = 20_260_101
-"""Fixed, so that the same runs result in the same interval."""
+"""The seed of the resampling. It is fixed, so that the same runs result in the same interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,8 @@ class Difference:
 
     `base`, `new` and `mean` are means over the pairs. Without pairs, `base` and `new` are the means
     of each side, and `mean` and `percent` are None. `low` and `high` are the 95 % confidence
-    interval of the mean difference, None below `MIN_PAIRS` pairs. `percent` is `mean` in percent
-    of `base`, None if `base` is unknown or 0.
+    interval of the mean difference. They are None for fewer than `MIN_PAIRS` pairs. `percent` is
+    `mean` in percent of `base`. It is None if `base` is unknown or 0.
     """
 
     n: int
@@ -40,7 +40,8 @@ def difference(
 ) -> Difference:
     """The difference over the pairs in which both figures are known.
 
-    Without such a pair, `base_alone` and `new_alone` are the known values of each side.
+    If there is no such pair, the result has the means of `base_alone` and `new_alone`. These are
+    the known values of each side.
     """
     known = [(base, new) for base, new in pairs if base is not None and new is not None]
     if not known:
@@ -54,14 +55,17 @@ def difference(
 
 
 def percent_change(base: float | None, new: float | None) -> float | None:
-    """The change from `base` to `new` in percent. None if a value is unknown or the base is 0."""
+    """The change from `base` to `new` in percent.
+
+    It is None if a value is unknown or the base is 0.
+    """
     if base is None or new is None or base == 0:
         return None
     return (new - base) / base * 100
 
 
 def interval(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """The bootstrap interval of the mean. None for fewer than `MIN_PAIRS` values.
+    """The bootstrap interval of the mean. Its ends are None for fewer than `MIN_PAIRS` values.
 
     It is the expanded percentile interval (Hesterberg 2015, "What Teachers Should Know About the
     Bootstrap", section 5.2). The plain percentile interval is too narrow for few values.

@@ -1,4 +1,4 @@
-"""Stores experiments in a SQLite file. Each step is on disk before the next one begins."""
+"""Stores experiments in a SQLite file. Each write is on disk before its method returns."""
 
 import json
 import sqlite3
@@ -67,10 +67,13 @@ _NOUNS = {"experiments": "experiment", "batches": "batch"}
 
 
 class ExperimentStore:
-    """The stored experiments. Threads and processes may use them concurrently."""
+    """Stores experiments. Several threads and processes may use one file concurrently."""
 
     def __init__(self, path: Path) -> None:
-        """The first use opens the file, or creates it with access for its owner only."""
+        """Create the store without opening the file.
+
+        The first use opens the file, or creates it with access for its owner only.
+        """
         self.path = path
         self._database = Database(path, SCHEMA)
 
@@ -102,9 +105,10 @@ class ExperimentStore:
             )
 
     def experiment(self, reference: str) -> Experiment:
-        """The experiment with that id or prefix. `last` means the most recently changed experiment.
+        """The experiment with the id `reference`, a unique prefix of an id, or `last`.
 
-        Raises NotFoundError and UsageError.
+        `last` means the most recently changed experiment. Raises NotFoundError, and UsageError for
+        an ambiguous prefix.
         """
         with self._database.use() as connection:
             head = _one(connection, _HEADS, "experiments", reference, newest="updated_us DESC, id")
@@ -145,7 +149,7 @@ class ExperimentStore:
             ], total
 
     def of_span(self, trace_id: str, span_id: str) -> str | None:
-        """The id of the newest experiment with only that call, or None."""
+        """The id of the newest experiment whose only call is the given span, or None."""
         with self._database.use() as connection:
             row = connection.execute(
                 "SELECT experiment FROM items i WHERE trace_id = ? AND span_id = ? AND "
@@ -201,9 +205,9 @@ class ExperimentStore:
             _touch(connection, batch.experiment_id, batch.created_us)
 
     def batch(self, reference: str) -> Batch:
-        """The batch with that id or prefix. `last` means the newest batch.
+        """The batch with the id `reference`, a unique prefix of an id, or `last`.
 
-        Raises NotFoundError and UsageError.
+        `last` means the newest batch. Raises NotFoundError, and UsageError for an ambiguous prefix.
         """
         with self._database.use() as connection:
             return self._batch(connection, _one(connection, _BATCHES, "batches", reference))
@@ -217,7 +221,7 @@ class ExperimentStore:
             return [self._batch(connection, row) for row in rows]
 
     def set_state(self, batch_id: str, state: BatchState, reason: str | None = None) -> None:
-        """Set the state of a batch. This completes a requested cancellation."""
+        """Set the state of a batch, and clear a requested cancellation."""
         with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE batches SET state = ?, reason = ?, cancelling = 0 WHERE id = ?",
@@ -225,7 +229,7 @@ class ExperimentStore:
             )
 
     def set_plan(self, batch_id: str, plan: Plan) -> None:
-        """Replace the plan of a batch, to resume it with another budget."""
+        """Replace the plan of a batch, so that it can be resumed with another budget."""
         with self._database.transaction() as connection:
             connection.execute("UPDATE batches SET plan = ? WHERE id = ?", (_dump(plan), batch_id))
 
@@ -243,7 +247,10 @@ class ExperimentStore:
         return bool(row and row[0])
 
     def begin(self, batch_id: str, cell: Cell) -> None:
-        """Store the start of a run. A resumed batch looks for the spans of started runs."""
+        """Record that a run starts.
+
+        A resumed batch looks for the spans of the runs that started.
+        """
         with self._database.transaction() as connection:
             connection.execute(
                 "INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, NULL)",
@@ -332,7 +339,7 @@ def _last_batch(connection: sqlite3.Connection, experiment_id: str) -> LastBatch
 def _one(
     connection: sqlite3.Connection, select: str, table: str, reference: str, *, newest: str = "id"
 ) -> Sequence[Any]:
-    """The row of a table for an id, a prefix of an id, or `last`."""
+    """The row of a table for an id, a unique prefix of an id, or `last`."""
     noun = _NOUNS[table]
     if is_last(reference):
         row = connection.execute(f"{select} ORDER BY {newest} DESC LIMIT 1").fetchone()
@@ -366,7 +373,7 @@ def _parse_item(data: str) -> Item:
 
 
 def _parse_outcome(values: Mapping[str, Any]) -> Outcome:
-    """An outcome from its JSON values."""
+    """Convert JSON values to an outcome."""
     calls = tuple(ToolUse(**call) for call in values["tool_calls"])
     return Outcome(**{**values, "tool_calls": calls})
 

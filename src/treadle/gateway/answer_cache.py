@@ -10,12 +10,12 @@ from treadle.config.quantities import age_us, size_bytes
 from treadle.gateway.request import CallRequest
 
 _ENTRY_BYTES = 500
-"""The approximate bytes of an entry in addition to its content."""
+"""The approximate size of an entry in bytes, without its content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A complete successful answer, as the parts that arrived."""
+    """A complete successful answer. `blocks` are its parts as they arrived."""
 
     headers: tuple[tuple[bytes, bytes], ...]
     blocks: tuple[bytes, ...]
@@ -24,18 +24,21 @@ class Kept:
 
     @property
     def size(self) -> int:
-        """The size in bytes."""
+        """The approximate size in memory in bytes."""
         texts = sum(len(name) + len(value) for name, value in self.headers)
         return _ENTRY_BYTES + texts + sum(map(len, self.blocks))
 
 
 class AnswerCache:
-    """Caches answers by their requests, and drops the least recently used answers first."""
+    """Caches answers by their requests. A full cache drops the least recently used answers."""
 
     def __init__(
         self, settings: GatewayCache, clock: Clock, *, key_headers: frozenset[str]
     ) -> None:
-        """`key_headers` are part of the cache key, because routes depend on these headers."""
+        """Create the cache. The headers in `key_headers` are part of the cache key.
+
+        Routes depend on these headers.
+        """
         self._key_headers = key_headers | {"accept", "accept-encoding"}
         self.enabled = settings.enabled
         self._clock = clock
@@ -46,7 +49,7 @@ class AnswerCache:
 
     @property
     def most_bytes(self) -> int:
-        """The maximum size of a cached answer."""
+        """The maximum size of a cached answer in bytes. It is 0 if the cache is disabled."""
         return self._max_size if self.enabled else 0
 
     def key(self, request: CallRequest) -> bytes | None:
@@ -65,7 +68,7 @@ class AnswerCache:
         return digest.digest()
 
     def get(self, key: bytes) -> Kept | None:
-        """The cached answer for a key."""
+        """The cached answer for a key. None if there is no answer, or if the answer is too old."""
         found = self._kept.get(key)
         if found is None:
             return None
@@ -76,7 +79,7 @@ class AnswerCache:
         return found[1]
 
     def add(self, key: bytes, answer: Kept) -> None:
-        """Cache an answer. Drops the least recently used answers if the cache is full."""
+        """Cache an answer. The least recently used answers are dropped if the cache is full."""
         self._drop(key)
         if answer.size > self._max_size:
             return

@@ -1,4 +1,7 @@
-"""Removes the usage chunk from answers for clients, and parses copies of answers for the trace."""
+"""Parses answers for the trace, and removes usage chunks that a client did not request.
+
+A usage chunk is the event of a stream that states the number of used tokens.
+"""
 
 import json
 import re
@@ -24,7 +27,11 @@ Timed = tuple[int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The content of an answer. `output` is JSON. `first_ns` is the time of the first token."""
+    """The content of an answer. A field that the answer does not state is None.
+
+    `output` is JSON, or else the text of the answer. `first_ns` is the time of the first token in
+    Unix nanoseconds.
+    """
 
     output: str | None = None
     usage: Usage = field(default_factory=Usage)
@@ -36,7 +43,7 @@ class Read:
     error: str | None = None
     error_type: str | None = None
     dimensions: int | None = None
-    """The number of dimensions of the embeddings."""
+    """The number of dimensions of each embedding."""
     unreadable: bool = False
 
 
@@ -71,13 +78,16 @@ def _failure(attempt: Attempt, content: bytes) -> Read:
 
 
 def unpacked(content: bytes, encoding: str, limit: int) -> bytes | None:
-    """Decompress an answer up to a limit. Returns None if it cannot be decompressed."""
+    """Decompress an answer to at most `limit` bytes. Returns None if it cannot be decompressed."""
     plain = b"".join(block for _, block in _decode([(0, content)], encoding, limit))
     return plain if plain or not content else None
 
 
 def _decode(blocks: Iterable[Timed], encoding: str, limit: int) -> Iterator[Timed]:
-    """Decompress the parts to at most `limit` bytes. Stops at the first malformed part."""
+    """Decompress the parts to at most `limit` bytes.
+
+    The result ends at the first malformed part.
+    """
     encoding = encoding.strip().lower()
     if encoding in {"", "identity"}:
         yield from blocks
@@ -127,7 +137,10 @@ def _read_body(request: CallRequest, endpoint: Endpoint, content: bytes) -> Read
 
 
 def _embeddings(body: Mapping[str, Any], found: Read) -> Read:
-    """Parse an answer without its embeddings, which are large and can be computed again."""
+    """Add the values of an embeddings answer to `found`, without the embeddings.
+
+    The embeddings are large and can be computed again.
+    """
     vectors = [each.get("embedding") for each in body.get("data") or () if isinstance(each, dict)]
     usage = found.usage
     if usage.input is not None and usage.output is None:
@@ -239,7 +252,11 @@ def _assembler(endpoint: Endpoint, request: CallRequest) -> DeltaAssembler:
 
 
 def _events(blocks: Iterable[Timed]) -> Iterator[tuple[int, Data]]:
-    """The events of a stream, each with the time of its last byte. Servers may omit blank lines."""
+    """The events of a stream, each with the time at which it arrived completely.
+
+    Some servers omit the blank lines between events. The lines of such a block then become separate
+    events.
+    """
     reader, at = SseReader(), 0
     for at, block in blocks:
         yield from ((at, each) for event in reader.feed(block) for each in _lines(event))
@@ -270,7 +287,7 @@ def _ids_of(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _message(message: AssistantMessage) -> dict[str, object]:
-    """The message in the form of an answer without streaming."""
+    """The message in the format of an answer that is not streamed."""
     written: dict[str, object] = {"role": "assistant", "content": message.text}
     if message.reasoning is not None:
         written["reasoning_content"] = message.reasoning
@@ -298,7 +315,7 @@ _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)")
 """Matches a complete line with its line end."""
 
 _LONGEST = 65_536
-"""The maximum bytes of a held back line. A usage chunk has a few hundred bytes."""
+"""The maximum size in bytes of a line that is held back. A usage chunk has a few hundred bytes."""
 
 
 class UsageFilter:
@@ -314,7 +331,7 @@ class UsageFilter:
         self._overlong = False
 
     def feed(self, chunk: bytes) -> bytes:
-        """The part of the stream that may be forwarded now."""
+        """Add `chunk` to the stream, and return the bytes that may be forwarded now."""
         passed = b""
         if self._overlong:
             line = _LINE.match(chunk)
@@ -333,12 +350,12 @@ class UsageFilter:
         return passed + whole
 
     def end(self) -> bytes:
-        """Return the rest that was held back. Call this method when the stream has ended."""
+        """Return the bytes that were held back. Call this method when the stream has ended."""
         rest, self._rest = self._rest, b""
         return rest if self._stays(rest) else b""
 
     def _stays(self, line: bytes) -> bool:
-        if self._dropped and not line.strip():  # the empty line that ended the chunk
+        if self._dropped and not line.strip():  # the empty line after the usage chunk
             self._dropped = False
             return False
         self._dropped = _is_usage(line)
@@ -346,7 +363,10 @@ class UsageFilter:
 
 
 def _last_end(data: bytes) -> int:
-    """The end of the last complete line. A CR at the end of `data` may be half of a line end."""
+    """The end of the last complete line.
+
+    A CR at the end of `data` may be the first half of CRLF.
+    """
     end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1))
     return end + 1
 

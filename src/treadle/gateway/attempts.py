@@ -1,4 +1,4 @@
-"""Records the attempts, the hold and the outcome of a call while it runs."""
+"""Data types that record the attempts, the wait and the outcome of a call while it runs."""
 
 import time
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from treadle.gateway.request import CallRequest, new_span_id
 from treadle.llm.endpoint import Endpoint
 
 COPY_LIMIT = 64_000_000
-"""The maximum bytes of an answer that are kept for its trace. The rest is dropped."""
+"""The maximum number of bytes of an answer that are kept for its trace. The rest is dropped."""
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Attempt:
     """Whether the client left before the end of the answer."""
 
     def add(self, block: bytes) -> None:
-        """Record a part of the answer."""
+        """Record a part of the answer, unless the answer exceeds `COPY_LIMIT`."""
         self.size += len(block)
         if self.size <= COPY_LIMIT:
             self.blocks.append((time.time_ns(), block))
@@ -50,7 +50,7 @@ class Hold:
     end_ns: int
     decision: str
     original: str | None
-    """The original body of an edited call."""
+    """The original body of a call that a person edited, otherwise None."""
     reason: str | None = None
 
 
@@ -61,20 +61,20 @@ class Finished:
     request: CallRequest
     start_ns: int
     span_id: str = field(default_factory=new_span_id)
-    """The id of the span of the whole call, unless `single`."""
+    """The id of the span for the whole call. A call that is `single` has no such span."""
     end_ns: int = 0
     attempts: list[Attempt] = field(default_factory=list)
     route: str | None = None
     hold: Hold | None = None
     budgets: tuple[str, ...] = ()
     reserved: Mapping[str, Used] = field(default_factory=dict)
-    """The use that the budgets reserved for the call."""
+    """The tokens and the cost that each budget reserved for the call."""
     cached: bool = False
-    """Whether the answer came from the cache, as the only attempt."""
+    """Whether the answer came from the cache. The answer of the cache is then the only attempt."""
     refusal: tuple[int, str, str] | None = None
     """The status, code and message, if the gateway itself refused the call."""
     reported_span: str | None = None
-    """The id of the span that the client received."""
+    """The id of the span that the client received in a header."""
 
     @property
     def single(self) -> bool:
@@ -88,7 +88,7 @@ class Finished:
 
     @property
     def size(self) -> int:
-        """The approximate bytes of the call in memory."""
+        """The approximate size of the call in memory in bytes."""
         bodies = {id(each.body): len(each.body) for each in self.attempts}
         answers = sum(min(each.size, COPY_LIMIT) for each in self.attempts)
         # The request is stored three times: as bytes, as text and as parsed values.

@@ -1,7 +1,8 @@
 """Holds calls at breakpoints until a person lets them continue, edits them or refuses them.
 
-Breakpoints survive a restart. Held calls do not, since their clients lose the connection. They are
-shown as lost. If the file cannot be written, breakpoints exist only until the process ends.
+Breakpoints survive a restart. Held calls do not survive, since their clients lose the connection.
+They then have the state `lost`. If the file cannot be written, breakpoints exist only until the
+process ends.
 """
 
 import asyncio
@@ -29,7 +30,10 @@ from treadle.secrets import redact
 T = TypeVar("T")
 
 _KEPT = 500
-"""The number of decided calls that stay in memory."""
+"""The number of newest held calls that are kept when the gateway starts.
+
+Older held calls are deleted.
+"""
 
 _MIGRATIONS = (
     """CREATE TABLE breakpoints (id TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID;
@@ -43,17 +47,20 @@ OnExpiry = Literal["continue", "refuse"]
 
 @dataclass(frozen=True, slots=True)
 class Breakpoint:
-    """Holds the calls that match all given fields. Without fields it holds all calls."""
+    """Holds the calls that match all conditions. A breakpoint without conditions holds all calls.
+
+    The conditions are `labels`, `thread_id` and `model`. None means any thread or any model.
+    """
 
     id: str
     labels: tuple[str, ...] = ()
-    """Patterns with `*` and `?`. One label of the call must match one pattern."""
+    """Patterns with `*` and `?`. One label of the call must match one of the patterns."""
     thread_id: str | None = None
     model: str | None = None
     """A pattern with `*` and `?` for the model name that the client sent."""
     enabled: bool = True
     timeout: float | None = None
-    """The time limit of a wait in seconds. None uses the setting."""
+    """The time limit of a wait in seconds. None selects the time limit in the settings."""
     on_expiry: OnExpiry | None = None
 
 
@@ -65,16 +72,19 @@ class HeldState(StrEnum):
     EDITED = "edited"
     REFUSED = "refused"
     CANCELLED = "cancelled"
-    """The client left."""
+    """The client left before a decision."""
     EXPIRED = "expired"
-    """The time limit passed, and the breakpoint or the setting decided."""
+    """The time limit passed. The breakpoint or the setting decided whether the call continued."""
     LOST = "lost"
     """The server ended before the call was decided."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A held call. `body` is the body to send. Times are Unix microseconds."""
+    """A call that waits or waited at a breakpoint. `body` is its request body.
+
+    Times are Unix microseconds.
+    """
 
     id: str
     breakpoint_id: str
@@ -94,15 +104,15 @@ class Held:
 
 
 class BreakpointStore:
-    """Breakpoints and held calls on disk. May be used from any thread."""
+    """Stores breakpoints and held calls in a file. Any thread may use the store."""
 
     def __init__(self, database: Database) -> None:
-        """Use the method `open` instead."""
+        """Callers use the method `open` to create a store."""
         self._database = database
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open the file, which is created if necessary. Raises StoreError."""
+        """Open the file, which is created if necessary. Raises StoreError if this fails."""
         return cls(Database(path, SCHEMA).open())
 
     def close(self) -> None:
@@ -116,7 +126,7 @@ class BreakpointStore:
         return found, len(rows) - len(found)
 
     def save(self, breakpoint_: Breakpoint) -> None:
-        """Store a breakpoint. Replaces a breakpoint with the same id."""
+        """Store a breakpoint. It replaces a stored breakpoint with the same id."""
         data = json.dumps(asdict(breakpoint_))
         self._write("REPLACE INTO breakpoints VALUES (?, ?)", breakpoint_.id, data)
 
@@ -133,7 +143,10 @@ class BreakpointStore:
         self._write("REPLACE INTO held VALUES (?, ?, ?)", held.id, held.state.value, data)
 
     def lose_waiting(self, now_us: int) -> None:
-        """Mark the waiting calls as lost. No client waits for them after a restart."""
+        """Mark the waiting calls as lost, since no client waits for them after a restart.
+
+        All but the newest held calls are deleted.
+        """
         rows = self._read("SELECT data FROM held WHERE state = 'waiting'")
         for held in _valid(Held, rows):
             self.save_held(replace(held, state=HeldState.LOST, decided_us=now_us))
@@ -188,7 +201,10 @@ class Breakpoints:
         tell: Callable[[str], None],
         ids: IdSource = new_id,
     ) -> None:
-        """`tell` receives a sentence for every call that begins to wait."""
+        """Create the object.
+
+        `tell` receives sentences, such as one for every call that begins to wait.
+        """
         self._path = path
         self._settings = settings
         self._clock = clock
@@ -199,7 +215,7 @@ class Breakpoints:
         self._remembered: dict[str, Held] = {}
         self._noting: set[asyncio.Future[None]] = set()
         self.broken: str | None = None
-        """The reason why breakpoints are not stored, if they are not."""
+        """The reason why breakpoints are not stored, or None if they are stored."""
 
     async def __aenter__(self) -> Self:
         self._store: BreakpointStore | None = None
@@ -228,15 +244,15 @@ class Breakpoints:
         return list(self._breakpoints.values())
 
     async def add(self, **values: Any) -> Breakpoint:
-        """Create a breakpoint."""
+        """Create and store a breakpoint. `values` are its fields."""
         return await self._save_clean(Breakpoint(self._ids().hex, **values))
 
     async def change(self, breakpoint_id: str, **values: Any) -> Breakpoint:
-        """Change the given fields of a breakpoint. Raises NotFoundError."""
+        """Change the given fields of a breakpoint. Raises NotFoundError if it does not exist."""
         return await self._save_clean(replace(self._breakpoint(breakpoint_id), **values))
 
     async def _save_clean(self, each: Breakpoint) -> Breakpoint:
-        """Store a breakpoint without secrets, which could not match redacted records anyway."""
+        """Store a breakpoint after redacting secrets in its conditions."""
         clean = replace(
             each,
             model=None if each.model is None else redact(each.model),
@@ -246,18 +262,21 @@ class Breakpoints:
         return await self._save(clean)
 
     async def remove(self, breakpoint_id: str) -> None:
-        """Delete a breakpoint. The calls that it holds still wait. Raises NotFoundError."""
+        """Delete a breakpoint. The calls that it holds still wait.
+
+        Raises NotFoundError if it does not exist.
+        """
         self._breakpoint(breakpoint_id)
         del self._breakpoints[breakpoint_id]
         await self._keep(lambda store: store.delete(breakpoint_id))
 
     def held(self, state: HeldState | None = None) -> list[Held]:
-        """The current and former held calls, the newest first."""
+        """The current and former held calls, newest first. `state` selects calls in that state."""
         found = [self._current(held) for held in reversed(self._remembered.values())]
         return [held for held in found if state is None or held.state is state]
 
     def one_held(self, held_id: str) -> Held:
-        """A held call. Raises NotFoundError."""
+        """The held call with the id `held_id`. Raises NotFoundError if there is no such call."""
         held = self._remembered.get(held_id)
         if held is None:
             raise NotFoundError(
@@ -267,7 +286,11 @@ class Breakpoints:
         return self._current(held)
 
     async def go_on(self, held_id: str, content: bytes | None = None) -> Held:
-        """Let a call continue, optionally with another body. Raises UsageError, NotFoundError."""
+        """Let a held call continue. If `content` is not None, it replaces the body of the call.
+
+        Raises UsageError for an invalid body, and for a call that no longer waits. Raises
+        NotFoundError for an unknown call.
+        """
         if content is not None:
             try:
                 await asyncio.to_thread(Body.read, content)
@@ -277,11 +300,14 @@ class Breakpoints:
         return self._decide(held_id, state, content=content)
 
     async def refuse(self, held_id: str, reason: str | None = None) -> Held:
-        """Answer a call with a refusal. Raises UsageError and NotFoundError."""
+        """Answer a held call with a refusal.
+
+        Raises UsageError for a call that no longer waits, and NotFoundError for an unknown call.
+        """
         return self._decide(held_id, HeldState.REFUSED, reason=reason)
 
     def matching(self, request: CallRequest) -> Breakpoint | None:
-        """The first breakpoint that matches a call."""
+        """The first breakpoint that matches a call, or None."""
         if not self._breakpoints:
             return None
         return next((each for each in self._breakpoints.values() if _holds(each, request)), None)
@@ -289,9 +315,9 @@ class Breakpoints:
     async def hold(
         self, request: CallRequest, by: Breakpoint, left: Callable[[], bool]
     ) -> Decision:
-        """Hold a call until it is decided.
+        """Hold a call until a person decides about it, or its time limit passes.
 
-        After a cancellation, `left` reports whether the client has left.
+        If the task is cancelled meanwhile, `left` reports whether the client has left.
         """
         held = self._begin(request, by)
         clean = await asyncio.to_thread(_without_secrets, held, request.key)
@@ -372,7 +398,7 @@ class Breakpoints:
         return replace(held, state=state, decided_us=self._clock.now_us())
 
     def _current(self, held: Held) -> Held:
-        """The unredacted call with the body to send, while the call waits."""
+        """The unredacted form of a held call while the call waits, otherwise `held`."""
         waiting = self._waiting.get(held.id)
         return held if waiting is None else waiting.held
 
@@ -418,7 +444,7 @@ def _holds(each: Breakpoint, request: CallRequest) -> bool:
 
 
 def _without_secrets(held: Held, key: str | None) -> Held:
-    """The held call to store, without secrets and without the client's key."""
+    """The held call without secrets and without the client's API key, as it is stored."""
 
     def clean(text: str) -> str:
         return redact(without_key(text, key))

@@ -1,8 +1,8 @@
-"""Limits the use of calls in a day or a month, and refuses further calls.
+"""Limits the tokens and the cost of calls in a day or a month, and refuses further calls.
 
-The use before this process started is read once in a period from the rollups of the trace store.
-Every counted call has a label `budget:NAME`. A call is refused while the rollups cannot be read.
-Later use is added up in memory, so that a budget stays limited when the store fails.
+Once in each period, the use so far is read from the rollups of the trace store. A label
+`budget:NAME` marks the calls that a budget counts. A call is refused while the rollups cannot be
+read. Later use is added up in memory, so that the limit still applies when the store fails.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from treadle.traces.query.conditions import Condition, Field, GroupBy, Operator,
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """The use of calls in tokens, and in US dollars where the cost is known."""
+    """The use of calls in tokens, and in US dollars as far as the cost is known."""
 
     tokens: int = 0
     cost: float = 0.0
@@ -45,9 +45,10 @@ class Used:
 class Planned:
     """The expected use of a call, which budgets reserve for it.
 
-    `input` is estimated. `output` is the maximum that the request sets for one answer, or None
-    without a maximum. `choices` is the number of requested answers. `cost` is the cost at the most
-    expensive target, or None if a price is unknown.
+    `input` is the estimated number of input tokens. `output` is the maximum number of output tokens
+    that the request sets for one answer, or None without a maximum. `choices` is the number of
+    requested answers. `cost` is the cost in US dollars at the most expensive target, or None if a
+    price is unknown.
     """
 
     input: int = 0
@@ -62,23 +63,26 @@ class Planned:
 
     @property
     def certain(self) -> int:
-        """The maximum output tokens that the request states, or 0 if it states none."""
+        """The maximum number of output tokens that the request sets, or 0 if it sets no maximum."""
         return self.choices * (self.output or 0)
 
 
 _USUAL_OUTPUT = 1_024
-"""The output tokens that are reserved for a request without a limit."""
+"""The number of output tokens that are reserved for an answer without a maximum."""
 
 _OUTPUT_LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 _CHOICES = ("n", "best_of")
 
 
 def planned_use(request: CallRequest, targets: Sequence[Endpoint]) -> Planned:
-    """Estimate the use with these targets. It loads the price data, so call it in a thread."""
+    """Estimate the use of a call at the most expensive of `targets`.
+
+    This function loads the price data, which blocks, so call it in a thread.
+    """
     given = (
         estimate(request.body.text[:_ESTIMATED]) + max(0, len(request.body.text) - _ESTIMATED) // 3
     )
-    # A provider may obey any of several limits, so the largest one counts.
+    # A provider may apply any of several limits, so the largest limit counts.
     declared = max(_counts(request, _OUTPUT_LIMITS), default=None)
     output = 0 if request.operation is Operation.EMBEDDINGS else declared
     tokens = Planned(given, output, max(_counts(request, _CHOICES), default=1))
@@ -89,7 +93,7 @@ def planned_use(request: CallRequest, targets: Sequence[Endpoint]) -> Planned:
 
 
 def _counts(request: CallRequest, names: Sequence[str]) -> list[int]:
-    """The values of these parameters that are at least 1."""
+    """The values of the parameters `names` that are numbers of at least 1."""
     values = [request.body.values.get(name) for name in names]
     return [
         int(min(each, MAX_TOKENS))
@@ -99,14 +103,16 @@ def _counts(request: CallRequest, names: Sequence[str]) -> list[int]:
 
 
 _REASON = 200
-"""The maximum characters of a store error in a refusal."""
+"""The maximum number of characters of a store error in a refusal."""
 
 _ESTIMATED = 200_000
-"""The tokens of this many characters of a body are estimated. The rest counts as one token per
-three characters."""
+"""The number of characters of a body whose tokens are estimated.
+
+The rest counts as one token per three characters.
+"""
 
 Sums = Callable[[str, int], Used]
-"""Returns the use of calls with a label since a time (Unix microseconds). Raises StoreError."""
+"""Returns the use of calls with a label since a time in Unix microseconds. Raises StoreError."""
 
 
 class Budgets:
@@ -134,7 +140,7 @@ class Budgets:
         )
 
     async def check(self, names: Sequence[str]) -> None:
-        """Raise RefusalError when one of these budgets is used up or its use cannot be read."""
+        """Raise RefusalError when one of the budgets is used up, or when its use cannot be read."""
         for name in names:
             budget = self._budgets[name]
             begin, end = self._period(budget)
@@ -145,12 +151,12 @@ class Budgets:
                 raise self._used_up(name, over, end)
 
     async def reserve(self, names: Sequence[str], planned: Planned) -> dict[str, Used]:
-        """Reserve the expected use of a call in its budgets until `settle`.
+        """Reserve the expected use of a call in its budgets until `settle` is called.
 
-        Raises RefusalError when the call exceeds a budget, or when its cost is unknown to a budget
-        in dollars.
+        Returns the reserved use for each budget. Raises RefusalError when the call exceeds a
+        budget, or when its cost is unknown to a budget in dollars.
         """
-        await self.check(names)  # no `await` below, so that no other call interferes
+        await self.check(names)  # no `await` follows, so no other call can reserve in between
         reserved: dict[str, Used] = {}
         for name in names:
             budget = self._budgets[name]
@@ -197,7 +203,7 @@ class Budgets:
         )
 
     def used(self) -> dict[str, Used]:
-        """The use of each budget in its last period. Budgets whose use was not read are missing."""
+        """The use of each budget in its last period. A budget is missing until its use was read."""
         return {name: used for name, (_, used) in self._used.items()}
 
     def _covers(self, budget: GatewayBudget, request: CallRequest) -> bool:
@@ -260,7 +266,7 @@ def _reserved(name: str, budget: GatewayBudget, planned: Planned) -> Used:
 
 
 def _beyond(budget: GatewayBudget, used: Used) -> str | None:
-    """Describe the limit that this use exceeds, or return None."""
+    """Describe the limit that `used` exceeds. Returns None if no limit is exceeded."""
     if budget.cost is not None and used.cost > budget.cost:
         return f"${budget.cost:,.2f}"
     if budget.tokens is not None and used.tokens > budget.tokens:
@@ -269,7 +275,7 @@ def _beyond(budget: GatewayBudget, used: Used) -> str | None:
 
 
 def _reached_limit(budget: GatewayBudget, used: Used) -> str | None:
-    """Describe the limit that this use reaches, or return None."""
+    """Describe the limit that `used` reaches. Returns None if no limit is reached."""
     if budget.cost is not None and used.cost >= budget.cost:
         return f"${budget.cost:,.2f}"
     if budget.tokens is not None and used.tokens >= budget.tokens:

@@ -1,7 +1,7 @@
 """Records finished calls as spans without delaying any call.
 
-One thread builds the spans, prices and redacts them, and passes them to the store. Calls that
-cannot be recorded are counted. The recorder reports whenever losses begin.
+One thread builds the spans, computes their cost, redacts them, and passes them to the store. Calls
+that cannot be recorded are counted. The recorder reports whenever losses begin.
 """
 
 import asyncio
@@ -22,11 +22,14 @@ from treadle.spans.span import Span
 from treadle.spans.span_writer import SpanWriter
 
 _WAITING_BYTES = 256_000_000
-"""The maximum bytes of finished calls that wait. Further calls are lost."""
+"""The maximum size in bytes of the finished calls that wait. Further calls are not recorded."""
 _BATCH = 64
 """The maximum number of calls that are redacted and passed on together."""
 _GATHER_SECONDS = 0.05
-"""The seconds to wait for more calls before a write, since each write has a fixed cost."""
+"""The seconds to wait for more calls before a write.
+
+Waiting helps, since each write has a fixed cost.
+"""
 
 _Task = tuple[Finished, int]
 
@@ -42,10 +45,10 @@ class CallRecorder:
         used: Callable[[Finished, Used | None], None],
         lost: Callable[[str], None],
     ) -> None:
-        """Without a `store`, calls are lost, and `why_not` states the reason.
+        """Create the recorder. Without a `store`, no call is recorded, and `why_not` is the reason.
 
         `used` receives each call with its use, or with None if the use is unknown. `lost` receives
-        a sentence when losses begin. Both are called from any thread.
+        a reason when losses begin. Both functions are called from any thread.
         """
         self._store = store
         self._why_not = why_not
@@ -99,7 +102,10 @@ class CallRecorder:
                 return
 
     def _gather(self, first: _Task) -> tuple[list[_Task], bool]:
-        """Collect further calls that arrive soon. Also return whether the queue has ended."""
+        """Collect the calls that arrive soon after `first`.
+
+        Also returns whether the queue has ended.
+        """
         tasks = [first]
         end = time.monotonic() + _GATHER_SECONDS
         while len(tasks) < _BATCH:

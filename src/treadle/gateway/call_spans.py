@@ -1,9 +1,9 @@
 """Builds the spans of a finished call.
 
-A call with one attempt has one span. Other calls have a step span. Its children are a span for each
-attempt and a span for the wait at a breakpoint. The attributes have OpenTelemetry names. They are
-mapped to fields in the same way as the attributes of other programs. Contents and outcome are set
-directly, since they need no mapping.
+A call with one attempt, no wait and no refusal has one span. Other calls have a step span for the
+whole call. The children of the step span are a span for each attempt and a span for the wait at a
+breakpoint. The attributes have OpenTelemetry names. They are mapped to fields in the same way as
+the attributes of other programs. Contents and outcome are set directly, since they need no mapping.
 """
 
 import json
@@ -52,7 +52,10 @@ _NEWER_LIMIT = "max_completion_tokens"
 _CONTENTS = frozenset({
     "model", "messages", "input", "instructions", "tools", "functions", "stream_options",
 })  # fmt: skip
-"""Parameters with their own fields in a span. All others are stored under `treadle.request.…`."""
+"""Parameters that have their own fields in a span.
+
+Parameters that are neither here nor in `_PARAMETERS` are stored under `treadle.request.…`.
+"""
 
 _RESOURCE = {
     "service.name": "treadle",
@@ -60,7 +63,7 @@ _RESOURCE = {
     "otel.scope.name": "treadle.gateway",
 }
 _WRITTEN_LIMIT = 20_000
-"""The maximum characters of a provider's error, or of an unknown parameter, in a span."""
+"""The maximum number of characters of a request parameter in a span."""
 
 
 def spans_of(call: Finished) -> tuple[list[Span], Used]:
@@ -139,7 +142,7 @@ class _Shared:
         )
 
     def step(self, attempts: list[Span]) -> Span:
-        """The span of the whole call, for a call that is not `single`."""
+        """The span of the whole call. Only calls that are not `single` have it."""
         last = attempts[-1] if attempts else None
         refusal = self._call.refusal
         attributes: dict[str, JsonValue] = {
@@ -220,7 +223,7 @@ class _Shared:
         )
 
     def _own(self, span: Span) -> Span:
-        """Add the values of the call's headers to the span, and remove the client's key."""
+        """Add labels, thread and run to the span, and remove the client's API key from it."""
         span = replace(
             span,
             labels=self._labels,
@@ -230,7 +233,7 @@ class _Shared:
         return _without(span, self._request.key)
 
     def _decisions(self) -> dict[str, JsonValue]:
-        """The decisions of the gateway about the call."""
+        """The attributes for the route of the call, and for the cache."""
         decided: dict[str, JsonValue] = {}
         if self._call.route is not None:
             decided["treadle.gateway.route"] = self._call.route
@@ -250,13 +253,14 @@ class _Shared:
 
 
 _NOTHING = Usage(input=0, output=0)
-"""The provider usage of a cached answer, which is 0."""
+"""The usage of a cached answer. The provider used no tokens."""
 
 
 def _price(endpoint: Endpoint, response_model: str | None, usage: Usage) -> float | None:
-    """The cost of the usage, if known.
+    """The cost of the usage in US dollars, or None if it is unknown.
 
-    The address identifies the provider. The name identifies it if the address is a local proxy.
+    The address identifies the provider. If the address is a local proxy for a hosted provider, the
+    name identifies the provider.
     """
     profile = PROFILES.get(endpoint.provider)
     hosted = profile is not None and not profile.local
@@ -343,7 +347,7 @@ def _thread(request: CallRequest) -> str | None:
 
 
 def _used(span: Span, attempt: Attempt, read: Read) -> Used:
-    """The use of an attempt that the provider reports, or else an estimate from its texts."""
+    """The use that the provider reports for an attempt, or else an estimate from its texts."""
     succeeded = attempt.status is not None and attempt.status < 400
     answered = succeeded and (read.output is not None or read.unreadable)
     if span.status is SpanStatus.ERROR and span.tokens.input is None and not answered:
@@ -360,7 +364,7 @@ def _used(span: Span, attempt: Attempt, read: Read) -> Used:
 
 
 def _without(span: Span, key: str | None) -> Span:
-    """The span without the client's key."""
+    """Remove the client's API key from all texts of a span."""
     if not key:
         return span
 

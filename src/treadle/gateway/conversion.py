@@ -9,7 +9,7 @@ _PARTS = {"input_text": "text", "output_text": "text", "summary_text": "text"}
 
 
 def messages_of_request(values: Mapping[str, object]) -> list[Message]:
-    """The messages of a request to `/responses`."""
+    """Convert a request to `/responses` to chat messages."""
     instructions = values.get("instructions")
     first: list[Message] = []
     if isinstance(instructions, str):
@@ -21,7 +21,10 @@ def messages_of_request(values: Mapping[str, object]) -> list[Message]:
 
 
 def messages_of_items(items: Sequence[object]) -> list[Message]:
-    """Convert items to messages. An item that is not a message is kept unchanged."""
+    """Convert items of the Responses API to chat messages.
+
+    An item of an unknown type is kept unchanged inside a message.
+    """
     messages: list[Message] = []
     for item in items:
         if not isinstance(item, Mapping):
@@ -45,14 +48,14 @@ def messages_of_items(items: Sequence[object]) -> list[Message]:
 
 
 def _of_assistant(messages: list[Message]) -> Message:
-    """The assistant message to which the next item belongs."""
+    """Return the assistant message to which the next item belongs. It is added if necessary."""
     if not messages or messages[-1]["role"] != "assistant" or "item" in messages[-1]:
         messages.append({"role": "assistant", "content": None})
     return messages[-1]
 
 
 def merge_assistant_messages(messages: Sequence[Message]) -> list[Message]:
-    """Merge the reasoning, text and calls of consecutive assistant messages."""
+    """Merge the reasoning, the text and the tool calls of consecutive assistant messages."""
     result: list[Message] = []
     for message in messages:
         last = result[-1] if result else None

@@ -1,4 +1,4 @@
-"""Answers one call: holds, counts, routes, retries and forwards it."""
+"""Answers one call, including breakpoints, budgets, the cache, routing and retries."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 RawHeaders = list[tuple[bytes, bytes]]
 
 _ERROR_LIMIT = 4_000_000
-"""The maximum bytes of an error answer. The rest is dropped."""
+"""The maximum size of an error answer in bytes. The rest is dropped."""
 
 _LARGE = 200_000
 """A body with at least this many bytes is parsed and encoded in a thread."""
@@ -41,9 +41,9 @@ _FINAL = frozenset({FaultKind.BAD_REQUEST})
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """Receives the head of an answer, then its parts.
+    """Receives an answer. `start` gets its status and headers, and then `send` gets its parts.
 
-    `send` gets a part and whether more parts follow.
+    `send` also gets whether more parts follow.
     """
 
     start: Callable[[int, RawHeaders], Awaitable[None]]
@@ -51,7 +51,7 @@ class Sink:
 
 
 class CutError(Exception):
-    """Raised when the answer broke off. The connection to the client is then cut too."""
+    """Raised when a provider's answer breaks off. The connection to the client is then cut too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,12 @@ class Parts:
     clock: Clock
     backoff: Backoff
     without_usage: set[tuple[str, str]]
-    """Pairs of provider and model that reject the option for the usage of a stream."""
+    """The pairs of provider and model that reject the request option for the usage of a stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """The outcome of a failed attempt, and the answer to return if it was the last."""
+    """The outcome of a failed attempt, and the answer to return if no further attempt follows."""
 
     error: ProviderError
     status: int
@@ -81,10 +81,10 @@ class _Failure:
 
 
 class Exchange:
-    """Answers one call and records the events in `call`."""
+    """Answers one call, and records its attempts and its outcome in `call`."""
 
     def __init__(self, parts: Parts, call: Finished, sink: Sink, left: Callable[[], bool]) -> None:
-        """`left` reports whether the client has left."""
+        """Create the exchange. `left` reports whether the client has left."""
         self._parts = parts
         self._call = call
         self._sink = sink
@@ -222,7 +222,10 @@ class Exchange:
         return attempt
 
     async def _attempt(self, attempt: Attempt, *, asks_usage: bool) -> _Failure | None:
-        """Make one request and forward its answer. Returns a failure if nothing was forwarded."""
+        """Make one request and forward its answer. Returns None after a success.
+
+        If nothing was forwarded, the result is the failure.
+        """
         request, endpoint = self._call.request, attempt.endpoint
         headers = forwarded(request.headers)
         headers += authorization(endpoint)
@@ -260,7 +263,7 @@ class Exchange:
         )
 
     def _failed(self, attempt: Attempt, error: ProviderError) -> _Failure:
-        """The failure when a provider is unreachable or breaks off before its answer."""
+        """The failure of a provider that is unreachable, or that breaks off before its answer."""
         attempt.error, attempt.error_type = error.message, error.kind.value
         reported_span = RefusalError(
             error.message,
@@ -272,10 +275,10 @@ class Exchange:
         return _Failure(error, reported_span.status, json_headers(content), content)
 
     async def _refused(self, attempt: Attempt, response: "aiohttp.ClientResponse") -> _Failure:
-        """The failure when a provider answers with an error.
+        """The failure of a provider that answers with an error.
 
-        The client gets this error if it is the last. It is unchanged, except that the provider's
-        key is removed, since some errors quote the key.
+        The client gets this error if no further attempt follows. The error is unchanged, except
+        that the provider's API key is removed, since some errors quote the key.
         """
         endpoint = attempt.endpoint
         idle = endpoint.settings.idle_timeout
@@ -372,7 +375,7 @@ class Exchange:
 
 
 async def read_body(content: bytes) -> Body:
-    """Parse a body. A large body is parsed in a thread. Raises RefusalError."""
+    """Parse a body. A large body is parsed in a thread. Raises RefusalError for an invalid body."""
     if len(content) < _LARGE:
         return Body.read(content)
     return await asyncio.to_thread(Body.read, content)

@@ -1,6 +1,6 @@
 """The gateway, which is an ASGI application.
 
-It uses no framework, because FastAPI's work for one route takes longer than all the work here.
+It uses no framework, because FastAPI needs more time for one request than all the code here.
 """
 
 import asyncio
@@ -53,7 +53,10 @@ _OPERATIONS = {operation.path: operation for operation in Operation}
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The number of answered calls since the start, and the number of unrecorded calls."""
+    """The number of calls since the start, and the number of calls that were not recorded.
+
+    `reason` is the reason for the first call that was not recorded, or None.
+    """
 
     calls: int
     unrecorded: int
@@ -61,7 +64,7 @@ class Health:
 
 
 class Gateway:
-    """Serves `/v1/…`. Open it with `open`."""
+    """Serves the paths below `/v1/`. Callers create a gateway with the method `open`."""
 
     def __init__(self, parts: Parts, models: Models, recorder: CallRecorder) -> None:
         self._parts = parts
@@ -83,7 +86,10 @@ class Gateway:
         breakpoints_path: Path,
         clock: Clock | None = None,
     ) -> AsyncIterator[Self]:
-        """Open all parts. Without a `store`, nothing is recorded."""
+        """Open all parts of the gateway. Without a `store`, nothing is recorded.
+
+        `why_not` is the reason why there is no store.
+        """
         clock = clock or SystemClock()
         loop = asyncio.get_running_loop()
         own = settings.gateway
@@ -177,7 +183,7 @@ class Gateway:
         return f"Available here: {', '.join(similar)}."
 
     def health(self) -> Health:
-        """The number of answered calls, and the number of unrecorded calls."""
+        """The number of calls since the start, and the number of calls that were not recorded."""
         loss = self._recorder.loss
         if loss is None:
             return Health(self._calls, 0, None)
@@ -244,7 +250,7 @@ class Gateway:
             ids = {"x-trace-id": call.request.context.trace_id, "x-span-id": call.shown_span}
             await _refuse(client.send, error, ids)
         except CutError:
-            return  # without a last part, so that the server closes the connection
+            return  # no last part is sent, so that the server closes the connection
         except asyncio.CancelledError:
             if not client.has_left():
                 raise
@@ -377,20 +383,20 @@ def _text(value: bytes) -> str:
 
 
 def _query(scope: Message) -> str:
-    """The query of the URL with its question mark, without the token of this server."""
+    """The query of the URL with its question mark, without the access token of this server."""
     query = scope["query_string"].decode("latin-1")
     kept = "&".join(part for part in query.split("&") if part and not part.startswith("token="))
     return f"?{kept}" if kept else ""
 
 
 def _key(headers: Mapping[str, str]) -> str | None:
-    """The client's own credentials."""
+    """The client's own API key, or None."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
     key = key.strip() if scheme.lower() == "bearer" else ""
     return key or headers.get("api-key", "").strip() or None
 
 
 def _key_headers(settings: Settings) -> frozenset[str]:
-    """The headers that affect the route of a call."""
+    """The names of the headers that affect the route of a call."""
     routes = settings.gateway.routes.values()
     return frozenset(header.lower() for route in routes for header in route.headers)

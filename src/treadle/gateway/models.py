@@ -25,8 +25,10 @@ from treadle.llm.profiles import (
 )
 
 _LONGEST_REPLY = 512
-"""The maximum tokens of a reply to a call without a limit. The small model rarely stops by
-itself."""
+"""The maximum number of tokens of a reply to a call without a limit.
+
+The embedded model is small and rarely ends a reply by itself.
+"""
 
 _SETTINGS = ProviderSettings(idle_timeout=600.0, max_retries=0)
 """The embedded model reads a long prompt slowly, so the time limit is long. A failure would repeat,
@@ -42,7 +44,10 @@ class EmbeddedServer:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models of this server. Empty if it is not installed. Does not start the server."""
+        """The models of this server. The result is empty if the embedded model is not installed.
+
+        This property does not start the server.
+        """
         return () if missing_parts() else (MODEL_NAME,)
 
     async def endpoint(self) -> Endpoint:
@@ -69,7 +74,7 @@ _COMPARED = 2_000
 """The maximum number of models that a name is compared with. One comparison takes about 10 µs."""
 
 _ERROR_SECONDS = 10.0
-"""The seconds before a provider that did not answer is called again."""
+"""The seconds before the model list of a provider that failed is requested again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +111,8 @@ class Models:
     async def list_providers(self) -> list[Listed]:
         """The models of each reachable provider, requested concurrently.
 
-        The embedded model is last if it is installed. A call without a model name uses the same
-        order.
+        The embedded model is last if it is installed. A call that names only a model uses the first
+        provider in this order that lists the model.
         """
         async with self._lock:
             if (keys := saved_keys.stamp()) != self._keys:  # a saved key was changed
@@ -121,7 +126,7 @@ class Models:
             return listed
 
     async def provider_of(self, model: str) -> str | None:
-        """The first provider that lists a model with this id.
+        """The first provider that lists a model with the id `model`.
 
         Providers whose settings name the model come first.
         """
@@ -132,7 +137,7 @@ class Models:
         return next((each.provider for each in listed if model in each.entries), None)
 
     async def lacks(self, provider: str, model: str) -> bool:
-        """Whether the provider lists its models, and none of them has that id.
+        """Whether the provider lists its models, and the id `model` is not in the list.
 
         A server with a single model serves this model under any name, so its list proves nothing.
         """

@@ -9,7 +9,7 @@ from treadle.errors import TreadleError
 class RefusalError(TreadleError):
     """Raised for a call that is not forwarded.
 
-    `status` is the HTTP status. `code` states the reason for programs.
+    `status` is the HTTP status. `code` is a short name of the reason, which programs can compare.
     """
 
     def __init__(

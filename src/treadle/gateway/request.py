@@ -11,17 +11,20 @@ from treadle.gateway.refusals import RefusalError
 from treadle.spans.span import given_labels
 
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?")
-"""The format of W3C Trace Context, section 3.2. Later versions may append fields."""
+"""The format of the header `traceparent` (W3C Trace Context, section 3.2).
+
+Later versions may append fields.
+"""
 
 _ID_LIMIT = 256
-"""The maximum characters of a thread or run id. A longer id is ignored."""
+"""The maximum number of characters of a thread id or run id. A longer id is ignored."""
 _LABEL_LIMIT = 128
 _LABELS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class TraceContext:
-    """The trace context of a call. `parent_id` is the client's own span, if it sent one."""
+    """The trace context of a call. `parent_id` is the id of the client's span, or None."""
 
     trace_id: str
     parent_id: str | None
@@ -50,14 +53,15 @@ def new_span_id() -> str:
 
 
 def traceparent(trace_id: str, span_id: str) -> str:
-    """The value of a header that makes the receiver's span a child of the span `span_id`."""
+    """The value of the header `traceparent` that makes the receiver's span a child of `span_id`."""
     return f"00-{trace_id}-{span_id}-01"
 
 
 def _new_id(bits: int) -> str:
-    """Random bits in hex, not all of them 0.
+    """A random hexadecimal id of `bits` bits, which are not all 0.
 
-    Ids must differ but need not be secret. The system's random numbers would make all threads wait.
+    Ids must differ but need not be secret. The random numbers of the operating system would make
+    all threads wait.
     """
     return f"{random.getrandbits(bits) or 1:0{bits // 4}x}"
 
@@ -80,10 +84,13 @@ def _id(text: str | None) -> str | None:
 
 
 USAGE_OPTION = ',"stream_options":{"include_usage":true}'
-"""Appended to the end of a body to request the usage of a stream."""
+"""The text that is inserted before the last brace of a body to request the usage of a stream."""
 
 _KEY_MINIMUM = 8
-"""The minimum characters of a key to remove. A shorter key may occur in other text by chance."""
+"""The minimum number of characters of an API key that is removed.
+
+A shorter key may occur in other text by chance.
+"""
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _scan = json.JSONDecoder().raw_decode
@@ -118,7 +125,7 @@ class Body:
 
     @classmethod
     def read(cls, content: bytes) -> "Body":
-        """Parse a body. Slow for a large body. Raises RefusalError."""
+        """Parse a body. This is slow for a large body. Raises RefusalError for an invalid body."""
         text = content.decode("utf-8", "surrogateescape")
         try:
             return cls._scanned(text)
@@ -167,7 +174,7 @@ class Body:
 
 
 def without_key(text: str, key: str | None) -> str:
-    """Remove the client's own key from `text`, which may quote the key."""
+    """Remove the client's own API key from `text`, which may quote the key."""
     return text.replace(key, "[redacted:key]") if key and len(key) >= _KEY_MINIMUM else text
 
 
@@ -178,7 +185,10 @@ def _skip(text: str, position: int) -> int:
 
 
 def _expect(text: str, position: int, mark: str) -> int:
-    """Skip `mark`, and return the position of the next value. Raises ValueError."""
+    """Skip `mark`, and return the position of the next value.
+
+    Raises ValueError if `mark` is missing.
+    """
     position = _skip(text, position)
     if text[position] != mark:
         raise ValueError(f"expected {mark}")
@@ -187,7 +197,7 @@ def _expect(text: str, position: int, mark: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """A call. Header names are in lower case. `key` is the client's own key."""
+    """A call of a client. Header names are in lower case. `key` is the client's own API key."""
 
     operation: Operation
     content: bytes
@@ -226,7 +236,8 @@ class CallRequest:
     def images(self) -> bool:
         """Whether the call has images.
 
-        Inside a JSON string, the quotes of the searched words would have backslashes.
+        A JSON string cannot contain the searched bytes, since its quotes are escaped with
+        backslashes.
         """
         return b'"image_url"' in self.content or b'"input_image"' in self.content
 

@@ -30,12 +30,12 @@ _NAMED = 20
 """The number of models that a refusal suggests after an unknown model name."""
 
 _CLIENT_KEY = "the-key-of-the-client"
-"""The placeholder for a provider's key when the client sends its own key."""
+"""The placeholder for a provider's API key when the client sends its own API key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The endpoints to call in turn until one succeeds. `route` names the matching rule."""
+    """The endpoints to call in turn until one succeeds. `route` is the matching route, or None."""
 
     targets: tuple[Endpoint, ...]
     route: str | None = None
@@ -61,7 +61,7 @@ class Router:
         self._keys = saved_keys.stamp()
 
     async def plan(self, request: CallRequest) -> Plan:
-        """The targets of a call. Raises RefusalError, which names the available models."""
+        """Find the targets of a call. Raises RefusalError, which names the available models."""
         name = request.model
         for route_name, route in self._settings.gateway.routes.items():
             if _fits(route_name, route, request):
@@ -106,7 +106,7 @@ class Router:
     def _is_provider(self, name: str) -> bool:
         """Whether `name` is the name of a provider.
 
-        If TREADLE_BASE_URL is set, a built-in profile counts only if it has a key.
+        If TREADLE_BASE_URL is set, a built-in provider counts only if it has an API key.
         """
         if name in self._settings.providers or name == EMBEDDED:
             return True
@@ -120,7 +120,7 @@ class Router:
         return bool(self._env.get("TREADLE_BASE_URL", "").strip())
 
     def _fallback(self) -> str | None:
-        """The provider for a model name that no provider lists."""
+        """The provider for a model name that no provider lists, or None."""
         return self._settings.gateway.provider or (UNNAMED if self._unnamed() else None)
 
     async def _default(self, provider: str, request: CallRequest) -> str:
@@ -132,11 +132,11 @@ class Router:
             raise _unusable(error, provider) from error
 
     def _own_key(self, request: CallRequest) -> str | None:
-        """The client's own key for the provider, if such keys are forwarded."""
+        """The client's own API key, if such keys are forwarded to providers, or None."""
         return request.key if self._settings.gateway.pass_client_keys else None
 
     def _env_with(self, provider: str, key: str | None) -> Mapping[str, str]:
-        """The environment with this key as the key of the provider."""
+        """The environment variables, in which the API key of the provider is `key`."""
         name = variable_of(self._settings, provider) if key is not None else None
         return {**self._env, name: key} if name and key is not None else self._env
 
@@ -152,7 +152,7 @@ class Router:
                 endpoint = await self._connected(provider, model, with_key=own_key is not None)
             except TreadleError as error:
                 raise _unusable(error, provider) from error
-            if provider != EMBEDDED:  # the embedded model is requested by its name
+            if provider != EMBEDDED:  # only `_connected` checks the name of the embedded model
                 self._endpoints[key] = endpoint
         if own_key is not None:
             return replace(endpoint, model=model, api_key=own_key)
@@ -192,7 +192,7 @@ def _fits(name: str, route: GatewayRoute, request: CallRequest) -> bool:
 
 
 def matches(patterns: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether any of the names matches any of the patterns."""
+    """Whether any of the names matches any of the patterns, which may contain `*` and `?`."""
     return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
 
 

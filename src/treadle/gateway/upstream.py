@@ -1,4 +1,4 @@
-"""Pools connections to providers, forwards headers, and refuses loops back to the gateway."""
+"""Sends requests to providers over pooled connections, and refuses loops back to the gateway."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -36,12 +36,12 @@ class Hops:
         self.own = secrets.token_hex(8)
 
     def onward(self) -> tuple[str, str]:
-        """The header to send with requests that result from the current call."""
+        """The header to send with the requests that the current call causes."""
         before = _before.get()
         return HEADER, f"{before}, {self.own}" if before else self.own
 
     def check(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Raise RefusalError for a call that has already passed this gateway."""
+        """Raise RefusalError for a call that already passed this gateway, or too many gateways."""
         values = b",".join(value for name, value in headers if name == HEADER.encode())
         _before.set(values.decode("latin-1"))
         if not values:
@@ -73,20 +73,26 @@ _OURS = frozenset({
     "referer", "forwarded", "x-real-ip", "x-thread-id", "x-run-id", "x-label", "traceparent",
     "tracestate", "baggage", "accept-encoding",
 })  # fmt: skip
-"""Headers of a request that are meant for the gateway, or that describe the client."""
+"""Headers of a request that are not forwarded.
+
+They are meant for the gateway, or describe the client.
+"""
 
 _THEIRS = frozenset({
     "date", "server", "set-cookie", "location", "refresh", "strict-transport-security", "alt-svc",
     "x-trace-id", "x-span-id",
 })  # fmt: skip
-"""Headers of an answer that refer to the provider's host, which the client did not call."""
+"""Headers of an answer that are not returned.
+
+They refer to the provider's host, which the client did not call, or the gateway sets them itself.
+"""
 
 _READABLE = frozenset({"gzip", "deflate", "identity"})
 """The content encodings that can be decoded for the trace."""
 
 
 def forwarded(headers: Iterable[tuple[str, str]]) -> Headers:
-    """Select the headers of a request to forward. Their names are in lower case."""
+    """Select the headers of a request that are forwarded. Header names are in lower case."""
     given = list(headers)
     named = {
         name.strip().lower()
@@ -107,9 +113,10 @@ def forwarded(headers: Iterable[tuple[str, str]]) -> Headers:
 def returned(
     headers: Iterable[tuple[bytes, bytes]], *, measured: bool, encoded: bool = True
 ) -> list[tuple[bytes, bytes]]:
-    """Select the headers of an answer to return to the client.
+    """Select the headers of an answer that are returned to the client.
 
-    The length is removed unless `measured`. The encoding is removed unless `encoded`.
+    The content length is removed unless `measured` is true. The content encoding is removed unless
+    `encoded` is true.
     """
     kept = []
     for name, value in headers:
@@ -131,21 +138,26 @@ def _encodings(values: Iterable[str]) -> str:
 
 
 _WHOLE_FACTOR = 10
-"""An answer without streaming is silent until it is complete, so its limit is this many idle
-timeouts."""
+"""The time limit of an answer that is not streamed, as a multiple of the idle timeout.
+
+Nothing of such an answer arrives before it is complete.
+"""
 _IDLE_CONNECTION = 15.0
-"""The seconds that a connection is kept for the next call. Most servers keep connections longer."""
+"""The seconds that an idle connection is kept for the next call.
+
+Most servers keep connections longer.
+"""
 _PIECE = 256_000
-"""The maximum bytes of a body that are written at once."""
+"""The maximum number of bytes of a body that are written at once."""
 _HEADER_LIMIT = 65_536
 _ANSWER_LIMIT = 16_000_000
-"""The maximum bytes of an answer that is read completely, such as a list of models."""
+"""The maximum size in bytes of an answer that is read completely, such as a list of models."""
 
 
 class Upstream:
     """Sends HTTP requests to all providers while its context is entered.
 
-    Redirects, decoding and retries are off.
+    It follows no redirects, decodes no answers and repeats no requests.
     """
 
     def __init__(self) -> None:
@@ -175,7 +187,7 @@ class Upstream:
     ) -> "aiohttp.ClientResponse":
         """Send a request, and return the answer once its head has arrived.
 
-        The caller closes or releases the answer. Raises ProviderError.
+        The caller must close or release the answer. Raises ProviderError if there is no answer.
         """
         idle = endpoint.settings.idle_timeout * (1 if stream else _WHOLE_FACTOR)
         length = ("content-length", str(len(body)))
@@ -183,7 +195,10 @@ class Upstream:
         return await self._request("POST", endpoint, path, [*headers, length], data, idle)
 
     async def get(self, endpoint: Endpoint, path: str, *, seconds: float) -> bytes:
-        """Request `path`, and return the body of a successful answer. Raises ProviderError."""
+        """Request `path`, and return the body of a successful answer.
+
+        Raises ProviderError for another answer, and TimeoutError after `seconds`.
+        """
         async with asyncio.timeout(seconds):
             headers = [*authorization(endpoint), self.hops.onward()]
             response = await self._request("GET", endpoint, path, headers, None, 60)
@@ -213,7 +228,8 @@ class Upstream:
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=endpoint.settings.connect_timeout, sock_read=idle
         )
-        # A provider that sends endless interim answers is never idle.
+        # A provider that sends endless interim answers is never idle, so the total time is limited
+        # too.
         longest = _WHOLE_FACTOR * endpoint.settings.idle_timeout + endpoint.settings.connect_timeout
         try:
             async with asyncio.timeout(longest):
@@ -230,7 +246,7 @@ class Upstream:
             raise fault(endpoint, error, idle) from error
 
     async def _proxy(self, endpoint: Endpoint) -> str | None:
-        """The proxy for an endpoint, cached because aiohttp would look it up at each call."""
+        """The proxy for an endpoint. It is cached, since aiohttp would look it up for each call."""
         if endpoint.loopback:
             return None
         if endpoint.base_url not in self._proxies:
@@ -239,7 +255,7 @@ class Upstream:
         return self._proxies[endpoint.base_url]
 
     async def _new_session(self, endpoint: Endpoint) -> "aiohttp.ClientSession":
-        """Create the connections to this machine, or to other machines with certificates."""
+        """Create the session for connections to this machine, or the session for other machines."""
         import aiohttp
 
         near = endpoint.loopback
@@ -261,7 +277,7 @@ class Upstream:
 
 
 async def _bounded(endpoint: Endpoint, response: "aiohttp.ClientResponse") -> bytes:
-    """Read the whole body of an answer. Refuses a body larger than any list of models."""
+    """Read the whole body of an answer. Raises ProviderError if it exceeds `_ANSWER_LIMIT`."""
     blocks: list[bytes] = []
     size = 0
     async for block in response.content.iter_chunked(_PIECE):
@@ -275,7 +291,7 @@ async def _bounded(endpoint: Endpoint, response: "aiohttp.ClientResponse") -> by
 
 
 def authorization(endpoint: Endpoint) -> list[tuple[str, str]]:
-    """The header with the key of an endpoint, if it has one."""
+    """The header with the API key of an endpoint. The list is empty if the endpoint has no key."""
     return [("authorization", f"Bearer {endpoint.api_key}")] if endpoint.api_key else []
 
 
@@ -302,7 +318,7 @@ async def _pieces(body: bytes) -> AsyncIterator[bytes]:
 
 
 def _proxy_for(base_url: str) -> str | None:
-    """The proxy for an address, by `HTTPS_PROXY` and similar variables or the system."""
+    """The proxy for an address, from the system or from variables such as `HTTPS_PROXY`."""
     parts = urlsplit(base_url)
     if proxy_bypass(parts.hostname or ""):
         return None
@@ -311,7 +327,10 @@ def _proxy_for(base_url: str) -> str | None:
 
 
 def _trusted() -> "ssl.SSLContext":
-    """An SSL context with the runtime's trusted authorities. Slow, so call it in a thread."""
+    """An SSL context with the trusted authorities.
+
+    Creating it is slow, so call this in a thread.
+    """
     import httpx2
 
     return httpx2.create_ssl_context()

@@ -1,9 +1,9 @@
 """Joins the fragments of streamed tool calls into complete calls.
 
-The index of a fragment names its call. A new id or a new name shows that the fragment begins
-another call under the same index (cases T3, T6, T7, T9). A fragment under another index and without
-a name continues the open call with the same id. If it has no id either, it continues the only open
-call (F25).
+The index of a fragment identifies its call. A new id or a new name under the same index begins
+another call. An open call is a call whose arguments are not complete JSON yet. A fragment with an
+unused index and without a name continues the open call with the same id. If the fragment has no id,
+it continues the only open call.
 """
 
 import json
@@ -12,7 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 Finished = tuple[str, str, str, str | None]
-"""The id, name, arguments and opaque fields of one call."""
+"""The id, name, arguments and opaque fields of one call.
+
+The arguments are JSON text. The opaque fields are a JSON object as text, or None if there are none.
+"""
 
 _KNOWN = frozenset({"index", "id", "type", "function"})
 _KNOWN_OF_FUNCTION = frozenset({"name", "arguments"})
@@ -28,9 +31,9 @@ class _Slot:
     fragments: list[str] = field(default_factory=list)
     opaque: dict[str, object] = field(default_factory=dict)
     repeated: bool = False
-    """Whether the name of the call arrived again after its arguments were complete.
+    """Whether the name of the call arrived again after the arguments were complete.
 
-    Such a name is an echo, or it starts a second call.
+    The repeated name is an echo, or it starts a second call.
     """
 
     @property
@@ -43,7 +46,10 @@ class _Slot:
 
     @property
     def complete(self) -> bool:
-        """Whether the arguments are complete JSON. Each use of this property parses them."""
+        """Whether the arguments are complete JSON.
+
+        Each use of this property parses the arguments.
+        """
         if not self.fragments or not self.fragments[-1].rstrip().endswith(("}", "]", '"', "null")):
             return False
         try:
@@ -56,8 +62,8 @@ class _Slot:
 class CallSlots:
     """The calls of one reply, in the order of their first fragments.
 
-    `known` contains the names of the offered tools. It shows whether two texts are the names of two
-    tools or two parts of one name.
+    `known` contains the names of the offered tools. The names decide whether two texts are the
+    names of two tools or two parts of one name.
     """
 
     def __init__(self, known: frozenset[str]) -> None:
@@ -65,9 +71,10 @@ class CallSlots:
         self._slots: list[_Slot] = []
 
     def add(self, fragment: Mapping[str, object], *, whole: bool = False) -> bool:
-        """Add one entry of the `tool_calls` of a delta, or of a complete message if `whole`.
+        """Add one entry of the `tool_calls` of a delta or of a complete message.
 
-        Returns whether the entry added a call or arguments.
+        `whole` means that the entry comes from a complete message. Returns whether the entry added
+        a call or arguments.
         """
         function = fragment.get("function")
         function = function if isinstance(function, Mapping) else {}
@@ -87,7 +94,7 @@ class CallSlots:
         return grows
 
     def finish(self) -> list[Finished]:
-        """All calls, including calls with incomplete arguments."""
+        """Return all calls, including calls with incomplete arguments."""
         self._join_nameless()
         return [
             (
@@ -104,8 +111,8 @@ class CallSlots:
         """Give arguments without a name to the one open call that they complete.
 
         If several calls are open and the owner is unclear, the arguments are dropped. A call with
-        incomplete arguments fails, and the model repeats it. A call with the arguments of another
-        call would run.
+        incomplete arguments fails, and the model repeats it. Guessing is worse, since a call with
+        the arguments of another call would run.
         """
         for slot in [each for each in self._slots if not each.name and each.started]:
             before = self._slots[: self._slots.index(slot)]
@@ -136,7 +143,10 @@ class CallSlots:
         return self._unless_new(same[-1], name, arguments)
 
     def _open(self, call_id: str, name: str, arguments: str) -> _Slot | None:
-        """Return the one open call for arguments that have no name and another index."""
+        """Return the open call that arguments without a name and with another index continue.
+
+        Returns None if no call is open, or if several calls are possible.
+        """
         if name or not arguments:
             return None
         waiting = [slot for slot in self._slots if slot.name and not slot.complete]
@@ -167,7 +177,10 @@ class CallSlots:
         return new != old and {old, new} <= self._known and old + new not in self._known
 
     def _name(self, slot: _Slot, name: str) -> None:
-        """Take a name that comes late or in parts. Empty and repeated names are ignored."""
+        """Set or extend the name, which may arrive late or in parts.
+
+        Empty and repeated names are ignored.
+        """
         if not name or name == slot.name or slot.started:
             slot.name = slot.name or name
         elif name.startswith(slot.name):
@@ -177,7 +190,10 @@ class CallSlots:
 
 
 def _index(value: object) -> int | None:
-    """The index of a fragment. Some servers write the number as text or with a decimal point."""
+    """Return the index of a fragment, or None.
+
+    Some servers write it as text or with a decimal point.
+    """
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value, re.ASCII):
@@ -199,7 +215,7 @@ def _arguments(value: object) -> str:
 def _remember_unknown(
     opaque: dict[str, object], fragment: Mapping[str, object], function: Mapping[str, object]
 ) -> None:
-    """Keep unknown fields, such as signatures. They are sent back to the server unchanged."""
+    """Keep unknown fields, such as signatures, which are sent back to the server unchanged."""
     opaque.update(_foreign(fragment, _KNOWN))
     if inner := _foreign(function, _KNOWN_OF_FUNCTION):
         kept = opaque.get("function")

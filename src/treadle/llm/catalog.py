@@ -44,16 +44,23 @@ _PING = ChatRequest(
         ),
     ),
 )
-"""The test asks for the most important tool, which the embedded model can call too."""
+"""The request of the connection test.
+
+It asks for a call of the most important tool, which the embedded model can call too.
+"""
 
 
 _LIST_SECONDS = 30.0
-"""The time limit for a whole list of models, even if its bytes come steadily."""
+"""The time limit in seconds for a list of models, even if its bytes arrive steadily."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderModels:
-    """The models of one provider. `error` says why it is unreachable. `latency` is in seconds."""
+    """The models of one provider.
+
+    If the provider is unreachable, `error` is the reason and `latency` is None. Otherwise `latency`
+    is the time of the request in seconds.
+    """
 
     provider: str
     base_url: str | None
@@ -65,7 +72,10 @@ class ProviderModels:
 
 @dataclass(frozen=True, slots=True)
 class ModelTest:
-    """The result of one small question. `tool_call` says whether the model called the tool."""
+    """The result of a connection test. `tool_call` states whether the model called the tool.
+
+    `error` is None if the model answered. `latency` is in seconds, or None after an error.
+    """
 
     provider: str
     model: str
@@ -76,7 +86,7 @@ class ModelTest:
 
 
 async def fetch_models(endpoint: Endpoint) -> tuple[ModelInfo, ...]:
-    """The models that the endpoint lists. Raises ProviderError."""
+    """Return the models that the endpoint lists. Raises ProviderError."""
     client = await asyncio.to_thread(new_client, endpoint)
     try:
         async with asyncio.timeout(_LIST_SECONDS), calling(endpoint, SystemClock()):

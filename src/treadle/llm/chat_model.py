@@ -1,4 +1,4 @@
-"""The interface of a model: its requests, and the observer of each attempt."""
+"""The interface of chat models, and of the observers that receive the events of their requests."""
 
 import asyncio
 import json
@@ -17,7 +17,11 @@ from treadle.llm.provider_errors import ProviderError
 
 @dataclass(frozen=True, slots=True)
 class AttemptStarted:
-    """An attempt begins. `messages` and `tools` are the counts in the request."""
+    """The start of an attempt, one of the tries of a model request.
+
+    `messages` and `tools` are the numbers of messages and tools in the request. `input_text` is the
+    redacted JSON of the messages.
+    """
 
     operation_id: UUID
     attempt: int
@@ -28,7 +32,7 @@ class AttemptStarted:
 
 @dataclass(frozen=True, slots=True)
 class AttemptFinished:
-    """An attempt ended, with a reply or with an error text."""
+    """The end of an attempt, with a reply or with an error text. `duration` is in seconds."""
 
     operation_id: UUID
     attempt: int
@@ -56,7 +60,7 @@ class ModelObserver(Protocol):
 
 
 class WatchedObserver:
-    """An observer that forwards everything. `shown` is set when any part of the reply was shown."""
+    """An observer that forwards all events. `shown` is True after a part of the reply was shown."""
 
     def __init__(self, observer: ModelObserver) -> None:
         self._observer = observer
@@ -89,12 +93,16 @@ class ModelReplacedError(Exception):
     """Another model replaced the requested one, and no part of a reply was shown.
 
     The `ChatModel` now has the name and window of the other model. The caller builds the request
-    again and repeats it.
+    for that model and sends it.
     """
 
 
 class ChatModel(Protocol):
-    """A model. It handles retries, the watchdog and the fallback without tools."""
+    """A model that answers chat requests.
+
+    An implementation retries failed requests, and ends a request whose server stays silent. It
+    repeats a request without tools if the model does not support tools.
+    """
 
     @property
     def provider(self) -> str:
@@ -108,7 +116,7 @@ class ChatModel(Protocol):
 
     @property
     def context_window(self) -> int:
-        """Tokens of input and output together."""
+        """The tokens that input and output may have together."""
         ...
 
     @property
@@ -117,21 +125,23 @@ class ChatModel(Protocol):
         ...
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
-        """Return the reply to `request`. The keys of its tool calls are (request.turn, slot).
+        """Return the reply to `request`.
 
-        Raises `ProviderError` for a final failure. Earlier reports to `observer` stay valid.
-        Cancelling the task that awaits the reply ends the request. A model with fallbacks also
-        raises `ModelReplacedError`.
+        The keys of the tool calls in the reply are (request.turn, slot).
+
+        Raises `ProviderError` for a final failure. The events that `observer` has received stay
+        valid. Cancelling the task that awaits the reply ends the request. A model with fallbacks
+        also raises `ModelReplacedError`.
         """
         ...
 
     async def close(self) -> None:
-        """Close connections and servers."""
+        """Close the connections, or stop the engine of the model."""
         ...
 
 
 class ModelWrapper:
-    """A base class of models that wrap another `ChatModel` and have its properties."""
+    """A base class of models that wrap another `ChatModel` and share its properties."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
@@ -155,7 +165,7 @@ class ModelWrapper:
 
 @dataclass(slots=True)
 class Attempt:
-    """An attempt of a model request. The caller stores its reply here."""
+    """An attempt of a model request. The caller stores the reply of the model in `reply`."""
 
     reply: ModelReply | None = None
 
@@ -172,7 +182,7 @@ async def attempt(
 ) -> AsyncIterator[Attempt]:
     """Report the start and the end of an attempt to `observer`.
 
-    `messages` are in wire form, and `tools` is the number of tools.
+    `messages` are in wire format, and `tools` is the number of tools.
     """
     # A thread does this, because serialising and redacting a long history takes a while.
     text = await asyncio.to_thread(_recorded, messages)

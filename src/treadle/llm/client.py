@@ -1,4 +1,8 @@
-"""The chat model over HTTP: attempts, retries, the fallback without tools, and learned quirks."""
+"""A chat model behind an OpenAI-compatible HTTP address.
+
+It retries failed requests. It learns from refusals which deviations from the protocol (quirks) its
+server has.
+"""
 
 import asyncio
 import random
@@ -26,16 +30,17 @@ if TYPE_CHECKING:
 
 
 DEFAULT_CONTEXT_WINDOW = 128_000
-"""The window in tokens of a model if the settings, the server and the price data have none."""
+"""The window in tokens of a model for which the settings, the server and the price data state none.
+"""
 
 _WHOLE_REPLY_FACTOR = 10
-"""A reply without streaming may take this many times the idle limit.
+"""A reply without streaming may take this many times the setting `idle_timeout`.
 
-Such a reply sends no data until it is complete.
+The server sends no data of such a reply until the reply is complete.
 """
 
 _NO_KEY = "no-key"
-"""The client library requires a key. Servers without keys ignore it."""
+"""The API key for servers that need none, because the client library requires a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ class Backoff:
     source: random.Random = field(default_factory=random.Random)
 
     def delay(self, retry: int, error: ProviderError) -> float:
-        """Seconds before retry number `retry`, which counts from 1."""
+        """Return the seconds before retry number `retry`, which counts from 1."""
         if error.retry_after is not None:
             return error.retry_after
         longest = min(self.limit, self.first * 2.0 ** min(retry - 1, 16))
@@ -71,7 +76,10 @@ class HttpChatModel:
         backoff: Backoff | None = None,
         kept: LearnedQuirks | None = None,
     ) -> None:
-        """The models of a process share `kept`, so that each quirk is learned only once."""
+        """Create a model.
+
+        The models of a process share `kept`, so that each quirk is learned only once.
+        """
         self._endpoint = endpoint
         self._context_window = context_window
         self._clock = clock or SystemClock()
@@ -130,7 +138,7 @@ class HttpChatModel:
             number += 1
 
     async def prepare(self) -> None:
-        """Load the client library in advance, which takes seconds."""
+        """Load the client library in advance, because loading takes seconds."""
         await self._connected()
 
     async def close(self) -> None:
@@ -157,7 +165,7 @@ class HttpChatModel:
         return reply
 
     def _payload(self, request: ChatRequest) -> dict[str, Any]:
-        """The body of the request in wire form."""
+        """Return the body of the request in wire format."""
         settings, quirks = self._endpoint.settings, self._quirks
         dialect = Dialect(self.provider, self.model, quirks.strictness)
         offers_tools = bool(request.tools) and quirks.strictness.tools
@@ -186,13 +194,13 @@ class HttpChatModel:
     async def _ask(
         self, payload: dict[str, Any], request: ChatRequest, watched: WatchedObserver
     ) -> ModelReply:
-        """One HTTP exchange, from the request to the complete reply."""
+        """Send the request and return the complete reply. Raises ProviderError."""
         limit = self._endpoint.settings.idle_timeout
         if not request.stream:
             limit *= _WHOLE_REPLY_FACTOR
         tools = frozenset(tool.name for tool in request.tools)
         assembler = DeltaAssembler(self._endpoint, turn=request.turn, tools=tools)
-        await self._connected()  # before the watchdog starts
+        await self._connected()  # before the watchdog measures silence
 
         async def waiting(seconds: float) -> None:
             text = f"{self.provider} still queues the request: no data for {seconds:.0f} s."
@@ -224,14 +232,14 @@ class HttpChatModel:
     async def _exchange(
         self, payload: dict[str, Any], watchdog: IdleWatchdog
     ) -> AsyncIterator[Any]:
-        """Send the request, and yield the response when its head has arrived.
+        """Send the request, and yield the response when its headers have arrived.
 
         Raises ProviderError.
         """
         client = await self._connected()
         create = client.chat.completions.with_streaming_response.create
-        # The extra body replaces the arguments. The client library would validate the messages by
-        # their types, which takes most of the time of a request with a long history.
+        # `extra_body` replaces the other arguments. The client library would validate the messages
+        # by their types, which takes most of the time of a request with a long history.
         manager = create(model=payload["model"], messages=[], extra_body=payload)
         async with calling(self._endpoint, self._clock):
             response = await watchdog.wait(manager.__aenter__())
@@ -248,7 +256,7 @@ class HttpChatModel:
 
 @asynccontextmanager
 async def calling(endpoint: Endpoint, clock: Clock) -> AsyncIterator[None]:
-    """Turns exceptions of the client library inside the block into ProviderError."""
+    """Converts exceptions of the client library inside the block to ProviderError."""
     import httpx2
     import openai
 
@@ -273,13 +281,14 @@ async def calling(endpoint: Endpoint, clock: Clock) -> AsyncIterator[None]:
 def new_client(endpoint: Endpoint) -> "openai.AsyncOpenAI":
     """Return an HTTP client for an endpoint. Call this in a thread, because it is slow.
 
-    Imports and certificates take the time. The client follows no redirect and limits what it reads.
-    It never retries, because `HttpChatModel` counts, announces and records attempts. It uses no
-    proxy for a server on this machine.
+    Importing the library and loading certificates take the time. The client follows no redirects
+    and limits the size of answers. It never retries, because `HttpChatModel` counts, announces and
+    records attempts. It uses no proxy for a server on this machine.
     """
     import openai
 
-    # The watchdog handles silence, since it can distinguish comments from data.
+    # The client has no read timeout. The watchdog detects a silent server, since it can distinguish
+    # comments of the event stream from data.
     timeout = openai.Timeout(None, connect=endpoint.settings.connect_timeout)
     return openai.AsyncOpenAI(
         base_url=endpoint.base_url,

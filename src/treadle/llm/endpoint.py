@@ -20,14 +20,14 @@ def is_loopback(base_url: str) -> bool:
     try:
         ip = ip_address(socket.inet_aton(host)) if _SHORT_IPV4.fullmatch(host) else ip_address(host)
     except (OSError, ValueError):
-        return False  # a name that begins with 127 may lead to another machine
+        return False  # a name such as 127.example.com
     ip = getattr(ip, "ipv4_mapped", None) or ip
     return ip.is_loopback or ip.is_unspecified
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The target of requests.
+    """One model at one address, the target of requests.
 
     `api_key` is never shown. `key_name` says where a person sets the key.
     """

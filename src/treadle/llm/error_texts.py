@@ -1,4 +1,4 @@
-"""Classifies the error texts of providers, for example a prompt that is too long."""
+"""Classifies the error texts of providers, for example of a prompt that is too long."""
 
 import re
 import string
@@ -16,7 +16,7 @@ _TOO_LARGE_FOR_RATE = re.compile(
     r"request too large|too large for .{0,120}per min|must be reduced|reduce your message size",
     re.IGNORECASE | re.DOTALL,
 )
-"""Matches the refusal of a request that exceeds the tokens of a whole minute (OpenAI, Groq).
+"""Matches the refusal of a request that exceeds the token limit of a minute (OpenAI, Groq).
 
 Such a request never succeeds, so waiting does not help.
 """
@@ -49,20 +49,20 @@ _ABOUT_THE_REPLY = re.compile(
     r"|supports at most \d+ (?:completion|output)",
     re.IGNORECASE | re.DOTALL,
 )
-"""Matches a refusal of the reply limit. A shorter prompt does not help."""
+"""Matches a refusal of the requested length of the reply. A shorter prompt does not help."""
 
 _SHARED = re.compile(
     r"maximum context length is \d+.{0,60}\b(?:input|prompt)"
     r"|max_tokens must be at least 1, got -\d",
     re.IGNORECASE,
 )
-"""Matches the text of vLLM when prompt and reply together do not fit. A shorter prompt helps."""
+"""Matches vLLM's text if prompt and reply together are too long. A shorter prompt helps."""
 
 _ABOUT_OTHERS = re.compile(
     r"tool_calls?\b.{0,16}\bid\b|\btool_?(?:call|use)_?id|call id|\btools?(?:\[\d|\.\d)",
     re.IGNORECASE,
 )
-"""Matches texts about an id, or about the name or description of one tool."""
+"""Matches texts about a call id, or about the name or description of one tool."""
 
 
 def is_overflow(status: int | None, text: str) -> bool:
@@ -80,7 +80,10 @@ def is_overflow(status: int | None, text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The token limit and the size of the request that a refusal states. None means unknown."""
+    """The model's token limit and the tokens of the request, as a refusal states them.
+
+    None means that the refusal does not state the value.
+    """
 
     limit: int | None
     sent: int | None
@@ -98,7 +101,7 @@ _LIMIT_BEHIND = re.compile(r"\s*(?:tokens? )?(?:max\b|maximum|limit)", re.IGNORE
 
 
 def read_window(text: str) -> Window:
-    """Read the limit and the size of the request from a refusal.
+    """Read the limit and the size of the request, both in tokens, from a refusal.
 
     The size is the largest number above the limit.
     """
@@ -124,16 +127,17 @@ _TOOLS = (
 )
 
 _NO_TOOLS = re.compile(
-    # These texts are a 404 of OpenRouter, a 400 of vLLM, and a 500 of llama.cpp.
+    # Examples: a 404 of OpenRouter, a 400 of vLLM and a 500 of llama.cpp.
     r"endpoints? found that supports? tool|requires --(?:jinja|enable-auto-tool-choice)"
-    # does not support tools, can't use tools, is not enabled for tool calls
+    # Examples: "does not support tools", "can't use tools", "is not enabled for tool calls".
     r"|(?:\bnot|n['\u2019]t|cannot)(?: currently| yet)? (?:support|accept|allow|use|enabled for)\w*"
     rf" (?:(?:any|the|use of|using|native|parameters?:?) ?)*\[?{_TOOLS}"
-    # tool calling is unsupported, tools are not enabled, function calls not implemented
+    # Examples: "tool calling is unsupported", "tools are not enabled", "function calls not
+    # implemented".
     rf"|{_TOOLS}(?: with function calling)?(?: is| are)?(?: currently| yet)? "
     r"(?:not (?:currently |yet )?(?:supported|enabled|available|implemented|allowed|permitted)"
     r"|unsupported|disabled)"
-    # unsupported parameter: tools; unknown field "tools"
+    # Examples: "unsupported parameter: tools", "unknown field 'tools'".
     r"|(?:unsupported|unknown|unrecogni[sz]ed|unexpected|extra)(?: \w+){0,2} "
     r"(?:param\w*|fields?|arguments?|keys?|propert\w+|inputs?)(?: supplied)?:? "
     r"\[?['\"`]?(?:tools|functions)(?!\w)(?!\[)"
@@ -207,9 +211,11 @@ def is_about_ids(error_text: str) -> bool:
 
 
 def read_id_rule(error_text: str, ids: Iterable[str], current: IdRule) -> IdRule:
-    """Read the rule for ids from a refusal. Without one, return the strictest known rule.
+    """Read the rule for call ids from a refusal.
 
-    `ids` are the refused ids. If the refusal quotes them, the quotes are ignored.
+    If the text states no rule, return the strictest known rule. `ids` are the refused ids. If the
+    text quotes them, the quotes are ignored. `current` is the present rule, which applies to
+    everything that the text does not state.
     """
     for refused in sorted({each for each in ids if len(each) > 2}, key=len, reverse=True):
         error_text = error_text.replace(refused, "…")
@@ -240,7 +246,7 @@ def _lengths(error_text: str) -> tuple[int, int] | None:
 
 
 def _usable(minimum: int, maximum: int) -> tuple[int, int] | None:
-    """Return the two lengths, or None if they leave too little room for different ids."""
+    """Return the two lengths, or None if they do not leave enough room for different ids."""
     return (max(1, minimum), maximum) if maximum >= max(minimum, 4) else None
 
 
@@ -265,7 +271,10 @@ def _characters(error_text: str) -> str | None:
 
 
 def _class_members(members: str) -> str | None:
-    """Return the characters that a regular expression's class accepts, or None for no class."""
+    """Return the characters that a regex character class accepts.
+
+    Returns None if `members` is not a valid class of more than one character.
+    """
     if "-" not in members and "\\" not in members:
         return None
     try:

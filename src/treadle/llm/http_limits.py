@@ -1,7 +1,8 @@
 """Limits on the answers of providers: size, compression and redirects.
 
-A few compressed bytes can become gigabytes, a line may never end, and a redirect would send prompt
-and key to another address. The hooks work for `httpx2` clients with any transport or proxy.
+A few compressed bytes can become gigabytes, and a line may never end. A redirect would send the
+prompt and the API key to another address. The event hooks work for `httpx2` clients with any
+transport or proxy.
 """
 
 import zlib
@@ -15,15 +16,21 @@ ANSWER_LIMIT = 64_000_000
 """The largest answer in bytes after decompression. Even long replies have less than a megabyte."""
 
 ERROR_LIMIT = 1_000_000
-"""The number of bytes that are read of an answer with an error status."""
+"""The most bytes that are read of an answer with an error status. The rest is ignored."""
 
 _BLOCK = 262_144
 _READABLE = {"": None, "identity": None, "gzip": 47, "x-gzip": 47, "deflate": 47}
-"""The zlib parameter for each encoding. 47 detects gzip and zlib."""
+"""The window size parameter of zlib for each content encoding.
+
+47 accepts gzip and zlib data. None means that the data is not compressed.
+"""
 
 
 class AnswerRefusedError(Exception):
-    """The rest of an answer is not read. The text is the reason, without a full stop."""
+    """An answer was refused before its end.
+
+    The text is the reason, without a full stop.
+    """
 
 
 class _Unpacker:
@@ -40,13 +47,13 @@ class _Unpacker:
         self._failed = response.status_code >= 400
         self._left = ERROR_LIMIT if self._failed else ANSWER_LIMIT
         self.exhausted = False
-        # The client already sees decompressed bytes.
+        # These headers would be wrong, since the client receives decompressed bytes.
         for name in ("content-encoding", "content-length"):
             if bits is not None and name in response.headers:
                 del response.headers[name]
 
     def unpack(self, packed: bytes) -> Iterator[bytes]:
-        """Yield the decompressed bytes of a part, at most `_BLOCK` bytes at a time."""
+        """Yield the decompressed bytes of a part of the answer, in blocks of at most `_BLOCK`."""
         while packed and not self.exhausted:
             if self._stream is None:
                 plain, packed = packed, b""
@@ -66,7 +73,11 @@ class _Unpacker:
 
 
 def _stream() -> type[Any]:
-    """The class of bounded streams. It is created when the client library is loaded."""
+    """Return a class of streams with a size limit.
+
+    A function creates the class, because its base class needs the client library, which is imported
+    late.
+    """
     import httpx2
 
     class BoundedStream(httpx2.AsyncByteStream):
@@ -87,7 +98,7 @@ def _stream() -> type[Any]:
 
 
 def limit_arguments() -> dict[str, Any]:
-    """Arguments that limit the answers of an `httpx2` client."""
+    """Return arguments for an `httpx2` client that limit the size of its answers."""
     kind = _stream()
 
     async def bound(response: "httpx2.Response") -> None:
@@ -97,4 +108,4 @@ def limit_arguments() -> dict[str, Any]:
 
 
 HEADERS = {"Accept-Encoding": "identity"}
-"""Headers of every request: they ask for an uncompressed answer."""
+"""The headers of every request. They ask for an uncompressed answer."""

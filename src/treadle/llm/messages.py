@@ -24,7 +24,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class SystemMessage:
-    """The leading instruction. `without_tools` replaces its text if no tool is offered."""
+    """The system prompt. `without_tools` replaces its text if no tool is offered."""
 
     text: str
     without_tools: str = ""
@@ -45,8 +45,8 @@ class AttachedText:
 class UserMessage:
     """A message of the person. `context` is text that Treadle puts before it.
 
-    A message that `steers` arrived while Treadle served an earlier message. It belongs to the turn
-    of that message.
+    A message that `steers` arrived while Treadle served an earlier message. The steering message
+    belongs to the same run as that earlier message.
     """
 
     text: str
@@ -57,7 +57,11 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class AssistantMessage:
-    """A model's reply. Only the same model gets `reasoning` and `opaque` back."""
+    """A model's reply.
+
+    `opaque` is JSON text that the provider wants back unchanged. Only the model that sent
+    `reasoning` and `opaque` gets them back.
+    """
 
     text: str | None = None
     calls: tuple[ToolCall, ...] = ()
@@ -69,7 +73,7 @@ class AssistantMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """The one result of one call. `summary` is for people and is never sent."""
+    """The result of one tool call. `summary` is for people and is never sent to a model."""
 
     key: CallKey
     content: str
@@ -79,9 +83,10 @@ class ToolMessage:
 
 @dataclass(frozen=True, slots=True)
 class NoteMessage:
-    """A note from Treadle to the model. On the wire it is text of the user.
+    """A note from Treadle to the model, which is sent as a user message.
 
-    A summary replaces the first `covers` messages of its branch.
+    If `covers` is not 0, the note is a summary. It replaces the first `covers` messages of its
+    branch.
     """
 
     text: str
@@ -119,9 +124,10 @@ LENGTH_REASONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A complete reply. `finish_reason` is the provider's word, or None.
+    """A complete reply.
 
-    `cost` is in US dollars, or None if the provider does not report it.
+    `finish_reason` is the word of the provider, or None if the provider sent none. `cost` is in US
+    dollars, or None if it is unknown. `time_to_first_token` is in seconds.
     """
 
     message: AssistantMessage

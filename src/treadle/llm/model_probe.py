@@ -8,21 +8,24 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 PROBE_SECONDS = 0.25
-"""The time within which a server on this machine lists its models."""
+"""The time limit in seconds for a server on this machine to list its models."""
 
 _BODY_LIMIT = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """A model of a provider. `context_window` is in tokens if the provider reports it."""
+    """A model of a provider.
+
+    `context_window` is in tokens, or None if the provider reports none.
+    """
 
     id: str
     context_window: int | None = None
 
 
 async def probe(base_url: str) -> tuple[ModelInfo, ...] | None:
-    """The models of the server at this `http` address, or None without a valid answer."""
+    """Return the models of the server at an `http` address, or None if it gives no valid answer."""
     try:
         async with asyncio.timeout(2 * PROBE_SECONDS):
             return await asyncio.to_thread(_get, base_url)
@@ -31,7 +34,10 @@ async def probe(base_url: str) -> tuple[ModelInfo, ...] | None:
 
 
 def parse_models(body: object) -> tuple[ModelInfo, ...]:
-    """The models in the answer to `GET /models`. Raises ValueError for another answer."""
+    """Return the models in the answer to `GET /models`.
+
+    Raises ValueError if the answer has no list.
+    """
     entries = body.get("data") if isinstance(body, dict) else None
     if not isinstance(entries, list):
         raise ValueError("no list of models")  # noqa: TRY004  (the content is wrong, not the call)
@@ -69,7 +75,10 @@ def _read(response: http.client.HTTPResponse, deadline: float) -> bytes:
 
 
 def _window(entry: dict[str, object]) -> int | None:
-    """The context window, under the names that vLLM, OpenRouter and llama.cpp use."""
+    """Return the context window in tokens, or None if the entry has none.
+
+    vLLM, OpenRouter and llama.cpp use different names for the value.
+    """
     meta = entry.get("meta")
     meta = meta if isinstance(meta, dict) else {}
     values = (entry.get("max_model_len"), entry.get("context_length"), meta.get("n_ctx"))

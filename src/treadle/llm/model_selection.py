@@ -1,8 +1,12 @@
 """Selects the model that answers, connects to it, and falls back to others.
 
-The first available model in this order is selected: the unnamed provider of TREADLE_BASE_URL; the
-requested model (--model, TREADLE_MODEL or the configuration); a hosted provider whose key is in the
-environment; a local server that answers at its default port; the embedded model.
+The first available model in this order is selected:
+
+1. a model of the unnamed provider at TREADLE_BASE_URL,
+2. the requested model (--model, TREADLE_MODEL or the configuration),
+3. a model of a hosted provider whose key is in the environment or saved,
+4. a model of a local server that answers at its default or configured address,
+5. the embedded model.
 """
 
 import asyncio
@@ -46,7 +50,10 @@ _ANY_MODEL = "default"
 
 
 _LEARNED = LearnedQuirks()
-"""The quirks of all endpoints. They outlive a connection, since each question connects again."""
+"""The quirks (deviations from the protocol) of all endpoints.
+
+They are kept for the process, since each question connects again.
+"""
 
 
 async def connect(
@@ -59,8 +66,8 @@ async def connect(
 ) -> ChatModel:
     """Connect to the selected model. `model` is PROVIDER/MODEL and overrides the settings.
 
-    Nothing is sent to a hosted provider. Raises ConfigError for an invalid name, and ProviderError
-    for a missing key or missing parts of the embedded model.
+    No prompt is sent. Raises ConfigError for an invalid name, and ProviderError for a missing key
+    or missing parts of the embedded model.
     """
     endpoint, info = await _choose(settings, env, (model or settings.model or "").strip())
     if endpoint is None:
@@ -89,7 +96,7 @@ async def connect_with_fallbacks(
 
     A fallback answers when a provider fails. An invalid name or a missing key of the first model is
     an error, and no fallback answers. The unnamed provider of TREADLE_BASE_URL can only be the
-    first.
+    first model.
     """
     named = {name: value for name, value in env.items() if name != "TREADLE_BASE_URL"}
 
@@ -102,7 +109,7 @@ async def connect_with_fallbacks(
 
 
 async def default_model(settings: Settings, env: Mapping[str, str]) -> tuple[str, str]:
-    """Return the provider and the model that `connect` selects by default, without loading them.
+    """Return the provider and the model that `connect` selects by default, without loading it.
 
     Raises ConfigError and ProviderError as `connect` does.
     """
@@ -133,9 +140,10 @@ async def is_embedded(
 async def _choose(
     settings: Settings, env: Mapping[str, str], requested: str
 ) -> tuple[Endpoint | None, ModelInfo | None]:
-    """Return the endpoint, and the model's entry in its list.
+    """Return the endpoint, and the entry of the model in the provider's list.
 
-    The endpoint is None for the embedded model.
+    The endpoint is None for the embedded model. The entry is None if the list was not read or does
+    not contain the model.
     """
     if (endpoint := unnamed_endpoint(settings, env, requested)) is not None:
         return await _unnamed(endpoint, requested)
@@ -191,7 +199,10 @@ async def _find_requested(
 
 
 def _is_local(endpoint: Endpoint) -> bool:
-    """Whether a server runs on this machine, so that listing its models costs nothing."""
+    """Whether a server runs on this machine and uses plain HTTP.
+
+    The function `probe` can list the models of such a server.
+    """
     return endpoint.loopback and endpoint.base_url.startswith("http://")
 
 
@@ -201,7 +212,7 @@ def _configured(settings: Settings, provider: str) -> str | None:
 
 
 def _first_chat_model(models: tuple[ModelInfo, ...], preferred: str | None) -> ModelInfo:
-    """The preferred model, or the first model that is not for embeddings."""
+    """Return the preferred model, or the first model that is not for embeddings."""
     chat = [info for info in models if "embed" not in info.id.lower()] or list(models)
     return next((info for info in chat if info.id == preferred), chat[0])
 
@@ -219,7 +230,10 @@ class FallbackModel(ModelWrapper):
         names: Sequence[str],
         connect: Callable[[str], Awaitable[ChatModel]],
     ) -> None:
-        """`connect` returns the model of a name and raises TreadleError if it is not available."""
+        """Create the model.
+
+        `connect` returns a model by name, or raises TreadleError if it is unavailable.
+        """
         super().__init__(first)
         self._names = deque(names)
         self._connect = connect
@@ -228,7 +242,8 @@ class FallbackModel(ModelWrapper):
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
         """See `ChatModel.complete`. Raises ModelReplacedError when a fallback takes over.
 
-        A failure after a part of the reply was shown is final: another model cannot continue it.
+        A failure after a part of the reply was shown is final, since another model cannot continue
+        the reply.
         """
         watched = WatchedObserver(observer)
         try:
@@ -243,7 +258,7 @@ class FallbackModel(ModelWrapper):
             await model.close()
 
     async def _replace(self, error: ProviderError, observer: ModelObserver) -> bool:
-        """Replace the failed model by the next available one."""
+        """Replace the failed model by the next available one. Returns False if there is none."""
         while self._names:
             name = self._names.popleft()
             try:

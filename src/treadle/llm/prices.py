@@ -1,4 +1,4 @@
-"""The cost of a reply and the window of a model, from the public data of genai-prices.
+"""The cost of replies and the windows of models, from the public data of genai-prices.
 
 An unknown value is None and never 0, so that an incomplete sum does not look complete. Servers on
 this machine have no price, so their cost is unknown. The first import of the data takes a third of
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, Provider
 
 _KNOWN_MODELS = 2_048
-"""The number of remembered models. A lookup takes 1 ms."""
+"""The most models whose prices are cached. A lookup without the cache takes 1 ms."""
 
 _PROVIDERS = {
     "azure.ai.openai": "azure",
@@ -32,7 +32,7 @@ _PROVIDERS = {
     "x_ai": "x-ai",
     "xai": "x-ai",
 }
-"""Maps the names of providers in OpenTelemetry to their names in the data."""
+"""Maps the provider names of OpenTelemetry to the provider names of genai-prices."""
 
 _PREFIXES = {
     "openrouter": "openrouter",
@@ -45,13 +45,13 @@ _PREFIXES = {
     "fireworks_ai": "fireworks",
     "xai": "x-ai",
 }
-"""Maps prefixes that routers add to the name of a model to the providers in the data."""
+"""Maps the prefixes that routers add to model names to the provider names of genai-prices."""
 
 
 def cost(endpoint: Endpoint, usage: Usage) -> float | None:
-    """US dollars for one reply, or None if the price or the tokens are unknown.
+    """Return the cost of a reply in US dollars, or None if the price or the tokens are unknown.
 
-    Call it in a thread: it may import the price data.
+    Call this in a thread, since it may import the price data.
     """
     return price(endpoint.model, endpoint.provider, usage, base_url=endpoint.base_url)
 
@@ -64,11 +64,11 @@ def price(
     base_url: str | None = None,
     at_us: int | None = None,
 ) -> float | None:
-    """US dollars for a call of `model`, or None if the price or the tokens are unknown.
+    """Return the cost of a call in US dollars, or None if the price or the tokens are unknown.
 
     The prices are found by `base_url`, or else by `provider`, or else by the name of the model.
-    `at_us` is the time of the call in Unix microseconds; the default is now. The first call may
-    import the price data; later calls take microseconds.
+    `at_us` is the time of the call in Unix microseconds, or None for now. The first call may import
+    the price data. Later calls take microseconds.
     """
     if usage.input is None or usage.output is None:
         return None
@@ -78,7 +78,7 @@ def price(
 
 
 def context_window(endpoint: Endpoint) -> int | None:
-    """The window of the model in tokens, or None if it is unknown. Call it in a thread."""
+    """Return the window of the model in tokens, or None if it is unknown. Call this in a thread."""
     found = _find(endpoint.model, endpoint.provider, endpoint.base_url)
     return None if found is None else found[1].context_window
 
@@ -87,8 +87,9 @@ def context_window(endpoint: Endpoint) -> int | None:
 class ListedPrice:
     """The current entry of a model in the price list, in US dollars for a million tokens.
 
-    The prices apply to short inputs; with `stepped`, long inputs cost more. `request` is US dollars
-    for each call. `provider` and `entry` are the names in the list.
+    If `stepped` is True, the prices apply to short inputs, and long inputs cost more. `cached` and
+    `cache_write` are prices of input tokens that are read from or written to a cache. `request` is
+    US dollars for each call. `provider` and `entry` are the names in the list.
     """
 
     provider: str
@@ -108,9 +109,9 @@ class ListedPrice:
 def listed_price(
     model: str, provider: str | None, *, base_url: str | None = None
 ) -> ListedPrice | None:
-    """The prices that `price` uses, or None if the list has none. Call it in a thread.
+    """Return the prices that `price` uses, or None if the list does not have the model.
 
-    A model without prices may still have an entry with its window.
+    Call this in a thread. A model without prices may still have an entry with its window.
     """
     found = _find(model, provider, base_url)
     if found is None:
@@ -140,7 +141,7 @@ def _million(rate: "_Rate | None") -> float | None:
 
 
 def list_version() -> str:
-    """The name and version of the price list."""
+    """Return the name and the version of the price list."""
     from importlib.metadata import version
 
     return f"genai-prices {version('genai-prices')}"
@@ -148,7 +149,10 @@ def list_version() -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Rate:
-    """The price of a token in US dollars. Another price applies if the input exceeds a step."""
+    """The price of a token in US dollars.
+
+    `steps` are pairs of a number of input tokens and the price that applies above this number.
+    """
 
     base: float
     steps: tuple[tuple[int, float], ...] = ()
@@ -163,7 +167,7 @@ class _Rate:
 
 @dataclass(frozen=True, slots=True)
 class _Rates:
-    """The prices of one model. None means that there is no price for such tokens."""
+    """The prices of one model. None means that tokens of this kind have no price of their own."""
 
     input: _Rate | None
     output: _Rate | None
@@ -173,10 +177,10 @@ class _Rates:
     request: float
 
     def total(self, usage: Usage, input_tokens: int, output_tokens: int) -> float | None:
-        """Return the cost of a call.
+        """Return the cost of a call in US dollars, or None if a price is missing.
 
-        Cached, written and reasoning tokens without their own price have the price of the input or
-        the output.
+        Tokens that are read from a cache or written to it have the price of input unless they have
+        their own. Reasoning tokens have the price of output unless they have their own.
         """
         if (input_tokens and self.input is None) or (output_tokens and self.output is None):
             return None
@@ -226,7 +230,10 @@ _Entry = tuple["Provider", "ModelInfo"]
 
 
 def _find(model: str, provider: str | None, base_url: str | None) -> _Entry | None:
-    """The entry of a model, under the names that routers and instrumentations use."""
+    """Return the entry of a model in the price list, or None.
+
+    Routers and instrumentations use different names for one model, so several names are tried.
+    """
     if base_url is not None and is_loopback(base_url):
         return None
     for owner, name in _candidates(model, None if base_url is not None else provider):
@@ -237,7 +244,7 @@ def _find(model: str, provider: str | None, base_url: str | None) -> _Entry | No
 
 
 def _candidates(model: str, provider: str | None) -> Sequence[tuple[str | None, str]]:
-    """Providers and names under which the data may have a model, the most specific first."""
+    """Return pairs of provider and name under which to look up a model, the most specific first."""
     own = _PROVIDERS.get(provider, provider) if provider else None
     candidates = [(own, model)]
     prefix, _, rest = model.partition("/")
@@ -245,7 +252,7 @@ def _candidates(model: str, provider: str | None) -> Sequence[tuple[str | None, 
         named = _PREFIXES.get(prefix, prefix)
         if own is None or named == own:
             candidates.append((named, rest))
-    if own is None and ".anthropic." in f".{model}":  # ids of Bedrock, with or without a region
+    if own is None and ".anthropic." in f".{model}":  # ids of Bedrock
         candidates.insert(0, ("aws", model))
     return candidates
 
@@ -260,7 +267,7 @@ def _look(model: str, provider: str | None, base_url: str | None) -> _Entry | No
 
 
 def _rates(prices: "ModelPrice", model: "ModelInfo") -> _Rates | None:
-    """Convert the prices of a model. Returns None if its tokens have no price.
+    """Convert the prices of a model. Returns None if tokens have no price.
 
     A model without any price is free, unless a comment in the data says otherwise.
     """
@@ -281,7 +288,7 @@ def _rates(prices: "ModelPrice", model: "ModelInfo") -> _Rates | None:
 
 
 def _rate(value: Any) -> _Rate | None:
-    """US dollars for a token, from US dollars for a million."""
+    """Convert a price for a million tokens to a price for one token, in US dollars."""
     if value is None:
         return None
     steps = getattr(value, "tiers", ())

@@ -17,12 +17,12 @@ from treadle.llm.provider_errors import FaultKind, ProviderError
 
 EMBEDDED = "embedded"
 UNNAMED = "custom"
-"""The name of the provider of TREADLE_BASE_URL."""
+"""The name of the provider at the address in TREADLE_BASE_URL."""
 
 _LOCAL_IDLE_TIMEOUT = 600.0
-"""The idle limit of local servers in seconds.
+"""The idle limit of local servers in seconds: the longest silence of a server.
 
-A local server loads its model and reads a long prompt before it answers.
+A local server sends nothing while it loads its model and reads a long prompt.
 """
 
 
@@ -34,7 +34,7 @@ class UnknownProviderError(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A known provider. `key_env` is None if it needs no key."""
+    """A known provider. `key_env` is the variable for its API key, or None if it needs no key."""
 
     name: str
     base_url: str
@@ -77,7 +77,7 @@ PROFILES: Mapping[str, Profile] = {
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A running server of a local profile."""
+    """A running server of a local provider, and the models that it lists."""
 
     endpoint: Endpoint
     models: tuple[ModelInfo, ...]
@@ -112,7 +112,7 @@ async def endpoint_for(
 
 
 def address_of(settings: Settings, provider: str) -> str:
-    """The address of a known or configured provider. Raises ConfigError."""
+    """Return the address of a provider. Raises ConfigError if it is unknown or has no address."""
     profile = PROFILES.get(provider)
     own = settings.providers.get(provider)
     if profile is None and own is None:
@@ -131,14 +131,14 @@ def address_of(settings: Settings, provider: str) -> str:
 
 
 def variable_of(settings: Settings, provider: str) -> str | None:
-    """The environment variable for a provider's key."""
+    """Return the name of the environment variable for a provider's key, or None."""
     profile = PROFILES.get(provider)
     own = settings.providers.get(provider)
     return (own.api_key_env if own else None) or (profile.key_env if profile else None)
 
 
 def unnamed_endpoint(settings: Settings, env: Mapping[str, str], model: str) -> Endpoint | None:
-    """The endpoint of TREADLE_BASE_URL and TREADLE_API_KEY, or None without TREADLE_BASE_URL."""
+    """Return the endpoint of TREADLE_BASE_URL and TREADLE_API_KEY, or None if no URL is set."""
     base_url = env.get("TREADLE_BASE_URL", "").strip()
     if not base_url:
         return None
@@ -155,7 +155,7 @@ def unnamed_endpoint(settings: Settings, env: Mapping[str, str], model: str) -> 
 
 
 def register_keys(settings: Settings, env: Mapping[str, str]) -> None:
-    """Register the keys of all providers and budgets for redaction, before any key is used.
+    """Register the keys of all providers and gateway budgets for redaction, before any key is used.
 
     A key in a keyring is registered when it is first used, since the keyring may be locked.
     """
@@ -173,7 +173,7 @@ def register_keys(settings: Settings, env: Mapping[str, str]) -> None:
 def checked_key(key: str | None, name: str | None) -> str | None:
     """Strip the key and register it for redaction. Returns None for a blank key.
 
-    Raises ConfigError for a key that a header cannot contain.
+    Raises ConfigError for a key that an HTTP header cannot contain.
     """
     key = (key or "").strip()
     if not key:
@@ -188,7 +188,7 @@ def checked_key(key: str | None, name: str | None) -> str | None:
 
 
 def hosted_with_key(settings: Settings, env: Mapping[str, str]) -> list[Profile]:
-    """The hosted providers with a key in the environment or saved, in the order of preference."""
+    """Return the hosted providers whose key is set or saved, in the order of preference."""
     return [
         profile
         for profile in PROFILES.values()
@@ -204,7 +204,7 @@ def has_key(settings: Settings, env: Mapping[str, str], provider: str) -> bool:
 
 
 async def local_servers(settings: Settings, env: Mapping[str, str]) -> list[LocalServer]:
-    """The local servers that answer at their default or configured address on this machine."""
+    """Return the local servers that answer at their default or configured address."""
     endpoints = [
         await endpoint_for(settings, env, profile.name, "")
         for profile in PROFILES.values()

@@ -1,4 +1,4 @@
-"""Failures of providers: kinds, whether a retry helps, and messages for a person."""
+"""The failures of providers, with their kind and message, and whether a retry may help."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _DETAIL_LIMIT = 400
 
 
 class FaultKind(StrEnum):
-    """The closed vocabulary of provider failures."""
+    """The kinds of provider failures."""
 
     CONNECTION = "connection"
     TIMEOUT = "timeout"
@@ -73,7 +73,10 @@ class ProviderError(TreadleError):
 def from_response(
     endpoint: Endpoint, status: int, body: object, headers: Mapping[str, str], now: float
 ) -> ProviderError:
-    """The failure for an HTTP error status. `now` is Unix seconds, for a date in Retry-After."""
+    """Return the error for a response with an error status or a redirect.
+
+    `now` is the time in Unix seconds. It is needed if Retry-After is a date.
+    """
     if 300 <= status < 400:
         return _redirected(endpoint, status, headers.get("location", ""))
     retry_after = parse_retry_after(headers, now)
@@ -81,7 +84,10 @@ def from_response(
 
 
 def _redirected(endpoint: Endpoint, status: int, location: str) -> ProviderError:
-    """The failure for a redirect. It is not followed: prompt and key must not go elsewhere."""
+    """Return the error for a redirect.
+
+    Treadle does not follow redirects, because prompt and key must not go to another address.
+    """
     try:
         parts = urlsplit(location)
         target = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else ""
@@ -100,13 +106,13 @@ def _redirected(endpoint: Endpoint, status: int, location: str) -> ProviderError
 
 
 def from_body(endpoint: Endpoint, body: object) -> ProviderError:
-    """The failure for an error object in a body with status 200, streamed or not."""
+    """Return the error for an error object in a body with status 200, streamed or not."""
     text, code = _error_text(body)
     return _classify(endpoint, _status_of(code), text, code, None)
 
 
 def unreachable(endpoint: Endpoint, reason: str) -> ProviderError:
-    """The failure of a connection that failed or broke before the reply was complete."""
+    """Return the error for a connection that failed or broke before the reply was complete."""
     hint = "Check the network and the address."
     if endpoint.loopback:
         hint = "Start the server, or choose another model with --model."
@@ -115,7 +121,7 @@ def unreachable(endpoint: Endpoint, reason: str) -> ProviderError:
 
 
 def broken_off(endpoint: Endpoint, reason: str) -> ProviderError:
-    """The failure of a reply that ended before it was complete."""
+    """Return the error for a reply that ended before it was complete."""
     return ProviderError(
         f"The reply of {endpoint.provider} is incomplete: {reason}.",
         kind=FaultKind.INCOMPLETE,
@@ -125,7 +131,10 @@ def broken_off(endpoint: Endpoint, reason: str) -> ProviderError:
 
 
 def stalled(endpoint: Endpoint, seconds: float, *, empty: bool = False) -> ProviderError:
-    """The failure after an idle time with only silence or comments, or only `empty` data."""
+    """Return the error for a server that sent no data for `seconds`.
+
+    `empty` means that the server sent data without any part of a reply.
+    """
     what = "only empty data" if empty else "no data"
     return ProviderError(
         f"{endpoint.provider} sent {what} for {seconds:g} s.",
@@ -136,7 +145,7 @@ def stalled(endpoint: Endpoint, seconds: float, *, empty: bool = False) -> Provi
 
 
 def protocol(endpoint: Endpoint, reason: str, *, retryable: bool = False) -> ProviderError:
-    """The failure of an answer that is not an OpenAI-compatible reply."""
+    """Return the error for an answer that is not an OpenAI-compatible reply."""
     return ProviderError(
         f"{endpoint.provider} did not send an OpenAI-compatible reply: {reason}.",
         kind=FaultKind.PROTOCOL,
@@ -148,7 +157,8 @@ def protocol(endpoint: Endpoint, reason: str, *, retryable: bool = False) -> Pro
 def parse_retry_after(headers: Mapping[str, str], now: float) -> float | None:
     """Return the seconds to wait, from 0 to `RETRY_AFTER_LIMIT`, or None if absent or invalid.
 
-    Reads seconds or an HTTP date (RFC 9110, section 10.2.3), and `retry-after-ms`.
+    The function reads the headers `retry-after-ms` and `retry-after`. The latter contains seconds
+    or an HTTP date (RFC 9110, section 10.2.3).
     """
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         text = headers.get(name, "").strip()
@@ -163,12 +173,19 @@ def parse_retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def quoted(text: str, limit: int = 80) -> str:
-    """The beginning of a server's text, for a message. An echoed key is redacted."""
+    """Return the beginning of a server's text in quotes.
+
+    A key that the server echoed is redacted.
+    """
     return repr(redact(text[: 8 * limit])[:limit])
 
 
 def retryable_status(status: int | None, *, asked_to_wait: bool) -> bool:
-    """Whether a failure with this status may be temporary. None means an error without a code."""
+    """Whether a failure with this status may be temporary.
+
+    A status of None means that the error has no code. `asked_to_wait` means that the server asked
+    for a wait, for example with Retry-After.
+    """
     if status is None or status >= 500:
         return True
     return status in (408, 409, 429) or (status == 402 and asked_to_wait)
@@ -188,7 +205,7 @@ _CODES = (
 
 
 def _status_of(code: str | None) -> int | None:
-    """The HTTP status for a code in a body, or None."""
+    """Return the HTTP status for a code in a body, or None if the code is unknown."""
     if code is None:
         return None
     if re.fullmatch(r"[1-9]\d\d", code, re.ASCII):
@@ -210,10 +227,10 @@ def _error_text(body: object) -> tuple[str, str | None]:
     metadata = error.get("metadata")
     if isinstance(metadata, Mapping) and metadata.get("raw"):
         text = f"{text}: {metadata['raw']}"
-    if " " in (parameter := str(error.get("param") or "")):  # a sentence, not a name
+    if " " in (parameter := str(error.get("param") or "")):  # the value is a sentence, not a name
         text = f"{text}: {parameter}"
     code = error.get("code") or error.get("status") or error.get("type")
-    if not text and code is None and error:  # text under an unknown name
+    if not text and code is None and error:  # the text has an unknown name
         text = json.dumps(error, ensure_ascii=False, default=str)
     return text, None if code is None else str(code)
 
@@ -224,7 +241,10 @@ _MARKUP = re.compile(
 
 
 def _without_markup(text: str) -> str:
-    """Return the first part of the text of an HTML page. Proxies send such pages as errors."""
+    """Return the text of an HTML page without its markup. Return other text unchanged.
+
+    Proxies send HTML pages as errors. Only the first 50,000 characters are used.
+    """
     text = text[:50_000]
     if not re.match(r"\s*<(?:!doctype|html|head|body|h1|center|\?xml)", text, re.IGNORECASE):
         return text
@@ -256,7 +276,7 @@ def _classify(
 
 _MAY_REFUSE_TOOLS = (None, 400, 404, 405, 422, 500, 501, 502)
 _MAY_OVERFLOW = (None, 400, 404, 413, 422, 429, 500, 501, 502)
-"""Statuses for a prompt that is too long. Proxies pass other statuses on as 502."""
+"""Statuses for a prompt that is too long. Proxies report failures of other servers as 502."""
 
 
 def _kind(status: int | None, text: str) -> FaultKind:
@@ -305,7 +325,7 @@ _SENTENCES: dict[FaultKind, tuple[str, str | None]] = {
 def _sentences(
     kind: FaultKind, endpoint: Endpoint, status: int | None, detail: str
 ) -> tuple[str, str | None]:
-    """One sentence about the failure and one about what to do."""
+    """Return a sentence about the failure, and a hint or None."""
     what, hint = _SENTENCES[kind]
     names = {
         "name": endpoint.provider,

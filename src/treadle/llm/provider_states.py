@@ -31,10 +31,12 @@ class KeyState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProviderState:
-    """A provider. `key_name` is the setting for its key, or None if only a saved key works.
+    """A provider, and the locations of its key.
 
-    `kept` is the location of its saved key, even if requests use another key. `kept_for` is the
-    address of that key if it differs from `base_url`.
+    `key_name` is the environment variable or the keyring entry of the key, or None if only a saved
+    key works. `wants_key` states whether requests need a key, and `takes_key` whether a key can be
+    saved. `kept` is the location of the saved key, even if requests use another key. `kept_for` is
+    the address of the saved key if it differs from `base_url`.
     """
 
     name: str
@@ -71,7 +73,7 @@ def provider_states(settings: Settings, env: Mapping[str, str]) -> list[Provider
 
 
 def state_of(settings: Settings, env: Mapping[str, str], provider: str) -> ProviderState:
-    """The state of one provider. Raises NotFoundError and ConfigError."""
+    """Return the state of one provider. Raises NotFoundError and ConfigError."""
     found = next((s for s in provider_states(settings, env) if s.name == provider), None)
     if found is None:
         raise _unknown(provider)
@@ -81,9 +83,11 @@ def state_of(settings: Settings, env: Mapping[str, str], provider: str) -> Provi
 def save_key(
     settings: Settings, env: Mapping[str, str], provider: str, key: str
 ) -> saved_keys.KeyLocation:
-    """Save the key of a provider for its current address. A keyring may be slow.
+    """Save the key of a provider for its current address.
 
-    Raises UsageError for an invalid key or a provider without keys, NotFoundError, ConfigError.
+    Call this in a thread, since a keyring may be slow. Raises UsageError for an invalid key or a
+    provider that takes no saved key. Raises NotFoundError for an unknown provider, and ConfigError
+    if the key cannot be saved.
     """
     base_url = _key_address(settings, env, provider)
     try:
@@ -98,14 +102,17 @@ def save_key(
 
 
 def forget_key(settings: Settings, env: Mapping[str, str], provider: str) -> bool:
-    """Delete the saved key of a provider, even if it is no longer configured."""
+    """Delete the saved key of a provider, and return whether there was one.
+
+    The provider need not be configured if it has a saved key.
+    """
     if saved_keys.find(provider) is None:
         _key_address(settings, env, provider)
     return saved_keys.forget(provider)
 
 
 def _key_address(settings: Settings, env: Mapping[str, str], provider: str) -> str:
-    """The address that a key is saved for."""
+    """Return the address that a key is saved for. Raises UsageError if no key can be saved."""
     if provider == EMBEDDED:
         raise UsageError("The embedded model needs no key.", hint="No action is needed.")
     if provider == UNNAMED and unnamed_endpoint(settings, env, "") is not None:

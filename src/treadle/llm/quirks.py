@@ -1,4 +1,4 @@
-"""The quirks of an endpoint: each deviation is learned once from a refusal, and remembered."""
+"""The quirks of endpoints: deviations from the protocol that are learned from refusals."""
 
 import json
 import re
@@ -34,7 +34,7 @@ class LearnedQuirks:
         self._kept: dict[str, Quirks] = {}
 
     def of(self, endpoint: Endpoint) -> "Quirks":
-        """A copy of the quirks of the endpoint, for the caller to change."""
+        """Return a copy of the quirks of the endpoint. The caller may change the copy."""
         kept = self._kept.get(_identity(endpoint))
         return kept.copy() if kept is not None else Quirks.of(endpoint)
 
@@ -63,14 +63,14 @@ class Quirks:
 
     @classmethod
     def of(cls, endpoint: Endpoint) -> "Quirks":
-        """The quirks of an endpoint that has refused nothing."""
+        """Return the quirks of an endpoint that has refused nothing."""
         return cls(
             strictness=strictness_of(endpoint.base_url, endpoint.settings),
             limit_name=_LIMIT_NAMES[endpoint.provider == "openai"],
         )
 
     def copy(self) -> "Quirks":
-        """The quirks for another session, which tries tools again."""
+        """Return a copy of the quirks for another session, which tries tools again."""
         tools = replace(self.strictness, tools=True)
         return replace(self, strictness=tools, _tried=set(self._tried))
 
@@ -85,8 +85,9 @@ class Quirks:
         """Learn from the refusal of `payload`. Returns the change in words, or None.
 
         `rebuild` builds the payload again. A change that leaves the payload the same does not
-        count, since the refusal has another cause. With `strict`, the tools are never given up.
-        Preferences always stay, since they may exclude providers that must not see the prompt.
+        count, since the refusal has another cause. If `strict` is True, tools are always offered.
+        The preferences of a router always stay, since they may exclude providers that must not see
+        the prompt.
         """
         if error.kind is FaultKind.NO_TOOLS:
             if strict or "tools" not in payload:
@@ -119,7 +120,10 @@ class Quirks:
     def _history(
         self, error_text: str, payload: Payload, rebuild: Callable[[], Payload], *, strict: bool
     ) -> str | None:
-        """Take the first change that alters the history and that was not tried before."""
+        """Apply the first change that alters the history and that was not tried before.
+
+        Returns the description of the change, or None if no change helps.
+        """
         before = self.strictness
         self._tried.add(before)
         for strictness, change in changes(Refusal(error_text, before, payload["messages"])):

@@ -1,8 +1,9 @@
 """Finds the demand of an endpoint in the text with which it refused a history.
 
-Each reader looks for one demand. It returns the strictness that meets the demand, or None if the
-text is about something else. A reader matches a field together with its meaning. The meaning is
-that the field is missing, or that it is not permitted.
+A reader is a function that looks for one demand. It returns the strictness that meets the demand,
+or None if the text is about something else. A strictness is the set of demands of one endpoint.
+Some readers look for the name of a field together with a statement about it: that the field is
+missing, or that it is not permitted.
 """
 
 import re
@@ -64,24 +65,24 @@ def meaning(error_text: str, field: str) -> Meaning | None:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The text of a refusal, the strictness of the refused history, and the history."""
+    """The text of a refusal, the refused history, and the strictness with which it was built."""
 
     said: str
     strictness: Strictness
     messages: Sequence[JsonObject]
 
     def has(self, role: str) -> bool:
-        """Whether the request had a message of that role."""
+        """Whether the request had a message with this role."""
         return any(message["role"] == role for message in self.messages)
 
     @property
     def replies(self) -> list[JsonObject]:
-        """The messages of the model."""
+        """The replies of the model in the refused history."""
         return [message for message in self.messages if message["role"] == "assistant"]
 
     @property
     def calls(self) -> list[JsonObject]:
-        """The tool calls of all messages."""
+        """The tool calls of all replies."""
         return [call for message in self.replies for call in message.get("tool_calls", ())]
 
 
@@ -90,7 +91,7 @@ Change = tuple[Strictness, str]
 
 
 def changes(refusal: Refusal) -> list[Change]:
-    """The possible demands of a refusal, the most likely first."""
+    """Return the changes that may satisfy the endpoint, the most likely first."""
     found = [change for read in _READERS if (change := read(refusal)) is not None]
     return found or (_template_changes(refusal) if _TEMPLATE.search(refusal.said) else [])
 
@@ -140,7 +141,7 @@ def _tool_role(refusal: Refusal) -> Change | None:
     if not refusal.has("tool") or not _NO_TOOL_ROLE.search(refusal.said):
         return None
     if re.search(r"after (?:role )?['\"`]?\w+", refusal.said, re.IGNORECASE):
-        return None  # this is about the order
+        return None  # this is about the order of messages
     return replace(refusal.strictness, tools=False), (
         "trying without tools; earlier results are sent as text"
     )
@@ -246,7 +247,7 @@ _NOT_EMPTY = re.compile(
 
 
 def _missing_text(refusal: Refusal) -> Change | None:
-    """Return the change if the endpoint refused the form of a missing text (T15)."""
+    """Return the change if the endpoint refused the form of a missing text."""
     textless = any(not message.get("content") for message in refusal.replies)
     if not textless or not _CONTENT.search(refusal.said):
         return None

@@ -1,8 +1,8 @@
 """Assembles a reply from the chunks of a stream, or from one whole body, without I/O.
 
-It handles faults of real servers (cases T3, T6, T7, T9, T19, T21, T23, T25, T30). These are
-parallel calls under one index, errors in the middle of a stream, and ids or names that come late,
-twice or in parts. It also keeps opaque fields that must go back unchanged.
+The module handles faults of real servers. Examples are parallel calls under one index, errors in
+the middle of a stream, and ids or names that come late, twice or in parts. The module also keeps
+opaque fields that must go back unchanged.
 """
 
 import json
@@ -17,7 +17,7 @@ from treadle.llm.messages import AssistantMessage, ModelReply, ToolCall
 from treadle.llm.usage import read_cost, read_usage
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Names under which servers send reasoning as text. The first existing one is read."""
+"""Names under which servers send reasoning as text. The first name that exists is read."""
 
 _OPAQUE_FIELDS = (
     "reasoning_details",
@@ -34,19 +34,19 @@ ECHOED_FIELDS = REASONING_FIELDS + _OPAQUE_FIELDS
 """Fields that go back to the model that sent them."""
 
 _JOINED = {"reasoning.text": "text", "reasoning.summary": "summary"}
-"""The field whose text streams in parts, for each type of reasoning detail."""
+"""For each type of reasoning detail, the field whose text arrives in parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Text for the person."""
+    """Text to show to the person. `reasoning` states whether it is reasoning of the model."""
 
     text: str
     reasoning: bool = False
 
 
 class DeltaAssembler:
-    """Takes the parsed chunks of one reply. `reply` returns the complete reply."""
+    """Assembles one reply from its parsed chunks. `reply` returns the complete reply."""
 
     def __init__(self, endpoint: Endpoint, *, turn: int, tools: frozenset[str]) -> None:
         self._endpoint = endpoint
@@ -69,9 +69,9 @@ class DeltaAssembler:
         return self._usage, self._cost
 
     def feed(self, chunk: object) -> list[Shown]:
-        """The text for the person in a chunk.
+        """Add a chunk, and return its text for the person.
 
-        Raises ProviderError for an error or an invalid chunk.
+        Raises ProviderError for an error object or an invalid chunk.
         """
         if isinstance(chunk, list) and chunk and isinstance(chunk[0], Mapping):
             return [shown for each in chunk for shown in self.feed(each)]
@@ -92,7 +92,7 @@ class DeltaAssembler:
         return shown
 
     def feed_whole(self, body: object) -> list[Shown]:
-        """Like `feed`, for a reply in one body, which must have a choice."""
+        """Like `feed`, for a reply in one body. Raises ProviderError if the body has no choices."""
         shown = self.feed(body)
         if not (isinstance(body, Mapping) and body.get("choices")):
             raise provider_errors.protocol(self._endpoint, "a body without choices", retryable=True)
@@ -102,8 +102,8 @@ class DeltaAssembler:
         """Return the complete reply. `done` says that the server marked the end.
 
         Raises ProviderError for an incomplete stream. A stream is incomplete if it has no content,
-        or neither an end mark nor a finish reason. Calls that the length limit truncated have
-        incomplete arguments.
+        or neither an end mark (`[DONE]`) nor a finish reason. Calls that the length limit truncated
+        have incomplete arguments.
         """
         if self.finish_reason is None and not done:
             raise provider_errors.broken_off(
@@ -131,7 +131,7 @@ class DeltaAssembler:
         return ToolCall(key, call_id, name, arguments, self._endpoint.provider, opaque)
 
     def _choice(self, choice: Mapping[str, object]) -> list[Shown]:
-        self._read_usage(choice.get("usage"))  # Moonshot reports it here
+        self._read_usage(choice.get("usage"))  # Moonshot reports the usage here
         reason = choice.get("finish_reason")
         if reason == "error" or choice.get("error"):
             error = choice.get("error") or {"message": "the reply ended with an error"}
@@ -176,7 +176,7 @@ class DeltaAssembler:
         return shown
 
     def _read_usage(self, usage: object) -> None:
-        """Take the usage of a chunk. Later counts replace earlier ones.
+        """Update the usage from a chunk. Later counts replace earlier ones.
 
         Some servers send running totals with every chunk. A usage that contains only zeros does not
         replace earlier counts.
@@ -195,7 +195,7 @@ def _string(value: object) -> str:
 
 
 def _parts(content: object) -> tuple[str, str]:
-    """The text and the reasoning of a content: a string, or a list of typed parts."""
+    """Return the text and the reasoning of a content: a string, or a list of typed parts."""
     if isinstance(content, str):
         return content, ""
     text, thought = "", ""
@@ -210,7 +210,10 @@ def _parts(content: object) -> tuple[str, str]:
 
 
 def _join(kept: object, new: object, *, streamed: bool) -> object:
-    """Add a part to the value of an opaque field. Lists grow, and other values are replaced."""
+    """Return the value of an opaque field with a new part.
+
+    Lists are extended, objects are merged, and other values are replaced.
+    """
     if not isinstance(new, list):
         return {**kept, **new} if isinstance(kept, dict) and isinstance(new, dict) else new
     joined = list(kept) if isinstance(kept, list) else []

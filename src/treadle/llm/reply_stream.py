@@ -28,13 +28,13 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A line that begins with a colon."""
+    """A comment: a line that begins with a colon. Servers send comments while they work."""
 
     text: str
 
 
 class SseReader:
-    """Reads server-sent events. The size of the chunks does not change the events."""
+    """Reads server-sent events. The bytes may be split into chunks at any position."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
@@ -44,11 +44,11 @@ class SseReader:
         self._event = ""
 
     def feed(self, chunk: bytes) -> list[Data | Comment]:
-        """The events that `chunk` completes."""
+        """Return the events that `chunk` completes."""
         return self._lines(self._decoder.decode(chunk))
 
     def end(self) -> list[Data | Comment]:
-        """The events that the end of the stream completes."""
+        """Return the events that the end of the stream completes."""
         events = self._lines(self._decoder.decode(b"", final=True))
         if self._rest:
             events += self._line("".join(self._rest))
@@ -106,7 +106,7 @@ class IdleWatchdog:
 
     Empty data extends the wait to at most ten times the limit. `waiting` is called with the seconds
     of silence so far. The first call is after 2 s, or after a third of the limit if that is less.
-    Each further call is when the wait has doubled.
+    Each further call is made when the silence has doubled.
     """
 
     def __init__(
@@ -124,19 +124,25 @@ class IdleWatchdog:
 
     @property
     def empty_seconds(self) -> float | None:
-        """The seconds with only empty data if they exceed the limit for it, or None."""
+        """The seconds with only empty data if they reach the limit for empty data, or None."""
         limit = _EMPTY_FACTOR * self._limit
         return limit if self._clock.monotonic() - self._useful >= limit else None
 
     def data(self, *, useful: bool) -> None:
-        """Restart the time, since data has arrived. `useful` means that the reply has grown."""
+        """Restart the measurement of silence, since data has arrived.
+
+        `useful` means that the reply has grown.
+        """
         self._since = self._clock.monotonic()
         if useful:
             self._useful = self._since
         self._notice = min(_FIRST_NOTICE, self._limit / 3)
 
     async def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`. Raises TimeoutError, and ends `work`, when the limit has passed."""
+        """Return the result of `work`.
+
+        When the limit has passed, `work` is cancelled and TimeoutError is raised.
+        """
         task = asyncio.ensure_future(work)
         try:
             while not task.done():
@@ -164,9 +170,9 @@ class IdleWatchdog:
 
 _END = "[DONE]"
 _SIGNS_OF_LIFE = frozenset({"ping", "keepalive", "keep-alive", "heartbeat"})
-"""Names of events that contain no part of a reply."""
+"""Names of events that only show that the server is alive."""
 _GRACE = 5.0
-"""The seconds in which usage and end mark may follow the finish reason."""
+"""The seconds in which usage and end mark (`[DONE]`) may follow the finish reason."""
 
 _DRAIN = 0.25
 """Seconds of real time to read the rest of a finished body, so its connection can be reused."""
@@ -178,8 +184,8 @@ _STREAM_BEGINS = re.compile(rb"\s*(?:\xef\xbb\xbf)?(?:data|event|id|retry)?:")
 class ReplyReader:
     """Feeds one response to an assembler. `done` says that the server marked the end.
 
-    It reads raw lines instead of the typed stream of the client library, which drops comments,
-    breaks on data that is not JSON and loses unknown fields.
+    The reader uses raw lines instead of the typed stream of the client library. That stream drops
+    comments, fails on data that is not JSON and loses unknown fields.
     """
 
     def __init__(
@@ -206,7 +212,7 @@ class ReplyReader:
                 for shown in self._read_body(content):
                     yield shown
                 return
-            source = _once(content)  # some proxies send a stream with the type of JSON
+            source = _once(content)  # some proxies send a stream with the content type of JSON
         async for shown in self._stream(source):
             yield shown
 
@@ -227,7 +233,10 @@ class ReplyReader:
         await _drain(source)
 
     async def _next_chunk(self, source: AsyncIterator[bytes]) -> bytes | None:
-        """The next bytes. After a finish reason any kind of end is valid."""
+        """Return the next bytes, or None at the end.
+
+        After a finish reason, a timeout or a broken connection also counts as the end.
+        """
         import httpx2
 
         if self._assembler.finish_reason is not None:
@@ -240,7 +249,10 @@ class ReplyReader:
             return None
 
     def _data(self, data: Data, *, cut: bool) -> list[Shown]:
-        """The text of one event. `cut` says that the stream ended within the event."""
+        """Return the text for the person in one event.
+
+        `cut` means that the stream ended within the event.
+        """
         if data.text.strip() == _END:
             self.done = True
             return []
@@ -275,7 +287,7 @@ class ReplyReader:
 
 
 def _parsed(text: str | bytes) -> Any:
-    """Parse JSON. A number that JSON does not allow becomes null.
+    """Parse JSON. Numbers that JSON does not allow, such as NaN, become None.
 
     Raises ValueError, or RecursionError for JSON that is nested too deeply.
     """

@@ -23,7 +23,10 @@ from treadle.owner_only import private_folder, refuse_foreign
 from treadle.paths import user_config_dir
 
 FILE_NAME = "providers.key"
-"""No tool reads files with this ending, even if a repository contains the folder."""
+"""The name of the key file.
+
+No tool reads files that end in `.key`, even if a repository contains the folder.
+"""
 SERVICE = "treadle provider keys"
 """The service in the keyring. The setting `api_key_keyring` cannot name this service."""
 _FORMAT = 1
@@ -54,12 +57,12 @@ class SavedKey:
 
 
 def path() -> Path:
-    """The path of the file, which may not exist."""
+    """Return the path of the key file, which may not exist."""
     return user_config_dir() / FILE_NAME
 
 
 def stamp() -> Stamp:
-    """Return a value that differs after each change, or None without saved keys.
+    """Return a value that differs after each change of the key file, or None without a file.
 
     The call takes 2 µs.
     """
@@ -71,20 +74,20 @@ def stamp() -> Stamp:
 
 
 def find(provider: str) -> SavedKey | None:
-    """The saved key of a provider for any address. Raises ConfigError."""
+    """Return the saved key of a provider for any address, or None. Raises ConfigError."""
     return _all().get(provider)
 
 
 def find_for(provider: str, base_url: str) -> SavedKey | None:
-    """The saved key of a provider for this address. Raises ConfigError."""
+    """Return the saved key of a provider for this address, or None. Raises ConfigError."""
     found = find(provider)
     return found if found is not None and _same(found.base_url, base_url) else None
 
 
 def read_key(provider: str, base_url: str) -> str | None:
-    """Return the saved key. Call this in a thread, since it may wait for an unlocked keyring.
+    """Return the saved key, or None if there is none.
 
-    Raises ConfigError.
+    Call this in a thread, since it may wait until a person unlocks the keyring. Raises ConfigError.
     """
     found = find_for(provider, base_url)
     if found is None:
@@ -95,7 +98,10 @@ def read_key(provider: str, base_url: str) -> str | None:
 
 
 def save(provider: str, base_url: str, key: str) -> KeyLocation:
-    """Save a key, or replace the saved key. It may be as slow as `read_key`. Raises ConfigError."""
+    """Save a key, or replace the saved key. Returns its location.
+
+    Call this in a thread, since it may wait until a person unlocks the keyring. Raises ConfigError.
+    """
     secrets.register(key)
     with _writing:
         everything = dict(_all())
@@ -163,7 +169,7 @@ def _parsed(path: Path) -> dict[str, SavedKey]:
         raise ConfigError(
             f"{path} is not a valid key file.",
             hint="Delete it, and store the keys again with `treadle models key set PROVIDER`.",
-        ) from None  # the cause would show the content
+        ) from None  # the cause would show the content of the file
 
 
 def _entry(entry: Mapping[str, object]) -> SavedKey:
@@ -201,7 +207,10 @@ def _write(everything: Mapping[str, SavedKey]) -> None:
 
 
 def _into_keyring(provider: str, key: str) -> bool:
-    """Whether the keyring stored the key. Some keyrings accept everything and store nothing."""
+    """Store the key in the keyring, and return whether it is there.
+
+    Some keyrings accept everything and store nothing.
+    """
     try:
         import keyring
     except ImportError:
@@ -221,7 +230,7 @@ def _out_of_keyring(provider: str) -> None:
     try:
         keyring.delete_password(SERVICE, provider)
     except keyring.errors.PasswordDeleteError:
-        return  # it no longer exists
+        return  # the key no longer exists
     except keyring.errors.KeyringError as error:
         raise _locked(error) from error
 

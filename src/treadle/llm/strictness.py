@@ -56,7 +56,7 @@ PLAIN_IDS = IdRule(ALPHANUMERIC + "_-")
 """The rule for ids that Anthropic, Bedrock and OpenAI accept."""
 
 NINE_LETTERS = IdRule(ALPHANUMERIC, 9, 9)
-"""The only form that Mistral accepts."""
+"""The only form of ids that Mistral accepts: nine letters or digits."""
 
 
 class MissingText(StrEnum):
@@ -75,9 +75,9 @@ class Reasoning(StrEnum):
     NEVER = "never"
     """The endpoint gets no reasoning."""
     REQUIRED = "required"
-    """Each reply needs the field. It is empty in a reply without reasoning."""
+    """Each reply needs the field of the reasoning. The field is empty if there is no reasoning."""
     FILLED = "filled"
-    """Each reply needs the field, and it must not be empty."""
+    """Each reply needs the field of the reasoning, and the field must not be empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,9 @@ class Strictness:
     """The demands of an endpoint on a history. The default is the protocol itself.
 
     `alternating` endpoints need alternating roles of user and assistant, and a reply after each
-    tool result. `refused_fields` are names of fields that the endpoint does not accept back.
+    tool result. `single_calls` endpoints accept one tool call in a reply. `named_results` endpoints
+    need the name of the tool in each result. `call_signatures` endpoints need a signature for calls
+    of other models. `refused_fields` are names of fields that the endpoint does not accept back.
     """
 
     call_ids: IdRule = IdRule()
@@ -112,7 +114,7 @@ _ID_SETTINGS = {"any": IdRule(), "plain": PLAIN_IDS, "nine": NINE_LETTERS}
 
 
 def strictness_of(base_url: str, settings: ProviderSettings) -> Strictness:
-    """Return the demands of an endpoint before any refusal, by its host or from the settings."""
+    """Return the demands of an endpoint that are known from its host or from the settings."""
     host = urlsplit(base_url).hostname or ""
     known = next((each for pattern, each in _KNOWN if pattern.search(host)), Strictness())
     said = settings.model_fields_set

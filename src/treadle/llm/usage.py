@@ -11,17 +11,20 @@ from treadle.events.types import Usage
 
 
 class Meaning(Enum):
-    """The part of input or output that a name counts."""
+    """The kind of tokens that a field of a usage object counts."""
 
     CACHED = auto()
     CACHE_WRITE = auto()
     CACHE_WRITE_PART = auto()
-    """Tokens that were written for a certain time. Together, these parts are the written tokens."""
+    """Tokens that were written to a cache for a certain time.
+
+    A usage may have several such fields. Their sum is the number of written tokens.
+    """
     REASONING = auto()
     UNKNOWN_CACHE = auto()
-    """Tokens of a cache. The name does not say whether they were read or written."""
+    """Tokens of a cache. The name does not say whether the tokens were read or written."""
     AUDIO = auto()
-    """Audio tokens. They have their own prices, which no price list here contains."""
+    """Audio tokens. They have their own prices, which Treadle does not know."""
 
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+[a-z]*")
@@ -40,7 +43,7 @@ _LAST_ONLY = frozenset({"details"})
 
 @lru_cache(maxsize=4_096)
 def meaning_of(name: str) -> Meaning | None:
-    """The part of the usage that the field `name` counts, or None for an unknown name."""
+    """Return the kind of tokens that the field `name` counts, or None for an unknown name."""
     words = [word.lower() for word in _WORDS.findall(name)]
     said = set(words[:-1]) - _LAST_ONLY | set(words[-1:])
     if said.isdisjoint(_COUNTS) or not said.isdisjoint(_OTHER_UNITS):
@@ -57,7 +60,7 @@ def meaning_of(name: str) -> Meaning | None:
 
 
 def counts_of(values: Mapping[str, Any], prefix: str = "") -> dict[Meaning, int]:
-    """Return the counts in `values` and its nested objects. The largest count of a part is used."""
+    """Return the counts in `values` and its nested objects. The largest count of a kind is used."""
     found: dict[Meaning, int] = {}
     parts = 0
     for name, value in values.items():
@@ -75,7 +78,7 @@ def counts_of(values: Mapping[str, Any], prefix: str = "") -> dict[Meaning, int]
 
 
 def completed(usage: Usage, values: Mapping[str, Any]) -> Usage:
-    """Fill missing counts of `usage` with counts in `values` under other names."""
+    """Return `usage` with missing counts filled from fields of `values` with other names."""
     if None not in (usage.cached, usage.cache_write, usage.reasoning):
         return usage
     found = counts_of(values, "usage")
@@ -103,8 +106,8 @@ def with_thoughts(
 ) -> int | None:
     """Return the output tokens, including thoughts.
 
-    Gemini and xAI count thoughts separately from the answer. The total shows this, or there are
-    more thoughts than answer tokens.
+    Gemini and xAI count thoughts separately from the answer. A server does so if `total` is the sum
+    of input, answer and thoughts, or if there are more thoughts than answer tokens.
     """
     if answered is None or not thoughts:
         return answered
@@ -121,9 +124,10 @@ MAX_DOLLARS = 100_000
 def read_usage(usage: Mapping[str, object]) -> Usage:
     """Return the counts of a `usage` object. Missing counts are unknown.
 
-    It reads the names of chat completions, of responses (`input_tokens`) and of Anthropic, which
-    some OpenAI-compatible servers pass on. Cached tokens are part of `Usage.input` and thoughts are
-    part of `Usage.output`, so they are added if the server counts them separately.
+    The function reads the field names of OpenAI's Chat Completions and Responses APIs, and of
+    Anthropic's API. Some OpenAI-compatible servers send the names of Anthropic. Cached tokens are
+    part of `Usage.input` and thoughts are part of `Usage.output`, so both are added if the server
+    counts them separately.
     """
     given = _first(usage, "prompt_tokens", "input_tokens")
     answered = _first(usage, "completion_tokens", "output_tokens")
@@ -135,7 +139,7 @@ def read_usage(usage: Mapping[str, object]) -> Usage:
     read = _first(usage, "cache_read_input_tokens")
     created = _first(usage, "cache_creation_input_tokens")
     written = _first(within, "cache_write_tokens", "cache_creation_tokens")
-    # If a usage has both forms, both mean the same, and the server counts as OpenAI does.
+    # If a usage has the cache fields of OpenAI, the input includes the cached tokens.
     if given is not None and inside is None and written is None:
         given += _uncounted_cache(usage, given, answered, (read or 0) + (created or 0))
     known = Usage(
@@ -151,10 +155,10 @@ def read_usage(usage: Mapping[str, object]) -> Usage:
 
 
 def read_cost(value: object) -> float | None:
-    """`value` as a cost in US dollars, or None if it is not a valid cost."""
+    """Return `value` as a cost in US dollars, or None if it is not a valid cost."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value <= MAX_DOLLARS else None  # false for NaN
+    return float(value) if 0 <= value <= MAX_DOLLARS else None  # the comparison is false for NaN
 
 
 def _uncounted_cache(
@@ -162,7 +166,7 @@ def _uncounted_cache(
 ) -> int:
     """Return the number of cached tokens that `input_tokens` does not include.
 
-    `input_tokens` includes all of them if the reported total is the sum of input and output.
+    `input_tokens` includes all cached tokens if the reported total is the sum of input and output.
     """
     total = _first(usage, "total_tokens")
     included = total == input_tokens + (output_tokens or 0) and cache <= input_tokens
@@ -175,7 +179,7 @@ def _details(usage: Mapping[str, object], *names: str) -> Mapping[str, object]:
 
 
 def _first(source: Mapping[str, object], *names: str) -> int | None:
-    """Return the first value under these names that is a valid count."""
+    """Return the first value under these names that is a valid count, or None."""
     for name in names:
         value = source.get(name)
         if isinstance(value, float) and value.is_integer():

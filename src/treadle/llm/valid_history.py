@@ -1,6 +1,6 @@
 """Makes any history valid for one endpoint.
 
-A history may be cut, cancelled, steered, resumed, or begun by another model. `valid_history`
+A history may be shortened, cancelled, steered, resumed, or begun by another model. `valid_history`
 applies small steps, each of which meets one demand. A second application changes nothing.
 """
 
@@ -31,16 +31,16 @@ CLOSED = json.dumps(
         "effect": "unknown",
     }
 )
-"""The result of a call without an answer."""
+"""The result that is sent for a call without a result."""
 
 NO_OUTPUT = "(no output)"
 """Replaces an empty result, which several endpoints refuse."""
 
 NOTED = "Noted."
-"""A reply of Treadle between a tool result and the next message of the user."""
+"""A reply that Treadle inserts between a tool result and the next message of the user."""
 
 CONTINUE = "Continue."
-"""A message of Treadle where an endpoint needs a message of the user."""
+"""A message that Treadle inserts where an endpoint needs a message of the user."""
 
 NO_REASONING = "(not recorded)"
 """Replaces reasoning that an endpoint needs and that no longer exists."""
@@ -61,7 +61,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The target of a history: its model, and the demands of its endpoint."""
+    """The model that receives a history, and the demands of its endpoint."""
 
     provider: str
     model: str
@@ -71,8 +71,8 @@ class Dialect:
 def valid_history(messages: Sequence[Message], dialect: Dialect) -> list[Message]:
     """Convert `messages` to system, user, assistant and tool messages that the endpoint accepts.
 
-    This removes only empty messages, results without a call, second results of a call, and refused
-    or foreign fields.
+    The conversion removes only empty messages, results without a call, second results of a call,
+    and refused or foreign fields.
     """
     strictness = dialect.strictness
     history = [_encodable(message) for message in messages]
@@ -92,7 +92,7 @@ def valid_history(messages: Sequence[Message], dialect: Dialect) -> list[Message
 def _encodable(message: Message) -> Message:
     """Return `message` without lone surrogates.
 
-    Names that are not UTF-8 contain them, and JSON has to be UTF-8.
+    File names that are not UTF-8 contain lone surrogates, and JSON has to be UTF-8.
     """
     match message:
         case UserMessage(text=text, context=context, attached=attached):
@@ -132,9 +132,10 @@ def _utf8(text: str) -> str:
 
 
 def _merge_system_messages(history: Sequence[Message], strictness: Strictness) -> list[Message]:
-    """Keep one leading system message. Notes and other system messages become user text.
+    """Keep one leading system message. Notes and other system messages become user messages.
 
-    Retrieved context is fenced, so that text of the repository does not look like the person's.
+    Retrieved context is put into a fence (see `fences`), so that text of the repository does not
+    look like text of the person.
     """
     first = next((m for m in history if isinstance(m, SystemMessage)), None)
     system: list[Message] = []
@@ -178,9 +179,10 @@ def _paired(history: Sequence[Message]) -> list[Message]:
 
 
 def _results(history: Sequence[Message], position: int) -> dict[CallKey, str]:
-    """The first result of each key, from the reply at `position` up to the next reply with calls.
+    """Return the first result of each call key, up to the next reply with calls.
 
-    Keys may repeat after a user message, so later results do not belong to this reply.
+    The search begins after the reply at `position`. Keys may repeat after a user message, so later
+    results do not belong to this reply.
     """
     results: dict[CallKey, str] = {}
     for later in range(position + 1, len(history)):
@@ -195,7 +197,10 @@ def _results(history: Sequence[Message], position: int) -> dict[CallKey, str]:
 def with_results(
     history: Sequence[Message],
 ) -> Iterable[tuple[Message, list[tuple[ToolCall, ToolMessage]]]]:
-    """Each message of a paired history except results, with its calls and their results."""
+    """Yield each message except tool results, with its calls and their results.
+
+    In `history`, exactly one result for each call follows the reply that made the calls.
+    """
     position = 0
     while position < len(history):
         message = history[position]
@@ -245,7 +250,7 @@ def _valid_calls(history: Sequence[Message]) -> list[Message]:
 
 
 def _json_object(text: str) -> str:
-    """Return arguments as the text of a JSON object, because templates of servers parse them."""
+    """Return arguments as the text of a JSON object, because chat templates parse them."""
     if not text.strip():
         return "{}"
     written = text
@@ -273,7 +278,7 @@ def _with_valid_ids(history: Sequence[Message], strictness: Strictness) -> list[
     """Give calls ids that the endpoint accepts and that are unique in the history.
 
     An id stays unchanged if possible. A new id depends on the call alone and not on the length of
-    the history, so a provider's cache of the beginning stays valid.
+    the history, so the prompt cache of a provider stays valid.
     """
     rule, used = strictness.call_ids, set[str]()
     taken = {c.call_id for m in history if isinstance(m, AssistantMessage) for c in m.calls}
@@ -302,7 +307,7 @@ def _with_valid_ids(history: Sequence[Message], strictness: Strictness) -> list[
 def _flat(history: Sequence[Message]) -> list[Message]:
     """Convert calls and their results to text of the user, for a model without tools.
 
-    The arguments are inside the fence too: a model may have copied them from other text.
+    The arguments are inside the fence too, since a model may have copied them from other text.
     """
     flat: list[Message] = []
     for message, answered in with_results(history):
@@ -388,7 +393,7 @@ def _in_order(history: Sequence[Message], strictness: Strictness) -> list[Messag
 
 
 def _between(before: Message | None, message: Message) -> list[Message]:
-    """Return the messages to insert between two messages so that the roles alternate."""
+    """Return the messages to insert between two messages so that their roles alternate."""
     match before, message:
         case ToolMessage(), UserMessage():
             return [AssistantMessage(NOTED)]

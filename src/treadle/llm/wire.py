@@ -26,7 +26,7 @@ _MISSING_TEXT = {MissingText.NULL: None, MissingText.EMPTY: "", MissingText.FILL
 
 
 def encode(messages: Sequence[Message], dialect: Dialect) -> list[WireMessage]:
-    """The messages of a request that may offer tools."""
+    """Return the messages of a request that may offer tools, in wire format."""
     wire: list[WireMessage] = []
     for message, results_of_calls in with_results(valid_history(messages, dialect)):
         match message:
@@ -43,13 +43,16 @@ def encode(messages: Sequence[Message], dialect: Dialect) -> list[WireMessage]:
 
 
 def encode_flat(messages: Sequence[Message], dialect: Dialect | None = None) -> list[WireMessage]:
-    """Return the messages for a model without tools. Calls and results become text."""
+    """Return the messages for a model without tools, in wire format.
+
+    Calls and results become text.
+    """
     dialect = dialect or Dialect("", "")
     return encode(messages, replace(dialect, strictness=replace(dialect.strictness, tools=False)))
 
 
 def encode_tools(tools: Sequence[ToolSpec]) -> list[WireMessage]:
-    """The tools of a request."""
+    """Return the tools of a request in wire format."""
     return [
         {
             "type": "function",

@@ -16,33 +16,39 @@ from treadle.paths import find_root, holds_home
 Context = ServerRequestContext[Any, Any]
 
 ROOTS = "roots"
-"""The name of the question for the roots. Newer protocol versions send it in an answer."""
+"""The key under which a result contains the request for the client's roots.
+
+Newer protocol versions send a request to the client as part of a result.
+"""
 
 _GIVE_ONE = "Start it as `treadle mcp --repo PATH`."
 
 
 class Repository:
-    """Finds the root once and keeps it until the client reports changed roots."""
+    """Determines the root once, and keeps it until the client reports changed roots."""
 
     def __init__(self, configured_root: Path | None, folder: Path) -> None:
-        """`configured_root` is the root of the command line, `folder` the working directory."""
+        """`configured_root` is the root from the command line, or None if no root was given.
+
+        `folder` is the working directory.
+        """
         self._given = configured_root
         self._folder = folder
         self._found = configured_root
 
     @property
     def likely(self) -> Path:
-        """The folder to use before the client is asked."""
+        """The root to use before the client has been asked for its roots."""
         return self._found or find_root(self._folder)
 
     def forget(self) -> None:
-        """Ask the client for its roots again at the next call."""
+        """Forget the client's roots, so that the next call asks for them again."""
         self._found = self._given
 
     async def root(
         self, context: Context, params: types.CallToolRequestParams
     ) -> Path | types.InputRequiredResult:
-        """The root for a call, or a question that the client must answer first.
+        """Return the root for a call, or a request that the client must answer first.
 
         Raises UsageError if there is no usable folder.
         """
@@ -56,7 +62,7 @@ class Repository:
     async def _ask(
         self, context: Context, params: types.CallToolRequestParams
     ) -> list[types.Root] | types.InputRequiredResult:
-        """The client's roots, or an answer that asks for them (protocol 2026-07-28 and newer)."""
+        """Return the client's roots, or a request for them (protocol 2026-07-28 and newer)."""
         capabilities = context.session.client_capabilities
         if capabilities is None or capabilities.roots is None:
             return []
@@ -86,7 +92,10 @@ def _first_folder(roots: list[types.Root]) -> Path:
 
 
 def _enclosing(folder: Path) -> Path:
-    """The repository that contains `folder`. Raises UsageError for a home or a whole disk."""
+    """Return the repository that contains `folder`.
+
+    Raises UsageError for a home folder or a whole disk.
+    """
     root = find_root(folder)
     if holds_home(root):
         raise UsageError(

@@ -57,9 +57,9 @@ async def serve_stdio(
 ) -> None:
     """Serve the tools of `groups` to one client until it closes standard input.
 
-    With `all_traces`, the client may also read the records of other repositories and programs.
-    Without `repository`, the server uses the root of the client, or else the repository that
-    contains the working directory. Only the protocol writes to standard output.
+    With `all_traces`, the client may also read the traces of other repositories and programs.
+    Without `repository`, the server uses the client's first root, or else the repository that
+    contains the working directory. Only protocol messages are written to standard output.
     """
     async with AsyncExitStack() as stack:
         found = Repository(repository, Path.cwd())
@@ -70,10 +70,10 @@ async def serve_stdio(
 
 @asynccontextmanager
 async def serve_http(app: App) -> AsyncIterator[ASGIApp]:
-    """An application for streamable HTTP whose clients share the repository of `app`.
+    """Yield an ASGI application for streamable HTTP, whose clients share the repository of `app`.
 
-    The parameter `tools` of the address chooses the groups of tools. The caller checks the sender
-    of a request.
+    The query parameter `tools` selects the groups of tools. The caller must check who sends a
+    request.
     """
     async with AsyncExitStack() as stack:
         service = _Service(Repository(app.root, app.root), stack, DEFAULT_GROUPS)
@@ -84,7 +84,7 @@ async def serve_http(app: App) -> AsyncIterator[ASGIApp]:
 
 
 async def _checked(application: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Refuse a request whose address names an unknown group of tools."""
+    """Refuse a request whose query parameter `tools` names an unknown group. Serve all others."""
     try:
         _groups_of(Request(scope), DEFAULT_GROUPS)
     except UsageError as error:
@@ -95,7 +95,7 @@ async def _checked(application: ASGIApp, scope: Scope, receive: Receive, send: S
 
 
 def _groups_of(request: object, default: frozenset[ToolGroup]) -> frozenset[ToolGroup]:
-    """The groups in the address of an HTTP request. Raises UsageError."""
+    """Return the groups that the query of an HTTP request names. Raises UsageError."""
     named = request.query_params.get("tools") if isinstance(request, Request) else None
     return default if named is None else groups_named(named)
 
@@ -116,7 +116,7 @@ def _server(service: "_Service") -> Server[Any]:
 
 
 class _Service:
-    """The handlers of all connections, and the repositories whose tools they have called."""
+    """The handlers of all connections, and the open application of each repository."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class _Service:
         *,
         all_traces: bool = False,
     ) -> None:
-        """`groups` apply to clients that do not choose groups."""
+        """`groups` are the tool groups of clients that do not choose groups."""
         self._all_traces = all_traces
         self._repository = repository
         self._stack = stack
@@ -136,24 +136,24 @@ class _Service:
 
     @property
     def instructions(self) -> str:
-        """The instructions for the models of clients."""
+        """The instructions that clients pass to their models."""
         return INSTRUCTIONS + (_ABOUT_TRACES if ToolGroup.TRACES in self._groups else "")
 
     def share(self, app: App) -> None:
-        """Use an application that is already open."""
+        """Use `app`, which is already open, for its repository."""
         self._apps[app.root] = app
 
     async def list_tools(
         self, context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        """List the tools, which are the same for every repository. An open app has them already."""
+        """Return the tools. They are the same for every repository, so no repository is opened."""
         groups = _groups_of(context.request, self._groups)
         return types.ListToolsResult(tools=await asyncio.to_thread(self._tools, groups))
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """Run the tool, and return the result that a session returns to its model."""
+        """Run a tool, and return the result that a session returns to its model."""
         try:
             root = await self._repository.root(context, params)
             if isinstance(root, types.InputRequiredResult):
@@ -175,7 +175,7 @@ class _Service:
         return call_result(outcome)
 
     async def roots_changed(self, _context: Context, _params: types.NotificationParams) -> None:
-        """Determine the repository again."""
+        """Handle a change of the client's roots. The next call determines the repository again."""
         self._repository.forget()
 
     def _tools(self, groups: frozenset[ToolGroup]) -> list[types.Tool]:
@@ -184,7 +184,10 @@ class _Service:
         return listed_tools(in_groups(registry, groups))
 
     async def _app(self, root: Path) -> App:
-        """The application of the repository at `root`. A new one also starts an index refresh."""
+        """Return the application of the repository at `root`.
+
+        A new application also starts to refresh its index in the background.
+        """
         async with self._opening:
             if root not in self._apps:
                 toolset = Toolset.CODE if self._groups <= REPOSITORY_GROUPS else Toolset.ALL
@@ -196,7 +199,7 @@ class _Service:
 
 @asynccontextmanager
 async def _progress(app: App, context: Context) -> AsyncIterator[None]:
-    """Report the progress of the first index build to a client that requested it."""
+    """Report the progress of the first index build to a client that requested progress."""
     with app.bus.subscribe(IndexProgress) as events:
         reporting = asyncio.create_task(_report_progress(events, context))
         try:
@@ -213,17 +216,17 @@ async def _report_progress(events: Subscription, context: Context) -> None:
         assert isinstance(event, IndexProgress)
         if (
             event.done * 100 // event.total > percent
-        ):  # the protocol needs rising values and few messages
+        ):  # the protocol needs rising values, and few messages suffice
             percent = event.done * 100 // event.total
             message = f"indexed {event.done:,} of {event.total:,} files"
             await context.session.report_progress(event.done, event.total, message)
 
 
 def listed_tools(registry: Registry) -> list[types.Tool]:
-    """All tools with the descriptions and schemas of the registry.
+    """Convert the tools of a registry to MCP tools.
 
-    The list has no schemas of results. They would double its size, and a model understands named
-    fields without them.
+    The list has no schemas of results. Such schemas would double the size of the list, and a model
+    understands named fields without them.
     """
     return [
         types.Tool(
@@ -248,7 +251,10 @@ def _annotations(tool: AnyTool) -> types.ToolAnnotations:
 
 
 def call_result(outcome: Outcome) -> types.CallToolResult:
-    """The result of a call: a success as text and structure, a failure as the text for a model."""
+    """Convert the outcome of a call to an MCP result.
+
+    A success has text and structured content. A failure has only the text for the model.
+    """
     if not isinstance(outcome, ToolCallCompleted):
         return failed_result(outcome.error)
     return types.CallToolResult(
@@ -258,7 +264,10 @@ def call_result(outcome: Outcome) -> types.CallToolResult:
 
 
 def failed_result(failure: ToolFailure) -> types.CallToolResult:
-    """The result of a failed call. Its structure would have to match a success, so it has none."""
+    """Create the result of a failed call.
+
+    The result has no structured content, since that would have to match the schema of a success.
+    """
     return types.CallToolResult(
         content=[types.TextContent(text=failure_content(failure))], is_error=True
     )

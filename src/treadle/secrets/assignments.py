@@ -2,8 +2,9 @@
 """Finds secrets by the names before them, in any syntax: `DB_PASS=…`, `--password …`.
 
 The name decides what its value must look like. After the name of a password, a short value with
-several classes of characters is enough. After `api_key`, a hash counts too. After `key` or `token`,
-only random text counts. The syntax also counts, since an unquoted value may be a name in code.
+several classes of characters is enough. After `api_key`, a hash is a secret too. After `key` or
+`token`, only random text is a secret. The syntax also matters, since an unquoted value may be a
+name in code.
 """
 
 import re
@@ -26,7 +27,7 @@ from treadle.secrets.randomness import (
 )
 
 _LEAST = 6
-"""The least length of a value."""
+"""The least length of a value in characters."""
 
 _TYPED = (
     r"(?:\s[aA]s\s[sS]tring|:\s?(?:(?:Optional|Final|ClassVar)\[)?(?:str|string|String|&str|&'static str|char\*|bytes)\]?"
@@ -37,11 +38,11 @@ _WRAPPED = (
     r"(?:(?:new\s)?(?:Some|SecretStr|SecretString|Optional\.of|String|String\.from|String::from|Field|Buffer\.from)"
     r"\((?:default=)?(?=\\{0,15}[\"'`]))?"
 )
-"""Functions in code around a value that do not change it."""
+"""Calls in code that wrap a value without changing it."""
 _JOINS = "|".join(
     (
         rf"(?P<typed>{_CLOSED}\s{{0,8}}{_TYPED}\s{{0,8}}{_WRAPPED})",
-        # A name and a value as two fields: Kubernetes, CloudFormation, XML.
+        # A name and a value are two fields, as in Kubernetes, CloudFormation and XML.
         (
             r"(?P<pair>[\"'\\]{0,8}(?:,|:\s{0,4}\{|(?:\s(?:[a-z]{2,12}:)?[a-z-]{2,20}=\"[^\"\s]{0,60}\"){1,3})?(?:\s|\\{1,4}[nrt]){0,40}"
             r"[\"'\\]{0,8}(?:[a-z]{2,12}:|Parameter)?[vV]alue[\"'\\]{0,8}\s{0,4}[:=]\s{0,8}"
@@ -82,18 +83,18 @@ _TAILS = re.compile(
 _OTHER_WORDS = re.compile(
     r"(?:ed|ing|es|age|ages|port|ports|ive|enger|engers|through|able|c[a-z]+|ENGER|PORT|THROUGH|ED|ING|IVE)(?![a-z])"
 )
-"""Letters that turn `pass` into another word."""
+"""Letters after `pass` that make it another word."""
 _BEFORE_PASS = (
     *("db", "sql", "root", "admin", "user", "smtp", "ftp", "mail", "redis", "pg", "app", "store"),
     *("key", "trust", "new", "old", "bind", "ldap", "proxy", "login", "wifi", "my", "default"),
 )
 _JS_NAME = re.compile(r"[+!~-]*\$[A-Za-z0-9_]+\$[A-Za-z0-9_$]*")
 _PW_OF_WORD = re.compile(r"_?[pP][wW][abce-zABCE-Z]")
-"""`pw` at the beginning of a longer word. `pwd` is another name of a password."""
+"""Matches `pw` at the beginning of a longer word, except `pwd`, which is a name of a password."""
 
 
 def _follows_any(words: tuple[str, ...], ahead: str) -> bool:
-    """Whether a text ends with one of the words, with or without a separator after it."""
+    """Whether a text ends with one of the words, with or without a separator after the word."""
     lowered = ahead.lower()
     return lowered.endswith(words) or (
         lowered[-1:] in {"_", ".", "-", " "} and lowered[:-1].endswith(words)
@@ -114,7 +115,7 @@ _NAMELIKE = re.compile(
     r"[A-Za-z_.-]*\d{0,3}",
     re.IGNORECASE,
 )
-"""A name that contains one of these words. People write such names instead of a secret."""
+"""Matches a name that contains one of these words. People write such names instead of a secret."""
 _EXAMPLE = re.compile(
     r"(?:^|[^A-Za-z])(?:example|sample|dummy|fake|test|testing|changeme|change|placeholder|foo|bar|baz|your|my|"
     r"abc|abcd|xyz|todo|none|default|demo|mock|invalid|wrong|lorem|hello|world|version|step|page|item|row|"
@@ -122,7 +123,7 @@ _EXAMPLE = re.compile(
     r"localhost|node|python|py|ubuntu|debian|us|eu|ap)(?=[\d_.-]|\Z)",
     re.IGNORECASE,
 )
-"""A word that occurs in examples, versions and names of algorithms."""
+"""Matches a word that occurs in examples, versions and names of algorithms."""
 _PATH = re.compile(
     r"\.{0,2}/(?:[a-z0-9_.-]+/)*[a-z0-9_.-]*|[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*\.[a-z]{1,5}"
 )
@@ -137,11 +138,11 @@ _SEGMENTS = re.compile(r"[A-Za-z0-9_.-]{1,20}(?:/[A-Za-z0-9_.-]{1,24})+")
 _AWS_SECRET = re.compile(r"[A-Za-z0-9/+]{40}")
 _OPTION = re.compile(r"(?:^|[\s\"'\[(,])--?(?:[A-Za-z]+-){0,4}(?:[a-z]{1,8})?\Z")
 _SWITCH = re.compile(r"(?:^|\s)/[a-z]{0,10}\Z")
-"""The text before the name in an option of Windows: `/pass:…`."""
+"""Matches the text before the name in an option of Windows: `/pass:…`."""
 _OF_ROLE = re.compile(r"role|vault", re.IGNORECASE)
-"""Words near a `secret_id` of Vault, which is a secret. A `secret_id` of AWS is a name."""
+"""Matches words near a `secret_id` of Vault, which is a secret. A `secret_id` of AWS is a name."""
 _CHECKSUM = re.compile(r"(?:checksum|digest|hash|sha\d{0,3})/\Z", re.IGNORECASE)
-"""The text before a name whose value is a hash of the secret."""
+"""Matches the text before a name whose value is a hash of the secret."""
 
 
 def _find(match: re.Match[str]) -> Finding | None:
@@ -162,9 +163,10 @@ def _find(match: re.Match[str]) -> Finding | None:
 def _is_code(match: re.Match[str], value: str) -> bool:
     """Whether the syntax shows that the value is a name in code or another argument."""
     if match["argument"] is not None:
-        # `set_password("service", "user", …)`: a password would be the only argument.
+        # In `set_password("service", "user", …)`, the first argument is not a password. A password
+        # would be the only argument.
         if match["name"] == "_auth":
-            return True  # the name of a function
+            return True  # `_auth` is the name of a function
         called = match["argument"][0] in "({"
         return (
             called
@@ -189,7 +191,7 @@ def _of_password(match: re.Match[str]) -> bool:
 
 
 def _names_secret(match: re.Match[str], ahead: str) -> bool:
-    """Whether the whole name, of which the keyword is a part, names a secret."""
+    """Whether the whole name, of which the keyword is a part, is the name of a secret."""
     name, word = match["name"], match["name"].lower()
     if _CHECKSUM.search(ahead) or _is_other_word(match, ahead):
         return False
@@ -198,7 +200,8 @@ def _names_secret(match: re.Match[str], ahead: str) -> bool:
     if name == "PASS" and ahead[-1:].isupper() and not _follows_any(_BEFORE_PASS, ahead):
         return False
     if name[0].islower() and ahead[-1:].isalpha() and ahead[-1].islower():
-        # Part of a longer word, such as `monkey`. Joined names (`apikey`) are known.
+        # The keyword is part of a longer word, such as `monkey`. Joined names such as `apikey` are
+        # exceptions.
         joined = _follows_any(STRONG_WORDS, ahead) or (
             word == "pass" and _follows_any(_BEFORE_PASS, ahead)
         )
@@ -207,7 +210,7 @@ def _names_secret(match: re.Match[str], ahead: str) -> bool:
 
 
 def _is_other_word(match: re.Match[str], ahead: str) -> bool:
-    """Whether the keyword is part of another word, or the name ends like names of other things."""
+    """Whether the keyword is part of another word, or the end of the name rules out a secret."""
     word, tail = match["name"].lower(), match["tail"]
     if word in {"pw", "_auth", "_salt", "_pat"} and not _is_whole(match, ahead):
         return True
@@ -222,7 +225,7 @@ def _around(match: re.Match[str]) -> str:
 
 
 def _is_exception(match: re.Match[str]) -> bool:
-    """Whether a name names a secret although it ends like names of other things."""
+    """Whether a name is the name of a secret although its end usually rules that out."""
     whole = (match["name"] + match["tail"]).lower()
     return whole == "passcode" or (
         whole in {"secret_id", "secretid"} and _OF_ROLE.search(_around(match)) is not None
@@ -236,7 +239,7 @@ def _is_whole(match: re.Match[str], ahead: str) -> bool:
 
 
 def _is_given(match: re.Match[str], value: str, ahead: str, *, literal: bool) -> bool:
-    """Whether the value of the name is a secret."""
+    """Whether the value after a name is a secret."""
     word = match["name"].lower()
     if _of_password(match):
         sure = literal or (":" in match[0] and _DIGITS_TWICE.search(value) and classes(value) >= 3)
@@ -263,17 +266,17 @@ _SPOKEN = frozenset(
 _LINE = re.compile(
     r"(?:^|\n|\\n)[ \t]{0,40}(?:\d{1,6}[ \t|:→]{1,4}[ \t]{0,40})?(?:(?:[-#>+*;]|//)[ \t]{0,40}){0,2}[\w.-]{0,40}\Z"
 )
-"""The text before the name in a line of YAML, of a header or of settings."""
+"""Matches the text before the name in a line of YAML, of a header or of settings."""
 _SECTION = re.compile(
     r"(?:^|\n)[ \t]{0,8}\[[\w .:@/-]{1,60}\][ \t]{0,8}\r?(?:\n[^\n\"'(){}]{0,160}){0,40}\n[\w. -]{0,40}\Z"
 )
-"""The text before the name in a section of a settings file without quotes."""
+"""Matches the text before the name in a section of a settings file without quotes."""
 _IN_STRING = re.compile(r"[\"'][\w-]{0,40}\Z")
 _SENTENCE = re.compile(r"(?:^|\n|\\n)[^\n{}()\[\]<>=]{0,70}[\s/|,;]\Z")
-"""The text before the name in a sentence: `Login: admin / Password: …`."""
+"""Matches the text before the name in a sentence: `Login: admin / Password: …`."""
 _NUMBER = re.compile(r"\d{2}")
 _ODD = re.compile(r"[A-Za-z0-9][#@!$%^?~]+[A-Za-z0-9]")
-"""Characters within a word that do not occur in words of code."""
+"""Matches characters within a word that do not occur in words of code."""
 _ADDRESS = re.compile(r"[?&;][\w.%-]{0,40}\Z")
 
 
@@ -345,7 +348,7 @@ def _is_unlike_code(match: re.Match[str]) -> bool:
 
 
 def _is_named_password(match: re.Match[str], ahead: str) -> bool:
-    """Whether a name names a password and is not the verb `pass`."""
+    """Whether a name is the name of a password, and not the verb `pass`."""
     verb = match["name"].lower() == "pass" and not ahead[-1:].isalnum() and not match["tail"]
     return _of_password(match) and not verb
 
@@ -357,7 +360,7 @@ def _ends_line(match: re.Match[str]) -> bool:
 
 
 def _is_line(match: re.Match[str]) -> bool:
-    """Whether a line has only the name and the value, which has a digit."""
+    """Whether a line has only the name and the value, and the value contains a number."""
     begins = before(match, 1) in {"", "\n", "\t"} or before(match, 2) == "\\n"
     value = match["bare"] or match["quoted"]
     return (
@@ -396,7 +399,8 @@ def _is_setting(match: re.Match[str]) -> bool:
     joined = (match["equals"] or match["typed"]).rstrip("\n")
     line = before(match, 80)
     if not joined[-1:].isspace() and joined.endswith("="):
-        # `NAME=value` of a shell, a command or settings. In contrast, `(name=value)` may be code.
+        # `NAME=value` is text of a shell, a command or settings. In contrast, `(name=value)` may be
+        # code.
         return match["name"].isupper() or "(" not in line.rpartition("\n")[2]
     ends = match.string[match.end() : match.end() + 2]
     at_end = not ends or ends[0] in "\r\n\"'`" or ends in {"\\n", "\\r"}
@@ -404,7 +408,7 @@ def _is_setting(match: re.Match[str]) -> bool:
     if joined.rstrip().endswith(("->", "→")):
         return at_end and _is_evident(match)
     if not at_end:
-        # In a sentence or a log line, `(user: bob, password: …)`.
+        # This is a sentence or a log line, such as `(user: bob, password: …)`.
         closes = ends[0] in "),}]" and ":" in joined and match["name"] in _SPOKEN
         return closes and classes(value) >= 3 and _NUMBER.search(value) is not None
     return _is_in_line(match, line, quoted=ends[:1] in {'"', "'"}, colon=":" in joined)
@@ -419,7 +423,7 @@ def _is_in_line(match: re.Match[str], line: str, *, quoted: bool, colon: bool) -
             or _SECTION.search(before(match, 1_500)) is not None
         )
     if quoted and _IN_STRING.search(line):
-        return _has_digit(match)  # a header among the arguments of a command
+        return _has_digit(match)  # this is a header among the arguments of a command
     if _SENTENCE.search(line) and (match["name"].istitle() or match["name"] in _SPOKEN):
         return classes(value) >= 3 or _MEMORABLE_SECRET.fullmatch(value) is not None
     in_sentence = _SENTENCE.search(line) and _ends_line(match) and _is_evident(match)
@@ -427,7 +431,7 @@ def _is_in_line(match: re.Match[str], line: str, *, quoted: bool, colon: bool) -
 
 
 def is_password(value: str) -> bool:
-    """Whether a value is a password: several classes of characters, and not a name."""
+    """Whether a value has several classes of characters, as passwords have, and is not a name."""
     if value.isdigit() or value[0] == "." or len(set(value)) < 4 or classes(value) < 2:
         return False
     patterns = (_NAMELIKE, _CODE_NAME, _PATH)
@@ -438,7 +442,7 @@ def is_password(value: str) -> bool:
 
 
 def _is_secret(value: str, *, strong: bool, literal: bool) -> bool:
-    """Whether a value is random enough for its name."""
+    """Whether a value is random enough to be a secret. The name before it sets the threshold."""
     if not literal and (_CODE_NAME.fullmatch(value) or _PATH.fullmatch(value)):
         return False
     if is_hexadecimal(value):
@@ -459,7 +463,10 @@ def _is_place(value: str) -> bool:
 
 
 def _is_strong(value: str, *, literal: bool) -> bool:
-    """Whether a value after a name such as `api_key` has several classes or a long run."""
+    """Whether a value after a name such as `api_key` is a secret.
+
+    Such a value has several classes of characters, or a long run of letters and digits.
+    """
     if literal and (_is_spoken(value) or is_random_letters(value) or _is_base32(value)):
         return True
     if len(value) >= 8 and classes(value) >= 3 and any(map(str.isdigit, value)):
@@ -471,7 +478,7 @@ def _is_strong(value: str, *, literal: bool) -> bool:
 
 
 def _is_base32(value: str) -> bool:
-    """Whether a value is the secret of one-time passwords."""
+    """Whether a value is the base32 secret of one-time passwords."""
     return _BASE32.fullmatch(value) is not None and any(map(str.isdigit, value))
 
 
@@ -483,7 +490,7 @@ def _is_spoken(value: str) -> bool:
 
 
 def _is_mixed(value: str) -> bool:
-    """Whether lower-case letters and digits alternate in a value, as in base36 keys."""
+    """Whether a value mixes letters and digits as base36 keys do."""
     digits = sum(character.isdigit() for character in value)
     least = len(value) // (6 if value.isidentifier() else 8)
     return least <= digits < len(value)

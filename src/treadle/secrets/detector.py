@@ -8,15 +8,16 @@ Finding = tuple[int, int, str]
 """The start and the end of a secret, and its kind."""
 
 MARK = "[redacted:"
-"""The beginning of every replacement."""
+"""The beginning of each text that replaces a secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """A pattern, a function that finds the secret in a match, and literals that a match contains.
+    """A pattern for one kind of secret, and a function that finds the secret in a match.
 
-    The function returns None if the match is not a secret. `screen` contains RE2 patterns that
-    match at least everything that the detector finds. See `screen.py`.
+    The function returns None if the match is not a secret. `hints` are literals, and each match
+    contains one of them. `screen` contains RE2 patterns that match at least everything that the
+    detector finds. See `screen.py`.
     """
 
     pattern: re.Pattern[str]
@@ -24,11 +25,12 @@ class Detector:
     hints: tuple[str, ...] = ()
     screen: tuple[str, ...] = ()
     cues: tuple[str, ...] = ()
-    """RE2 patterns. One of them matches near every match. Without cues, the hints are used."""
+    """RE2 patterns, one of which matches near every match. Without cues, the hints are used."""
     resumes: bool = False
-    """Whether the search continues after the group `name` of a match that is not a secret, since
-    another name may begin there: in `key="password" value="…"`. Only for patterns of bounded
-    length.
+    """Whether the search continues inside a match that is not a secret, after its group `name`.
+
+    Another name may begin there, as in `key="password" value="…"`. Only patterns of bounded length
+    may set this.
     """
 
     @property
@@ -37,7 +39,7 @@ class Detector:
         return "|".join(self.cues or map(re.escape, self.hints))
 
     def findings(self, text: str, start: int, end: int) -> Iterator[Finding]:
-        """Every secret that begins between these positions, in order."""
+        """Yield every secret that begins between these positions, in order."""
         at = start
         while (match := self.pattern.search(text, at, end)) is not None:
             if match.end() == end and end < len(text):
@@ -55,10 +57,9 @@ def starts_word(literal: str, *, alone: bool = True, dashed: bool = False) -> st
     r"""Return a pattern for `literal` at the beginning of a word.
 
     An escape of JSON (`\n`, `\u001b`), of a URL (`%20`) or of a terminal (`ESC[31m`) is not part of
-    a word. A `_` before the literal (`MY_ghp_…`) is part of a word only if the literal is `alone`.
-    A `-` before the literal (`old-ghp_…`) is part of a word unless the literal is `dashed`. The
-    pattern checks the text before the literal last, so that the regex engine can search for the
-    literal first.
+    a word. A `_` before the literal (`MY_ghp_…`) is part of a word only if `alone` is True. A `-`
+    before the literal (`old-ghp_…`) is part of a word unless `dashed` is True. The pattern checks
+    the text before the literal last, so that the regex engine can search for the literal first.
     """
     escaped = re.escape(literal)
     word = "A-Za-z0-9_-" if alone else "A-Za-z0-9" if dashed else "A-Za-z0-9-"
@@ -70,9 +71,9 @@ def starts_word(literal: str, *, alone: bool = True, dashed: bool = False) -> st
 
 
 def spellings(*words: str) -> str:
-    """Return a pattern for the words in their common cases.
+    """Return a pattern for the words in lower case, capitalized and in upper case.
 
-    Ignoring case would take ten times as long.
+    A search that ignores case would take ten times as long.
     """
     return "|".join(f"{word}|{word.capitalize()}|{word.upper()}" for word in words)
 

@@ -17,7 +17,7 @@ _ESCAPE = re.compile(
     # The regex engine skips to these characters fast. Lookbehinds then distinguish them.
     r"[\x1b%\\&=+](?:"
     r"(?P<ansi>(?:(?<=\x1b)|(?<=\\)\\{0,3}(?:u001[bB]|x1[bB]|033|e))\[[0-9;?]{0,16}[A-Za-z])"
-    # A space in the query of a URL, encoded once or twice.
+    # This group matches a space in the query of a URL, encoded once or twice.
     r"|(?P<plus>(?<=%25[0-7][0-9A-Fa-f]%)2[bB]|(?<=%)2[bB](?=(?:%2[bB]){0,16}%25)"
     r"|(?<=%[0-7][0-9A-Fa-f]\+)\+{0,15}|(?<=\+)(?=\+{0,16}%[0-7][0-9A-Fa-f]))"
     r"|(?<=%)(?:25){0,3}(?P<percent>[2-7][0-9A-Fa-f]|0[9aAdD])"
@@ -51,7 +51,7 @@ class UnescapedText:
     positions: list[int]
     """The positions in `text` at which unchanged parts begin."""
     origins: list[int]
-    """The positions of the same parts in the original."""
+    """The positions of the same parts in the original text."""
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return the range of the original from which a range of `text` was decoded.
@@ -76,7 +76,7 @@ def has_escapes(text: str, start: int, end: int) -> bool:
 
 
 def unescaped(text: str) -> UnescapedText:
-    """`text` with decoded escapes."""
+    """Return `text` with decoded escapes."""
     parts: list[str] = []
     positions, origins = [0], [0]
     at = length = 0
@@ -129,7 +129,7 @@ def in_base64(text: str, clean: Callable[[str], str]) -> str:
 
 
 def _decoded(written: str) -> str | None:
-    """The decoded text, or None if it is not base64 of text."""
+    """Return the decoded text, or None if `written` is not base64 of text."""
     digits = written.translate(str.maketrans("-_", "+/")).rstrip("=")
     try:
         head = base64.b64decode(digits[:40])

@@ -27,7 +27,7 @@ _HASH = Detector(
     ),
     cues=(r"[$}][A-Za-z0-9./+=,$_-]{12}",),
 )
-"""Hashes of passwords, as in `htpasswd`, `/etc/shadow`, LDAP, Django and PostgreSQL."""
+"""Finds hashes of passwords, as in `htpasswd`, `/etc/shadow`, LDAP, Django and PostgreSQL."""
 
 
 def _is_hash(value: str) -> bool:
@@ -65,7 +65,7 @@ _MANIFEST = Detector(
     screen=(r"kind\\*\"?SPACE?:SPACE*\\*\"?Secret",),
     cues=(r"kind\\*\"?SPACE?:SPACE*\\*\"?Secret",),
 )
-"""The base64 values of a Kubernetes Secret, with any names."""
+"""Finds the base64 values of a Kubernetes Secret, whatever their names are."""
 
 _PHRASE = Detector(
     re.compile(
@@ -81,7 +81,7 @@ _PHRASE = Detector(
     ),
     cues=("nemonic|NEMONIC|eed|EED|ecovery|ECOVERY|ackup|allet",),
 )
-"""The recovery phrase of a wallet."""
+"""Finds the recovery phrase of a wallet after a name such as `mnemonic`."""
 _FUNCTION_WORDS = frozenset(
     [
         "the", "and", "for", "with", "from", "that", "this", "which", "you", "your", "are", "was",
@@ -103,7 +103,7 @@ _DIGEST = Detector(
     cues=("response",),
 )
 _LEAD_IN = (
-    # The argument that a command or a format takes after its first part.
+    # The text before a secret that is an argument of a command, or a part of another format.
     r"oathtool\s(?:-{1,2}[a-z0-9=-]{1,20}\s){0,4}|smbclient\s[^\n]{0,80}?-U\s?[\"']?[\w.\\-]{1,40}%"
     r"|ConvertTo-SecureString\s(?:-String\s)?(?=[\"'])"
     r"|task\.setvariable\svariable=\w{0,40}(?:token|secret|password|key|pwd)\w{0,20}[^\]\n]{0,40}\]"
@@ -144,7 +144,7 @@ _POSITION = Detector(
         r"oathtool|smbclient|SecureString|setvariable|add-mask|_gitlab_session|wpa_passphrase|nmcli|mosquitto_|--oauth2|-password|--pass|ldap|chpasswd|obscure|pass|kinit|AWS4-HMAC|sonar|net use|authtoken|snyk|vault login|setapikey|service install|pypi-token|http-basic|github-oauth|gitlab-token|mc (?:alias|config)|snmp|enable secret|username|key-string|xfreerdp|wmic|schtasks|plink|pscp|psftp|useradd|--plaintext|samba-tool|ejabberdctl|put-parameter|secretsmanager|keyvault|user-secrets|setairport|from-literal|TOTP",
     ),
 )
-"""Secrets as positional arguments of a command or a directive."""
+"""Finds secrets that are positional arguments of a command or a directive."""
 
 _PARAMETER = Detector(
     re.compile(
@@ -157,7 +157,7 @@ _PARAMETER = Detector(
     ),
     cues=(r"[?&][A-Za-z-]+=",),
 )
-"""Parameters that sign or authorize a URL."""
+"""Finds parameters that sign or authorize a URL."""
 
 
 def _is_parameter(match: re.Match[str]) -> bool:
@@ -192,7 +192,7 @@ _TAKEN_PHRASE = Detector(
     ),
     cues=(r"(?:-m|nemonic|hrase|Seed|SeedSync)[ =(]",),
 )
-"""The recovery phrase of a wallet, as an argument."""
+"""Finds the recovery phrase of a wallet in an option or a call."""
 
 _ACCOUNTS = re.compile(
     r"(?:accounts|privateKeys|PRIVATE_KEYS|Wallet|Signer|SigningKey|privateKeyToAccount|wallet private key|private key)[\"'\\]{0,4}\s{0,4}[:=(]?\s{0,4}[\[(]?[^\])\n]{0,400}\Z"
@@ -208,7 +208,7 @@ _ACCOUNT = Detector(
     ),
     cues=(r"(?:0x|key: |key is )[a-fA-F0-9]{32}",),
 )
-"""Keys of blockchain accounts, in the lists and calls that take them."""
+"""Finds keys of blockchain accounts, in the lists and calls that contain such keys."""
 
 _GENERATED = Detector(
     re.compile(
@@ -222,7 +222,7 @@ _GENERATED = Detector(
     screen=(r"random_(?:password|string|bytes)\\*[\"%]",),
     cues=(r"(?:result|bcrypt_hash|b64_std|b64_url)",),
 )
-"""Random values in the state of Terraform."""
+"""Finds random values in the state of Terraform."""
 
 _RECORDED = Detector(
     re.compile(
@@ -240,7 +240,7 @@ _RECORDED = Detector(
     ),
     cues=(r"value\\*[\"']SPACE*:",),
 )
-"""Cookies and headers in recordings of a browser."""
+"""Finds cookies and headers in recordings of a browser."""
 
 FORMATS = (
     *(_HASH, _MANIFEST, _PHRASE, _TAKEN_PHRASE, _DIGEST, _POSITION, _PARAMETER, _CHAIN_KEY),

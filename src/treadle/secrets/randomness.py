@@ -10,19 +10,22 @@ _BASE64 = re.compile(
     r"(?=[^A-Z]*[A-Z][^A-Z]*[A-Z])(?=[^a-z]*[a-z][^a-z]*[a-z])(?=[^+=]*[+=])(?:[A-Za-z0-9+/]{4}){7,}"
     r"(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})"
 )
-"""Bytes in base64, where `+` and `/` separate short runs. A path has neither `+` nor `=`."""
+"""Matches bytes in base64, where `+` and `/` separate short runs.
+
+A path has neither `+` nor `=`.
+"""
 MIXED_CASE = re.compile(r"[a-z][A-Z]+[a-z]{1,3}[A-Z]+[a-z]{1,3}[A-Z]")
-"""Alternating cases, which are rare in names."""
+"""Matches alternating cases, which are rare in names."""
 _SPECIAL = frozenset("!@#$%^&*+~?=|;,")
 
 
 def longest_run(value: str) -> int:
-    """The length of the longest run of letters and digits."""
+    """Return the length of the longest run of letters and digits."""
     return max((len(run) for run in _RUN.findall(value)), default=0)
 
 
 def classes(value: str) -> int:
-    """The number of character classes: lower case, upper case, digits, special characters."""
+    """Return the number of character classes: lower, upper, digits and special characters."""
     tests = (str.islower, str.isupper, str.isdigit, _SPECIAL.__contains__)
     return sum(any(map(test, value)) for test in tests)
 
@@ -40,8 +43,9 @@ def is_key_body(value: str) -> bool:
 def is_random(value: str) -> bool:
     """Whether letters and digits alternate as often as in random text.
 
-    The class (lower, upper, digit) of random base62 changes at 62% of all positions. Without the
-    changes at capitals of words, this is 45%. Names in code change at less than 30%, and they
+    In random base62, the class of the characters (lower, upper, digit) changes at 62% of all
+    positions. Changes from upper to lower case are not counted, since words have them too. The
+    counted changes are at 45% of all positions. Names in code change at less than 30%, and they
     hardly have digits.
     """
     letters = re.sub(r"[^A-Za-z0-9]", "", value)

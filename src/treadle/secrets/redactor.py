@@ -1,4 +1,4 @@
-"""Removes secrets from text: registered values, matches of the user's rules, and secret shapes."""
+"""Removes secrets from text: registered values, rule matches, and values shaped like secrets."""
 
 import base64
 import json
@@ -24,11 +24,17 @@ _MAX_ROUNDS = 4
 _MAX_NESTED = 3
 """The most levels of base64 within base64 that are searched."""
 _ESCAPED_REACH = 4_400
-"""An escaped secret that begins in a window ends at most this many characters after the window."""
+"""An escaped secret that begins in a window ends at most this many characters after it.
+
+A window is a part of a text in which a secret may begin.
+"""
 _LONG_REACH = 16_384
-"""The limit for a secret that extends beyond `_ESCAPED_REACH`."""
+"""The same limit, for a secret that extends beyond `_ESCAPED_REACH`."""
 _BASE64_MINIMUM = 12
-"""The fewest characters of base64. Shorter runs occur in base64 of any data."""
+"""The fewest base64 characters of a registered value that are removed.
+
+Shorter runs occur in base64 of any data.
+"""
 _URL_SAFE = str.maketrans("+/", "-_")
 _PLACEHOLDERS = frozenset(
     {
@@ -41,14 +47,20 @@ _PLACEHOLDERS = frozenset(
         "dummy",
     }
 )
-"""Keys that people set for local servers, which need no key. Elsewhere they are ordinary words."""
+"""Keys that people set for local servers, which need no key.
+
+In other text, these values are ordinary words.
+"""
 
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The user's rules, and RE2 patterns of whole texts that are never redacted."""
+    """The user's rules, and RE2 patterns of secrets that are never redacted.
+
+    A pattern must match the whole secret.
+    """
 
     rules: tuple[Rule, ...] = ()
     allowed: tuple[str, ...] = ()
@@ -59,7 +71,7 @@ class Rules:
             compile_pattern(pattern)
 
     def allow(self, secret: str) -> bool:
-        """Whether the settings exempt a finding from redaction."""
+        """Whether a pattern in `allowed` exempts a secret from redaction."""
         return any(compile_pattern(pattern).fullmatch(secret) for pattern in self.allowed)
 
 
@@ -72,7 +84,7 @@ def register(value: str) -> None:
     """Make `redact` remove this exact secret, such as a configured key, in the whole process.
 
     Its spellings within JSON text, base64, hex and URLs are removed too. Values under 6 characters
-    and well-known placeholders of local servers are ignored: they are parts of ordinary text.
+    and well-known placeholders of local servers are ignored, because they occur in ordinary text.
     """
     global _registered
     value = value.strip()
@@ -110,7 +122,10 @@ def _longest_first(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _within_base64(value: bytes) -> Iterator[str]:
-    """Return the base64 characters that depend on `value` alone, for each alignment."""
+    """Yield the base64 characters that depend on `value` alone.
+
+    They differ for each alignment of `value` to groups of three bytes.
+    """
     for before in range(3):
         first, end = -(-before * 4 // 3), (before + len(value)) * 4 // 3
         encoded = base64.b64encode(bytes(before) + value).decode()[first:end]
@@ -136,7 +151,7 @@ def redact(text: str) -> str:
 
 
 def redact_counted(text: str) -> tuple[str, Mapping[str, int]]:
-    """The redacted text, and the number of removed secrets of each kind."""
+    """Return the redacted text, and the number of removed secrets of each kind."""
     if len(text) < _REGISTERED_MINIMUM:
         return text, _NOTHING
     counts: Counter[str] = Counter()
@@ -151,13 +166,14 @@ def redact_counted(text: str) -> tuple[str, Mapping[str, int]]:
 
 
 def _redact_shapes(text: str, rules: Rules, counts: Counter[str], *, depth: int) -> str:
-    """Redact secret shapes in `text`: in its plain, its unescaped and its base64-decoded form."""
+    """Redact values shaped like secrets in the plain, the unescaped and the base64-decoded text."""
     for _ in range(_MAX_ROUNDS):  # a replacement may create a new match
         windows = suspected(text)
         if not windows:
             return text
         found = _found(text, windows)
-        # Escaped findings are first: in the plain text an escape would end a secret too early.
+        # Findings in escaped text come first. In the plain text, an escape would end a secret too
+        # early.
         found = [*_found_in_escapes(text, windows), *found]
         cleaned = _with_marks(text, found, rules, counts)
         if depth < _MAX_NESTED and holds_base64(text, windows):
@@ -171,7 +187,7 @@ def _redact_shapes(text: str, rules: Rules, counts: Counter[str], *, depth: int)
 
 
 def _found(text: str, windows: Sequence[tuple[int, int]]) -> list[Finding]:
-    """The secrets that begin in these windows, in the order of the detectors."""
+    """Return the secrets that begin in these windows, in the order of the detectors."""
     return [
         finding
         for detector, parts in detectors_for(text, windows)
@@ -181,7 +197,7 @@ def _found(text: str, windows: Sequence[tuple[int, int]]) -> list[Finding]:
 
 
 def _found_in_escapes(text: str, windows: Sequence[tuple[int, int]]) -> Iterator[Finding]:
-    """The secrets that begin in these windows after their escapes are decoded."""
+    """Yield the secrets that begin in these windows after their escapes are decoded."""
     for first, last in windows:
         if has_escapes(text, first, last):
             view, found = _found_unescaped(text, first, last, _ESCAPED_REACH)
@@ -195,13 +211,16 @@ def _found_in_escapes(text: str, windows: Sequence[tuple[int, int]]) -> Iterator
 def _found_unescaped(
     text: str, first: int, last: int, reach: int
 ) -> tuple[UnescapedText, list[Finding]]:
-    """Unescape a window with `reach` more characters. Return the result and its findings."""
+    """Unescape a window with `reach` more characters.
+
+    Return the unescaped text and its findings.
+    """
     view = unescaped(text[first : last + reach])
     return view, _found(view.text, [(0, view.position_of(last - first))])
 
 
 def _with_marks(text: str, findings: Iterable[Finding], rules: Rules, counts: Counter[str]) -> str:
-    """Replace the findings in `text` with marks.
+    """Replace the findings in `text` with marks such as `[redacted:secret]`.
 
     If findings overlap, the first one in the list counts.
 
@@ -236,7 +255,7 @@ def _redact_decoded(text: str, rules: Rules, counts: Counter[str], depth: int) -
 
 
 def redact_named(name: str, text: str) -> tuple[str, Mapping[str, int]]:
-    """Redact the value of an attribute, whose name counts too.
+    """Redact the value of an attribute, and take the name of the attribute into account.
 
     For example, random text is a secret if the name is `api_key`.
     """
@@ -267,12 +286,13 @@ def _suspicious_shapes(texts: Sequence[str]) -> Iterator[int]:
     # The texts are joined, since each scan costs a microsecond and may let another thread run.
     data = [text.encode("utf-8", "surrogatepass") for text in texts]
     joined = b"\n".join(data)
-    ends = list(accumulate(len(each) + 1 for each in data))  # each includes the line end after it
+    ends = list(accumulate(len(each) + 1 for each in data))  # `+ 1` counts the line end
     found = first_suspect(joined)
     while found is not None:
         first, last = bisect_right(ends, found[0]), bisect_right(ends, found[1] - 1)
         yield from range(first, last + 1)  # several if the match spans texts
-        # The next scan starts one character early, at a line end, since patterns need a word start.
+        # The next scan starts one character early, at a line end, since patterns need the start of
+        # a word.
         found = first_suspect(joined, ends[last] - 1) if last + 1 < len(ends) else None
 
 

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     import re2  # type: ignore[import-untyped]  # it brings no types
 
 _JSON_VALUE = re.compile(r'"(?:[^"\\]++|\\.)*+"|-?\d[\d.eE+-]*+')
-"""A string or a number in JSON. The characters between them need no redaction."""
+"""Matches a string or a number in JSON. The characters between them need no redaction."""
 
 
 def compile_pattern(pattern: str) -> "re2._Regexp[str]":
-    """`pattern` compiled by RE2. Raises ValueError with the reason if it is not valid."""
+    """Return `pattern` compiled by RE2. Raises ValueError with the reason if it is not valid."""
     import re2
 
     options = re2.Options()
@@ -33,7 +33,7 @@ class Rule:
     name: str
     pattern: str
     replacement: str | None = None
-    """None means `[redacted:NAME]`."""
+    """The text that replaces a match. None means `[redacted:NAME]`."""
     _compiled: "re2._Regexp[str]" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -62,18 +62,19 @@ _CLOSES = rf"(?:[\"'`*\\\])}}]|{_SPACE})*"
 def _assigned(name: str, value: str, quoted: str, bare: str) -> tuple[str, ...]:
     """Return patterns for a secret's name and a value, in each syntax of `assignments`."""
     return (
-        # Operators, with a type before the value or a function around it.
+        # An operator joins name and value. A type may precede the value, and a function may
+        # surround it.
         (
             rf"{name}(?:\(\))?{_CLOSES}(?::[A-Za-z\[\]|&'* ]*=|[:?+]=|<<<|=>|->|\xe2\x86\x92|\xef\xbc\x9a|={{2,3}}|[:=>]|\|+=?|\?\?=?|\?:)(?:{_SPACE}|[|>+\[/#*;-]|\\+[nrt])*"
             rf"(?:(?:new{_SPACE})?[A-Za-z.:]+\((?:default=)?)?{value}"
         ),
         rf"{name}{_CLOSES}[,({{]{_SPACE}*{quoted}",
-        # A name and a value as two fields.
+        # Name and value are two fields.
         (
             rf"{name}[\"'\\]*(?:,|:{_SPACE}*\{{|{_SPACE}[a-z:-]+=\"[^\n]*)?(?:{_SPACE}|\\+[nrt])*[\"'\\<>]*(?:[a-z]+:|Parameter)?[vV]alue[\"'\\]*"
             rf"{_SPACE}*[:=>]{_SPACE}*{value}"
         ),
-        # Words, or nothing.
+        # Words or only spaces are between name and value.
         (
             rf"{name}[`\"'*\\\])}}]*(?:{_SPACE}for{_SPACE}[^\s]+)?{_SPACE}+"
             rf"(?:(?:{_OPTIONAL_WORDS}:?(?:{_SPACE}+=)?|or|to|--body|--value|[aA]s{_SPACE}[sS]tring{_SPACE}=)(?:{_SPACE}|=)+)?{value}"
@@ -152,19 +153,22 @@ _SECOND = "|".join(
         *_SHARED,
     )
 )
-"""The pattern for the text around a first match. It decides whether detectors run."""
+"""The pattern for the text around a first match. This pattern decides whether detectors run."""
 
 _NAME, _VALUE = 96, 160
-"""A match of the second pattern covers this many bytes before and after a first match."""
+"""The second pattern is searched from `_NAME` bytes before a first match on.
+
+The next search for a first match begins `_VALUE` bytes before the end of that search.
+"""
 _AROUND = 480
 """The bytes after a first match that the second pattern reads."""
 _OVERLAP = 300
 _LEAD = 256
-"""The bytes before a suspicious text in which its secret may begin."""
+"""A window begins this many bytes before a match, since a secret may begin there."""
 _WINDOW = 700
-"""The characters after a suspicious text in which a secret may begin."""
+"""A window ends this many bytes after a match."""
 _REACH = 640
-"""A cue of a secret in a window may begin up to this many characters after the window."""
+"""The cue of a secret in a window may begin up to this many characters after the window."""
 
 
 def _options() -> "re2.Options":
@@ -199,9 +203,10 @@ def _cues() -> "re2.Set":
 
 
 def first_suspect(data: bytes, start: int = 0) -> tuple[int, int] | None:
-    """The range of UTF-8 text after `start` that may contain a secret, or None.
+    """Return the first range of UTF-8 text after `start` that may contain a secret, or None.
 
-    Text before `start` is never read, so a word may begin before the range.
+    Text before `start` is never read, so the first word of the range may be the end of a longer
+    word.
     """
     first, second = _compiled(_FIRST), _compiled(_SECOND)
     at = start
@@ -232,7 +237,7 @@ def detectors_for(
 
 
 def suspected(text: str) -> list[tuple[int, int]]:
-    """The parts of a text in which secrets may begin, ordered and disjoint."""
+    """Return the windows of a text: the parts in which secrets may begin, ordered and disjoint."""
     data = _encoded(text)
     windows: list[tuple[int, int]] = []
     at = 0

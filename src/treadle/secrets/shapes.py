@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (patterns are read as a whole)
-"""Detectors for the shapes of secrets, and the list of all detectors.
+"""Detectors for values that have the form of a secret, and the list of all detectors.
 
 All patterns take time linear in the length of the text. Each begins with a literal or a short
 keyword. Every repetition is bounded or possessive. A match can begin at only one position of a run
@@ -31,7 +31,7 @@ _PEM = Detector(
     re.compile(
         rf"-----BEGIN[ +]{_PEM_TITLE}"
         rf"(?:(?:[^-\"]|-(?!----))*+-----END[ +]{_PEM_TITLE}"
-        # A key that a tool truncated has no end: headers, then text that looks like base64.
+        # A key that a tool truncated has no end. It has headers, then text that looks like base64.
         r"|(?:(?:\s|\\{1,7}[nr])*+[A-Z][A-Za-z-]{2,15}: [^\s\"\\]{0,80}+)*+"
         r"(?:\s|\\{1,7}[nr])*+(?:[A-Za-z0-9+/=]|\s|\\{1,7}[nr]){32,}+)"
     ),
@@ -109,7 +109,7 @@ _HEADER_NAME = re.compile(
 def _find_credentials(match: re.Match[str]) -> Finding | None:
     value, scheme = match["value"], match["scheme"].lower()
     if scheme == "basic":
-        value = value.rstrip(".")  # the end of a sentence
+        value = value.rstrip(".")  # without the full stop of a sentence
         secret = _holds_pair(value)
     elif _HEADER_NAME.search(before(match, 40)):
         secret = any(map(str.isdigit, value)) or (len(value) >= 20 and not value.isupper())
@@ -128,7 +128,7 @@ _HEADER = Detector(
     screen=(
         r"(?:bearer|Bearer|BEARER|token|Token|TOKEN)SPACE+[A-Za-z0-9._~+/-]{16}",
         r"(?:basic|Basic|BASIC)SPACE+[A-Za-z0-9+/]{8}",
-        # Case-insensitive letters of Python that match an i include letters outside of ASCII.
+        # Python's case-insensitive `i` also matches letters outside of ASCII.
         r"(?i:author)[^:=,]{1,3}(?i:zat)[^:=,]{1,3}(?i:on)[\"'\\\])]*SPACE*[:=,](?:[\"'\\]|SPACE)*(?i:bearer|token)",
     ),
     cues=("earer|EARER|oken|OKEN|asic|ASIC",),
@@ -236,7 +236,7 @@ _TOOLS = (
     "buildah login", "crane auth", "argocd login", "influx", "rar",
 )  # fmt: skip
 _ATTACHING = ("mysql", "mariadb", "sshpass", "mongo", "7z", "rar", "7za")
-"""Tools with `-pPASSWORD` in one word. After `mysql -p`, a separate word is a database."""
+"""Tools that take `-pPASSWORD` as one word. After `mysql -p`, a separate word is a database."""
 _OPTION = Detector(
     re.compile(
         rf"\b(?:{'|'.join(map(re.escape, _TOOLS))})\b(?:(?! -[paPwkK][ =]|pass:)[^\n|;]){{0,160}}+"
@@ -265,7 +265,7 @@ _PREFIXED = Detector(
     screen=(rf"(?:{_KIND})[_-][A-Za-z0-9]{{16}}",),
     cues=(rf"(?:{_KIND})[_-][A-Za-z0-9]{{24}}",),
 )
-"""Keys of any vendor: a prefix that suggests a key, and random text."""
+"""Finds keys of any vendor: a prefix that suggests a key, and random text."""
 
 
 def _is_foreign_key(match: re.Match[str]) -> bool:
@@ -292,7 +292,7 @@ _PAIRED = Detector(
         r"(?:uth|ogin|redentials?|uthenticate)[A-Za-z_]*SPACE*=?SPACE*\(SPACE*\\{0,3}[\"'][^\"'\n\\]+\\{0,3}[\"']SPACE*,",
     ),
 )
-"""A user and a password in a call: `login("bob", "…")`."""
+"""Finds a user and a password in a call: `login("bob", "…")`."""
 
 _PIPED = Detector(
     re.compile(
@@ -327,7 +327,7 @@ _POSITIONAL = Detector(
         r"jdbc:oracle:[a-z0-9]+:[A-Za-z0-9_$#]+/",
     ),
 )  # fmt: skip
-"""Passwords as positional arguments of commands."""
+"""Finds passwords that are positional arguments of commands."""
 
 _PGPASS = Detector(
     re.compile(
@@ -367,7 +367,7 @@ _LOGIN = Detector(
         r"[!#$%^&*~?][A-Za-z0-9]*@[A-Za-z]",
     ),
 )
-"""A user and a password before a host, without a scheme: `bob:…@10.0.0.5`."""
+"""Finds a user and a password before a host, without a scheme: `bob:…@10.0.0.5`."""
 _LISTED = Detector(
     re.compile(
         r"(?:[cC]reds?|CREDS|[cC]redentials?|[lL]ogin|LOGIN|Zugangsdaten|identifiants)(?:\sfor\s[\w.-]{1,40})?(?:\s(?:is|are|was)|\s?[:=])\s{1,2}[`\"']?[\w.@+-]{2,64}\s?[/:|]\s?"
@@ -383,7 +383,7 @@ _LISTED = Detector(
         r"(?:^|[^A-Za-z0-9])(?:[cC]reds?|CREDS|[cC]redentials?|[lL]ogin|LOGIN|Zugangsdaten|identifiants)(?: for [A-Za-z0-9_.-]+)?(?: is| are| was| ?[:=])SPACE[`\"']?[A-Za-z0-9_.@+-]+ ?[/:|] ?[^\s\"'`\\/|]{6}",
     ),
 )
-"""A user and a password in a sentence: `creds: bob / …`."""
+"""Finds a user and a password in a sentence: `creds: bob / …`."""
 _ENCODED_PAIR = Detector(
     re.compile(
         r"(?<![A-Za-z0-9-])_?auth[\"'\\]{0,8}\s{0,4}[:=]\s{0,4}[\"'\\]{0,8}"
@@ -393,7 +393,7 @@ _ENCODED_PAIR = Detector(
     ("auth",),
     (r"auth[\"'\\]*SPACE*[:=]SPACE*[\"'\\]*[A-Za-z0-9+/]{8}",),
 )
-"""A user and a password in the settings of Docker and of npm."""
+"""Finds a user and a password in the settings of Docker and of npm."""
 
 _QUOTE = r"\\{0,15}[\"']"
 _KEY_TYPE = re.compile(r"[\"']kty\\{0,15}[\"']")
@@ -416,7 +416,7 @@ _JWK = Detector(
     screen=(r"[\"'](?:d|p|q|dp|dq|qi|k)\\*[\"']SPACE*:SPACE*\\*[\"'][A-Za-z0-9_-]{20}",),
     cues=(r"[\"'](?:d|p|q|dp|dq|qi|k)\\*[\"']SPACE*:",),
 )
-"""The private parts of a JSON Web Key."""
+"""Finds the private parts of a JSON Web Key."""
 
 DETECTORS = (
     _PEM, _PUTTY, _URL, *VENDOR_DETECTORS, _URL_USER, _JWT, _HEADER, _OTHER_SCHEME,

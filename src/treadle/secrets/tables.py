@@ -1,4 +1,4 @@
-"""Secrets in the columns of tables: CSV, TSV, Markdown, and output of database clients.
+"""Finds secrets in the columns of tables: CSV, TSV, Markdown, and output of database clients.
 
 The first line names the columns. The name of a column decides which rules apply to its values.
 """
@@ -15,20 +15,20 @@ _PIPED = r"[\w \"'./*`-]{0,40}"
 _END = r"(?:\r?\n|(?:\\{1,3}r)?\\{1,3}n)"
 _HEADER = re.compile(
     rf"(?:^|(?<=\\n)|(?<=[\"'`]))(?:(?P<head>{_CELL}(?P<between>[,;\t]){_CELL}(?:(?P=between){_CELL}){{0,60}})(?P<end>{_END})"
-    # Markdown and output of database clients: a line of dashes follows.
+    # In Markdown and output of database clients, a line of dashes follows.
     rf"|(?P<piped>{_PIPED}\|{_PIPED}(?:\|{_PIPED}){{0,60}})(?P<after>{_END})(?=[ |:+]{{0,8}}--))",
     re.MULTILINE,
 )
 _AROUND_CELL = " \t\r\"'`*\\"
 _RULE = re.compile(r"[-=+:| \t]+")
-"""The separator between the names of the columns and the rows."""
+"""Matches the line between the names of the columns and the rows."""
 
 
 class _Table(Detector):
     """Finds the rows of tables whose first line begins between two positions."""
 
     def findings(self, text: str, start: int, end: int) -> Iterator[Finding]:
-        """Every secret in the rows, also in rows after `end`."""
+        """Yield every secret in the rows, also in rows after `end`."""
         at = start
         while (match := self.pattern.search(text, at, end)) is not None:
             at = max(match.end() - 1, match.start() + 1)
@@ -67,7 +67,10 @@ def _secrets(cells: list[str], names: list[str], at: int) -> Iterator[Finding]:
 
 
 def _is_header(cell: str) -> bool:
-    """Whether another table begins, so that no row is searched twice."""
+    """Whether a cell is the name of a column.
+
+    Another table then begins, which is searched later.
+    """
     return cell.replace("_", "").replace(" ", "").isalpha() and _names_secret(cell)
 
 
@@ -84,12 +87,12 @@ _LITERAL = re.compile(r"\\*'(?P<value>[^']*?)\\*'|[^,'\s][^,']*")
 
 
 class _Insert(Detector):
-    """Finds values that an SQL statement inserts into columns of secrets."""
+    """Finds values that an SQL statement inserts into columns that are named after secrets."""
 
     def findings(self, text: str, start: int, end: int) -> Iterator[Finding]:
-        """Every secret in the rows of statements that begin between these positions."""
+        """Yield every secret in the rows of statements that begin between these positions."""
         for match in self.pattern.finditer(text, start, end):
-            whole = self.pattern.match(text, match.start()) or match  # with the text after `end`
+            whole = self.pattern.match(text, match.start()) or match  # includes text after `end`
             names = [name.strip(_AROUND_CELL + "[]\n") for name in whole["names"].split(",")]
             if not any(map(_names_secret, names)):
                 continue
@@ -102,25 +105,25 @@ class _Insert(Detector):
 
 _EOL = r"(?:\r?\n|\\+r?\\*n)"
 _RULED = rf"[`\"' ]*(?:\|[^\n]*)?{_EOL}(?:\|[ :]*--| *-+\+-)"
-"""The rest of a first line, and the line of dashes below it."""
+"""Matches the rest of a first line, and the line of dashes below it."""
 _INSERTED = r"\)(?: |\\*n|\n)*(?:VALUES|values|Values)(?: |\\*n|\n)*\("
 FIRST_SCREEN = _INSERTED
-"""An RE2 pattern for the parts of a statement around the name of a secret."""
+"""An RE2 pattern for the text between the columns and the values of an SQL statement."""
 FIRST_LINE_ENDS = (
     rf"(?:[\"']?(?:[,;\t][A-Za-z0-9_\"' .,;\t-]*)?{_EOL}[^\n(){{}}=<>| ]*[,;\t]|{_RULED})"
 )
-"""The text after the name of a secret in the first line of a table, for the first scan."""
+"""Matches the text after the name of a secret in the first line of a table, in the first scan."""
 _FOLLOWING = r"[,;\t][\"']?[A-Za-z_][A-Za-z0-9_ .-]*[\"']?"
 _ROW = rf"{_EOL}[^\n(){{}}=<>|,;\t]*[,;\t][^\n(){{}}=<>|]*[0-9!@#$%^&*~]"
 CSV_SCREEN = rf"[\"']?(?:{_FOLLOWING})+{_ROW}"
 LAST_COLUMN = r"[,;\t][\"']?[A-Za-z0-9_]*", rf"[\"']?{_ROW}"
-"""The text around a name in the last column."""
+"""Patterns for the text before and after a name in the last column."""
 NAMED_SCREENS = (_RULED, r"[A-Za-z0-9_ ,.`\"\[\]\\\n]*" + _INSERTED)
 TABLE = _Table(
     _HEADER,
     lambda _match: None,
     cues=(rf"[A-Za-z\"'` |]{_EOL}[^\n]*[,;\t|+]",),
 )
-"""All rows of a table."""
+"""The detector for all rows of a table."""
 INSERT = _Insert(_INSERT, lambda _match: None, cues=("VALUES|values|Values",))
-"""All rows that a statement inserts."""
+"""The detector for all rows that a statement inserts."""

@@ -1,8 +1,8 @@
 # ruff: noqa: E501  (patterns are read as a whole)
-"""Detectors for keys of vendors, by a prefix and the text after it or by their whole form.
+"""Detectors for keys of vendors, by their prefix or by their whole form.
 
-The vendors document these forms. A prefix alone is not enough: the text after it must be random and
-as long as the vendor's keys.
+The vendors document these forms. A prefix alone is not enough. The text after the prefix must be
+random and as long as in the vendor's keys.
 """
 
 import re
@@ -43,7 +43,7 @@ class Family:
     alone: bool = False
 
     def is_distinct(self, prefix: str) -> bool:
-        """Whether a key may follow a dash, as in `old-ghp_…`."""
+        """Whether a key with this prefix may follow a dash, as in `old-ghp_…`."""
         joined = not prefix[-1:].isalnum() and len(prefix) >= _JOINED
         return (joined and self.least >= _LONG) or (not self.alone and len(prefix) >= _DISTINCT)
 
@@ -61,7 +61,7 @@ def _exactly(kind: str, prefix: str | tuple[str, ...], body: str, count: int) ->
 
 
 MODELS = (
-    # OpenAI, Anthropic, OpenRouter, DeepSeek, Langfuse, LiteLLM, Helicone and many more.
+    # Keys of OpenAI, Anthropic, OpenRouter, DeepSeek, Langfuse, LiteLLM, Helicone and many more.
     Family("api-key", ("sk-", "sk-proj-", "sk-ant-", "sk-or-v1-", "sk-svcacct-"), WORD),
     Family("api-key", ("xai-", "pplx-", "nvapi-", "tvly-", "csk-", "ctx7sk-"), WORD),
     Family("api-key", ("gsk_", "r8_", "fw_", "jina_", "e2b_", "bb_live_", "fc-", "pa-"), WORD),
@@ -140,7 +140,7 @@ CHAT = (
     Family("twitter-token", ("AAAAAAAAAAAAAAAAAAAAA",), r"[A-Za-z0-9%]", 50),
 )  # fmt: skip
 CLOUDS = (
-    # Sixteen characters of base32, which may lack digits.
+    # These keys have sixteen characters of base32, which may lack digits.
     Family("aws-key", ("AKIA", "ASIA", "ABIA", "ACCA"), r"[A-Z2-7]", 16, 16, random=False,
            exact=True),
     Family("aws-key", ("ABSK",), r"[A-Za-z0-9+/]", 100),
@@ -351,7 +351,7 @@ def _by_prefix(family: Family) -> Detector:
     )
 
     def find(match: re.Match[str]) -> Finding | None:
-        body = match["body"].rstrip(".,;:")  # the end of a sentence
+        body = match["body"].rstrip(".,;:")  # without the punctuation of a sentence
         if family.random and not is_key_body(body):
             return None
         return match.start(), match.start("body") + len(body), family.kind
@@ -360,8 +360,8 @@ def _by_prefix(family: Family) -> Detector:
 
 
 def _by_form(kind: str, pattern: str, screen: str, *hints: str) -> Detector:
-    """A detector for keys with a form of their own instead of a prefix."""
-    joined = "" if hints[0].endswith("-") else ".-"  # a word may be joined before a prefix
+    """Return a detector for keys with a form of their own instead of a prefix."""
+    joined = "" if hints[0].endswith("-") else ".-"  # a key may follow a dash or a dot
     return Detector(
         re.compile(rf"(?:(?<![A-Za-z0-9{joined}])|(?<=\\[nrtbf])){pattern}(?![A-Za-z0-9])"),
         lambda match: (*match.span(), kind) if longest_run(match[0]) >= 6 else None,

@@ -1,4 +1,4 @@
-"""The front end over HTTP, for pages, editors and other programs on this machine."""
+"""The HTTP server: it serves a repository to pages, editors and other programs."""
 
 from treadle.server.app import create_app
 from treadle.server.startup import serve

@@ -1,4 +1,4 @@
-"""The web application: its routes, middleware and lifespan."""
+"""The web application: its routes, its middleware, and what it opens at its start."""
 
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -65,7 +65,7 @@ _ROUTERS = (
     tool_statistics.router,
 )  # fmt: skip
 _SOCKETS = (front_ends.router, events.sockets)
-"""Routers of WebSockets and streams. The check of query parameters reads HTTP requests only."""
+"""Routers with a WebSocket. `refuse_wrong_parameters` accepts only HTTP requests."""
 
 
 def create_app(
@@ -79,9 +79,10 @@ def create_app(
 ) -> FastAPI:
     """Create the web application for the repository at `root`.
 
-    `hosts` are the names by which clients may call it. A request proves its sender by
-    `credentials`. The default is a token that nobody knows. `host` is the address of the OTLP/gRPC
-    port, if the settings have one.
+    `hosts` are the names that the Host header of a request may have. `credentials` contains the
+    secrets that authenticate a request. By default the token is random, so clients cannot know it.
+    `host` is the address at which the OTLP/gRPC endpoint listens if the settings have a port for
+    it.
     """
     settings = loaded.settings
     credentials = credentials or Credentials(secrets.token_urlsafe())
@@ -90,9 +91,9 @@ def create_app(
         version=__version__,
         description="A code-aware LLM assistant with a flight recorder, served on this machine.",
         openapi_url="/api/openapi.json",
-        docs_url=None,  # both pages load scripts from other sites
+        docs_url=None,  # its two documentation pages load scripts from other sites
         redoc_url=None,
-        redirect_slashes=False,  # otherwise a request for the id "/" gets the whole list
+        redirect_slashes=False,  # otherwise a request for the id "/" would return the whole list
         generate_unique_id_function=operation_id,
         default_response_class=AsciiJsonResponse,
         lifespan=_lifespan(root, loaded, env, host, credentials.token),
@@ -105,9 +106,8 @@ def create_app(
         api.include_router(router, dependencies=checked)
     app.include_router(api)
     app.include_router(otlp.router, prefix="/v1")
-    app.router.routes[:0] = (
-        gateway_routes()
-    )  # first, since calls of the gateway are sensitive to microseconds
+    # First in the list, since each earlier route would delay every gateway call by microseconds.
+    app.router.routes[:0] = gateway_routes()
     app.router.routes.append(Route("/mcp", _Mcp(), include_in_schema=False))
     page = BuiltPage()
     app.router.routes.extend(page.routes())
@@ -121,7 +121,7 @@ def create_app(
 def _lifespan(
     root: Path, loaded: LoadedConfig, env: Mapping[str, str], host: str, token: str
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    """Opens the state of the server when it starts, and closes it when it ends."""
+    """Return a context manager that opens and closes everything that the routes need."""
     settings = loaded.settings
 
     @asynccontextmanager
@@ -151,7 +151,10 @@ def _grpc_endpoint(
 
 
 class _Mcp:
-    """Passes requests to the MCP endpoint, which exists once the application has started."""
+    """Passes requests to the MCP endpoint.
+
+    The routes are created before the endpoint, which exists only after the application has started.
+    """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await scope["app"].state.mcp(scope, receive, send)

@@ -1,7 +1,7 @@
-"""The built page: the addresses of its screens and files.
+"""Serves the built web page: the addresses of its screens, and its files.
 
-The server compares a request only with the names of existing files. No part of an address becomes
-part of a path.
+The server only compares the address of a request with the names of existing files. It never builds
+a file path from a part of an address.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ from treadle.server.security_headers import page_policy
 from treadle.ui.addresses import SCREENS
 
 FOLDER = Path(__file__).parent / "page"
-"""The folder of the build of `make web`, and of the wheel."""
+"""The folder into which `make web` writes the built page. A wheel contains this folder."""
 
 _NONCE = "__CSP_NONCE__"
-"""The build writes this in place of the nonce (`html.cspNonce` of Vite)."""
+"""The placeholder that the build writes instead of a nonce (`html.cspNonce` of Vite)."""
 
 _TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -40,18 +40,20 @@ _TYPES = {
     ".webmanifest": "application/manifest+json",
     ".woff2": "font/woff2",
 }
-"""The content types. The list of a machine may be wrong, and a browser does not run a script with a
-wrong type.
+"""The content type of each file suffix.
+
+The types that the operating system reports may be wrong, and a browser does not run a script with a
+wrong content type.
 """
 
 _TRACE = re.compile(rb"/(traces/[A-Za-z0-9][\w.~-]*)", re.ASCII)
-"""The path of a trace whose id needs no percent-encoding."""
+"""Matches the path of a trace whose id needs no percent-encoding."""
 
 _PROGRAMS = ("/api/", "/v1/", "/mcp", "/assets/")
-"""The beginnings of addresses that only programs request."""
+"""The prefixes of addresses that only programs request."""
 
 _ASSET = {"Cache-Control": "max-age=31536000, immutable", "Vary": "Accept-Encoding"}
-"""The name of an asset contains a hash of its content."""
+"""The headers of assets. An asset never changes, since its name has a hash of its content."""
 
 _COMPRESSED = frozenset({".css", ".js", ".json", ".svg", ".txt"})
 
@@ -70,9 +72,9 @@ pre { padding: .75rem 1rem; border: 1px solid; border-radius: 6px; overflow: aut
 
 
 def is_of_page(path: str) -> bool:
-    """Whether the page answers the address: a screen, or a file next to the index.
+    """Whether the built page serves this address: as a screen, or as one of its files.
 
-    These answers are the same in every copy of Treadle, so they reveal nothing about the user.
+    These files are the same in every copy of Treadle, so they reveal nothing about the user.
     """
     first, slash, _ = path.removeprefix("/").partition("/")
     if not path.startswith("/"):
@@ -81,15 +83,18 @@ def is_of_page(path: str) -> bool:
 
 
 class BuiltPage:
-    """The page in `folder`. A build may replace the files at any time."""
+    """The built page in `folder`. A build may replace the files while the server runs."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
         self._packed: dict[str, bytes] = {}
-        """Compressed assets by name. Each start of a page requests them."""
+        """The compressed assets by name.
+
+        They are cached, since every load of the page requests them.
+        """
 
     def routes(self) -> list[Route]:
-        """The routes of the addresses for which `is_of_page` is true."""
+        """Return the routes of all addresses for which `is_of_page` is true."""
         screens = [
             f"/{screen}{below}" for screen in SCREENS for below in ("", "/" + rest_of_path("below"))
         ]
@@ -100,9 +105,10 @@ class BuiltPage:
         ]
 
     def or_else(self, otherwise: ASGIApp) -> ASGIApp:
-        """The fallback for addresses without a route.
+        """Return the application that answers requests without a route.
 
-        A person gets the page, which reports the unknown address. Programs get `otherwise`.
+        If a person opens an unknown address in a browser, the response is the page, which reports
+        the error. Other requests go to `otherwise`.
         """
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -123,10 +129,13 @@ class BuiltPage:
             return _not_built()
         nonce = secrets.token_urlsafe(16)
         headers = {"Cache-Control": "no-store", "Content-Security-Policy": page_policy(nonce)}
-        # A browser sends no key here, so only connections of this user get the link.
+        # A browser cannot send the page key with this request. Only the owner of the connection
+        # proves that the request comes from this user, so other requests do not get a `Link`
+        # header.
         known = request.scope.get("state", {}).get(OWN_PEER) is True
         if known and (trace := _TRACE.fullmatch(request.scope["raw_path"])):
-            # The browser reads the trace while the scripts load. The page then uses that answer.
+            # The browser requests the trace while the scripts load. The page then uses that
+            # response.
             address = f"</api/v1/{trace[1].decode()}>"
             headers["Link"] = f"{address}; rel=preload; as=fetch; crossorigin=anonymous"
         return HTMLResponse(index.replace(_NONCE, nonce), headers=headers)
@@ -134,11 +143,11 @@ class BuiltPage:
     async def _file(self, request: Request) -> Response:
         *folders, name = request.scope["path"].removeprefix("/").split("/", 1)
         takes_gzip = "gzip" in request.headers.get("accept-encoding", "")
-        if (
-            folders and takes_gzip and name in self._packed
-        ):  # without disk access, because a screen has many assets
+        # A screen requests many assets, so cached assets are served without disk access.
+        if folders and takes_gzip and name in self._packed:
             return _asset(self._packed[name], name)
-        folder = self._folder.joinpath(*folders)  # "assets" or no folder: the routes have no other
+        # `folders` is "assets" or empty, since no other route leads here.
+        folder = self._folder.joinpath(*folders)
         path = await asyncio.to_thread(_find_file, folder, name)
         if path is None:
             raise HTTPException(HTTPStatus.NOT_FOUND, "The page has no such file.")
@@ -152,7 +161,7 @@ class BuiltPage:
 
 
 def _is_opened(request: Request) -> bool:
-    """Whether a person opens an address that programs do not use."""
+    """Whether a browser opens an address that is not in `_PROGRAMS`."""
     reads = request.method in {"GET", "HEAD"} and "text/html" in request.headers.get("accept", "")
     return reads and not request.url.path.startswith(_PROGRAMS)
 
@@ -171,7 +180,7 @@ def _is_file(name: str) -> bool:
 
 
 def _find_file(folder: Path, name: str) -> Path | None:
-    """The file with exactly that name in the folder."""
+    """Return the path of the file `name` in the folder, or None if it does not exist."""
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -183,7 +192,7 @@ def _find_file(folder: Path, name: str) -> Path | None:
 
 
 def _not_built() -> HTMLResponse:
-    """A page that explains how to build the page."""
+    """Return an HTML page that explains how to build the web page."""
     nonce = secrets.token_urlsafe(16)
     title = "The page is not built."
     body = (

@@ -1,4 +1,4 @@
-"""The settings at the start of the server, and the model that they select."""
+"""The settings that the server read at its start, and the default model that results from them."""
 
 import asyncio
 from collections.abc import Mapping
@@ -16,18 +16,23 @@ from treadle.llm import default_model, saved_keys
 from treadle.llm.profiles import EMBEDDED
 
 _MAX_AGE = 30.0
-"""The seconds after which the server looks for the default model again. The search for local
-servers takes a moment.
+"""Seconds until the server determines the default model again.
+
+The search is not repeated for each request, because it contacts local model servers.
 """
 _PATIENCE = 1.0
-"""The seconds that a request waits for the default model. The page shows the rest meanwhile."""
+"""The maximum time in seconds that a request waits for the default model.
+
+The page can show everything else without it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class DefaultModel:
-    """The model that answers if a request names none; `error` states why there is none.
+    """The model that answers a request without a model name.
 
-    All fields are None while the server looks for it.
+    `error` states why no model is available. All fields are None while the server looks for a
+    model.
     """
 
     provider: str | None = None
@@ -36,12 +41,12 @@ class DefaultModel:
 
     @property
     def embedded(self) -> bool:
-        """Whether it is the embedded model."""
+        """Whether this is the embedded model that Treadle contains for demonstrations."""
         return self.provider == EMBEDDED
 
 
 class Configuration:
-    """The configuration of the server. Only API keys are read again after its start."""
+    """The settings that the server read at its start, and the search for its default model."""
 
     def __init__(self, root: Path, loaded: LoadedConfig, env: Mapping[str, str]) -> None:
         self.root = root
@@ -63,7 +68,7 @@ class Configuration:
         return self.loaded.settings
 
     async def default_model(self) -> DefaultModel:
-        """The default model. All its fields are None if the search takes more than a second."""
+        """Return the default model. Its fields are None if the search takes more than a second."""
         now, keys = asyncio.get_running_loop().time(), saved_keys.stamp()
         if (
             self._looking is None
@@ -89,4 +94,4 @@ def _configuration(connection: HTTPConnection) -> Configuration:
 
 
 Configured = Annotated[Configuration, Depends(_configuration)]
-"""The configuration, as a parameter of a route."""
+"""Annotation for route parameters that receive the configuration."""

@@ -1,7 +1,7 @@
-"""Limits for connections: their number, their duration and the memory that they use.
+"""Limits for connections: their number, their duration and their memory.
 
-uvicorn limits neither the head of a request nor its duration. A client could fill the memory with
-one request, or use up the file descriptors with requests that it never finishes.
+uvicorn limits neither the size nor the duration of a request head. Without limits, a client could
+exhaust the memory with one request, or the file descriptors with requests that it never completes.
 """
 
 import asyncio
@@ -14,35 +14,39 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from treadle.server.peers import OWN_PEER, PeerUsers
 
 _HEAD_BYTES = 64 << 10
-"""The maximum number of bytes in a row outside of a body: heads, trailers, the framing of chunks.
+"""The maximum number of consecutive bytes outside of a body.
+
+Such bytes are request heads, trailers and the framing of chunks.
 """
 _HEAD_SECONDS = 20.0
-"""The maximum time from the start of the connection, or the end of the previous request, to the end
-of the head.
+"""The maximum time in seconds until the head of a request is complete.
+
+The time starts when the connection is opened or when the previous request ends.
 """
 _BODY_SECONDS = 60.0
-"""The maximum time in which no byte of the body arrives while the application reads."""
+"""The maximum time in seconds without a part of a body for which the application waits."""
 _LOOK_SECONDS = 5.0
 _PIPELINED = 16
-"""The maximum number of requests that a client sends before an answer. uvicorn continues to read
-after each answer, so their number was unlimited: 14 MB of requests took 470 MB.
+"""The maximum number of requests that a client may send ahead of their responses.
+
+uvicorn itself has no maximum. In a measurement without it, 14 MB of requests used 470 MB of memory.
 """
 _MAX_DESCRIPTORS = 8192
 
 
 @dataclass(slots=True)
 class Admission:
-    """The state that all connections of a server share."""
+    """The state that all connections of a server share, such as the limit for unknown users."""
 
     peers: PeerUsers | None
-    """None if every client needs the token."""
+    """Finds the user of a connection. None if every request needs the token."""
     most_strangers: int
-    """The maximum number of open connections of unknown users."""
+    """The maximum number of open connections from unknown users."""
     strangers: set[object] = field(default_factory=set)
 
 
 class ServerConfig(uvicorn.Config):
-    """The configuration of uvicorn, with the shared state of the connections."""
+    """A uvicorn configuration that also has the shared state of the connections."""
 
     def __init__(self, app: Any, admission: Admission, **options: Any) -> None:
         super().__init__(app, http=Connection, proxy_headers=False, **options)
@@ -50,18 +54,18 @@ class ServerConfig(uvicorn.Config):
 
 
 class _TooManyRequestsError(Exception):
-    """A client sent too many requests ahead of their answers."""
+    """A client sent more requests ahead of their responses than the server allows."""
 
 
 class Connection(HttpToolsProtocol):
-    """A connection, until it ends or becomes a WebSocket."""
+    """An HTTP connection with limits. The limits end when it becomes a WebSocket."""
 
     _unread = 0
-    """The bytes since the last part of a body or the end of a request."""
+    """The number of bytes received since the last part of a body or the end of a request."""
     _in_head = True
     _complete = False
     _moved = 0.0
-    """The time of the last progress, by the clock of the loop."""
+    """The time of the last progress, in seconds of the event loop's clock."""
     _looking: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -92,7 +96,7 @@ class Connection(HttpToolsProtocol):
             super().send_400_response(msg)
 
     def data_received(self, data: bytes) -> None:
-        if self._complete:  # further bytes begin the next request
+        if self._complete:  # further bytes belong to the next request
             self._in_head, self._complete = True, False
             self._moved = self.loop.time()
         self._unread += len(data)
@@ -112,7 +116,7 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
         if len(self.pipeline) > _PIPELINED:
             self.transport.close()
-            raise _TooManyRequestsError  # the rest of the data is not parsed
+            raise _TooManyRequestsError  # stops the parsing of the remaining data
 
     def on_body(self, body: bytes) -> None:
         self._unread = 0
@@ -126,10 +130,13 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def _look(self) -> None:
-        """End the connection if the client makes the server wait too long, else check again."""
+        """Close the connection if its client exceeds a time limit.
+
+        Otherwise schedule the next check.
+        """
         waited = self.loop.time() - self._moved
         if self._complete or self.flow.read_paused:
-            waiting = False  # the client waits for an answer, or the application does not read
+            waiting = False  # the client waits for a response, or the application does not read
         elif self._in_head:
             waiting = waited > _HEAD_SECONDS
         else:
@@ -140,7 +147,7 @@ class Connection(HttpToolsProtocol):
             self._looking = self.loop.call_later(_LOOK_SECONDS, self._look)
 
     def _refuse(self, status: int, reason: str) -> None:
-        """Send the reason if no answer has started, and close the connection."""
+        """Close the connection. Send the error response first if no other response has started."""
         if self._in_head and (self.cycle is None or self.cycle.response_complete):
             head = f"HTTP/1.1 {status} {reason}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
             self.transport.write(head.encode())
@@ -154,14 +161,14 @@ class Connection(HttpToolsProtocol):
 
 
 def most_strangers() -> int:
-    """The maximum number of connections of unknown users.
+    """Return the maximum number of connections from unknown users.
 
-    It is a quarter of the file descriptors, at most 2,048. Raises the number of descriptors to the
-    hard limit, at most 8,192.
+    It is a quarter of the file descriptors of this process, but at most 2,048. Before that, the
+    function raises the limit of descriptors to the hard limit, but at most to 8,192.
     """
     try:
         import resource
-    except ImportError:  # not on every system
+    except ImportError:  # Windows does not have this module
         return 128
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     target = _MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(_MAX_DESCRIPTORS, hard)

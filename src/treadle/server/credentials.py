@@ -1,8 +1,8 @@
-"""The secrets that authenticate the sender of a request.
+"""The token and the page key, which authenticate the sender of a request.
 
-The token is for programs. It is permanent: a file that only this user can read contains it. The key
-is for the page. It is valid as long as the server runs, so a program that later listens on the same
-port gets a key that is worthless.
+Programs use the token. It is permanent and stored in a file that only this user can read. The page
+uses the page key, which is valid until the server ends. If another program later listens on the
+same port and receives the page key from an open page, the page key is useless to it.
 """
 
 import hmac
@@ -25,16 +25,20 @@ VARIABLE = "TREADLE_SERVE_TOKEN"
 FILE_NAME = "server-token"
 HEADER = "x-treadle-token"
 SUBPROTOCOL = "treadle"
-"""The subprotocol of the page. A browser does not let a page choose the headers of a WebSocket."""
+"""The WebSocket subprotocol that the server accepts.
+
+The page sends the page key as another subprotocol, since it cannot set headers of a WebSocket
+request.
+"""
 SUBPROTOCOL_PREFIX = "treadle.key."
-"""The prefix of the subprotocol with the key. The server reads it and never returns it."""
+"""The prefix of the subprotocol with the page key. The server never sends that subprotocol."""
 
 _MIN_CHARACTERS = 16
 _MAX_BYTES = 4_096
 
 
 class Credentials:
-    """Recognizes the token and the key of the page."""
+    """The token and the page key of a server. Requests are compared with them."""
 
     def __init__(self, token: str) -> None:
         self.token = token
@@ -44,7 +48,7 @@ class Credentials:
         register(self.page_key)
 
     def check_and_remove(self, scope: Scope, headers: Headers) -> bool:
-        """Whether the request has the token or the key. Removes both from the request."""
+        """Whether the request contains the token or the page key. Removes both from `scope`."""
         found = False
         scheme, _, candidate = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self._is_valid(candidate):
@@ -71,22 +75,22 @@ class Credentials:
 
 
 def token_path() -> Path:
-    """The path of the token file. Creates the data folder."""
+    """Return the path of the token file. Creates its folder if it does not exist."""
     return data_path(FILE_NAME)
 
 
 def load_token(env: Mapping[str, str]) -> str:
-    """The token from the variable TREADLE_SERVE_TOKEN, or else from the token file.
+    """Return the token from the variable TREADLE_SERVE_TOKEN, or else from the token file.
 
-    Creates the file with a new token if it does not exist. Raises ConfigError if the variable or
-    the file has no valid token, and OSError if the file cannot be used.
+    Creates the file with a new token if it does not exist. Raises ConfigError if the token is
+    invalid or the file is a symbolic link. Raises OSError if the file cannot be used.
     """
     if candidate := env.get(VARIABLE, "").strip():
         return _require_valid(
             candidate, f"The variable {VARIABLE}", "Set a longer one, or unset it."
         )
     path = token_path()
-    if path.is_symlink():  # changing its permissions would change the target of the link
+    if path.is_symlink():  # changing its permissions would change those of the link's target
         raise ConfigError(
             f"{path} is a link.", hint="Delete it; the next start creates a file with a new token."
         )
@@ -109,8 +113,9 @@ def _require_valid(token: str, source: str, hint: str) -> str:
 
 
 def _create_file(path: Path) -> None:
-    """Create the file with a new token in one step. The first of several processes wins."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{FILE_NAME}.")  # mode 0600
+    """Create the token file atomically. If another process creates it first, keep that file."""
+    # The file has the mode 0600.
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{FILE_NAME}.")
     try:
         with os.fdopen(handle, "w", encoding="ascii") as file:
             file.write(secrets.token_urlsafe(32) + "\n")

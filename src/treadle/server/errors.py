@@ -1,4 +1,4 @@
-"""Error responses: `{"error": {"message", "hint"}}` with a matching HTTP status."""
+"""Error responses: the body `{"error": {"message", "hint"}}` with a matching HTTP status."""
 
 import difflib
 import logging
@@ -32,12 +32,16 @@ def _name_or_none(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class ErrorDetail:
-    """The error in one sentence, and a hint. An invalid request has a `field` or `problems`."""
+    """An error as one sentence, and a hint that states what to do.
+
+    For an invalid request, `field` names the first invalid field. For an invalid experiment,
+    `problems` contains all errors.
+    """
 
     message: str
     hint: str | None = None
     field: Annotated[str | None, JsonField(write=_name_or_none, optional=True)] = None
-    """The name of the invalid field, "" for the whole body."""
+    """The name of the invalid field. It is empty if the whole body is invalid."""
     problems: Annotated[Sequence[Problem] | None, JsonField(optional=True)] = None
 
 
@@ -51,11 +55,11 @@ class ErrorAnswer:
 ERRORS = json_responses(
     ErrorAnswer, "4XX", description="The request is invalid or not allowed."
 ) | json_responses(ErrorAnswer, "5XX", description="The server failed.")
-"""The errors of every route."""
+"""The error responses of every route, for the OpenAPI document."""
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Answer every error with one sentence and a hint."""
+    """Register the functions that convert exceptions into error responses."""
     app.add_exception_handler(TreadleError, _treadle_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
@@ -72,9 +76,9 @@ def _response(
 
 
 def refuse_wrong_parameters(request: Request) -> None:
-    """Raise UsageError for an unknown query parameter, and for a repeated single-value parameter.
+    """Raise UsageError for an unknown query parameter, or a repeated single-value parameter.
 
-    A repetition is an error, because the first value would have no effect.
+    A repeated parameter is an error, since only its last value would have an effect.
     """
     route = request.scope["route"]
     assert isinstance(route, APIRoute)
@@ -90,7 +94,7 @@ def refuse_wrong_parameters(request: Request) -> None:
 
 
 def _parameters(route: APIRoute) -> dict[str, object]:
-    """The names and types of the query parameters of a route and of its models."""
+    """Return the names and types of the query parameters of a route."""
     known: dict[str, object] = {}
     for field in route.dependant.query_params:
         kind = field.field_info.annotation
@@ -114,7 +118,7 @@ async def _treadle_error(_request: Request, error: Exception) -> AsciiJsonRespon
 
 
 async def _system_error(_request: Request, error: Exception) -> AsciiJsonResponse:
-    """Answer an error of the operating system, such as an invalid name or a full disk."""
+    """Answer an OSError with its reason, for example an invalid file name or a full disk."""
     assert isinstance(error, OSError)
     reason = error.strerror or type(error).__name__
     detail = ErrorDetail(
@@ -129,7 +133,7 @@ _VALUE_ERRORS: Mapping[type[Exception], str] = {
     OverflowError: "A number in it is too large.",
     RecursionError: "It is nested too deeply.",
 }
-"""Python errors that only a value in the request can cause."""
+"""Python exceptions that only a value in the request can cause, each with its explanation."""
 
 
 async def _invalid_value(_request: Request, error: Exception) -> AsciiJsonResponse:

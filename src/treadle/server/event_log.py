@@ -1,4 +1,4 @@
-"""The newest events of a bus, saved so that a client can resume after a lost connection."""
+"""A log of the newest events, from which a client can resume after a lost connection."""
 
 import asyncio
 import json
@@ -14,32 +14,43 @@ from treadle.events.bus import Listener
 from treadle.events.types import SessionStarted
 
 MAX_CHARACTERS = 16_000_000
-"""The maximum size of the saved JSON. The newest event is always saved."""
+"""The maximum size of the logged events, in characters of JSON.
+
+The newest event is kept even if it is larger.
+"""
 
 
 class LoggedEvent(NamedTuple):
-    """An event as one line of JSON, with its number in the log."""
+    """An event as one line of JSON, with its sequence number in the log."""
 
     seq: int
     type: str
     request_id: UUID
     text: str
     part_of: UUID | None = None
-    """The request whose tool call started this request. Only the first event has it."""
+    """The id of the request whose tool call started this request.
+
+    Only the first event of a request has it. It is None for all other events.
+    """
 
 
 class Gap(NamedTuple):
-    """The events between `after` and `next` are dropped, or from an earlier server."""
+    """A gap in the events that a client receives.
+
+    The events with numbers between `after` and `next` are not available. The log dropped them, or
+    they belong to an earlier server.
+    """
 
     after: int
     next: int
 
 
 class EventLog(Listener):
-    """Reads a bus until its context ends. Any number of readers follow it, each at its own speed.
+    """Logs the events of a bus until its context ends.
 
-    The numbers of events start at `begin`. The log of a new server starts above the last number of
-    the earlier server, so that its readers notice the gap.
+    Any number of readers can follow the log, each at its own speed. The number of the first event
+    is `begin` + 1. A new server uses a `begin` above all numbers of the earlier server. Clients of
+    the earlier server therefore receive a `Gap`.
     """
 
     def __init__(
@@ -51,7 +62,7 @@ class EventLog(Listener):
         self._events: deque[LoggedEvent] = deque()
         self._characters = 0
         self._forgotten = begin
-        """The number of the newest dropped event."""
+        """The number of the newest event that was dropped, or `begin` if none was dropped."""
         self._grown = asyncio.Event()
 
     async def __aexit__(self, *exception: object) -> None:
@@ -66,10 +77,11 @@ class EventLog(Listener):
     async def follow(
         self, *, after: int | None = None, request_id: UUID | None = None
     ) -> AsyncIterator[LoggedEvent | Gap]:
-        """The events after number `after`, then all further events, without end.
+        """Yield the logged events after the number `after`, and then every new event, without end.
 
-        None starts with the next event, 0 with the first saved event. `request_id` selects the
-        events of one request. A `Gap` reports events that are not available.
+        If `after` is None, the first event is the next new one. If it is 0, the first event is the
+        oldest logged one. `request_id` selects the events of one request. A `Gap` reports events
+        that are not available.
         """
         seen = self.newest if after is None else after or self._begin
         while True:
@@ -87,7 +99,7 @@ class EventLog(Listener):
                 yield event
 
     def of_turn(self, request_id: UUID) -> list[LoggedEvent]:
-        """The saved events of a request, and of the requests that its calls started."""
+        """Return the logged events of a request and of the requests that its tool calls started."""
         parts, found = {request_id}, []
         for event in self._events:
             if event.part_of in parts:

@@ -1,4 +1,7 @@
-"""Describes the JSON form of events: their own fields, and `type`, `seq` and `at`."""
+"""Types for the JSON form of events, which the OpenAPI document contains.
+
+The JSON of an event has the fields of the event, and also `type`, `seq` and `at`.
+"""
 
 import functools
 import operator
@@ -17,17 +20,17 @@ from treadle.ui.messages import AnyRequest
 
 _ABSTRACT = (ProposalEvent, SpanWritten)
 _EXACT_TYPES: dict[tuple[type[Event], str], Any] = {(UiRequested, "request"): AnyRequest}
-"""Exact types of fields that the events declare with a wider type.
+"""The exact types of event fields that the event classes declare with a wider type.
 
-The package of the events cannot import these types.
+The package `events` cannot import these types.
 """
 
 
 @functools.cache
 def any_event() -> Any:
-    """The union of the JSON types of all events. The field `type` distinguishes them.
+    """Return the union of the JSON types of all events. The field `type` distinguishes them.
 
-    Each message of `/events` contains one of them.
+    Each message of `/events` contains one event.
     """
     event_types = [
         _json_type(kind) for kind in sorted(_kinds(Event), key=lambda kind: kind.__name__)
@@ -38,7 +41,7 @@ def any_event() -> Any:
 
 def _kinds(base: type[Event]) -> Iterator[type[Event]]:
     for kind in base.__subclasses__():
-        # `slots=True` creates a second class. The first class exists until it is collected.
+        # `slots=True` makes a second class. The first one stays a subclass until it is collected.
         if getattr(sys.modules[kind.__module__], kind.__name__, None) is kind:
             if kind not in _ABSTRACT:
                 yield kind

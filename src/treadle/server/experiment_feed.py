@@ -1,4 +1,7 @@
-"""Publishes changes of experiments and batches, by any process, on the bus of a server."""
+"""Publishes changes of experiments and batches on the server's bus.
+
+The changes may come from any process. The feed therefore polls the file with the experiments.
+"""
 
 import asyncio
 import contextlib
@@ -16,7 +19,7 @@ from treadle.ids import NO_REQUEST
 _SCHEMA = SCHEMA._replace(busy_seconds=1.0)
 POLL_SECONDS = 0.2
 _BATCHES = 50
-"""The number of newest batches that the feed reads."""
+"""The number of newest batches that the feed checks for changes."""
 
 _EXPERIMENTS_SQL = "SELECT id, updated_us FROM experiments"
 _BATCHES_SQL = """
@@ -28,14 +31,17 @@ _BATCHES_SQL = """
 
 _Key = tuple[str, str | None]
 _Seen = tuple[object, int | None, int | None]
-"""A comparable state, the number of finished runs, and the number of all runs."""
+"""A comparable state, the number of finished runs, and the number of all runs.
+
+Both numbers are None for an experiment. For a batch, they count its runs.
+"""
 
 
 @asynccontextmanager
 async def experiments_followed(path: Path, bus: EventBus) -> AsyncIterator[None]:
-    """Publish the changes of the file at `path` while the context is active.
+    """Publish changes of the experiments in the file at `path` while the context is active.
 
-    The file may not exist yet.
+    The file may be created later.
     """
     feed = _Feed(path)
     following = asyncio.create_task(_follow(feed, bus), name="experiments")
@@ -65,7 +71,10 @@ async def _follow(feed: "_Feed", bus: EventBus) -> None:
 
 
 class _Feed:
-    """Compares the file with its last state. Methods block."""
+    """Compares the experiments in the file with their state at the previous call.
+
+    All methods block.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -79,12 +88,16 @@ class _Feed:
             self._connection.close()
 
     def changes(self) -> Mapping[_Key, _Seen]:
-        """The changes since the last call, or none at the first call and after a failed read."""
+        """Return the changes since the previous call.
+
+        The result is empty at the first call, unless the file was created after this object. It is
+        also empty if the file cannot be read.
+        """
         if self._connection is None and not self._path.exists():
             return {}
         try:
             return self._read_changes()
-        except sqlite3.Error:  # another process creates or locks the file
+        except sqlite3.Error:  # another process is creating the file, or has locked it
             return {}
 
     def _read_changes(self) -> dict[_Key, _Seen]:

@@ -1,10 +1,12 @@
-"""Decides who may call the server: its user, clients with the token, and its own page.
+"""Decides who may send requests: this user, clients with the token, and the server's own page.
 
-A request proves its sender by the token, by the key of the page, or by its connection. Over
-loopback, the system reports whether a process of the same user has the other end. The browser of
-the user is such a process, and a page of another site can make it send requests. That page cannot
-choose the Host of a request, hide its Origin, or change Sec-Fetch-Site. The check of the Host stops
-names that other sites point at this machine.
+A request is authenticated by the token, by the page key, or by its connection. Over loopback, the
+operating system reports whether the client process belongs to the same user.
+
+The user's browser is such a process, so a page of another site could send requests through it. That
+page cannot choose the Host header, omit the Origin header or change Sec-Fetch-Site, and the guard
+checks all three. The check of the Host header blocks requests to foreign DNS names that resolve to
+this machine.
 """
 
 import re
@@ -30,7 +32,7 @@ _FORWARDING = frozenset({
     "x-envoy-external-address",
     "cf-connecting-ip", "fastly-client-ip", "fly-client-ip", "x-azure-clientip",
 })  # fmt: skip
-"""Headers of proxies: a proxy on this machine may forward requests of other users."""
+"""Headers that proxies add. A proxy on this machine may forward requests of other users."""
 
 
 class _Refusal(NamedTuple):
@@ -40,16 +42,16 @@ class _Refusal(NamedTuple):
 
 
 class Guard:
-    """Refuses requests for another host, from another site, and from unknown senders."""
+    """Refuses requests for another host or from another site, and unauthenticated requests."""
 
     def __init__(self, app: ASGIApp, *, hosts: Iterable[str], credentials: Credentials) -> None:
-        """`hosts` are the names of the server, without a port."""
+        """Create the middleware. `hosts` are the names of the server, without a port."""
         self._app = app
         self._hosts = frozenset(host.lower() for host in hosts)
         self._credentials = credentials
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer with the refusal."""
+        """Pass an allowed request to the application. Answer any other request with an error."""
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
@@ -64,7 +66,7 @@ class Guard:
             await _refuse_socket(refusal, scope, receive, send)
 
     def _foreign(self, headers: Headers, opens_page: bool) -> _Refusal | None:
-        """The refusal of a request for another host or from another site."""
+        """Return the error for a request to another host or from another site, or None."""
         host = headers.get("host", "")
         if _name(host) not in self._hosts or len(headers.getlist("host")) != 1:
             known = ", ".join(sorted(self._hosts))
@@ -78,7 +80,8 @@ class Guard:
                 f"Requests from pages of {shown} are refused.",
                 "Open the page from this server.",
             )
-        # Requests for images, scripts or frames have no Origin. A link may open the page.
+        # A browser sends no Origin with a request for an image, a script or a frame. A link on
+        # another site may open the page.
         follows_link = opens_page and headers.get("sec-fetch-dest") == "document"
         site = headers.get("sec-fetch-site", "none")
         if site not in {"none", "same-origin"} and not follows_link:
@@ -88,7 +91,10 @@ class Guard:
         return None
 
     def _stranger(self, headers: Headers, scope: Scope, opens_page: bool) -> _Refusal | None:
-        """The refusal of an unknown sender. The files of the page are public."""
+        """Return the error for an unauthenticated request, or None.
+
+        The files of the page are public.
+        """
         proven = self._credentials.check_and_remove(scope, headers)
         if proven or opens_page or _is_own_peer(scope, headers):
             return None
@@ -106,7 +112,7 @@ def _opens_page(scope: Scope) -> bool:
 
 
 def _is_own_peer(scope: Scope, headers: Headers) -> bool:
-    """Whether a process of this user sent the request, and that process is not a proxy."""
+    """Whether a process of this user sent the request directly and not through a proxy."""
     own = scope.get("state", {}).get(OWN_PEER) is True
     return own and not any(
         name in _FORWARDING or name.startswith(_FORWARDED)
@@ -115,7 +121,7 @@ def _is_own_peer(scope: Scope, headers: Headers) -> bool:
 
 
 def _name(host: str) -> str | None:
-    """The host of a Host header without its port, in lower case. None for an invalid header."""
+    """Return the host of a Host header in lower case, without its port. None if it is invalid."""
     found = _HOST.fullmatch(host)
     return (found[1] or found[2]).lower() if found else None
 
@@ -127,7 +133,7 @@ def _answer(refusal: _Refusal) -> JSONResponse:
 
 
 def _choosing(scope: Scope, send: Send) -> Send:
-    """Wrap `send`: accept the subprotocol of Treadle if the request for a WebSocket offers it."""
+    """Wrap `send` so that it accepts the subprotocol `treadle` if the client offers it."""
     if scope["type"] != "websocket" or SUBPROTOCOL not in scope.get("subprotocols", ()):
         return send
 
@@ -140,7 +146,7 @@ def _choosing(scope: Scope, send: Send) -> Send:
 
 
 async def _refuse_socket(refusal: _Refusal, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer the request for a WebSocket with an HTTP error."""
+    """Refuse a WebSocket with an HTTP error. If the server cannot send one, close the WebSocket."""
     await receive()
     if "websocket.http.response" not in scope.get("extensions", {}):
         await send({"type": "websocket.close", "code": 1008, "reason": refusal.message})

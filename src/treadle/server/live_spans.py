@@ -1,4 +1,4 @@
-"""Publishes new spans of all processes, within a bounded time and in bounded batches."""
+"""Publishes new spans of all processes on the server's bus, with bounded delay and volume."""
 
 import asyncio
 import contextlib
@@ -14,15 +14,18 @@ from treadle.ids import NO_REQUEST
 from treadle.traces.store.results import Changes, SpanChange
 
 TICK_SECONDS = 0.1
-"""The feed publishes the spans of this period together, and each span once."""
+"""The minimum time in seconds between two publications.
+
+All changes of a span in this time are published as one event.
+"""
 POLL_SECONDS = 0.25
-"""The seconds between two checks of the feed for spans of other processes."""
+"""Seconds between two checks for spans that other processes wrote."""
 MAX_SPANS = 100
-"""The maximum number of spans published in one tick. Further spans are only counted."""
+"""The maximum number of spans in one publication. For further spans, only a count is published."""
 
 
 class Changing(Protocol):
-    """The changes that a store reports; see `SqliteTraceStore`."""
+    """The methods of a store that report changed spans. `SqliteTraceStore` documents them."""
 
     def changes(self, after: int | None, *, limit: int = 1000) -> Changes: ...
 
@@ -30,7 +33,7 @@ class Changing(Protocol):
 
 
 class LiveSpans:
-    """Follows the revisions of the store until its context ends."""
+    """Publishes the changed spans of a store until its context ends."""
 
     def __init__(self, store: Changing, bus: EventBus) -> None:
         self._store = store
@@ -41,7 +44,8 @@ class LiveSpans:
         loop = asyncio.get_running_loop()
 
         def wake(_revision: int) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop ended before the writer
+            # The event loop ended before the writer of the store.
+            with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._written.set)
 
         self._store.on_commit(wake)
@@ -56,12 +60,12 @@ class LiveSpans:
 
     async def _follow(self) -> None:
         while True:
-            # Not `wait_for`: in Python 3.11 it loses a cancellation that comes at its end.
+            # In Python 3.11, `wait_for` can lose a cancellation that arrives when the wait ends.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(POLL_SECONDS):
                     await self._written.wait()
             self._written.clear()
-            # A failed read is repeated later, since `_seen` has not changed.
+            # After an error, `_seen` is unchanged, so the next iteration repeats the read.
             with contextlib.suppress(StoreError):
                 await self._publish()
             await asyncio.sleep(TICK_SECONDS)
@@ -75,7 +79,7 @@ class LiveSpans:
             await self._skip()
 
     async def _skip(self) -> None:
-        """Continue with the newest revision, and publish the number of skipped spans."""
+        """Skip to the newest revision, and publish the number of skipped changes."""
         before = self._seen
         newest: Changes = await asyncio.to_thread(self._store.changes, None)
         self._seen = newest.newest
@@ -96,7 +100,7 @@ def _event(change: SpanChange) -> Event:
 
 
 def _request(trace_id: str) -> UUID:
-    """The request id of a trace: its own id if this is a UUID, or an id derived from it."""
+    """Return a trace's id as a UUID. If it is not a UUID, return a UUID derived from it."""
     try:
         return UUID(hex=trace_id)
     except ValueError:

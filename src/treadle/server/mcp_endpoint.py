@@ -1,4 +1,4 @@
-"""MCP over HTTP. The first request opens it, since the MCP library is slow to load."""
+"""The MCP endpoint of the server. It starts at the first request, since importing MCP is slow."""
 
 import asyncio
 from importlib import import_module
@@ -10,7 +10,7 @@ from treadle.app.application import App
 
 
 class McpEndpoint:
-    """The application at `/mcp`, until its context ends."""
+    """An ASGI application for the path `/mcp`. It serves requests until its context ends."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -33,7 +33,7 @@ class McpEndpoint:
         await application(scope, receive, send)
 
     async def _serve(self) -> None:
-        """Serve in a separate task: the task that opens an async context must also leave it."""
+        """Run the MCP application in a task, because one task must enter and leave its context."""
         try:
             serve_http = (await asyncio.to_thread(import_module, "treadle.mcp.server")).serve_http
             async with serve_http(self._app) as application:

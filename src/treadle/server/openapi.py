@@ -1,7 +1,8 @@
-"""The OpenAPI document: schemas of the JSON form of classes (`json_values`), and operation names.
+"""The OpenAPI document: the JSON types of dataclasses, and the names of operations.
 
-FastAPI neither validates nor copies such an answer. Its schema is built when the document is
-requested, because most servers never build the document.
+FastAPI neither validates nor copies a dataclass that a route returns. `to_json` in `json_values`
+writes its JSON. Schemas are built when a client requests the document, because most servers never
+need it.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,10 +40,10 @@ from fastapi.routing import APIRoute
 
 @dataclass(frozen=True, slots=True)
 class DocumentedAs:
-    """Documents a value as the JSON of `kind`: `Annotated[Any, DocumentedAs(Run)]`.
+    """Declares that a value is documented as the JSON of `kind`.
 
-    `kind` is a type, or a function that returns one. Pydantic does not validate the value and
-    serialises it with `to_json`.
+    It is used as `Annotated[Any, DocumentedAs(Run)]`. `kind` is a type, or a function that returns
+    one. Pydantic does not validate the value, and serialises it with `to_json`.
     """
 
     kind: Any
@@ -60,7 +61,7 @@ class DocumentedAs:
     ) -> "JsonSchemaValue":
         from pydantic import TypeAdapter
 
-        # Only a type inside another one becomes a named component.
+        # Pydantic makes a type a named component only if it is inside another type.
         listed: Any = list[json_type(_resolved(self.kind))]  # type: ignore[misc]  # known at run time
         return dict(handler(TypeAdapter(listed).core_schema)["items"])
 
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
 else:
 
     class JsonOf:
-        """The JSON of a type, as the return annotation of a route: `-> JsonOf[Run]`."""
+        """The return annotation of a route that returns the JSON of a type, as in `JsonOf[Run]`."""
 
         def __class_getitem__(cls, kind: Any) -> Any:
             return Annotated[Any, DocumentedAs(kind)]
@@ -80,18 +81,18 @@ else:
 def json_responses(
     kind: Any, status: int | str = 200, **more: Any
 ) -> dict[int | str, dict[str, Any]]:
-    """The `responses` of a route that writes the JSON of `kind` itself."""
+    """Return the argument `responses` for a route that writes the JSON of `kind` itself."""
     return {status: {"model": Annotated[Any, DocumentedAs(kind)], **more}}
 
 
 @cache
 def record_type(kind: type) -> Any:
-    """A `TypedDict` with the keys that `to_json` writes for a dataclass or a named tuple."""
+    """Build a `TypedDict` with the keys that `to_json` writes for a dataclass or named tuple."""
     return object_type(kind.__name__, kind, dict(_keys(kind)))
 
 
 def object_type(name: str, kind: type, hints: Mapping[str, Any]) -> Any:
-    """A `TypedDict` with these keys and types, and with the docstring of `kind`."""
+    """Build a `TypedDict` with the given keys and types, and with the docstring of `kind`."""
     documented = TypedDict(name, {key: json_type(hint) for key, hint in hints.items()})  # type: ignore[misc]  # the keys are known at run time
     documented.__doc__ = kind.__doc__
     return documented
@@ -139,7 +140,7 @@ def _without_none(hint: Any) -> Any:
 
 
 def json_type(hint: Any) -> Any:
-    """The type of the JSON that `to_json` writes for values of a type."""
+    """Return the type of the JSON that `to_json` writes for values of the type `hint`."""
     origin = get_origin(hint)
     if origin is None:
         return record_type(hint) if isinstance(hint, type) and is_record(hint) else hint
@@ -173,9 +174,10 @@ def _is_recursive(hint: Any) -> bool:
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """The document of FastAPI, corrected for streams of events.
+    """Return the OpenAPI document, with corrected responses of event streams.
 
-    FastAPI describes their data as text, and their errors as events.
+    FastAPI documents the data of an event stream as text. It documents the JSON errors of such a
+    route as an event stream.
     """
     openapi = FastAPI.openapi(app)
     for path in openapi["paths"].values():
@@ -190,6 +192,6 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 
 def operation_id(route: APIRoute) -> str:
-    """The name of an operation for generated clients: the module of the route and its function."""
+    """Return the name of an operation for generated clients: the route's module and function."""
     module = route.endpoint.__module__.rpartition(".")[2]
     return route.name if route.name == module else f"{module}_{route.name}"

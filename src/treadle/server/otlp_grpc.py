@@ -1,4 +1,4 @@
-"""The OTLP/gRPC endpoint, on a separate port. It ingests like the HTTP endpoint."""
+"""The OTLP/gRPC endpoint on its own port. It stores spans as the OTLP/HTTP endpoint does."""
 
 import hmac
 from collections.abc import AsyncIterator
@@ -22,11 +22,11 @@ _REFUSED = (
 
 @asynccontextmanager
 async def serve_grpc(queue: IngestQueue, host: str, port: int, token: str) -> AsyncIterator[None]:
-    """Accept exports that carry the token at that address, within the context.
+    """Accept exports at the address until the context ends.
 
-    Clients send the token in the metadata `authorization: Bearer TOKEN`, also over loopback: gRPC
-    does not reveal the connection of a call, so its user cannot be looked up safely. Raises
-    ConfigError if the extra is not installed or the port cannot be used.
+    Every client sends the token in the metadata `authorization: Bearer TOKEN`, even over loopback.
+    gRPC does not reveal the connection of a call, so the server cannot determine its user. Raises
+    ConfigError if grpcio is not installed or the port cannot be used.
     """
     try:
         import grpc
@@ -43,13 +43,14 @@ async def serve_grpc(queue: IngestQueue, host: str, port: int, token: str) -> As
             with queue.reservation() as reserve:
                 reserve(len(request))
                 return respond_protobuf(await queue.submit(request, decode_protobuf))
-        except StoreError as error:  # exporters always repeat a call after this code
+        except StoreError as error:  # an exporter repeats a call that failed with this code
             await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
         except TreadleError as error:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-        raise AssertionError  # abort raises
+        raise AssertionError  # unreachable, since `abort` raises
 
-    method = grpc.unary_unary_rpc_method_handler(export)  # bytes in, bytes out
+    # Without serializers, so the request and the response are bytes.
+    method = grpc.unary_unary_rpc_method_handler(export)
     server = grpc.aio.server(
         options=[("grpc.max_receive_message_length", queue.most_bytes), ("grpc.so_reuseport", 0)]
     )

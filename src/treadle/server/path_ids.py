@@ -1,4 +1,4 @@
-"""Ids in the path of an address. An id is any text: the program that records spans chooses it."""
+"""Reads ids from the path of a request. An id can be any text that a recording program chose."""
 
 from urllib.parse import unquote
 
@@ -9,7 +9,7 @@ from treadle.errors import NotFoundError
 
 
 class _WholePath(PathConvertor):
-    """Matches line breaks too. The converter `path` of Starlette stops at a line break."""
+    """Matches any rest of a path. Starlette's converter `path` stops at a line break."""
 
     regex = "(?s:.*)"
 
@@ -18,15 +18,16 @@ register_url_convertor("whole", _WholePath())
 
 
 def rest_of_path(name: str) -> str:
-    """The pattern for the rest of the path of a route."""
+    """Return the pattern of a path parameter that matches the rest of the path."""
     return f"{{{name}:whole}}"
 
 
 def ids_in_path(request: Request, prefix: str, count: int = 1) -> list[str]:
-    """The ids behind `prefix` in the address.
+    """Return the decoded ids that follow `prefix` in the path of a request.
 
-    A slash within an id is written `%2F`, so the path is split before it is decoded. A single id
-    may contain plain slashes. Raises NotFoundError if there are not `count` ids.
+    A slash within an id is encoded as `%2F`, so the path is split before it is decoded. If `count`
+    is 1, the id may also contain unencoded slashes. Raises NotFoundError if the path does not have
+    `count` ids.
     """
     path: bytes = request.scope["raw_path"]
     _, _, rest = path.decode("latin-1").partition(prefix)

@@ -1,8 +1,8 @@
-"""Finds the user of the other end of a connection over loopback.
+"""Finds the user whose process is at the other end of a loopback connection.
 
 On Linux, `NETLINK_SOCK_DIAG` looks up a socket by its two addresses and returns its user. The
-answer comes within microseconds, so the event loop may wait for it. On other systems, and in case
-of doubt, a peer is unknown.
+look-up takes microseconds, so it may block the event loop. On other systems the user of a
+connection is unknown. The user also counts as unknown if the result is ambiguous.
 """
 
 import os
@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 OWN_PEER = "treadle_own_peer"
-"""The key in the state of a scope: whether a process of this user has the other end."""
+"""A key in the `state` of an ASGI scope.
+
+The value is true if a process of this user is at the other end of the connection.
+"""
 
 _NETLINK_SOCK_DIAG = 4
 _SOCK_DIAG_BY_FAMILY = 20
@@ -22,7 +25,7 @@ _NLM_F_REQUEST = 1
 
 _ESTABLISHED, _FIN_WAIT1, _FIN_WAIT2, _CLOSE_WAIT = 1, 4, 5, 8
 _CONNECTED = frozenset({_ESTABLISHED, _FIN_WAIT1, _FIN_WAIT2, _CLOSE_WAIT})
-"""The states of a connected socket, from linux/tcp_states.h."""
+"""The TCP states of a connected socket, from linux/tcp_states.h."""
 
 _HEADER = struct.Struct("=IHHII")  # nlmsghdr: length, type, flags, sequence, port
 _SOCKET_ID = struct.Struct(
@@ -35,14 +38,14 @@ _OVERFLOW_UID = Path("/proc/sys/kernel/overflowuid")
 
 
 class Address(NamedTuple):
-    """One end of a TCP connection."""
+    """The IP address and port of one end of a TCP connection."""
 
     ip: IPv4Address | IPv6Address
     port: int
 
     @classmethod
     def of(cls, name: object) -> Self | None:
-        """The address of a socket name. None for other kinds of addresses."""
+        """Convert the address tuple of a socket. Return None if it has no IP address."""
         match name:
             case (str() as host, int() as port, *_):
                 try:
@@ -54,7 +57,7 @@ class Address(NamedTuple):
 
 
 class PeerUsers:
-    """Decides whether a connection comes from a process of this user. Not thread-safe."""
+    """Decides whether a connection comes from a process of this user. It is not thread-safe."""
 
     def __init__(self) -> None:
         self._user = _own_user()
@@ -62,14 +65,14 @@ class PeerUsers:
         self._requests = 0
 
     def close(self) -> None:
-        """Close the netlink socket. Every peer is then unknown."""
+        """Close the netlink socket. Afterwards `is_own` returns False for every connection."""
         if self._netlink is not None:
             self._netlink.close()
             self._netlink = None
 
     @property
     def works(self) -> bool:
-        """Whether the system reports users. A connection of this process to itself tests it."""
+        """Whether the system reports the users of connections. Opens a connection to test it."""
         try:
             with (
                 socket.create_server(("127.0.0.1", 0)) as server,
@@ -82,10 +85,11 @@ class PeerUsers:
             return False
 
     def is_own(self, accepted: socket.socket) -> bool:
-        """Whether a process of this user has the other end of an accepted connection over loopback.
+        """Whether a process of this user is at the other end of an accepted loopback connection.
 
-        The function reads the state of `accepted` after the look-up. While `accepted` is connected,
-        no other socket can have the address of the peer, so the look-up found the peer.
+        After the look-up, the method checks that `accepted` is still connected. As long as it is
+        connected, no other socket can have the peer's address. The look-up has therefore found the
+        peer.
         """
         try:
             peer, own = Address.of(accepted.getpeername()), Address.of(accepted.getsockname())
@@ -96,7 +100,7 @@ class PeerUsers:
             return False
 
     def _owner(self, peer: Address, own: Address) -> int | None:
-        """The user of the socket at `peer` that is connected to `own`. None if unknown."""
+        """Return the user id of the socket at `peer` that is connected to `own`, or None."""
         if self._netlink is None or self._user is None or peer.ip.version != own.ip.version:
             return None
         self._requests += 1
@@ -116,24 +120,26 @@ class PeerUsers:
         )
         self._netlink.send(_HEADER.pack(*head) + request)
         while True:
-            answer = self._netlink.recv(4096)  # raises BlockingIOError without an answer
+            answer = self._netlink.recv(4096)  # raises BlockingIOError if there is no answer
             _, kind, _, sequence, _ = _HEADER.unpack_from(answer)
             if sequence == self._requests:
-                break  # other answers belong to an abandoned request
+                break  # an answer with another number belongs to an earlier, abandoned request
         if kind != _SOCK_DIAG_BY_FAMILY:
-            return None  # no such socket
+            return None  # the socket does not exist
         _, state, _, _, found, _, _, _, uid, inode = _ANSWER.unpack_from(answer, _HEADER.size)
-        # Without a connected socket, the kernel returns a socket that listens on the port.
+        # If no connected socket exists, the kernel returns a socket that listens on the port.
         if _SOCKET_ID.unpack(found)[:4] != expected or state not in _CONNECTED:
             return None
-        # A socket that its process closed has no inode, and its user is root.
+        # A socket that was closed by its process has no inode, and the kernel reports root as its
+        # user.
         return int(uid) if inode else None
 
 
 def _own_user() -> int | None:
-    """The id of this user. None if the system cannot distinguish users.
+    """Return the id of this user, or None if the system cannot distinguish users.
 
-    The kernel reports users of other namespaces as the overflow id.
+    The kernel reports users of other namespaces with the overflow id. A user with that id is
+    therefore ambiguous.
     """
     if sys.platform != "linux":
         return None
@@ -151,7 +157,7 @@ def _open_netlink() -> socket.socket | None:
         return None
     try:
         opened.setblocking(False)
-        opened.connect((0, 0))  # the kernel is the only peer
+        opened.connect((0, 0))  # the peer is always the kernel
     except OSError:
         opened.close()
         return None

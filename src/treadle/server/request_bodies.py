@@ -1,4 +1,4 @@
-"""Limits the size of request bodies, and decompresses them within the limit."""
+"""Limits the size of request bodies, and decompresses bodies within a limit."""
 
 import zlib
 from collections.abc import Callable, Iterator
@@ -12,37 +12,44 @@ from treadle.errors import UsageError
 
 _PIECE = 1_000_000
 _READ = 64_000
-"""The number of bytes for one call of zlib. Each call copies the bytes that it does not use."""
+"""The number of bytes that one call of zlib receives.
+
+Each call copies the bytes that it does not use.
+"""
 _MEMBER = 1_000
-"""The size that each member of a gzip body adds to the limit, to bound the number of members."""
+"""The number of bytes that each member of a gzip body adds to the counted size.
+
+This bounds the number of empty members.
+"""
 _DRAINED = 16
-"""After a refusal the server reads up to this many times the limit, so that the client sees the
-answer.
+"""The server reads a body that is too large up to this many times the limit.
+
+A client that is still sending would not read a response.
 """
 
 _TOO_LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
-"""The window sizes for zlib. `deflate` exists with and without a header."""
+"""The `wbits` values of zlib for each encoding. `deflate` data may or may not have a header."""
 
 
 class TooLargeError(UsageError):
-    """The body exceeds the limit."""
+    """A request body exceeds the limit."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"The body is larger than {limit:,} bytes.", hint="Send smaller requests.")
 
 
 class EncodingError(UsageError):
-    """The `Content-Encoding` of the body is unknown."""
+    """The `Content-Encoding` of a request is not supported."""
 
 
 def unpack(body: bytes, encoding: str, limit: int, hold: Callable[[int], None]) -> bytes:
     """Decompress a body to at most `limit` bytes.
 
-    `hold` receives the size of every part, and may raise an error to refuse it. Raises
-    TooLargeError, EncodingError, and UsageError for invalid data. The function uses memory for at
-    most `limit` bytes and one part.
+    The function calls `hold` with the size of every decompressed part. `hold` may raise an error to
+    stop the decompression. Raises TooLargeError, EncodingError, and UsageError for invalid data. At
+    any time, the memory holds at most `limit` bytes and one part.
     """
     encoding = encoding.strip().lower()
     if encoding in {"", "identity"}:
@@ -83,10 +90,10 @@ def _inflate(body: bytes, window: int, limit: int, hold: Callable[[int], None]) 
 
 
 class BodyLimit:
-    """Refuses request bodies of more than `most` bytes on the wire.
+    """Middleware that refuses request bodies of more than `limit` bytes, before decompression.
 
-    An application that reads such a body gets a TooLargeError, and may answer 413 in its own
-    format. The middleware replaces any other answer.
+    An application that reads such a body gets a TooLargeError from `receive`. It may send its own
+    response with the status 413. The middleware replaces any other response.
     """
 
     def __init__(self, app: ASGIApp, *, limit: int) -> None:
@@ -113,7 +120,7 @@ class BodyLimit:
 
 
 class _CountedBody:
-    """The `receive` and `send` of one request, with the limit."""
+    """Wraps `receive` and `send` of one request, and enforces the limit."""
 
     def __init__(self, receive: Receive, send: Send, limit: int, *, too_large: bool) -> None:
         self._receive = receive
@@ -132,7 +139,8 @@ class _CountedBody:
                 return message
         if not self.refused:
             self.refused = True
-            # Read and discard the rest: a client that still sends does not read an answer.
+            # Discard the rest of the body, since a client that is still sending does not read a
+            # response.
             while not self._ended and self._read < _DRAINED * self._most:
                 await self._next()
         raise TooLargeError(self._most)

@@ -1,4 +1,4 @@
-"""JSON responses. Large ones are built and written in a thread."""
+"""JSON responses. A thread builds and encodes the large ones."""
 
 import asyncio
 import gzip
@@ -15,24 +15,24 @@ from treadle.json_values import to_json
 
 _WORTH_COMPRESSING = 2_000
 _LEVEL = 1
-"""The compression level. Level 1 took half the time of level 4, and wrote 1/15 more bytes."""
+"""The gzip level. Level 1 took half the time of level 4, and its output was 1/15 larger."""
 
 
 class AsciiJsonResponse(JSONResponse):
-    """The default response of routes.
+    """A JSON response that contains only ASCII characters. It is the default of all routes.
 
-    A file name or an old record may contain a lone surrogate. UTF-8 cannot encode it, so the JSON
-    escapes it.
+    A file name or an old record may contain a lone surrogate. UTF-8 cannot encode it, but JSON can
+    escape it.
     """
 
     def render(self, content: Any) -> bytes:
-        """The JSON of `content`, in ASCII."""
+        """Encode `content` as JSON in ASCII."""
         return json.dumps(content, separators=(",", ":"), allow_nan=False).encode()
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetPagination:
-    """The position of a page in a list, and whether more items follow."""
+    """The position of a page in a list, and whether more rows follow the page."""
 
     offset: int
     limit: int
@@ -40,15 +40,16 @@ class OffsetPagination:
 
 
 class Taken(BaseModel):
-    """Whether the answer arrived in time."""
+    """The response to a request that may come too late. `taken` is false if it had no effect."""
 
     taken: bool
 
 
 async def json_response(request: Request, make: Callable[[], Any]) -> Response:
-    """The JSON of a dict or a dataclass that `make` returns, compressed if the client accepts it.
+    """Build a JSON response in a thread, compressed if the client accepts gzip.
 
-    Lone surrogates and other unusual characters are sent as escapes.
+    `make` returns a dict or a dataclass. All characters outside of ASCII are escaped, including
+    lone surrogates.
     """
     takes_gzip = "gzip" in request.headers.get("accept-encoding", "").lower()
 

@@ -1,4 +1,4 @@
-"""Security headers: other sites cannot read, frame or run the answers of the server."""
+"""Security headers. They prevent other sites from reading, framing or running the responses."""
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -15,14 +15,15 @@ _OF_DOCUMENTS = (
     ),
 )
 _POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
-"""The policy for answers that are not a page: a browser runs and loads nothing."""
+"""The policy for responses that are not HTML pages. A browser then loads and runs nothing."""
 
 
 def page_policy(nonce: str) -> str:
-    """The Content-Security-Policy of a page whose style elements have the nonce.
+    """Return the Content-Security-Policy of a page whose style elements have the nonce.
 
-    Text from traces never becomes markup: `require-trusted-types-for` makes every conversion of
-    text to markup or code an error, and no Trusted Types policy exists.
+    The policy prevents text from traces from becoming markup. `require-trusted-types-for` makes
+    every conversion of a string to markup or code an error, unless a Trusted Types policy allows
+    it. `trusted-types 'none'` forbids such policies.
     """
     return "; ".join((
         "default-src 'none'",
@@ -41,13 +42,13 @@ def page_policy(nonce: str) -> str:
 
 
 class SecurityHeaders:
-    """Adds the headers that an answer does not have."""
+    """Middleware that adds missing security headers to every HTTP response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, and add the headers to the answer."""
+        """Pass the request on, and add the missing headers to its response."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

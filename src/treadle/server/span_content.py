@@ -1,4 +1,4 @@
-"""One whole span as JSON, its large values as previews that state where the rest is."""
+"""The JSON of one span. Large values are shortened, with references to their parts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,20 +10,24 @@ from treadle.spans.span import JsonValue, Span
 from treadle.traces.store import blobs
 
 _PREVIEW = 2_000
-"""The number of characters in the preview of a large value."""
+"""The maximum number of characters that the preview of a large value has."""
 _SHORTEST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """An unchanged part of a large value."""
+    """A part of a large value that is included as text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class BlobPart:
-    """A part of a large value that is at `/blobs/BLOB`; with `base64` it is encoded there."""
+    """A part of a large value that is stored as a blob.
+
+    `GET /blobs/BLOB` returns the part. `bytes` is its size. With `base64`, the large value contains
+    the part in base64.
+    """
 
     blob: str
     media_type: str | None
@@ -33,7 +37,10 @@ class BlobPart:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A large value of which only the beginning is shown: its path, its length, and its parts."""
+    """A large value that was shortened. `path` and `characters` are its path and full length.
+
+    Together, `parts` are the full value.
+    """
 
     path: tuple[str | int, ...]
     characters: int
@@ -42,9 +49,10 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class SpanContent:
-    """A span with its content, which of its values were cut, and the faults of its record.
+    """A span, the values that were shortened in it, and faults of its recording.
 
-    Only `cut` refers to blobs, so nothing that a span contains can be taken for such a reference.
+    `cut` alone refers to blobs. Text within a span is therefore never mistaken for a reference.
+    `marks` are the faults.
     """
 
     span: Annotated[Mapping[str, JsonValue], JsonField(as_is=True, documented_as=Span)]
@@ -53,12 +61,12 @@ class SpanContent:
 
 
 def whole_span(span: Span) -> SpanContent:
-    """All fields as they were recorded."""
+    """Return a span with its full content."""
     return SpanContent(span.to_json(), (), tuple(record_faults(span)))
 
 
 def previewed_span(span: Span) -> SpanContent:
-    """All fields, with only the beginning of each large value."""
+    """Return a span in which each large value is shortened to its beginning."""
     cut: list[Cut] = []
     shown = _previewed(span.to_json(), (), cut)
     return SpanContent(shown, tuple(cut), tuple(record_faults(span)))

@@ -1,4 +1,4 @@
-"""Starts the server: binds its address, determines its names, and waits for its end."""
+"""Starts the server: opens its socket, determines its host names, and runs until its end."""
 
 import asyncio
 import logging
@@ -21,26 +21,32 @@ from treadle.server.guard import LOOPBACK_NAMES
 from treadle.server.peers import PeerUsers
 
 _GRACE_SECONDS = 1
-"""The time for connections to end when the server stops. Event streams never end by themselves."""
+"""Seconds that open connections get when the server stops.
+
+Event streams never end by themselves.
+"""
 
 _NAME_SECONDS = 2.0
-"""The maximum wait for the full name of this machine. A name service may take minutes."""
+"""The maximum time in seconds that the look-up of this machine's full name takes.
+
+A slow name service can take minutes.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The address of the running server, and the access to it."""
+    """The address of a running server, and the secrets that give access to it."""
 
     address: str
     page: str
-    """A link that gives the page access until the server ends."""
+    """A link with the page key. It gives a browser access until the server ends."""
     knows_user: bool
-    """Whether programs of this user on this machine need no token."""
+    """Whether programs of this user on this machine have access without a token."""
     token: str = field(repr=False)
     token_path: Path | None
-    """The file with the token. None if the variable has it."""
+    """The path of the file with the token. None if an environment variable contains the token."""
     warnings: tuple[str, ...] = ()
-    """Sentences about data that cannot be saved or recorded."""
+    """Sentences about data that the server cannot save or record."""
 
 
 async def serve(
@@ -55,9 +61,10 @@ async def serve(
 ) -> None:
     """Serve the repository until the process receives a signal. Port 0 chooses a free port.
 
-    On loopback, programs of this user need no token if the system can distinguish users, unless
-    `require_token` is set. On other addresses every request needs the token. Raises UsageError for
-    an unusable address, and ConfigError without a usable token.
+    `ready` is called when the server accepts connections. On a loopback address, programs of this
+    user need no token if the system can distinguish users. `require_token` makes the token
+    necessary for them, too. On other addresses every request needs the token. Raises UsageError if
+    the address cannot be used, and ConfigError if the token is invalid.
     """
     host = _unmapped(host)
     listening = _bind(host, port)
@@ -111,9 +118,9 @@ def _http_address(host: str, port: int) -> str:
 
 
 _NO_FAULTS = frozenset({
-    # If the provider's answer breaks off, the gateway's answer breaks off, too.
+    # The gateway ends its response early if the response of the provider ends early.
     "ASGI callable returned without completing response.",
-    # A WebSocket was refused with an HTTP answer.
+    # The server refused a WebSocket with an HTTP response.
     "ASGI callable returned without completing handshake.",
 })  # fmt: skip
 
@@ -123,7 +130,7 @@ def _is_fault(record: logging.LogRecord) -> bool:
 
 
 class _Server(uvicorn.Server):
-    """Calls `ready` when it accepts connections."""
+    """A uvicorn server that calls `ready` when it accepts connections."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -139,7 +146,8 @@ def _bind(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with ExitStack() as stack:
-            # uvicorn recognizes TCP by this argument, and then sends small parts at once.
+            # asyncio disables Nagle's algorithm only for a socket with an explicit protocol.
+            # Without the algorithm, small parts of a response are sent at once.
             listening = stack.enter_context(
                 socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
             )
@@ -155,7 +163,7 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def _unmapped(host: str) -> str:
-    """The IPv4 address of an IPv6 address that wraps one: `127.0.0.1` for `::ffff:127.0.0.1`."""
+    """Return the IPv4 address of an IPv4-mapped IPv6 address, and other hosts unchanged."""
     try:
         ip = ip_address(host)
     except ValueError:
@@ -164,7 +172,7 @@ def _unmapped(host: str) -> str:
 
 
 def _machine_names() -> frozenset[str]:
-    """The names of this machine, by which clients may call a server beyond loopback.
+    """Return the host names of this machine, for clients on other machines.
 
     The full name is missing if the name service does not answer in time.
     """
@@ -176,5 +184,5 @@ def _machine_names() -> frozenset[str]:
 
 
 def _reachable(address: str) -> str:
-    """The address with a host that every browser accepts, if the server is bound to all hosts."""
+    """Replace the host 0.0.0.0 or :: by a loopback address, which every browser can open."""
     return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")

@@ -1,4 +1,4 @@
-"""The state that routes use: the application, turns, agents, the event log and feeds."""
+"""The state of a running server that its routes use."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -38,7 +38,7 @@ from treadle.ui.service import Ui
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """Everything that is open while the server runs."""
+    """The application, and the services that the server opens in addition to it."""
 
     app: App
     turns: Turns
@@ -48,7 +48,7 @@ class ServerState:
     ui: Ui
     pages: UiFeed
     rules: tuple[Rule, ...]
-    """The user's own detector rules."""
+    """The detector rules of the user."""
     active_requests: ActiveRequests
     _ingest: IngestQueue | None
 
@@ -61,7 +61,10 @@ class ServerState:
 
     @property
     def ingest(self) -> IngestQueue:
-        """Receives spans of other programs. Raises StoreError if the store could not be opened."""
+        """The queue for spans of other programs.
+
+        Raises StoreError if the store could not be opened.
+        """
         if self._ingest is None:
             raise StoreError(self.app.recording.missing or NO_TRACES)
         return self._ingest
@@ -80,7 +83,7 @@ class ServerState:
         async with AsyncExitStack() as stack:
             app = await stack.enter_async_context(open_app(root, settings=settings, env=env))
             conversations = await app.conversations.open_store()
-            # Start above every number of an earlier server, so that its clients notice the gap.
+            # The current time is above every number of an earlier server, so its clients get a gap.
             log = await stack.enter_async_context(EventLog(app.bus, begin=app.clock.now_us()))
             agents = await stack.enter_async_context(AgentService.open(app))
             turns = await stack.enter_async_context(Turns(app, agents))
@@ -104,7 +107,7 @@ class ServerState:
 
 @asynccontextmanager
 async def _pruned(store: SqliteTraceStore, settings: TraceSettings) -> AsyncIterator[None]:
-    """Delete old spans by the settings at intervals, until the context ends."""
+    """Delete old spans at intervals, as the settings require, until the context ends."""
     retention = Retention(
         seconds=None if settings.keep is None else age_us(settings.keep) // 1_000_000,
         max_bytes=None if settings.max_size is None else size_bytes(settings.max_size),
@@ -124,4 +127,4 @@ def _server(connection: HTTPConnection) -> ServerState:
 
 
 CurrentServer = Annotated[ServerState, Depends(_server)]
-"""The server, as a parameter of a route."""
+"""Annotation for route parameters that receive the state of the server."""

@@ -1,10 +1,11 @@
 """The cassette: a recorded session as lines of JSON without secrets.
 
 The first line is the head: format version, settings, tools, and the conversation before the
-session. The other lines are `question` (the user message), `attached` (its attachments), `context`
-(the automatic context), `exchange` (a model request, its observer events, and its end), `outcome`
-and `retrieval` (of tool calls). Only the order of the exchanges matters. docs/replay.md describes
-the fields.
+session. A `question` line is the user message, and an `attached` line is its attachments. A
+`context` line is the automatic context, which is code that is retrieved for a user message. An
+`exchange` line is a model request, its observer events and its end. An `outcome` line is the
+outcome of a tool call, and a `retrieval` line is the result of a retrieval. Only the order of the
+exchanges matters. docs/replay.md describes the fields.
 """
 
 import json
@@ -39,7 +40,7 @@ _HEAD = frozenset(
 """The fields of the head other than the version."""
 
 _SHOWN = 160
-"""The number of characters of a value that a mismatch shows."""
+"""The most characters of a value that the text of a mismatch shows."""
 
 Json = dict[str, Any]
 
@@ -58,7 +59,7 @@ class CassetteWriter:
     """
 
     def __init__(self, path: Path) -> None:
-        """Raises UsageError when the file exists or cannot be created."""
+        """Create the file. Raises UsageError if it exists or cannot be created."""
         try:
             path.touch(mode=0o600, exist_ok=False)
             self._file = path.open("w", encoding="ascii")
@@ -83,7 +84,10 @@ class CassetteWriter:
 
 @dataclass(slots=True)
 class Cassette:
-    """A recorded session. The keys of outcomes and retrievals are the turn and slot of a call."""
+    """A recorded session. The keys of outcomes and retrievals are the turn and slot of a call.
+
+    The key None of `retrievals` belongs to the automatic context.
+    """
 
     path: Path
     head: Json
@@ -96,7 +100,7 @@ class Cassette:
 
     @classmethod
     def load(cls, path: Path) -> "Cassette":
-        """Read a file.
+        """Read a cassette from a file.
 
         Raises UsageError for a file that is not a cassette or has a newer version.
         """
@@ -156,24 +160,24 @@ def _attachments(recorded: Json) -> ResolvedAttachments:
 
 
 def clean(value: Mapping[str, Any]) -> str:
-    """`value` as one line of ASCII JSON without secrets."""
+    """Return `value` as one line of ASCII JSON without secrets."""
     return redact(json.dumps(value, separators=(",", ":")))
 
 
 def message_json(message: Message) -> Json:
-    """A message as an object."""
+    """Return a message as a JSON object."""
     kind, body = encode(message)
     return {"kind": kind, **json.loads(body)}
 
 
 def message_from(value: Json) -> Message:
-    """The message that was passed to `message_json`."""
+    """Return the message that was passed to `message_json`."""
     fields = {name: each for name, each in value.items() if name != "kind"}
     return decode(value["kind"], json.dumps(fields))
 
 
 def request_json(request: ChatRequest) -> Json:
-    """A request as an object, with all its messages."""
+    """Return a request as a JSON object, with all its messages."""
     return {
         "turn": request.turn,
         "stream": request.stream,
@@ -184,7 +188,11 @@ def request_json(request: ChatRequest) -> Json:
 
 
 def check(number: int, recorded: Json, request: ChatRequest, version: str) -> None:
-    """Raise CassetteMismatchError with the first difference from the recorded request."""
+    """Raise CassetteMismatchError if a request differs from the recorded request.
+
+    The error describes the first difference. `number` is the number of the request, and `version`
+    is the version of Treadle that recorded it.
+    """
     now = json.loads(clean(request_json(request)))
     found = difference(recorded, now)
     if found is not None:

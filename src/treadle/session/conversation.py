@@ -1,4 +1,7 @@
-"""A conversation in memory: one branch of its tree of messages, and the end of each turn."""
+"""A conversation in memory: one branch of its tree of messages.
+
+The user messages contain the reasons why the runs ended.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +24,7 @@ class MessageState(StrEnum):
     """The state of a message. Only replies have a state other than completed."""
 
     PENDING = "pending"
-    """The request was sent, and no part of the reply has come."""
+    """The request was sent, and no part of the reply has arrived."""
     GENERATING = "generating"
     """The model is sending the reply. The text so far is kept.
 
@@ -41,7 +44,7 @@ class Entry:
     `number` identifies the message within its conversation. `parent` is the number of the message
     before it. Only user messages have a `stop_reason` and a `request_id`. `request_id` is the id of
     the request session that answered the message. `stop_reason` is the reason why that session
-    ended; it is None while the session runs, or if its process was killed.
+    ended. It is None while the session runs, or if its process was killed.
     """
 
     message: Annotated[Message, JsonField(omit=True)]
@@ -57,8 +60,9 @@ class Entry:
 class Conversation:
     """One conversation about the repository at `root`. Times are Unix microseconds.
 
-    `agent` names the agent that answers, None for the assistant. `entries` are the messages of the
-    current branch, oldest first. `next_number` is above the numbers of all branches.
+    `agent` is the name of the agent that answers, or None for the assistant. `entries` are the
+    messages of the current branch, oldest first. `next_number` is above the numbers of the messages
+    of all branches.
     """
 
     id: UUID
@@ -86,7 +90,7 @@ class Conversation:
         state: MessageState = MessageState.COMPLETED,
         request_id: UUID | None = None,
     ) -> Entry:
-        """Append a message to the branch. The first user message gives the title."""
+        """Append a message to the branch. The first user message sets the title."""
         parent = self.entries[-1].number if self.entries else None
         entry = Entry(message, at_us, self.next_number, parent, state, request_id=request_id)
         self.entries.append(entry)
@@ -97,7 +101,7 @@ class Conversation:
         return entry
 
     def next_turn(self) -> int:
-        """A turn number that is above the turns of all calls, so that call keys stay unique."""
+        """Return a turn number above the turns of all calls, so that call keys stay unique."""
         turns = [
             call.key.turn
             for entry in self.entries
@@ -108,7 +112,7 @@ class Conversation:
 
 
 def messages_for_model(entries: Sequence[Entry], end: int) -> tuple[Message, ...]:
-    """The messages before position `end` of a branch, as a model receives them."""
+    """Return the messages before position `end` of a branch, as a model receives them."""
     return tuple(_messages_for_model(entries, end))
 
 
@@ -143,6 +147,6 @@ def open_calls(entries: Sequence[Entry]) -> bool:
 
 
 def title_of(text: str) -> str:
-    """The first line of `text` that is not blank, cut to `TITLE_LIMIT` characters."""
+    """Return the first line of `text` that is not blank, cut to `TITLE_LIMIT` characters."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return line if len(line) <= TITLE_LIMIT else line[: TITLE_LIMIT - 1] + "…"

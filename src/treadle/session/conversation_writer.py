@@ -36,7 +36,10 @@ class ConversationWriter:
                 entry.state = MessageState.FAILED
 
     async def append(self, *messages: Message, request_id: UUID | None = None) -> None:
-        """Add messages and save them together. `request_id` is the request of a user message."""
+        """Add messages and save them together.
+
+        `request_id` is the id of the request session that answers a user message.
+        """
         first = len(self.conversation.entries)
         for message in messages:
             self.conversation.add(message, self._clock.now_us(), request_id=request_id)
@@ -52,17 +55,20 @@ class ConversationWriter:
         return draft
 
     async def cut_draft(self, state: MessageState) -> None:
-        """End the current reply, if there is one: its text is kept and marked."""
+        """End the current reply, if there is one.
+
+        The text so far is kept and gets the state `state`.
+        """
         draft, self._draft = self._draft, None
         if draft is not None:
             await draft.cut(state)
 
     def reply_completed(self) -> None:
-        """Note that the current reply is complete."""
+        """Record that the current reply is complete."""
         self._draft = None
 
     async def end_turn(self, entry: Entry, reason: StopReason) -> None:
-        """Save the reason why a turn ended, with the user message that began the turn."""
+        """Save the reason why a run ended, in the entry of the user message that began the run."""
         entry.stop_reason = reason
         await self.save(entry)
 
@@ -72,7 +78,7 @@ class ConversationWriter:
             await self._store.update(self.conversation, entry)
 
     async def drop(self, entry: Entry) -> None:
-        """Remove the last entry."""
+        """Remove `entry`, which must be the last entry."""
         assert self.conversation.entries[-1] is entry
         self.conversation.entries.pop()
         if self._store:
@@ -80,7 +86,10 @@ class ConversationWriter:
 
 
 class ReplyDraft:
-    """A reply that is not complete yet. It is saved early, so that no shown text is lost."""
+    """A reply that is not complete yet.
+
+    It is saved while it grows, so a crash loses little text.
+    """
 
     def __init__(self, writer: ConversationWriter, entry: Entry, clock: Clock) -> None:
         self._writer = writer
@@ -95,7 +104,7 @@ class ReplyDraft:
         return bool(self._parts)
 
     async def add_text(self, text: str) -> None:
-        """Take more text. The first text is saved immediately, later text once a second."""
+        """Add text to the reply. The first text is saved immediately, later text once a second."""
         self._parts.append(text)
         now = self._clock.monotonic()
         if self._saved is None or now - self._saved >= _SAVE_EVERY:
@@ -113,7 +122,10 @@ class ReplyDraft:
         await self._writer.save(self._entry)
 
     async def cut(self, state: MessageState) -> None:
-        """End the reply: its text is kept and marked. A reply without text is removed."""
+        """End the reply. The text so far is kept and gets the state `state`.
+
+        A reply without text is removed.
+        """
         if self._parts:
             self._take_text(state)
             await self._writer.save(self._entry)

@@ -40,7 +40,8 @@ MIGRATIONS = (
         PRIMARY KEY (conversation_id, position)
     ) STRICT, WITHOUT ROWID;
     """,
-    # A tree: `position` is the number of a message, `head` is the end of the current branch.
+    # The messages form a tree. `position` is the number of a message, and `head` is the end of the
+    # current branch.
     """
     ALTER TABLE messages ADD COLUMN parent INTEGER;
     ALTER TABLE messages ADD COLUMN state TEXT NOT NULL DEFAULT 'completed';
@@ -49,8 +50,8 @@ MIGRATIONS = (
     UPDATE conversations SET head =
         (SELECT max(position) FROM messages WHERE conversation_id = conversations.id);
     """,
-    # `agent`: the agent of the conversation, null for the assistant; `about`: the page of its last
-    # question.
+    # `agent` is the agent of the conversation, or null for the assistant. `about` is the page of
+    # its last question.
     """
     ALTER TABLE conversations ADD COLUMN agent TEXT;
     ALTER TABLE conversations ADD COLUMN about TEXT NOT NULL DEFAULT '';
@@ -65,14 +66,17 @@ _COLUMNS = "position, parent, kind, body, at_us, state, stop_reason, request_id"
 
 
 class Kind(StrEnum):
-    """The kind of a conversation. Lists and references of one kind never contain the other kind."""
+    """The kind of a conversation.
+
+    A list or a reference for one kind never includes a conversation of the other kind.
+    """
 
     ASSISTANT = "assistant"
     AGENT = "agent"
 
     @property
     def condition(self) -> str:
-        """The condition of this kind in SQL."""
+        """The SQL condition that selects this kind."""
         return "agent IS NULL" if self is Kind.ASSISTANT else "agent IS NOT NULL"
 
     @property
@@ -89,10 +93,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConversationSummary:
-    """A conversation in a list. `turns` counts user messages; times are Unix microseconds.
+    """A conversation in a list. `turns` counts user messages. Times are Unix microseconds.
 
-    `stop_reason` belongs to the last turn. It is None while the turn runs, if it was killed, or if
-    there is no turn.
+    `stop_reason` is the reason why the last run ended. It is None while the run lasts, if its
+    process was killed, or if there is no run.
     """
 
     id: UUID
@@ -109,11 +113,12 @@ class ConversationSummary:
 class ConversationStore:
     """All conversations of a person. A worker thread uses the file, so the event loop never waits.
 
-    Work continues to its end even if the caller is cancelled. Failures of the file are StoreErrors.
+    Work continues to its end even if the caller is cancelled. Methods raise StoreError if the file
+    cannot be used.
     """
 
     def __init__(self, database: Database, clock: Clock, ids: IdSource) -> None:
-        """Use `open` instead."""
+        """Create a store for a database. Use `open` instead."""
         self._database = database
         self._clock = clock
         self._ids = ids
@@ -142,7 +147,7 @@ class ConversationStore:
     async def create(self, root: Path, model: str, *, agent: str | None = None) -> Conversation:
         """Create a conversation about the repository at `root`.
 
-        Its agent is `agent`, or the assistant if `agent` is None.
+        The agent of the conversation is `agent`, or the assistant if `agent` is None.
         """
         now = self._clock.now_us()
         conversation = Conversation(self._ids(), _storable(root), model, now, now, agent=agent)
@@ -150,11 +155,11 @@ class ConversationStore:
         return conversation
 
     async def append(self, conversation: Conversation, first: int) -> None:
-        """Save the entries from position `first` on to the branch in one transaction."""
+        """Add the entries from position `first` on to the saved branch, in one transaction."""
         await self._database.run(lambda db: self._append(db, conversation, first))
 
     async def update(self, conversation: Conversation, entry: Entry) -> None:
-        """Save the changes of an entry: its message, its state, the end of its turn."""
+        """Save the changes of an entry: its message, its state and its stop reason."""
         await self._database.run(lambda db: self._update(db, conversation, entry))
 
     async def remove(self, conversation: Conversation, entry: Entry) -> None:
@@ -164,7 +169,7 @@ class ConversationStore:
     async def rename(
         self, reference: str, title: str, *, root: Path, kind: Kind = Kind.ASSISTANT
     ) -> ConversationSummary:
-        """Change the title of a conversation. Raises what `get` raises."""
+        """Change the title of a conversation. Raises the same errors as `get`."""
         return await self._database.run(
             lambda db: self._rename(db, reference, _storable(root), title, kind)
         )
@@ -172,14 +177,14 @@ class ConversationStore:
     async def branch(self, reference: str, at: int, *, root: Path) -> Conversation:
         """Resume a conversation at message `at`. The later messages stay as another branch.
 
-        Raises what `load` raises.
+        Raises the same errors as `load`.
         """
         return await self._database.run(lambda db: self._branch(db, reference, _storable(root), at))
 
     async def delete(
         self, reference: str, *, root: Path, kind: Kind = Kind.ASSISTANT
     ) -> ConversationSummary:
-        """Delete a conversation with all its branches. Raises what `get` raises."""
+        """Delete a conversation with all its branches. Raises the same errors as `get`."""
         return await self._database.run(
             lambda db: self._delete(db, reference, _storable(root), kind)
         )
@@ -221,7 +226,7 @@ class ConversationStore:
         )
 
     async def tree(self, conversation: Conversation) -> tuple[Entry, ...]:
-        """The messages of all branches, in the order in which they came."""
+        """Return the messages of all branches, in the order in which they were added."""
         return await self._database.run(lambda db: self._tree(db, conversation.id))
 
     # The methods below run in the worker thread.
@@ -252,7 +257,7 @@ class ConversationStore:
                     rows,
                 )
                 db.execute(
-                    # If the title was set in the meantime, it stays.
+                    # A title that another process has set stays.
                     "UPDATE conversations SET title = iif(title = '', ?, title), model = ?,"
                     " updated_us = ?, head = ? WHERE id = ?",
                     (

@@ -23,25 +23,29 @@ from treadle.tools.failures import failure_content
 from treadle.tools.message_size import fit_message
 
 _CREDIBLE = (0.5, 2.0)
-"""The credible range of a count divided by its estimate. Other counts are ignored.
+"""The credible range of a provider's token count divided by Treadle's estimate.
 
-Vocabularies of current models differ from the estimated one by up to 1.4 (docs/decisions, 9).
+Counts outside this range are ignored. The counts of current models differ from the estimates by a
+factor of up to 1.4 (docs/decisions, 9).
 """
 
 
 class Calibration:
-    """The factors that scale estimates for each model, and the models with a smaller window."""
+    """The factor that scales token estimates, and the learned context window, of each model."""
 
     def __init__(self) -> None:
         self._scales: dict[tuple[str, str], float] = {}
         self._windows: dict[tuple[str, str], int] = {}
 
     def scale(self, model: ChatModel) -> float:
-        """The factor that converts an estimate to tokens of the model."""
+        """Return the factor that converts an estimate to tokens of the model."""
         return self._scales.get((model.provider, model.model), 1.0)
 
     def window(self, model: ChatModel) -> int:
-        """The window in tokens of input and output. A model may report less than the settings."""
+        """Return the window in tokens of input and output.
+
+        It may be smaller than the configured window.
+        """
         known = self._windows.get((model.provider, model.model), model.context_window)
         return min(known, model.context_window)
 
@@ -50,9 +54,10 @@ class Calibration:
         self._windows[model.provider, model.model] = window
 
     def learn(self, model: ChatModel, estimated: int, counted: int | None) -> None:
-        """Take the provider's count for a request with this unscaled estimate.
+        """Set the factor of a model from the tokens that its provider counted for a request.
 
-        Only the last request counts: the next one contains all of it and a little more.
+        `estimated` is the unscaled estimate of the request. Only the last request matters, since it
+        contains the earlier requests. A `counted` of None changes nothing.
         """
         if counted is None or not estimated:
             return
@@ -63,10 +68,12 @@ class Calibration:
 
 _MESSAGE_TOKENS = 4
 _CALL_TOKENS = 24
-"""The tokens of a message and a call in addition to their text: roles, separators, the call's id.
-"""
+"""Tokens of a message and of a call in addition to their text: roles, separators and ids."""
 _FENCE_TOKENS = 40
-"""The tokens of the fence around retrieved context: two names of twelve hexadecimal digits."""
+"""The tokens of the fence around retrieved context.
+
+The fence contains its name of twelve hexadecimal digits twice.
+"""
 
 _RESERVE_SHARE = 4
 _RESERVE_LIMIT = 4_096
@@ -88,16 +95,17 @@ _NOT_FINISHED = failure_content(
 
 
 class ContextWindowError(TreadleError):
-    """The newest user message does not fit, even with everything else left out."""
+    """The newest user message does not fit, even if all other messages are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """The messages of a request, the estimated tokens of messages and tools, and the budget.
 
-    `left_out` counts messages; `reason` says in words what was left out or shortened and why.
-    `unscaled_tokens` is the estimate before it is scaled to a model. `room` is the number of tokens
-    that the reply and the results of its calls may take without being shortened later.
+    `left_out` is the number of messages that were left out. `reason` says in words what was left
+    out or shortened and why. `unscaled_tokens` is the estimate before it is scaled to a model.
+    `room` is the number of tokens that the reply and the results of its calls may take without
+    being shortened later.
     """
 
     messages: tuple[Message, ...]
@@ -112,14 +120,14 @@ class Prompt:
 class TokenCounts:
     """Estimated tokens of messages.
 
-    Estimates are remembered, since each turn counts the history.
+    Estimates are remembered, since each model request counts the history.
     """
 
     def __init__(self) -> None:
         self._known: dict[Message, int] = {}
 
     def of(self, messages: Sequence[Message]) -> int:
-        """Tokens of all `messages` together."""
+        """Return the tokens of all `messages` together."""
         return sum(self._one(message) for message in messages)
 
     def _one(self, message: Message) -> int:
@@ -129,7 +137,7 @@ class TokenCounts:
 
 
 def tools_tokens(tools: Sequence[ToolSpec]) -> int:
-    """Estimated tokens of the tools' names, descriptions and schemas."""
+    """Return the estimated tokens of the tools' names, descriptions and schemas."""
     return sum(
         _MESSAGE_TOKENS + estimate(tool.name + tool.description) + estimate(_json(tool.parameters))
         for tool in tools
@@ -137,7 +145,7 @@ def tools_tokens(tools: Sequence[ToolSpec]) -> int:
 
 
 def output_reserve(context_window: int) -> int:
-    """Tokens of the window that are kept for the reply."""
+    """Return the number of tokens of the window that are kept for the reply."""
     return min(_RESERVE_LIMIT, context_window // _RESERVE_SHARE)
 
 
@@ -153,12 +161,13 @@ def build_prompt(
     """Build the messages of a request: the system prompt, then as much of `history` as fits.
 
     The results of a reply follow it directly, one for each call, in the order of the slots. The
-    following steps are applied in this order until the prompt fits. Leave out the oldest exchanges.
-    Shorten older tool results of the current run. Limit its newest results to half the budget.
-    Leave out its oldest replies with their results. Leave out the automatic context. Shorten the
-    newest results to the rest of the budget.
+    following steps are applied in this order until the prompt fits. Leave out the oldest exchanges
+    (a user message and everything up to the next one). Shorten older tool results of the current
+    run. Limit the newest results to half the budget. Leave out the oldest replies of the current
+    run with their results. Leave out the automatic context. Shorten the newest results to the rest
+    of the budget.
 
-    The text of the newest user message, and of the messages that steer its turn, never changes.
+    The text of the newest user message, and of the messages that steer its run, never changes.
     Raises `ContextWindowError` when that text does not fit. `scale` converts estimates to tokens of
     the model.
     """
@@ -190,7 +199,10 @@ def build_prompt(
 
 
 def result_limit(room: int, calls: int, maximum: int) -> int:
-    """The token limit of each of `calls` results: at most `maximum`, and together within `room`."""
+    """Return the token limit of each of `calls` results, which together should fit into `room`.
+
+    The limit is at most `maximum` and at least `_MIN_RESULT_TOKENS`.
+    """
     each = room // max(1, calls) - _MESSAGE_TOKENS - _CALL_TOKENS
     return max(_MIN_RESULT_TOKENS, min(maximum, each))
 
@@ -199,7 +211,8 @@ def smaller_window(prompt: Prompt, reported: Window | None) -> int:
     """Return a smaller window for a prompt that the model found too long.
 
     The limit in the refusal is converted to Treadle's estimates, since the model may count more
-    tokens. If the refusal does not help, the window is a little more than half of the prompt.
+    tokens. If the refusal states no usable limit, the next prompt may have 60 % of the tokens of
+    this prompt.
     """
     most = prompt.estimated_tokens * 6 // 10
     if reported is not None and reported.limit is not None and reported.sent is not None:
@@ -243,12 +256,15 @@ def repair(history: Sequence[Message]) -> list[list[Message]]:
 
 
 def begins_turn(message: Message) -> bool:
-    """Whether the message is from the person and begins its own turn."""
+    """Whether the message is from the person and begins a run.
+
+    A message that steers a run does not begin one.
+    """
     return isinstance(message, UserMessage) and not message.steers
 
 
 class _Fitter:
-    """Leaves things out step by step until the messages are within the budget."""
+    """Leaves out or shortens messages step by step until they fit the budget."""
 
     def __init__(
         self,
@@ -284,9 +300,10 @@ class _Fitter:
         return self._counts.of(self.messages())
 
     def room(self) -> int:
-        """The tokens that the next reply and its results may take without being shortened later.
+        """Return the tokens that the next reply and its results may take without later shortening.
 
-        Older messages make room for them, except the question, up to half the budget.
+        The reply and its results may displace older messages except the question, up to half the
+        budget.
         """
         question = [m for unit in self._user for m in unit if isinstance(m, UserMessage)]
         fixed = self._counts.of([self._system, *(replace(m, context="") for m in question)])
@@ -310,7 +327,7 @@ class _Fitter:
         return self.tokens() - self._budget
 
     def _drop_older_exchanges(self) -> None:
-        """Leave out the oldest units first. A summary is kept longer than they are."""
+        """Leave out the oldest exchanges first, and a summary last."""
         over, dropped = self._excess(), 0
         summary = int(bool(self._older) and isinstance(self._older[0][0], NoteMessage))
         while over > 0 and self._older:
@@ -357,7 +374,7 @@ class _Fitter:
     def _squeeze_newest_results(self) -> None:
         """Shorten the newest results by the excess.
 
-        Shorten them by more if the notice of a cut takes up the tokens that were gained.
+        Shorten them by more if the notices about the shortening need the tokens that were saved.
         """
         together = self._counts.of(self._newest_results()) - self._excess()
         self._shorten_newest(together)

@@ -1,4 +1,4 @@
-"""The usage of a request session: its sums, and the limits that end it."""
+"""The usage of a request session: its sums, and the limits that end the session."""
 
 from collections.abc import Coroutine
 from dataclasses import dataclass, fields, replace
@@ -11,13 +11,19 @@ from treadle.events.types import StopReason, Usage
 
 @dataclass(slots=True)
 class UsageTotal:
-    """Adds up replies. A value that one reply does not report makes its sum unknown."""
+    """Adds up the tokens and the cost of replies.
+
+    A value that one reply does not report makes the sum of this value unknown.
+    """
 
     usage: Usage | None = None
     cost: float | None = None
 
     def add(self, usage: Usage, cost: float | None) -> None:
-        """Count one model request. A request without a reply has `Usage()` and None."""
+        """Count one model request.
+
+        A request without a reply counts as `Usage()` and a cost of None.
+        """
         if self.usage is None:
             self.usage, self.cost = usage, cost
             return
@@ -37,7 +43,10 @@ T = TypeVar("T")
 
 
 class LimitReachedError(Exception):
-    """Ends the loop of a session, not the conversation. Its text names the limit."""
+    """A limit is reached, which ends the loop of a session, but not the conversation.
+
+    The text names the limit.
+    """
 
     def __init__(self, reason: StopReason, text: str) -> None:
         super().__init__(text)
@@ -45,7 +54,7 @@ class LimitReachedError(Exception):
 
 
 class Limits:
-    """Counts what a session has spent since its creation. A limit of None does not apply."""
+    """Counts what a session has used since its creation. A limit of None does not apply."""
 
     def __init__(self, settings: LimitSettings, clock: Clock) -> None:
         self._settings = settings
@@ -59,8 +68,8 @@ class Limits:
     def spend(self, usage: Usage, cost: float | None, *, estimated: int) -> bool:
         """Count a reply.
 
-        `estimated` are its input and output tokens, used if `usage` is incomplete. Returns True for
-        the first reply without a cost if the cost is limited.
+        `estimated` is the estimated sum of its input and output tokens, which is used if `usage` is
+        incomplete. Returns True for the first reply without a cost if the cost is limited.
         """
         known = usage.input is not None and usage.output is not None
         tokens = (usage.input or 0) + (usage.output or 0) if known else estimated
@@ -105,7 +114,10 @@ class Limits:
         return self._settings.tool_calls is not None and self._calls >= self._settings.tool_calls
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`. Raises LimitReachedError, and ends `work`, when the time is up."""
+        """Return the result of `work`.
+
+        When the time is up, `work` is cancelled and LimitReachedError is raised.
+        """
         seconds = self._settings.seconds
         if seconds is None:
             return await work

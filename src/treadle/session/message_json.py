@@ -31,16 +31,16 @@ _EXACT = frozenset({"opaque", "call_id"})
 
 
 def encode(message: Message) -> tuple[str, str]:
-    """The kind of `message` and its fields as ASCII JSON, which can contain any code point.
+    """Return the kind of `message` and its fields as ASCII JSON, which can contain any code point.
 
-    Secrets are redacted, as in all stored text. A snippet with a secret is then shorter than its
-    head says. A resumed conversation reads the file again for its bytes.
+    Secrets are redacted, as in all stored text. A snippet with a redacted secret is shorter than
+    its header states. A resumed conversation reads the file again to get the bytes.
     """
     return _KINDS[type(message)], json.dumps(_redacted(asdict(message)), separators=(",", ":"))
 
 
 def decode(kind: str, body: str) -> Message:
-    """The message that was passed to `encode`. Raises `StoreError` for invalid JSON."""
+    """Return the message that was passed to `encode`. Raises `StoreError` for invalid JSON."""
     try:
         return _decode(kind, json.loads(body))
     except (ValueError, TypeError, KeyError) as error:

@@ -78,12 +78,14 @@ def messages_to_summarize(conversation: Conversation, room: int, counts: TokenCo
 
 
 def summary_messages(conversation: Conversation, covers: int) -> tuple[Message, ...]:
-    """The messages of a request for a summary of the first `covers` messages."""
+    """Return the messages of a request for a summary of the first `covers` messages."""
     return (*_with_results_as_context(messages_for_model(conversation.entries, covers)), _REQUEST)
 
 
 def _with_results_as_context(messages: Iterable[Message]) -> Iterator[Message]:
-    """The messages with each call and its result as context, which is fenced when it is sent.
+    """Yield the messages with each call and its result as context of a user message.
+
+    Context is put into a fence when it is sent.
 
     In a later request the summary counts as text of the person, so a result must not look like a
     message. Some endpoints accept no calls in the history of a request that offers no tools.
@@ -104,7 +106,7 @@ def _with_results_as_context(messages: Iterable[Message]) -> Iterator[Message]:
 
 
 def summary_note(text: str, covers: int) -> NoteMessage:
-    """The note that replaces the first `covers` messages."""
+    """Return the note that replaces the first `covers` messages."""
     return NoteMessage(f"Summary of the conversation so far:\n{text}", covers)
 
 
@@ -122,7 +124,7 @@ class ReceivedReply:
 
 
 class ModelRequests:
-    """The model requests of one session. Counts their usage in `tally` and `limits`."""
+    """Makes the model requests of one session, and counts their usage in `tally` and `limits`."""
 
     def __init__(
         self,
@@ -159,7 +161,8 @@ class ModelRequests:
     async def ask(self, turn: int, *, last: LimitReachedError | None) -> ReceivedReply:
         """Request and return the next reply.
 
-        `last` is the reason why this reply has to be the last one. No tools are offered then.
+        `last` is the reason why this reply has to be the last one. In this case, no tools are
+        offered.
         """
         self._limits.check()
         tools = () if last else self._tools
@@ -188,7 +191,10 @@ class ModelRequests:
     async def _prompt(
         self, turn: int, tools: tuple[ToolSpec, ...], notes: Sequence[Message]
     ) -> Prompt:
-        """The prompt of a request. The history is compacted first if that is enabled and needed."""
+        """Return the prompt of a request.
+
+        The history is summarized first if that is enabled and the history does not fit.
+        """
         conversation = self._writer.conversation
         prompt = await self._build(self._system, (*conversation.messages, *notes), tools)
         if prompt.left_out and self._may_compact:
@@ -201,7 +207,10 @@ class ModelRequests:
     async def _shrink(
         self, prompt: Prompt, tools: tuple[ToolSpec, ...], error: ProviderError
     ) -> bool:
-        """Use a smaller window if the prompt was too long and a smaller window helps."""
+        """Use a smaller window if the prompt was too long and a smaller window helps.
+
+        Returns whether the window was changed.
+        """
         if error.kind is not FaultKind.CONTEXT_LENGTH:
             return False
         smaller = smaller_window(prompt, error.window)
@@ -276,7 +285,10 @@ class ModelRequests:
     async def _complete(
         self, request: ChatRequest, prompt: Prompt, draft: ReplyDraft | None
     ) -> tuple[ModelReply, UUID | None]:
-        """Send one request. It is counted even if no reply arrives."""
+        """Send one request. Returns the reply and the operation id of the attempt that received it.
+
+        The usage of the request is counted even if no reply arrives.
+        """
         model = self._model
         observer = ReplyObserver(
             self._bus,

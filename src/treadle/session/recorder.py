@@ -36,10 +36,10 @@ from treadle.tools.contract import Registry
 
 
 class SessionRecording(Listener):
-    """Listens to one request on a bus, and wraps the model and context of its session."""
+    """Records the events of one request. Wraps the model and the context of its session."""
 
     def __init__(self, path: Path, bus: EventBus, request_id: UUID) -> None:
-        """Raises UsageError when the file cannot be created."""
+        """Create the cassette. Raises UsageError if the file cannot be created."""
         self._writer = CassetteWriter(path)
         self._bus = bus
         self._request_id = request_id
@@ -67,7 +67,7 @@ class SessionRecording(Listener):
         started_us: int,
         stream: bool,
     ) -> None:
-        """Write the head of the cassette. `settings` are plain JSON."""
+        """Write the head of the cassette. `settings` contains only JSON values."""
         self._writer.write(
             "head",
             {
@@ -96,11 +96,14 @@ class SessionRecording(Listener):
             self._writer.write("attached", {"attachments": plain(attachments)})
 
     def model(self, model: ChatModel) -> "RecordingModel":
-        """A model that records each request to `model`."""
+        """Return a model that records each request to `model`."""
         return RecordingModel(model, self._writer)
 
     def context(self, retrieve: AutomaticContext | None) -> AutomaticContext | None:
-        """Return a function that calls `retrieve` and records each text."""
+        """Return a function that calls `retrieve` and records each text.
+
+        Returns None if `retrieve` is None.
+        """
         if retrieve is None:
             return None
 
@@ -117,7 +120,7 @@ class SessionRecording(Listener):
 
 
 class RecordingModel(ModelWrapper):
-    """A `ChatModel` that passes requests to another one and records requests and replies."""
+    """A `ChatModel` that passes requests to another model and records requests and replies."""
 
     def __init__(self, model: ChatModel, writer: CassetteWriter) -> None:
         super().__init__(model)
@@ -205,7 +208,7 @@ class _RecordingObserver:
 
 
 def model_json(model: ChatModel) -> Json:
-    """The properties of a model as an object."""
+    """Return the properties of a model as a JSON object."""
     return {
         "provider": model.provider,
         "model": model.model,
@@ -214,7 +217,7 @@ def model_json(model: ChatModel) -> Json:
 
 
 def reply_json(reply: ModelReply) -> Json:
-    """A reply as an object."""
+    """Return a reply as a JSON object."""
     return {
         "message": message_json(reply.message),
         "finish_reason": reply.finish_reason,

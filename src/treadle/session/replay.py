@@ -47,7 +47,7 @@ from treadle.tools.executor import OpenCall, ToolExecutor
 
 
 class StillClock:
-    """A clock that stays at the time of the recording. A sleeper never wakes."""
+    """A clock that stays at the time of the recording. Its `sleep` never returns."""
 
     def __init__(self, now_us: int) -> None:
         self._now_us = now_us
@@ -143,13 +143,13 @@ class ReplayModel:
 
 
 def still_clock(cassette: Cassette) -> StillClock:
-    """Return the clock of a replay. The bus of the replay uses it too."""
+    """Return the clock of a replay. Create the bus of the replay with the same clock."""
     return StillClock(cassette.head["started_us"])
 
 
 @asynccontextmanager
 async def replaying(cassette: Cassette, bus: EventBus) -> AsyncIterator[RequestSession]:
-    """The recorded session. Run it with the question of the cassette.
+    """Yield the recorded session. Run it with the question of the cassette.
 
     Tool results and automatic contexts are the recorded ones, and no tool runs. Two replays, each
     on a bus with the `still_clock`, publish the same events with the same numbers and ids. Raises

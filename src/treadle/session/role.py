@@ -16,7 +16,7 @@ class Role:
     `system_without_tools` replaces the prompt if the model has no tools. If a call of one of
     `final_tools` succeeds, its result is the answer and ends the session. Everything that is
     recorded of the session has the labels in `labels`. If a tool call began the session,
-    `parent_id` is the request of that call and `parent_key` is its key.
+    `parent_id` is the id of the request with that call, and `parent_key` is the key of the call.
     """
 
     name: str
@@ -71,7 +71,10 @@ _BRIEF_RULES = (
 
 
 def assistant_for(root: str, tool_names: Collection[str], *, brief: bool = False) -> Role:
-    """The assistant for the code at `root`. `brief` selects the prompt for a small window."""
+    """Return the role of the assistant for a repository.
+
+    `brief` selects the prompt for small windows.
+    """
     build_prompt = brief_prompt if brief else system_prompt
     return Role(
         "treadle", build_prompt(root, tool_names), system_without_tools=build_prompt(root, ())
@@ -90,7 +93,7 @@ def brief_prompt(root: str, tool_names: Collection[str]) -> str:
 
 
 def system_prompt(root: str, tool_names: Collection[str]) -> str:
-    """The system prompt for the repository at `root`. It mentions only offered tools."""
+    """Return the system prompt for the repository at `root`. It mentions only offered tools."""
     parts = [_INTRODUCTION.format(root=in_line(root))]
     if "request_code_context" in tool_names:
         parts.append(_WITH_CONTEXT_TOOL)

@@ -54,16 +54,17 @@ from treadle.tools.executor import Caller, ToolExecutor
 from treadle.tools.failures import failure_content
 
 AutomaticContext = Callable[[str, UUID], Awaitable[str]]
-"""A function of the user's text and the request id.
+"""The type of functions that retrieve context for a user message.
 
-It returns the context that precedes the text, or an empty text. It publishes RetrievalFinished for
-the request, so that the lines of the context become sources.
+The function gets the text of the user and the request id. It returns the context that precedes the
+text, or an empty text. It publishes RetrievalFinished for the request, so that the lines of the
+context become sources.
 """
 
 _CUTS = dict.fromkeys(LENGTH_REASONS, StopReason.LENGTH) | {
     "content_filter": StopReason.CONTENT_FILTER
 }
-"""The finish reasons of incomplete replies."""
+"""The finish reasons of incomplete replies, with the stop reason of the session."""
 
 _CUT_NOTE = NoteMessage(
     "Your last reply reached its maximum length and was truncated: only the calls above were "
@@ -80,9 +81,9 @@ _CUT_NOTICES = {
 class SessionOutcome:
     """The outcome of one user message.
 
-    `text` is the text of the last reply, `tool_calls` the number of answered calls, `sources` the
-    lines that the model received, and `quotes` the quoted code, compared with the files. `cost` is
-    in US dollars. None means unknown.
+    `text` is the text of the last reply, and `tool_calls` is the number of answered calls.
+    `sources` are the lines that the model received. `quotes` are the quotes of code, compared with
+    the files. `cost` is in US dollars, or None if it is unknown.
     """
 
     text: str
@@ -119,10 +120,11 @@ class RequestSession:
         clock: Clock | None = None,
         ids: IdSource = new_id,
     ) -> None:
-        """Without a `store` nothing is saved. An empty registry offers no tools.
+        """Create a session for one user message.
 
-        Without a `role` the session is the assistant for the code at the conversation's root.
-        Sessions that use the same models share `calibration`.
+        Without a `store` nothing is saved. An empty registry offers no tools. Without a `role` the
+        session has the role of the assistant for the code at the conversation's root. Sessions that
+        use the same models share `calibration`.
         """
         self._executor = executor
         bus = executor.bus
@@ -171,13 +173,12 @@ class RequestSession:
     async def run(
         self, user_text: str, attachments: ResolvedAttachments | None = None
     ) -> SessionOutcome:
-        """Serve the message, once. Events report the progress.
+        """Serve one message of the person, and publish events about the progress.
 
-        `attachments` are sent with the message, and their lines are sources of the answer.
-
-        Publishes SessionFailed and raises the final error of the model (`ProviderError`),
-        `ContextWindowError` or `StoreError`. When the task is cancelled, publishes SessionCancelled
-        and raises CancelledError.
+        `attachments` are sent with the message, and their lines are sources of the answer. If the
+        session fails, this method publishes SessionFailed and raises ProviderError,
+        ContextWindowError or StoreError. If the task is cancelled, it publishes SessionCancelled
+        and raises CancelledError. A session serves only one message.
         """
         if self._begun:
             raise RuntimeError("a request session serves one message; create another one")
@@ -208,9 +209,9 @@ class RequestSession:
     async def steer(self, text: str) -> bool:
         """Give the model another message of the person with its next request.
 
-        If an answer comes first, it is kept, and the model answers once more. Returns False when
-        the session is over, so that the message needs its own session. `unserved` contains the
-        messages that the model did not receive because of a limit.
+        If the model gives its answer before that request, the answer is kept, and the model answers
+        once more. Returns False when the session is over, so that the message needs its own
+        session. `unserved` contains the messages that the model did not receive because of a limit.
         """
         if self._over:
             return False
@@ -279,7 +280,10 @@ class RequestSession:
     async def _without_incomplete_calls(
         self, message: AssistantMessage, cut: StopReason | None
     ) -> tuple[AssistantMessage, tuple[ToolCall, ...]]:
-        """A reply with its valid calls, and the calls that a length limit truncated."""
+        """Return a reply with the calls to answer, and the truncated calls among them.
+
+        If the content filter truncated the reply, it has no calls to answer.
+        """
         if cut is None:
             return message, ()
         await self._reporter.notice("warning", _CUT_NOTICES[cut])
@@ -303,8 +307,8 @@ class RequestSession:
     ) -> bool:
         """Whether the calls of a reply may run.
 
-        If they may not run, each call gets a refusal as its result. Raises LimitReachedError when
-        the loop is over.
+        If they may not run, each call gets a refusal as its result. Raises LimitReachedError if a
+        limit is reached.
         """
         try:
             if ending:
@@ -334,7 +338,7 @@ class RequestSession:
         await self._sources.add_pasted(Path(self._root), text)
 
     async def _take_steering(self) -> None:
-        """Move the waiting messages into the conversation, for the next request."""
+        """Move the waiting steering messages into the conversation, for the next request."""
         while self._steering:
             text = self._steering.popleft()
             await self._take_user_message(UserMessage(text, steers=True))
@@ -343,9 +347,11 @@ class RequestSession:
     async def _run_calls(
         self, received: ReceivedReply, message: AssistantMessage, cut_off: tuple[ToolCall, ...]
     ) -> Sequence[Outcome]:
-        """Run the calls of `message`, and add it and one result for each call to the conversation.
+        """Run the calls of a reply, and add the reply and their results to the conversation.
 
-        The calls in `cut_off` do not run, and their results say so.
+        Each call gets one result.
+
+        The calls in `cut_off` do not run, and their results state the reason.
         """
         tokens = result_limit(received.room, len(message.calls), self._settings.result_tokens)
         requests = [
@@ -391,7 +397,7 @@ class RequestSession:
         )
 
     def _final(self, message: AssistantMessage, outcomes: Sequence[Outcome]) -> str | None:
-        """The answer of a call that ends the session, or None."""
+        """Return the result of a final tool, which is the answer of the session, or None."""
         named = {call.key: call.name for call in message.calls}
         return next(
             (
@@ -423,7 +429,7 @@ class RequestSession:
         return StopReason.UNKNOWN_TOOLS if unknown else StopReason.INVALID_CALLS
 
     async def _end_turn(self, reason: StopReason) -> None:
-        """Save in the user message the reason why its turn ended."""
+        """Save the reason why the run ended, in the user message that began the run."""
         if self._user_position is not None:
             entry = self._writer.conversation.entries[self._user_position]
             await self._writer.end_turn(entry, reason)
@@ -434,7 +440,7 @@ class RequestSession:
             await self._end_turn(StopReason.CANCELLED)
         except TreadleError as error:
             await self._reporter.notice("error", str(error))
-        finally:  # even after a second cancellation
+        finally:  # this runs even after a second cancellation
             await self._reporter.cancelled()
 
     async def _failed(self, error: Exception) -> None:

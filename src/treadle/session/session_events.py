@@ -152,7 +152,7 @@ class SessionReporter:
 
     @property
     def usage(self) -> Usage:
-        """The sum of all model requests so far."""
+        """The usage of all model requests so far."""
         return self._tally.usage or Usage()
 
     @property
@@ -167,7 +167,7 @@ class EventPublisher(Protocol):
 
 
 class ReplyObserver:
-    """Implements `ModelObserver` for one reply, the `turn` of a session.
+    """Publishes the events of the requests for one reply. `turn` is the number of the reply.
 
     Streamed text is added to `draft`. Without a draft the text is not shown, and the purpose of the
     request is a summary unless `purpose` is set. `operation_id` is the id of the current or last
@@ -289,7 +289,10 @@ class ReplyObserver:
 
 
 def _output_text(message: AssistantMessage) -> str:
-    """The reply as JSON, with secrets redacted. Arguments stay the model's own text."""
+    """Return the reply as JSON, with secrets redacted.
+
+    Arguments stay the text that the model wrote.
+    """
     reply: dict[str, object] = {"text": message.text}
     if message.reasoning:
         reply["reasoning"] = message.reasoning

@@ -53,7 +53,7 @@ class SourceCollector(Listener):
                 ]
 
     async def add_pasted(self, root: Path, text: str) -> None:
-        """Add the lines of pasted snippets in a person's message that are in files below `root`."""
+        """Find the code snippets of a message in files below `root`, and add their lines."""
         if snippets := parse_snippets(text)[:MAX_QUOTES]:
             self._found += await asyncio.to_thread(_exact_lines, root, snippets)
 
@@ -62,12 +62,12 @@ class SourceCollector(Listener):
         self._found.extend(ranges)
 
     def sources(self) -> tuple[SourceRange, ...]:
-        """All ranges in the order in which they came, without ranges inside another range."""
+        """Return all ranges in the order of discovery, without ranges inside another range."""
         return merge_ranges(self._found)
 
 
 def merge_ranges(ranges: Iterable[SourceRange]) -> tuple[SourceRange, ...]:
-    """`ranges` without the ranges that are inside another range of the same file.
+    """Return `ranges` without the ranges that are inside another range of the same file.
 
     The first of equal ranges is kept. A stale range does not cover a range that is not stale.
     """
@@ -89,7 +89,7 @@ def _lies_within(inner: SourceRange, outer: SourceRange) -> bool:
 
 
 def lines_read(content: str) -> list[SourceRange]:
-    """The lines of a file that a tool's result contains, or none.
+    """Return the range of a tool result that contains lines of one file, or an empty list.
 
     The field `file` names the file. The field `lines` has a form such as "3-9".
     """
@@ -106,7 +106,7 @@ def lines_read(content: str) -> list[SourceRange]:
 
 
 class QuoteVerdict(StrEnum):
-    """The result of the comparison of a quote with the file."""
+    """The result of comparing a quote with its file."""
 
     EXACT = "exact"
     """The file has these bytes at this range."""
@@ -120,10 +120,11 @@ class QuoteVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A quote of the bytes `start` to `end` of `file`.
+    """A quote of the bytes of `file` from `start` up to, but not including, `end`.
 
-    `file` is relative to the root if it is inside. Lines count from 1 and include the last; both
-    are 0 if the file does not have the quoted bytes.
+    `file` is relative to the root if the file is inside the root. `start_line` and `end_line` count
+    from 1, and `end_line` is part of the range. Both are 0 if the file does not have the quoted
+    bytes.
     """
 
     file: str
@@ -135,7 +136,7 @@ class Quote:
 
 
 def check_quotes(root: Path, text: str) -> tuple[Quote, ...]:
-    """The code quoted in `text`, in order, compared with the files. Reads files."""
+    """Return the quotes of code in `text`, in order, compared with the files. Reads files."""
     return tuple(_checked(root, snippet) for snippet in claimed_snippets(text)[:MAX_QUOTES])
 
 

@@ -22,7 +22,7 @@ _ILL = frozenset({ErrorKind.PARSING, ErrorKind.VALIDATION, ErrorKind.UNKNOWN_TOO
 
 
 async def result_message(outcome: Outcome, tokens: int) -> ToolMessage:
-    """Return the message of an outcome, in at most `tokens` tokens."""
+    """Return the tool message for an outcome, in at most `tokens` tokens."""
     if ok := isinstance(outcome, ToolCallCompleted):
         whole, summary = outcome.content, outcome.ui.summary
     else:
@@ -45,10 +45,10 @@ _CUT_OFF = failure_content(
 def split_truncated_calls(
     calls: Sequence[ToolCall],
 ) -> tuple[tuple[ToolCall, ...], tuple[ToolCall, ...]]:
-    """The complete calls of a truncated reply, and the incomplete ones.
+    """Split the calls of a truncated reply into complete and incomplete calls.
 
-    Empty arguments may be incomplete. Incomplete arguments are shortened to their beginning, so
-    that the model recognizes the call.
+    Empty arguments count as incomplete. Incomplete arguments are shortened to their beginning, so
+    that the model recognizes the call. Incomplete calls without a name are dropped.
     """
     whole = tuple(call for call in calls if _is_whole(call.arguments))
     cut = tuple(
@@ -60,19 +60,25 @@ def split_truncated_calls(
 
 
 def truncated_results(calls: Sequence[ToolCall]) -> list[ToolMessage]:
-    """The results of truncated calls, with advice to the model."""
+    """Return the results of truncated calls, with advice to the model."""
     return [ToolMessage(call.key, _CUT_OFF, ok=False, summary="cut off") for call in calls]
 
 
 def invalid_call_kinds(outcomes: Sequence[Outcome]) -> set[ErrorKind]:
-    """Return the kinds of failure if every call of a reply was itself wrong, or an empty set."""
+    """Return the kinds of failure if each call of a reply was itself wrong.
+
+    Otherwise the set is empty.
+    """
     kinds = {outcome.error.kind for outcome in outcomes if isinstance(outcome, ToolCallFailed)}
     worked = any(isinstance(outcome, ToolCallCompleted) for outcome in outcomes)
     return set() if worked or not kinds <= _ILL else kinds
 
 
 def _is_whole(arguments: str) -> bool:
-    """Whether arguments are complete JSON. A number may be the beginning of a longer number."""
+    """Whether arguments are complete JSON.
+
+    A number does not count as complete, since it may be the beginning of a longer number.
+    """
     try:
         return not isinstance(json.loads(arguments, strict=False), int | float)
     except (ValueError, RecursionError):
@@ -83,7 +89,8 @@ def _is_whole(arguments: str) -> bool:
 class RepetitionLimits:
     """The limits of repeated calls.
 
-    From reply `hint_at` on, a repeated call gets a hint. Reply `stop_at` ends the loop.
+    If `hint_at` replies contain the same call, its result gets a hint. If `stop_at` replies contain
+    it, the loop ends.
     """
 
     hint_at: int = 3
@@ -111,7 +118,7 @@ class RepeatedCalls:
     def note(
         self, calls: Sequence[ToolCall], results: Sequence[ToolMessage], max_tokens: int
     ) -> list[ToolMessage]:
-        """The results of one reply's calls, with a hint on a call that was repeated too often.
+        """Return the results of one reply's calls, with hints on calls that repeat too often.
 
         A result stays a JSON object of at most `max_tokens`.
         """

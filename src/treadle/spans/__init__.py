@@ -1,1 +1,1 @@
-"""Spans: the model, and how events and exports of other programs become spans."""
+"""The span model, and the conversion of events and of other programs' exports into spans."""

@@ -43,7 +43,7 @@ CALL_EVENTS: tuple[type[Event], ...] = (
     EditFailed,
     EditUndone,
 )
-"""The events that change the span of a call or a span below it."""
+"""The events that change the span of a tool call or a span below it."""
 
 _STATUS = {ErrorKind.CANCELLED: SpanStatus.CANCELLED, ErrorKind.DENIED: SpanStatus.DENIED}
 
@@ -62,7 +62,7 @@ _APPROVAL_STATUS = {
 
 
 class CallSpans:
-    """Tracks the calls of one run."""
+    """Tracks the tool calls of one run, and builds their spans."""
 
     def __init__(self, builder: SpanBuilder) -> None:
         self._builder = builder
@@ -71,11 +71,11 @@ class CallSpans:
         self._retrievals = 0
 
     def span(self, key: CallKey) -> Span | None:
-        """The current span of a call, or None."""
+        """Return the current span of a tool call. None if the call is unknown."""
         return self._calls.get(key)
 
     def apply(self, at_us: int, event: Event) -> list[Span]:
-        """New versions of the spans that one of `CALL_EVENTS` starts, changes or ends."""
+        """Return new versions of the spans that one of `CALL_EVENTS` starts, changes or ends."""
         match event:
             case ToolCallRequested():
                 changed = self._start(at_us, event)

@@ -1,4 +1,4 @@
-"""Maps events of the bus to spans. Every text of an event is redacted first."""
+"""Maps events of the event bus to spans. Every text of an event is redacted first."""
 
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
@@ -46,10 +46,10 @@ RECORDED: tuple[type[Event], ...] = (
 """The events that change a trace."""
 
 _ENDED_RUNS_KEPT = 32
-"""The number of ended runs in memory, for late results."""
+"""The number of ended runs that stay in memory, so that late results find their run."""
 
 _INTERRUPTED = "cancelled"
-"""The error of an attempt that Treadle cancelled."""
+"""The `error` of an attempt of a model request that Treadle cancelled."""
 
 _ATTEMPT_ENDS = {None: SpanStatus.OK, _INTERRUPTED: SpanStatus.CANCELLED}
 
@@ -61,12 +61,12 @@ class EventMapper:
     """Tracks the events of any number of runs, and returns the spans that each event changes."""
 
     def __init__(self, labels: tuple[str, ...] = ()) -> None:
-        """Every span has `labels`."""
+        """Create a mapper that adds `labels` to every span."""
         self._labels = labels
         self._runs: dict[UUID, _Run] = {}
 
     def apply(self, envelope: Envelope) -> list[Span]:
-        """New versions of the spans that the event starts, changes or ends."""
+        """Return new versions of the spans that the event starts, changes or ends."""
         event = _redacted(envelope.event)
         run = self._runs.get(event.request_id)
         if run is None:
@@ -78,7 +78,7 @@ class EventMapper:
         return changed
 
     def _containing_call(self, event: Event) -> Span | None:
-        """The call of another session that contains the starting session."""
+        """Return the tool call of another session that started this session, or None."""
         if not isinstance(event, SessionStarted) or event.parent_key is None:
             return None
         outer = self._runs.get(event.parent_id) if event.parent_id else None
@@ -94,7 +94,8 @@ class _Run:
     """The spans of one request so far."""
 
     def __init__(self, request_id: UUID, within: Span | None, labels: tuple[str, ...]) -> None:
-        # Calls outside a session have no end event, so only the start of a session opens the run.
+        # A run counts as ended until a session starts, since calls outside of sessions have no end
+        # event.
         self.ended = True
         self._within = within
         self._builder = SpanBuilder(request_id, within=within, labels=labels)
@@ -103,7 +104,7 @@ class _Run:
         self._calls = CallSpans(self._builder)
 
     def call(self, key: CallKey) -> Span | None:
-        """The span of a call of this run."""
+        """Return the span of a tool call of this run. None if the call is unknown."""
         return self._calls.span(key)
 
     def apply(self, at_us: int, event: Event) -> list[Span]:
@@ -177,7 +178,7 @@ class _Run:
         return [self._root, *self._cancel_attempts(at_us, status)]
 
     def _cancel_attempts(self, at_us: int, status: SpanStatus) -> list[Span]:
-        """End the attempts that a cancellation interrupted, since they publish no end event."""
+        """End the attempts that a cancellation interrupted. They publish no event for their end."""
         if status is not SpanStatus.CANCELLED:
             return []
         cut_off = [
@@ -262,7 +263,7 @@ class _Run:
 
 
 def _redacted(value: T) -> T:
-    """`value` with all texts redacted, including texts in tuples and dataclasses."""
+    """Return `value` with all texts redacted, including texts in tuples and dataclasses."""
     cleaned: object = value
     if isinstance(value, str) and not isinstance(value, Enum):
         cleaned = redact(value)

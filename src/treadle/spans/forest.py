@@ -1,4 +1,4 @@
-"""Arranges spans as trees by their parent ids, also with cycles and missing parents."""
+"""Arranges spans as trees by their parent ids, even if parents are missing or form cycles."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -23,8 +23,8 @@ T = TypeVar("T", bound=TreeSpan)
 class Node(NamedTuple, Generic[T]):
     """A span at its position in a tree.
 
-    `span` is None for a missing parent, whose `span_id` is known from its children. `cycle` marks
-    the span at which a cycle of parents is cut.
+    `span` is None for a missing parent, whose `span_id` is known from its children. `cycle` is true
+    for the span at which a cycle of parents is cut.
     """
 
     depth: int
@@ -34,11 +34,11 @@ class Node(NamedTuple, Generic[T]):
 
 
 def arrange(spans: Sequence[T]) -> list[Node[T]]:
-    """Arrange the spans as trees: parents come before their children, siblings by start time.
+    """Arrange the spans as trees, parents before their children, and siblings by start time.
 
     Every span occurs exactly once. A missing parent becomes a node without a span. The earliest
-    span of a cycle of parents becomes a root with the mark `cycle`. A span that is its own parent
-    is such a cycle. The time is linear, and the function is not recursive.
+    span of a cycle of parents becomes a root whose `cycle` is true. A span that is its own parent
+    is such a cycle. The function takes linear time after sorting, and is not recursive.
     """
     ordered = sorted(spans, key=_BY_START)
     known = {span.span_id: span for span in ordered}
@@ -54,7 +54,10 @@ def arrange(spans: Sequence[T]) -> list[Node[T]]:
 def _arranged(
     ordered: Sequence[T], known: Collection[str], heads: Collection[str]
 ) -> list[Node[T]]:
-    """The nodes of all trees. `heads` are the ids of spans that become roots to cut cycles."""
+    """Return the nodes of all trees.
+
+    `heads` are the ids of spans that become roots to cut cycles.
+    """
     children: dict[str, list[T]] = defaultdict(list)
     roots: list[Node[T]] = []
     for span in ordered:
@@ -81,7 +84,7 @@ _BY_START = attrgetter("start_us", "span_id")
 
 
 def _cycle_heads(spans: Sequence[T], known: dict[str, T]) -> set[str]:
-    """The earliest span of every cycle of parents."""
+    """Return the id of the earliest span of every cycle of parents."""
     heads: set[str] = set()
     settled: set[str] = set()
     for start in spans:

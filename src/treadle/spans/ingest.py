@@ -1,4 +1,4 @@
-"""Processes exports of other programs into stored spans, in these steps behind a queue.
+"""Processes exports of other programs into stored spans, in the following steps.
 
 | step | code | what it does |
 |---|---|---|
@@ -24,9 +24,9 @@ from treadle.spans.span_writer import SpanWriter, StoreBusyError
 from treadle.spans.vocabularies.mapper import map_spans
 
 LARGE_BYTES = 8_000_000
-"""The least size of a large export, in bytes."""
+"""The minimum size of a large export, in bytes."""
 HELD_BYTES = 64_000_000
-"""The most bytes of exports in memory at one time."""
+"""The maximum number of bytes of exports in memory at one time."""
 
 Decode = Callable[[bytes], SpanBatch[RawSpan]]
 
@@ -34,10 +34,10 @@ Decode = Callable[[bytes], SpanBatch[RawSpan]]
 def ingest(
     body: bytes, decode: Decode, store: SpanWriter
 ) -> tuple[SpanBatch[Span], Future[None] | None]:
-    """Process one export up to the queue of the store.
+    """Process one export, and add its spans to the queue of the store.
 
-    Returns the spans, and a future that is done when they are on disk. Without spans, the future is
-    None. Raises OtlpError when the body is not an export.
+    Returns the spans, and a future that is done when the spans are on disk. Without spans, the
+    future is None. Raises OtlpError when the body is not an export.
     """
     decoded = decode(body)
     mapped = map_spans(decoded)
@@ -56,7 +56,7 @@ class IngestQueue:
     """
 
     def __init__(self, store: SpanWriter, *, most_bytes: int) -> None:
-        """`most_bytes` is the size of the largest export that is accepted."""
+        """Create a queue. `most_bytes` is the maximum size of an export."""
         self._store = store
         self.most_bytes = most_bytes
         self._limit = max(HELD_BYTES, most_bytes)
@@ -74,15 +74,15 @@ class IngestQueue:
 
     @property
     def held_bytes(self) -> int:
-        """The bytes of exports that are not on disk yet."""
+        """The number of bytes of exports that are not on disk yet."""
         return self._held
 
     @contextmanager
     def reservation(self) -> Iterator[Callable[[int], None]]:
-        """Counts the bytes of one export while it is in memory.
+        """Count the bytes of one export while the export is in memory.
 
-        Call the yielded function for each received number of bytes, from any thread. It raises
-        StoreBusyError when all exports together are too large.
+        Call the yielded function with the size of each received part, from any thread. The function
+        raises StoreBusyError when all exports together are too large.
         """
         own = 0
 

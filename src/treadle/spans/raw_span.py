@@ -21,7 +21,7 @@ class RawSpan:
     Times are nanoseconds since the Unix epoch, from 0 to below 2^63. `end_ns` is None while the
     operation runs. Attributes are JSON values of any depth. Bytes become `{"base64": "…"}`.
     `resource` describes the program, and its keys `otel.scope.…` describe the instrumentation.
-    Spans of one export may share it. A decoder sets the fields. Nothing changes them afterwards.
+    Spans of one export may share one `resource`. Only the decoder sets the fields.
     """
 
     trace_id: str = ""

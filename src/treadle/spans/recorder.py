@@ -22,13 +22,17 @@ class Loss:
 class Recorder(Listener):
     """Writes the spans of all runs on `bus` to `store`.
 
-    Use it as a context manager around the session. Its exit waits until all spans are on disk. A
-    span is written when it starts and again when it ends, so a process that dies leaves unfinished
-    spans. If the store fails, the session continues, and `loss` counts the missing spans.
+    Use the recorder as a context manager around the session. The exit waits until all spans are on
+    disk. A span is written when it starts and again when it ends, so a process that dies leaves
+    unfinished spans. If the store fails, the session continues, and `loss` counts the missing
+    spans.
     """
 
     def __init__(self, bus: EventBus, store: SpanWriter, *, repository: str | None = None) -> None:
-        """`repository` is the label of the repository that the sessions work in."""
+        """Create a recorder.
+
+        `repository` is the label of the repository that the sessions work in.
+        """
         self._bus = bus
         self._store = store
         self._mapper = EventMapper((repository,) if repository else ())
@@ -37,7 +41,7 @@ class Recorder(Listener):
 
     @property
     def loss(self) -> Loss | None:
-        """The failed writes so far, or None."""
+        """The failed writes so far. None if no write failed."""
         return self._loss
 
     async def __aexit__(self, *exception: object) -> None:

@@ -13,14 +13,14 @@ _AROUND = 20
 
 
 def redact_spans(spans: Sequence[Span]) -> tuple[tuple[Span, ...], Mapping[str, int]]:
-    """`spans` without secrets, and the number of removed secrets of each kind.
+    """Return `spans` without secrets, and the number of removed secrets of each kind.
 
-    Only the ids of a span, of its trace and of its parent are not searched. All other texts are:
+    All texts are searched except the ids of a span, of its trace and of its parent. The texts are
     names, errors, inputs, outputs, labels, and the names and values of attributes at any depth. If
     the name of a value suggests a secret (`api_key`), the value is checked together with the name.
 
     Each distinct text is checked once. One scan over all texts excludes the texts without a
-    suspicious part. So a large batch takes less time for each span.
+    suspicious part. Therefore a large batch takes less time for each span than a small batch.
     """
     every = _Texts()
     for span in spans:
@@ -157,7 +157,7 @@ class RedactionExample:
     trace_id: str
     span_id: str
     field: str
-    """A path, such as `input` or `attributes.db.statement`."""
+    """The path of the text in the span, such as `input` or `attributes.db.statement`."""
     before: str
     masked: str
     after: str
@@ -212,7 +212,7 @@ def _example(span: Span, field: str, text: str, match: str) -> RedactionExample:
 
 
 def _named_texts(span: Span) -> Iterator[tuple[str, str]]:
-    """Every text of a span that redaction searches, with its path."""
+    """Return every text of a span that redaction searches, with its path."""
     values = span.to_json()
     for name in ("trace_id", "span_id", "parent_id"):
         del values[name]

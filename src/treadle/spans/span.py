@@ -12,15 +12,15 @@ JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[st
 Attributes = Mapping[str, JsonValue]
 
 WAITED = "treadle.approval.waited_us"
-"""The attribute of a tool call with the microseconds that it waited for a person."""
+"""The attribute with the number of microseconds that a tool call waited for a person."""
 
 TOOL_NAME_PREFIX = "execute_tool "
-"""The name of a span of a tool call is this prefix and the name of the tool."""
+"""The prefix of the name of a tool call's span. The name of the tool follows it."""
 
 ANALYST_LABEL = "treadle:analyst"
-"""The label of the analyst's own spans: calls that answer questions about the recorded traces.
+"""The label of the spans of Treadle's analyst, which answers questions about recorded traces.
 
-The lists and sums for the analyst omit these spans, so that a question does not change its answer.
+Lists and sums for the analyst omit these spans, so that a question does not change its own answer.
 """
 
 EXPERIMENT_LABEL = "treadle:experiment"
@@ -33,22 +33,25 @@ REPOSITORY_LABEL = "treadle:repository:"
 """The prefix of the label that names the repository in which Treadle recorded a span."""
 
 BUDGET_LABEL = "budget:"
-"""The prefix of the label that names the budget that a call of the gateway counts for."""
+"""The prefix of the label that names the budget of a gateway call."""
 
 
 def is_shown(label: str) -> bool:
-    """Whether lists show the label. The label of a repository is only used in filters."""
+    """Return whether lists show the label. The label of a repository is only used in filters."""
     return not label.startswith(REPOSITORY_LABEL)
 
 
 def given_labels(labels: Iterable[str]) -> tuple[str, ...]:
-    """The labels that a client may set. Labels that affect the counting of a call are removed."""
+    """Return the given labels that a client may set, sorted and without duplicates.
+
+    Labels that affect the counting of a call are reserved for Treadle.
+    """
     reserved = (ANALYST_LABEL, BUDGET_LABEL, REPOSITORY_LABEL)
     return tuple(sorted({label for label in labels if label and not label.startswith(reserved)}))
 
 
 class SpanKind(StrEnum):
-    """The kind of an operation, independent of the vocabulary."""
+    """The kind of an operation, which does not depend on the vocabulary of its attributes."""
 
     RUN = "run"
     """One user message and all operations that it causes."""
@@ -60,7 +63,7 @@ class SpanKind(StrEnum):
     AGENT = "agent"
     """A step of an agent or a chain that is not the whole run."""
     APPROVAL = "approval"
-    """The wait for a person's decision about a call."""
+    """The wait for a person's decision about a tool call."""
     OTHER = "other"
 
 
@@ -82,12 +85,12 @@ class CostSource(StrEnum):
     REPORTED = "reported"
     """The provider or the instrumentation reported the cost."""
     PRICES = "prices"
-    """Calculated from the tokens and the price table."""
+    """Treadle calculated the cost from the tokens and the price table."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpanLink:
-    """A reference to another span than the parent. It may be in another trace."""
+    """A reference to a span that is not the parent. That span may be in another trace."""
 
     trace_id: str
     span_id: str
@@ -113,10 +116,10 @@ class Span:
     they are None, never 0.
 
     `attributes` contains the reported attributes unchanged, as JSON values. Treadle's own spans use
-    a name of OpenTelemetry (`gen_ai.…`) if there is one, and `treadle.…` otherwise. The other
-    columns are derived from the attributes, in the same way for every vocabulary. `input` and
-    `output` are text or JSON text. For a model call, each is a JSON list of messages in the form of
-    OpenAI's chat requests. `labels` are sorted and distinct.
+    a name of OpenTelemetry (`gen_ai.…`) if there is one, and `treadle.…` otherwise. Other fields,
+    such as `kind` and `tokens`, are derived from the attributes in the same way for every
+    vocabulary. `input` and `output` are text or JSON text. For a model call, each is a JSON list of
+    messages in the form of OpenAI's chat requests. `labels` are sorted and distinct.
     """
 
     trace_id: str
@@ -135,7 +138,10 @@ class Span:
     provider: str | None = None
     tokens: Usage = field(default_factory=Usage)
     input_counts_cache: bool | None = None
-    """Whether the source's input count includes cached tokens. `tokens.input` always does."""
+    """Whether the source's input count includes cached tokens. None if this is not known.
+
+    `tokens.input` always includes cached tokens.
+    """
     cost: float | None = None
     cost_source: CostSource | None = None
     time_to_first_token_us: int | None = None
@@ -149,7 +155,7 @@ class Span:
     end_ns: int | None = None
     attributes: Attributes = field(default_factory=dict)
     resource: Attributes = field(default_factory=dict)
-    """The attributes of the reporting program. `otel.scope.…` are those of its instrumentation."""
+    """The attributes of the reporting program. `otel.scope.…` describes its instrumentation."""
     events: tuple[SpanEvent, ...] = ()
     links: tuple[SpanLink, ...] = ()
     input: str | None = None
@@ -157,13 +163,13 @@ class Span:
 
     @property
     def duration_us(self) -> int | None:
-        """Microseconds from start to end. None if unfinished, or if the end is before the start."""
+        """The duration in microseconds. None without an end, or if the end is before the start."""
         if self.end_us is None or self.end_us < self.start_us:
             return None
         return self.end_us - self.start_us
 
     def to_json(self) -> dict[str, JsonValue]:
-        """All fields by name, as JSON values."""
+        """Return all fields by name, as JSON values."""
         values: dict[str, JsonValue] = {
             item.name: getattr(self, item.name) for item in fields(self)
         }
@@ -180,10 +186,11 @@ class Span:
 
 
 def more_complete(one: Span, other: Span) -> Span:
-    """The version of a span to keep.
+    """Return the more complete of two versions of a span.
 
-    A finished version wins over an unfinished one. Then more events win, then more known values. If
-    all are equal, the JSON text decides. So the order of arrival does not matter.
+    A finished version is preferred to an unfinished one. Next, the version with more events is
+    preferred, and then the version with more known values. If all of these are equal, the JSON text
+    decides. Therefore the order of arrival does not matter.
     """
     ranks = _completeness(one), _completeness(other)
     if ranks[0] != ranks[1]:
@@ -219,7 +226,7 @@ class Trace:
 
 
 def true_root(spans: Sequence[Span]) -> Span | None:
-    """The root that names a trace, by the same rule as in the store (`trace_states`).
+    """Return the root that names a trace, by the same rule as in the store (`trace_states`).
 
     The root is the earliest run without a parent, or the earliest other span without a parent. If
     every span has a parent, it is the earliest span. A span that is its own parent is treated as a

@@ -24,13 +24,13 @@ class SpanBatch(Generic[T_co]):
     warnings: tuple[str, ...] = ()
 
     def problems(self) -> str:
-        """The reasons for rejected spans, and the warnings, as one text for a response."""
+        """Return the reasons for rejected spans, and the warnings, as one text for a response."""
         reasons = (*self.reasons, *_and_more(self.rejected - len(self.reasons)))
         warnings = (*self.warnings, *_and_more(self.damaged - len(self.warnings)))
         return "; ".join((*reasons, *warnings))
 
     def with_spans(self, spans: Iterable[U]) -> "SpanBatch[U]":
-        """The same report with other spans."""
+        """Return a batch with other spans and the same report."""
         return SpanBatch(tuple(spans), self.rejected, self.reasons, self.damaged, self.warnings)
 
 

@@ -1,4 +1,4 @@
-"""Builds the spans of one request with the ids and labels that they share."""
+"""Builds the spans of one request, with their common ids and labels."""
 
 from hashlib import blake2b
 from uuid import UUID
@@ -7,12 +7,12 @@ from treadle.spans.span import Attributes, JsonValue, Span, SpanKind
 
 
 class SpanBuilder:
-    """Builds the spans of one request. Each span is below the operation that contains it."""
+    """Builds the spans of one request. The parent of a span is the operation that contains it."""
 
     def __init__(
         self, request_id: UUID, *, within: Span | None = None, labels: tuple[str, ...] = ()
     ) -> None:
-        """`within` is the span of another request that contains this one.
+        """Create a builder. `within` is the span of another request that contains this request.
 
         Every span has `labels` and the labels of `within`.
         """
@@ -23,7 +23,7 @@ class SpanBuilder:
         self.labels: tuple[str, ...] = tuple(sorted({*labels, *(within.labels if within else ())}))
         self.root_id: str | None = None
         self.operations: dict[UUID, str] = {}
-        """The span ids of operations that can contain others."""
+        """The span id of each operation that can contain other operations."""
 
     def span(
         self,
@@ -35,7 +35,7 @@ class SpanBuilder:
         start_us: int,
         attributes: Attributes,
     ) -> Span:
-        """A started span. The same `identity` results in the same id at every replay."""
+        """Return a started span. Equal values of `identity` give equal ids, also in a replay."""
         return Span(
             trace_id=self._trace_id,
             span_id=_span_id(self._identity, *identity),
@@ -51,17 +51,20 @@ class SpanBuilder:
         )
 
     def parent(self, parent_id: UUID | None) -> str | None:
-        """The span id of the operation `parent_id`. If it is None or unknown, that of the root."""
+        """Return the span id of the operation `parent_id`.
+
+        If `parent_id` is None or unknown, return the span id of the root.
+        """
         return (self.operations.get(parent_id) if parent_id else None) or self.root_id
 
 
 def call_identity(turn: int, slot: int) -> tuple[object, ...]:
-    """The identity of a tool call among the spans of its request."""
+    """Return the identity of a tool call among the spans of its request."""
     return "tool", turn, slot
 
 
 def call_span_id(request_id: UUID, turn: int, slot: int) -> str:
-    """The span id of a tool call."""
+    """Return the span id of a tool call."""
     return _span_id(request_id, *call_identity(turn, slot))
 
 
@@ -76,5 +79,5 @@ def microseconds(seconds: float) -> int:
 
 
 def known(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """`values` without the entries that are None."""
+    """Return `values` without the entries that are None."""
     return {name: value for name, value in values.items() if value is not None}

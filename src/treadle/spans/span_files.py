@@ -28,14 +28,15 @@ VERSION = 1
 _BATCH = 500
 _HEADER = "treadle.spans"
 _LINE_LIMIT = 128 << 20
-"""The most bytes of a line, and of an export over many lines.
+"""The maximum number of bytes of a line, and of an export over many lines.
 
-No span is that long. The limit is for compressed files: 1 MB can contain a line of 1 GB.
+Spans are never that long. The limit protects against compressed files, since 1 MB of such a file
+can contain a line of 1 GB.
 """
 
 
 class SpanFileError(UsageError):
-    """A file of spans cannot be read. The message names the line."""
+    """Raised when a file of spans cannot be read. The message names the line."""
 
 
 def write_spans(path: Path, spans: Iterable[Span]) -> int:
@@ -68,7 +69,10 @@ def read_spans(path: Path) -> Iterator[SpanBatch[Span]]:
 
 
 def read_span_lines(stream: BinaryIO, name: str) -> Iterator[SpanBatch[Span]]:
-    """Yield the spans of an open stream of bytes in batches. `name` is its name in errors."""
+    """Yield the spans of an open stream of bytes in batches.
+
+    `name` is the stream's name in errors.
+    """
     lines = _lines(stream, name)
     number, first = next(lines, (0, b""))
     if not first:
@@ -77,7 +81,7 @@ def read_span_lines(stream: BinaryIO, name: str) -> Iterator[SpanBatch[Span]]:
     if isinstance(header, dict) and _HEADER in header:
         _check_version(header[_HEADER], name)
         yield from _own(lines, name)
-    elif isinstance(header, dict | list):  # then each line is an export
+    elif isinstance(header, dict | list):  # each line is an export
         yield _export(first, number, name)
         for number, line in lines:
             yield _export(line, number, name)
@@ -86,7 +90,7 @@ def read_span_lines(stream: BinaryIO, name: str) -> Iterator[SpanBatch[Span]]:
 
 
 def span_from_json(values: Mapping[str, Any]) -> Span:
-    """The span that `Span.to_json` returned. Raises ValueError for anything else."""
+    """Return the span that `Span.to_json` has encoded. Raises ValueError for other values."""
     unknown = values.keys() - _FIELDS
     if unknown:
         raise ValueError(f"a span has no {min(unknown)}")
@@ -107,7 +111,7 @@ def span_from_json(values: Mapping[str, Any]) -> Span:
 
 
 def _fields_of(kind: object) -> tuple[str, ...]:
-    """The names of the fields of a span that are declared with the type `kind`."""
+    """Return the names of the fields of a span that are declared with the type `kind`."""
     return tuple(item.name for item in fields(Span) if item.type == kind)
 
 
@@ -116,7 +120,7 @@ _TEXTS, _OPTIONAL_TEXTS = _fields_of(str), _fields_of(str | None)
 _OPTIONAL_NUMBERS = _fields_of(int | None)
 _MOST = (1 << 63) - 1
 _LAST_US = _MOST // 1_000
-"""The last time that 63 bits of nanoseconds can express. It is in the year 2262."""
+"""The last time that 63 bits of nanoseconds can express, in microseconds. It is in 2262."""
 
 
 def _check(span: Span) -> None:
@@ -186,7 +190,7 @@ def _export(line: bytes, number: int, name: str) -> SpanBatch[Span]:
 
 
 def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
-    """The non-blank lines, with their numbers."""
+    """Yield the lines that are not blank, with their numbers."""
     number = 0
     try:
         while line := stream.readline(_LINE_LIMIT):
@@ -200,7 +204,10 @@ def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
 
 
 def _joined(first: bytes, lines: Iterator[tuple[int, bytes]], name: str) -> bytes:
-    """The text of an export over many lines. Raises SpanFileError if it is too large."""
+    """Return the text of an export over many lines.
+
+    Raises SpanFileError if the text is too large.
+    """
     joined = bytearray(first)
     for number, line in lines:
         joined += b"\n" + line
@@ -225,7 +232,7 @@ def _error(name: str, number: int, what: str) -> SpanFileError:
 
 
 def _parsed(line: bytes) -> Any:
-    """The value of a line. None if the line is not JSON."""
+    """Return the value of a line. None if the line is not JSON."""
     try:
         return json.loads(line, parse_constant=_refused)
     except (ValueError, RecursionError):

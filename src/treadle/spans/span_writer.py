@@ -13,11 +13,14 @@ NOTHING_REDACTED: Mapping[str, int] = MappingProxyType({})
 
 
 class StoreBusyError(StoreError):
-    """The queue of a store is full. Nothing was stored. The caller may try again later."""
+    """Raised when the queue of a store is full.
+
+    Nothing was stored. The caller may try again later.
+    """
 
 
 class SpanWriter(Protocol):
-    """Stores spans."""
+    """A destination that stores spans."""
 
     def write(
         self, spans: Sequence[Span], *, redacted: Mapping[str, int] = NOTHING_REDACTED

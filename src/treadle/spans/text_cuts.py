@@ -14,20 +14,20 @@ _ESCAPE = re.compile(
 )
 _LONGEST_ESCAPE = 12
 _LONGEST_CHARACTER = 32
-"""The most code points of one visible character. A longer character is cut."""
+"""The maximum number of code points of a visible character. Longer characters may be cut."""
 _JOINER = "\u200d"
 _NEVER_FIRST = ("\ufe00", "\ufe0f"), ("\U0001f3fb", "\U0001f3ff"), ("\udc00", "\udfff")
-"""Characters that extend the preceding one: variation selectors, skin tones, low surrogates."""
+"""Ranges that extend the preceding character: variation selectors, skin tones, low surrogates."""
 _FLAGS = ("\U0001f1e6", "\U0001f1ff")
 
 
 def cut_before(text: str, position: int) -> int:
-    """The last position at or before `position` at which `text` may be cut."""
+    """Return the last position at or before `position` at which `text` may be cut."""
     return _around(text, position)[0]
 
 
 def cut_behind(text: str, position: int) -> int:
-    """The first position at or after `position` at which `text` may be cut."""
+    """Return the first position at or after `position` at which `text` may be cut."""
     return _around(text, position)[1]
 
 
@@ -47,7 +47,7 @@ def _around(text: str, position: int) -> tuple[int, int]:
 
 
 def _escape_around(text: str, position: int) -> tuple[int, int] | None:
-    """The bounds of the escape around `position`, or None."""
+    """Return the bounds of the escape around `position`, or None."""
     for start in range(max(0, position - _LONGEST_ESCAPE + 1), position):
         if text[start] == "\\" and not _escaped(text, start):
             found = _ESCAPE.match(text, start)
@@ -57,7 +57,7 @@ def _escape_around(text: str, position: int) -> tuple[int, int] | None:
 
 
 def _escaped(text: str, position: int) -> bool:
-    """Whether another backslash precedes the one at `position`."""
+    """Return whether the backslash at `position` is itself escaped by a backslash."""
     before = position
     while before > 0 and text[before - 1] == "\\":
         before -= 1
@@ -65,7 +65,7 @@ def _escaped(text: str, position: int) -> bool:
 
 
 def _inside(text: str, position: int) -> bool:
-    """Whether `position` is within a visible character."""
+    """Return whether `position` is within a visible character."""
     if position == 0:
         return False
     before, here = text[position - 1], text[position]

@@ -21,7 +21,7 @@ from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanKind, SpanStatus
 
 REPLIED = (SpanStatus.OK, SpanStatus.CANCELLED)
-"""The statuses of model calls that may have been charged. Interrupted calls may be charged too."""
+"""The statuses of model calls that a provider may charge for, including interrupted calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Totals:
     model_calls: int
     tool_calls: int
     failed: int
-    """Model and tool calls that ended with an error."""
+    """The number of model and tool calls that ended with an error."""
     tokens: Usage
     cost: float | None
     unmetered: int
@@ -48,7 +48,7 @@ Number = TypeVar("Number", int, float)
 
 
 def totals(spans: Sequence[Span]) -> Totals:
-    """The totals of `spans`. Tokens and cost come only from counted model calls."""
+    """Return the totals of `spans`. Tokens and cost come only from counted model calls."""
     counted = counted_spans(spans)
     models = [span for span in spans if span.span_id in counted]
     tools = [span for span in spans if span.kind is SpanKind.TOOL]
@@ -84,7 +84,10 @@ STEPS = ("gateway", "chain")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The input of the rule for one span. `known` is true if its tokens or its cost are known."""
+    """The data of one span that the counting rule needs.
+
+    `model` is true for a model call. `known` is true if the tokens or the cost are known.
+    """
 
     span_id: str
     parent_id: str | None
@@ -93,14 +96,14 @@ class Step:
 
 
 def forwards_call(kind: str, operation: str) -> bool:
-    """Whether a model call below such a span may be the same request as a model call above it."""
+    """Return whether model calls above and below such a span may be one request."""
     if kind == SpanKind.AGENT:
         return operation in STEPS
     return kind == SpanKind.OTHER and operation not in SEPARATE
 
 
 def counted_spans(spans: Iterable[Span]) -> set[str]:
-    """The ids of the model calls of one trace that count."""
+    """Return the ids of the model calls of one trace that count."""
     return counted_calls(
         Step(
             span.span_id,
@@ -114,7 +117,7 @@ def counted_spans(spans: Iterable[Span]) -> set[str]:
 
 
 def counted_calls(steps: Iterable[Step]) -> set[str]:
-    """The ids of the model calls that count.
+    """Return the ids of the model calls that count.
 
     `steps` are the model calls, and the spans that forward calls.
     """
@@ -142,7 +145,10 @@ def counted_calls(steps: Iterable[Step]) -> set[str]:
 
 
 def _children(by_id: Mapping[str, Step]) -> dict[str, list[Step]]:
-    """The steps below each step. A step in a cycle of parents is not below any other step."""
+    """Return the steps below each step.
+
+    A step in a cycle of parents is not below any other step.
+    """
     below: dict[str, list[Step]] = defaultdict(list)
     in_cycle = _cycles(by_id)
     for step in by_id.values():
@@ -153,7 +159,7 @@ def _children(by_id: Mapping[str, Step]) -> dict[str, list[Step]]:
 
 
 def _cycles(by_id: Mapping[str, Step]) -> set[str]:
-    """The steps that are their own ancestors."""
+    """Return the ids of the steps that are their own ancestors."""
     cycles: set[str] = set()
     settled: set[str] = set()
     for start in by_id:

@@ -1,1 +1,1 @@
-"""The concrete tools, one module each, by area."""
+"""The concrete tools: one module for each tool, in a package for each area."""

@@ -1,4 +1,4 @@
-"""How tools answer: unknown figures are null, ids stay exact, and lists fit a token budget."""
+"""Helpers for tool results: optional fields, JSON output, and lists that fit a token budget."""
 
 import json
 from bisect import bisect_right
@@ -12,7 +12,10 @@ from treadle.visible import in_json
 
 
 def if_any(alias: str | None = None) -> Any:
-    """A field that is omitted if it is empty."""
+    """Declare a result field that is left out of the JSON if its value is None or an empty tuple.
+
+    `alias` is the name of the field in the JSON, if the JSON uses another name.
+    """
     return Field(default=None, serialization_alias=alias, exclude_if=_nothing)
 
 
@@ -21,9 +24,10 @@ def _nothing(value: object) -> bool:
 
 
 def written(result: BaseModel) -> str:
-    """A result as JSON, with its nulls.
+    """Return a result as JSON, including fields that are null.
 
-    Ids and labels are exact, since callers pass them back. Hidden characters in them are escaped.
+    Ids and labels stay exact, since callers pass them back to tools. Hidden characters, such as
+    direction marks, are written as JSON escapes.
     """
     values = result.model_dump(mode="json", by_alias=True)
     return in_json(json.dumps(values, ensure_ascii=False, separators=(",", ":")))
@@ -32,7 +36,10 @@ def written(result: BaseModel) -> str:
 DEFAULT_TOKENS = 4_000
 """The default token budget of a tool message."""
 BRIEF_TOKENS = 1_500
-"""The default for results with recorded data. A conversation contains several of them."""
+"""The default token budget of a result with recorded data.
+
+This budget is smaller than `DEFAULT_TOKENS`, since a conversation has several such results.
+"""
 
 
 MaxTokens = Annotated[
@@ -40,14 +47,15 @@ MaxTokens = Annotated[
     Field(ge=200, le=100_000, description="Maximum tokens of the answer."),
     TokenBudget(),
 ]
-"""The token budget as an argument of a tool."""
+"""The type of the argument that sets the token budget of a result."""
 
 
 def most_that_fit(count: int, tokens: Callable[[int], int], budget: int) -> int:
-    """The largest number up to `count` for which `tokens(number)` is at most `budget`.
+    """Return the largest number up to `count` for which `tokens(number)` is at most `budget`.
 
-    `tokens` should grow with the number. If it does not grow everywhere, a few smaller numbers are
-    tried. The result may be 0 even if `tokens(0)` exceeds the budget.
+    The search assumes that `tokens` grows with the number. If the number that the search finds does
+    not fit, the next smaller numbers are tried. The result may be 0 even if `tokens(0)` exceeds the
+    budget.
     """
     most = bisect_right(range(1, count + 1), budget, key=tokens)
     while most > 0 and tokens(most) > budget:

@@ -15,7 +15,7 @@ from treadle.tools.schemas import JsonSchema, branches_of, in_words, schema_at, 
 A = TypeVar("A", bound=Arguments)
 
 MAX_ENCODINGS = 4
-"""The number of times that a value may be encoded as JSON text."""
+"""The maximum number of times that a value may be encoded as JSON text."""
 
 SHOWN_CHARACTERS = 100
 """The number of characters of an invalid value that an error shows."""
@@ -26,11 +26,11 @@ _known_schema = lru_cache(maxsize=512)(schema_of)
 
 
 def parse_arguments(tool: str, model: type[A], raw: str) -> A:
-    """The arguments of a call of `tool`, parsed from the text that the model wrote.
+    """Parse the arguments of a call of `tool` from the text that the model wrote.
 
-    Fixes two slips of models (see `corrected`). Empty text and null mean an empty object. Unescaped
-    line breaks and tabs in strings are accepted. Raises ToolError of kind `parsing` or
-    `validation`.
+    The function corrects two mistakes of models (see `corrected`). Empty text and null mean an
+    empty object. Unescaped line breaks and tabs in strings are accepted. Raises ToolError of kind
+    `parsing` or `validation`.
     """
     schema = _known_schema(model)
     value = corrected(_load(tool, raw), schema)
@@ -72,10 +72,10 @@ def _load(tool: str, raw: str) -> Any:
 
 
 def corrected(value: Any, schema: JsonSchema) -> Any:
-    """`value` without two slips of models, where `schema` shows that they are slips.
+    """Return `value` without two mistakes that models make, if `schema` reveals them.
 
     An object or a list that was encoded as JSON text is decoded, unless the schema allows a string
-    there. A null is removed if the field is optional and cannot be null.
+    in that position. A null is removed if the field is optional and cannot be null.
     """
     branches = branches_of(schema)
     kinds = _kinds(schema)
@@ -100,7 +100,7 @@ def corrected(value: Any, schema: JsonSchema) -> Any:
 
 
 def _kinds(schema: JsonSchema) -> set[str | None]:
-    """The JSON types that `schema` allows. The set contains None if every type is allowed."""
+    """Return the JSON types that `schema` allows. None is in the set if every type is allowed."""
     return {branch.get("type") for branch in branches_of(schema)}
 
 
@@ -130,7 +130,7 @@ def _decoded(text: str) -> Any:
 
 def _readable(tool: str, schema: JsonSchema, error: ValidationError) -> ToolError:
     errors = error.errors(include_url=False)
-    # An unknown name comes first: it usually explains why another argument is missing.
+    # An unknown name comes first, because it usually explains why another argument is missing.
     errors.sort(key=lambda each: each["type"] != "extra_forbidden")
     first, rest = errors[0], len(errors) - 1
     more = f" ({rest} more problem{'s' if rest > 1 else ''})" if rest else ""

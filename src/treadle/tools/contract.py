@@ -28,7 +28,10 @@ from treadle.tools.schemas import JsonSchema, schema_of
 
 
 class ToolClass(StrEnum):
-    """The channel and executor of a tool."""
+    """The class of a tool. The limits of a call and the threads for its work depend on the class.
+
+    A background tool may take minutes.
+    """
 
     REALTIME = "realtime"
     BACKGROUND = "background"
@@ -42,13 +45,13 @@ class ToolPlace(StrEnum):
 
 
 class ToolEffect(StrEnum):
-    """The effect of a tool."""
+    """The effect of a tool: it reads, writes, changes what a person sees, or costs money."""
 
     READ = "read"
     WRITE = "write"
     UI = "ui"
     SPENDS = "spends"
-    """Changes nothing, but costs money."""
+    """The tool changes nothing but costs money."""
 
 
 PROGRESS_CHARACTERS = 1_000
@@ -71,7 +74,7 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def limited_to(self, limit: int) -> Self:
-        """These arguments with every token budget lowered to at most `limit`."""
+        """Return these arguments with every token budget lowered to at most `limit`."""
         smaller = {
             name: limit
             for name, info in type(self).model_fields.items()
@@ -82,7 +85,10 @@ class Arguments(BaseModel):
 
 
 class Result(BaseModel):
-    """Base class of the results of all tools. `type` names the shape, `v` its version."""
+    """Base class of the results of all tools.
+
+    `type` is the name of the form of the result, and `v` is the version of that form.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -92,7 +98,7 @@ class Result(BaseModel):
 
 
 class ToolError(TreadleError):
-    """A refusal or failure that the model should read and can act on."""
+    """A refusal or failure that the model receives and can act on."""
 
     def __init__(
         self,
@@ -110,7 +116,7 @@ class ToolError(TreadleError):
 
     @classmethod
     def of(cls, failure: ToolFailure) -> Self:
-        """The error that reports `failure`."""
+        """Return the error that reports `failure`."""
         return cls(
             failure.kind,
             failure.message,
@@ -135,7 +141,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """The session of a running call, and the ways in which the call communicates.
+    """The context of a running call: its session, and functions for events and approval.
 
     `last_user_message` is empty outside a session.
     """
@@ -157,9 +163,10 @@ class ToolContext:
     private: frozenset[Path] = frozenset()
     """Files that usually contain secrets and that this call may read by consent."""
     open_to: Callable[[str], bool] = field(default=lambda _path: True)
-    """Whether the call may read a path, relative to the root, that is not in its arguments.
+    """Returns whether the call may read a path that is not in its arguments.
 
-    Check it before content of the path becomes part of an answer.
+    The path is relative to the root. Call this function before content of the path becomes part of
+    an answer.
     """
     executor: Executor | None = None
 
@@ -175,10 +182,10 @@ class ToolContext:
         )
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """Run blocking work in a thread of the tool's class, and return its result.
+        """Run blocking work in a thread of the tool's class, and return the result of the work.
 
-        The thread continues when its call ends. `work` therefore has to notice the end, or to be
-        short.
+        The thread continues after its call has ended. Therefore `work` has to notice the end, or to
+        be short.
         """
         return await asyncio.get_running_loop().run_in_executor(self.executor, work)
 
@@ -211,13 +218,14 @@ class Tool(ABC, Generic[A, R]):
 
     @abstractmethod
     async def run(self, arguments: A, context: ToolContext) -> R:
-        """Do the work. Raises `ToolError` for a failure that the model should know."""
+        """Run the tool. Raises `ToolError` for a failure that the model should know."""
 
     def writes(self, arguments: A) -> frozenset[str]:  # noqa: ARG002  (for subclasses)
-        """The names of the resources that a call changes. Tools agree on these names.
+        """Return the names of the resources that a call changes.
 
-        Calls of one reply run one after another if their sets overlap. A writing tool that does not
-        override this method waits for every other writing tool.
+        Tools that change the same resource use the same name. Calls of one reply run one after
+        another if their sets of names overlap. A writing tool that does not override this method
+        waits for every other writing tool.
         """
         match self.effect:
             case ToolEffect.READ | ToolEffect.SPENDS:
@@ -237,18 +245,18 @@ class Tool(ABC, Generic[A, R]):
         return Policy.ASK if self.effect is ToolEffect.WRITE else Policy.ALLOW
 
     def subjects(self, arguments: A) -> tuple[Subject, ...]:  # noqa: ARG002  (for subclasses)
-        """The subjects for the approval rules: each path and command of a call."""
+        """Return the subjects for the approval rules: each path and command of a call."""
         return (Subject(),)
 
     def content(self, result: R) -> str:
-        """The text of the tool message: compact JSON without empty optional fields.
+        """Return the text of the tool message: compact JSON without empty optional fields.
 
         A field whose name is not valid in Python, such as `_note`, has a serialization alias.
         """
         return result.model_dump_json(exclude_none=True, by_alias=True)
 
     def view(self, arguments: A, result: R) -> ToolView:  # noqa: ARG002  (for subclasses)
-        """The result as a person sees it."""
+        """Return the result as a person sees it."""
         return ToolView(summary=f"{self.name}: done")
 
 
@@ -268,7 +276,7 @@ class Registry:
     """The tools of one session, in the given order."""
 
     def __init__(self, tools: Iterable[AnyTool]) -> None:
-        """Raises ValueError when two tools have the same name."""
+        """Create a registry. Raises ValueError if two tools have the same name."""
         self._tools: dict[str, AnyTool] = {}
         for tool in tools:
             if tool.name in self._tools:
@@ -285,26 +293,26 @@ class Registry:
         return len(self._tools)
 
     def get(self, name: str) -> AnyTool | None:
-        """The tool of that name, or None."""
+        """Return the tool with this name, or None."""
         return self._tools.get(name)
 
     def only(self, names: Collection[str]) -> "Registry":
-        """A registry of the tools with these names, in the same order."""
+        """Return a registry of the tools with these names, in the same order."""
         return Registry(tool for tool in self if tool.name in names)
 
     def with_tools(self, tools: Iterable[AnyTool]) -> "Registry":
-        """A registry with the tools of this registry, followed by `tools`."""
+        """Return a registry with the tools of this registry, followed by `tools`."""
         return Registry((*self, *tools))
 
     def replacing(self, tools: Iterable[AnyTool]) -> "Registry":
-        """A registry in which `tools` replace the tools of the same names."""
+        """Return a registry in which `tools` replace the tools of the same names."""
         others = {tool.name: tool for tool in tools}
         return Registry(others.get(tool.name, tool) for tool in self)
 
     def names(self) -> tuple[str, ...]:
-        """All names, in order."""
+        """Return the names of all tools, in order."""
         return tuple(self._tools)
 
     def specs(self) -> tuple[ToolSchema, ...]:
-        """The tools as a model receives them, in order."""
+        """Return the tools as a model receives them, in order."""
         return self._specs

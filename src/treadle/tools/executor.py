@@ -40,13 +40,16 @@ from treadle.tools.contract import (
 from treadle.tools.failures import effect_of_unfinished, failure_of, unknown_tool
 from treadle.tools.message_size import fitted
 
-if TYPE_CHECKING:  # it imports a library that is slow to load and seldom used
+if TYPE_CHECKING:  # the bridge imports a library that is slow to load and seldom used
     from treadle.tools.external.bridge import Bridge
 
 _log = logging.getLogger(__name__)
 
 BACKGROUND_THREADS = 16
-"""The number of threads for blocking work of background tools. Realtime tools have others."""
+"""The number of threads for blocking work of background tools.
+
+Realtime tools use the default threads of the event loop.
+"""
 
 
 class TimeLimit:
@@ -109,7 +112,7 @@ class TimeLimit:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller of a call: the tools that it may call, and its conversation if it has one."""
+    """The caller of a tool: the tools that it may call, and its conversation if it has one."""
 
     registry: Registry
     session_id: UUID | None = None
@@ -139,7 +142,7 @@ class OpenCall:
         self._arguments: Arguments | ToolError | None = None
 
     def arguments(self, tool: AnyTool) -> Arguments:
-        """The arguments of a call of `tool`. Raises ToolError when they are invalid."""
+        """Return the arguments of the call for `tool`. Raises ToolError if they are invalid."""
         if self._arguments is None:
             try:
                 parsed = parse_arguments(tool.name, tool.arguments, self.request.arguments)
@@ -151,7 +154,10 @@ class OpenCall:
         return self._arguments
 
     def writes(self) -> AbstractSet[str]:
-        """The resources that the call writes. The set is empty if the arguments are invalid."""
+        """Return the resources that the call writes.
+
+        The set is empty if the arguments are invalid.
+        """
         if self.tool is None or self.tool.effect is ToolEffect.READ:
             return frozenset()
         try:
@@ -160,7 +166,7 @@ class OpenCall:
             return frozenset()
 
     def failed(self, error: ToolFailure, duration: float) -> ToolCallFailed:
-        """The outcome of a call that failed after `duration` seconds."""
+        """Return the outcome of a call that failed after `duration` seconds."""
         return ToolCallFailed(
             request_id=self.request.request_id,
             parent_id=self.request.parent_id,
@@ -201,11 +207,11 @@ class ToolExecutor:
         approvals: Approvals | None = None,
         labels: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
-        """`root` is the root of the repository that the tools may read.
+        """Create an executor. `root` is the root of the repository that the tools may read.
 
         `call` runs the tools of `registry` and the tools that front ends offer over `bridge`.
         Without `approvals` every call that needs approval is refused. `labels` maps the name of a
-        tool to the labels of its spans; they apply to calls outside a session.
+        tool to the labels of its spans. These labels apply to calls outside a session.
         """
         self.bus = bus
         self._registry = registry
@@ -239,9 +245,9 @@ class ToolExecutor:
     ) -> Outcome:
         """Run one tool outside a session, as a request of its own, and return its outcome.
 
-        `registry` contains the available tools; by default the tools of the executor and of front
-        ends are available. The call has no time limit. When the caller is cancelled, the call is
-        cancelled too.
+        `registry` contains the available tools. If it is None, the tools of the executor and of
+        front ends are available. The call has no time limit. When the caller is cancelled, the call
+        is cancelled too.
         """
         request = ToolCallRequested(
             request_id=new_id(),
@@ -266,7 +272,7 @@ class ToolExecutor:
         caller: Caller,
         settings: ToolSettings,
     ) -> "ReplyCalls":
-        """The calls of one reply of a model, which run within the limits of `settings`."""
+        """Return the calls of one reply of a model. They run within the limits of `settings`."""
         return ReplyCalls(self, requests, caller, settings, self._clock)
 
     def open(
@@ -287,7 +293,10 @@ class ToolExecutor:
         call.outcome.add_done_callback(lambda _: self._stop(call))
 
     async def fail(self, call: OpenCall, kind: ErrorKind, message: str) -> None:
-        """Publish a failure as the outcome of a call that has no outcome. This ends its tool."""
+        """Publish a failure as the outcome of a call that has none.
+
+        The task of the tool then ends.
+        """
         if call.outcome.done():
             return
         published = call.published is not None
@@ -298,7 +307,7 @@ class ToolExecutor:
         )
 
     async def answer(self, call: OpenCall) -> Outcome:
-        """Validate the arguments of a call, get its approval, run its tool, return the outcome."""
+        """Validate the arguments of a call, get approval, run the tool and return the outcome."""
         request, tool = call.request, call.tool
         started = self._clock.monotonic()
         if tool is None:
@@ -313,7 +322,7 @@ class ToolExecutor:
             decision = await context.approve(question)
             if not decision.allowed:
                 return call.failed(decision.failure(question.summary), self._since(started))
-            started = self._clock.monotonic()  # the wait for a person is not the tool's time
+            started = self._clock.monotonic()  # the duration excludes the wait for a person
             result = await tool.run(arguments, replace(context, private=decision.private))
             return ToolCallCompleted(
                 request_id=request.request_id,
@@ -338,8 +347,8 @@ class ToolExecutor:
         try:
             outcome = await self.answer(call)
         finally:
-            # The outcome of a call cancels the task that `_running` has for the call. Here that
-            # task is this one, so it is removed first.
+            # Publishing the outcome cancels the task that `_running` has for the call. That task is
+            # the current task, so it is removed first.
             self._running.pop(call, None)
         await self.bus.publish(outcome)
 
@@ -382,8 +391,8 @@ class ToolExecutor:
 class ReplyCalls:
     """The tool calls of one reply of a model.
 
-    Calls that write the same resource run one after another, in the order of their slots. All
-    others run together. After `run`, or after `give_up` when `run` was cancelled or failed,
+    Calls that write the same resource run one after another, in the order of their slots. All other
+    calls run concurrently. After `run`, or after `give_up` when `run` was cancelled or failed,
     `outcomes` has one outcome for each call.
     """
 
@@ -395,7 +404,7 @@ class ReplyCalls:
         settings: ToolSettings,
         clock: Clock,
     ) -> None:
-        """Use `ToolExecutor.calls_of_reply` instead."""
+        """Register the calls with the bus. Use `ToolExecutor.calls_of_reply` instead."""
         self._executor = executor
         self._settings = settings
         self._calls = [
@@ -411,7 +420,7 @@ class ReplyCalls:
         """Run the calls and wait for all of them.
 
         The settings limit how many calls of each class run at the same time. The request of a call
-        that has to wait is published when the wait ends. Its time limit begins then.
+        that has to wait is published when the wait ends. The time limit of the call begins then.
         """
         lanes = {
             ToolClass.REALTIME: asyncio.Semaphore(self._settings.max_concurrent),
@@ -429,16 +438,16 @@ class ReplyCalls:
                 group.create_task(running, name=f"call {call.request.name}")
 
     async def give_up(self, kind: ErrorKind, message: str) -> None:
-        """Publish the failure as the outcome of every call that has no outcome."""
+        """Publish a failure as the outcome of every call that has no outcome."""
         try:
             for call in self._calls:
                 await self._executor.fail(call, kind, message)
-        finally:  # a second cancellation leaves calls without an outcome
+        finally:  # after a second cancellation, calls have no outcome
             for call in self._calls:
                 call.outcome.cancel()
 
     def outcomes(self) -> tuple[Outcome, ...]:
-        """The outcomes of the calls, in the order of the slots."""
+        """Return the outcomes of the calls, in the order of their slots."""
         futures = [call.outcome for call in self._calls]
         return tuple(
             future.result() for future in futures if future.done() and not future.cancelled()

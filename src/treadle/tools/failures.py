@@ -1,4 +1,4 @@
-"""Failures of tools: exceptions become kinds of a closed vocabulary, then a tool message."""
+"""Converts exceptions of tools to failures, and failures to the text of tool messages."""
 
 import errno
 import json
@@ -33,7 +33,7 @@ _KINDS: tuple[tuple[type[Exception], ErrorKind], ...] = (
     (RecursionError, ErrorKind.LIMIT),
 )
 _NOT_A_NAME = frozenset({errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.EILSEQ})
-"""Errors of the operating system for a path that cannot exist."""
+"""Error numbers of the operating system for a path that cannot exist."""
 
 
 def kind_of(error: Exception) -> ErrorKind:
@@ -50,7 +50,7 @@ def kind_of(error: Exception) -> ErrorKind:
 
 
 SHOWN_CHARACTERS = 1_000
-"""The maximum length of each text of a failure in characters. A text may quote a long call."""
+"""The maximum length of each text of a failure in characters. A failure may quote a long call."""
 
 
 def failure_content(failure: ToolFailure) -> str:
@@ -77,7 +77,7 @@ def failure_content(failure: ToolFailure) -> str:
 
 
 def failure_of(tool: AnyTool, error: Exception) -> ToolFailure:
-    """The short failure for an exception of `tool`, without a traceback."""
+    """Return the failure for an exception of `tool`, with short texts and without a traceback."""
     failure = _failure_of(tool, error)
     return replace(
         failure,
@@ -90,7 +90,7 @@ def failure_of(tool: AnyTool, error: Exception) -> ToolFailure:
 
 
 def _cut(text: str) -> str:
-    """Remove the middle of a long text, since the ends of a sentence have its meaning."""
+    """Remove the middle of a long text, because its beginning and end matter most."""
     half = SHOWN_CHARACTERS // 2
     return text if len(text) <= 2 * half else f"{text[:half]}…{text[-half:]}"
 
@@ -109,13 +109,16 @@ def _failure_of(tool: AnyTool, error: Exception) -> ToolFailure:
 
 
 def effect_of_unfinished(tool: AnyTool | None) -> Effect:
-    """The effect of a call that began and has no result: unknown unless the tool only reads."""
+    """Return the effect of a call without a result: unknown unless the tool only reads."""
     reads = tool is None or tool.effect is ToolEffect.READ
     return Effect.NONE if reads else Effect.UNKNOWN
 
 
 def unknown_tool(name: str, available: tuple[str, ...]) -> ToolFailure:
-    """The failure of a call of a tool that does not exist. It lists the existing tools."""
+    """Return the failure of a call of a tool that does not exist.
+
+    The failure lists the existing tools.
+    """
     return ToolFailure(
         ErrorKind.UNKNOWN_TOOL,
         f"There is no tool named {name[:100]!r}.",
@@ -125,7 +128,7 @@ def unknown_tool(name: str, available: tuple[str, ...]) -> ToolFailure:
 
 
 def no_front_end(name: str) -> ToolFailure:
-    """The failure of a call of an external tool when no front end is connected."""
+    """Return the failure of a call of an external tool when no front end is connected."""
     return ToolFailure(
         ErrorKind.UNAVAILABLE,
         f"A front end runs the tool {name}, and none is connected.",

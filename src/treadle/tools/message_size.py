@@ -1,4 +1,4 @@
-"""Keeps a tool message, a JSON object, within a number of tokens."""
+"""Limits a tool message, which is a JSON object, to a number of tokens."""
 
 import asyncio
 import json
@@ -18,13 +18,13 @@ _SHORT_HINT = "Request less per call."
 _HEAD_SHARE = 2 / 3
 """The fraction of an excerpt that shows the beginning of the result.
 
-The beginning says what the result is. The end often has the error or the sum.
+The beginning says what the result is. The end often contains an error or a total.
 """
 
 _CHARACTERS_PER_TOKEN = 8
-"""The characters for each token at which the search for a cut begins.
+"""The characters for each token with which the search for the length of an excerpt begins.
 
-Ordinary text has at most 5, so the search begins above its target.
+Typical text has at most 5 characters for each token, so the search begins above the right length.
 """
 
 _FAILURE_CHARACTERS = (1_000, 500, 250, 120, 60, 30, 10, 4)
@@ -37,11 +37,11 @@ def is_within(content: str, limit: int) -> bool:
 
 
 def fit_message(content: str, limit: int) -> str:
-    """`content` if it takes at most `limit` tokens, or else a smaller JSON object.
+    """Return `content` if it takes at most `limit` tokens, or else a smaller JSON object.
 
     A failure keeps its keys, with shorter texts. Any other content becomes an excerpt: its size,
-    its head and tail as text, and a hint how to get the rest. Below about 60 tokens only the sizes
-    remain, and below about 20 only `ok`.
+    its beginning and end as text, and a hint how to get the rest. Below about 60 tokens only the
+    sizes remain, and below about 20 only `ok`.
     """
     if is_within(content, limit):
         return content
@@ -51,15 +51,16 @@ def fit_message(content: str, limit: int) -> str:
 
 async def fitted(content: str, limit: int | None) -> str:
     """Like `fit_message`, without blocking the event loop. A `limit` of None keeps everything."""
-    if limit is None or len(content) * 4 <= limit:  # a token has at least one byte
+    if limit is None or len(content) * 4 <= limit:  # a character has at most 4 bytes
         return content
     return await asyncio.to_thread(fit_message, content, limit)
 
 
 def with_note(content: str, name: str, note: str, limit: int) -> str:
-    """`content`, a JSON object, with a field `name` that contains `note`, within `limit` tokens.
+    """Return `content`, a JSON object, with a field `name` that contains `note`.
 
-    Content that is not a JSON object becomes the field `result` of one.
+    The result takes at most `limit` tokens. Content that is not a JSON object becomes the field
+    `result` of a JSON object.
     """
     addition = f"{json.dumps(name)}:{json.dumps(note, ensure_ascii=False)}"
     kept = fit_message(content, max(1, limit - estimate(addition) - 4))
@@ -101,7 +102,7 @@ def _short_failure(failure: dict[str, Any], limit: int) -> str:
 
 
 def _middle_out(text: str, length: int) -> str:
-    """Remove the middle of a long text, since the ends of a sentence have its meaning."""
+    """Remove the middle of a long text, because its beginning and end matter most."""
     half = length // 2
     return text if len(text) <= 2 * half else f"{text[:half]}…{text[-half:]}"
 

@@ -9,7 +9,7 @@ JsonSchema = dict[str, Any]
 
 
 def schema_of(model: type[BaseModel]) -> JsonSchema:
-    """The JSON schema of the class `model`, in a plain form.
+    """Return the JSON schema of the class `model`, in a plain form.
 
     The form is plainer than pydantic's, since not every provider accepts all of JSON schema. It has
     no titles and no references, and an optional argument has its type without null. Callers share
@@ -24,19 +24,19 @@ def _cached_schema(model: type[BaseModel]) -> JsonSchema:
 
 
 def result_schema_of(model: type[BaseModel]) -> JsonSchema:
-    """The JSON schema of the text that `Tool.content` writes, in the form of `schema_of`."""
+    """Return the JSON schema of the text that `Tool.content` writes, in the form of `schema_of`."""
     return plain_schema(model.model_json_schema(mode="serialization"))
 
 
 def plain_schema(schema: JsonSchema) -> JsonSchema:
     """Convert `schema` to the form of `schema_of`. Modifies `schema`.
 
-    Raises ValueError for a schema that contains itself, KeyError for a reference to another
+    Raises ValueError for a schema that contains itself, and KeyError for a reference to another
     document.
     """
     definitions = schema.pop("$defs", {})
     plain = _plain(schema, definitions, ())
-    plain.pop("description", None)  # the class docstring; the tool has its own description
+    plain.pop("description", None)  # the class docstring, which is not for the model
     return plain
 
 

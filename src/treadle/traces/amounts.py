@@ -4,7 +4,10 @@ from treadle.events.types import Usage
 
 
 def duration(microseconds: int | None) -> str:
-    """A duration such as `12 ms`, `3.4 s` or `5 min 2 s`. An unknown duration becomes a dash."""
+    """Return a duration such as `12 ms`, `3.4 s` or `5 min 2 s`.
+
+    An unknown duration becomes a dash.
+    """
     if microseconds is None:
         return "-"
     if microseconds < 1_000:
@@ -18,7 +21,10 @@ def duration(microseconds: int | None) -> str:
 
 
 def tokens(usage: Usage) -> str:
-    """Counts such as `1,234 tokens in (1,000 cached), 56 out`. Unknown counts become ''."""
+    """Return token counts such as `1,234 tokens in (1,000 cached), 56 out`.
+
+    Unknown counts are left out.
+    """
     parts = []
     if usage.input is not None:
         cached = f" ({usage.cached:,} cached)" if usage.cached else ""
@@ -30,5 +36,8 @@ def tokens(usage: Usage) -> str:
 
 
 def cost(dollars: float) -> str:
-    """US dollars to a hundredth of a cent. Amounts below one cent have two more digits."""
+    """Return US dollars as text, to a hundredth of a cent.
+
+    An amount below one cent has two more digits.
+    """
     return f"${dollars:.4f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.6f}"

@@ -9,9 +9,10 @@ becomes a value in JSON.
     | every line of the content, behind a bar
     </recorded-5f0c9a1e62d4>
 
-The content cannot leave its fence: each of its lines begins with a bar, every other line separator
-is escaped, and the name of the fence is a keyed digest of the content (`treadle.fences`). Hidden
-characters, and tags that look like code of a file (`<code="…`), are escaped as well: `\u{202e}`.
+This block is the fence of the content. The content cannot end its fence early, since each of its
+lines begins with a bar, and every other line separator is escaped. The name of the fence is a keyed
+digest of the content (`treadle.fences`). Hidden characters are escaped as well, as in `\u{202e}`.
+The same applies to tags that look like code of a file (`<code="…`).
 """
 
 import json
@@ -27,7 +28,7 @@ INLINE_CHARACTERS = 120
 _SOURCE_CHARACTERS = 300
 
 _TAG = re.compile(r"<(?=/?(?:code=|recorded-))")
-"""The beginning of a tag that a reader could take for code of a file, or for a fence."""
+"""Matches the beginning of a tag that a reader could take for code of a file, or for a fence."""
 _OPENING = re.compile(r'<recorded-([0-9a-f]{12}) source=("(?:[^"\\\n]|\\[^\n])*+")>\n')
 
 
@@ -40,9 +41,10 @@ class Recorded:
 
 
 def fenced(text: str, source: str) -> str:
-    """`text` as a block of quoted data, which ends with a line break.
+    """Return `text` as a block of quoted data, which ends with a line break.
 
-    `source` states its origin, such as a span's id and a field. It is quoted and cut too.
+    `source` states the origin of the text, such as a span's id and a field. The source is also
+    quoted and cut.
     """
     head = json.dumps(_visible(_cut(source, _SOURCE_CHARACTERS), also="<>\n"), ensure_ascii=False)
     body = "".join(f"| {line}\n" for line in _visible(text).split("\n"))
@@ -51,18 +53,24 @@ def fenced(text: str, source: str) -> str:
 
 
 def inline(text: str, *, limit: int = INLINE_CHARACTERS) -> str:
-    """`text` as one line in quotation marks, for a sentence. A long text is cut in the middle."""
+    """Return `text` as one line in quotation marks, for a sentence.
+
+    A long text is cut in the middle.
+    """
     # The escapes come last, since JSON would double the backslash of an earlier escape.
     return _visible(json.dumps(_cut(text, limit), ensure_ascii=False), also="<>")
 
 
 def quotable(text: str, *, limit: int = INLINE_CHARACTERS) -> str:
-    """`text` for a JSON string, cut at `limit`. The quotation marks of JSON are its fence."""
+    """Return `text` for a JSON string, cut at `limit`.
+
+    The quotation marks of JSON serve as the fence.
+    """
     return _visible(_cut(text, limit))
 
 
 def recorded(message: str) -> Iterator[Recorded]:
-    """Every fenced block of a message, in order, with its original content."""
+    """Yield every fenced block of a message, in order, with its original content."""
     position = 0
     while (opening := _OPENING.search(message, position)) is not None:
         closing = f"</recorded-{opening[1]}>\n"
@@ -80,7 +88,7 @@ def recorded(message: str) -> Iterator[Recorded]:
 
 
 def _visible(text: str, *, also: str = "") -> str:
-    """`text`, in which hidden characters and the characters of `also` are escaped."""
+    """Return `text` with escapes for hidden characters and for the characters of `also`."""
     shown = _TAG.sub(lambda found: braced(found[0]), in_braces(text))
     for character in also:
         shown = shown.replace(character, braced(character))

@@ -1,8 +1,8 @@
-"""Calls of Treadle's own analyst and experiments. They are recorded, but queries leave them out.
+"""Excludes the recorded calls of Treadle's own analyst and experiments from queries.
 
 A question about the recorded spans must not change its own answer (decision 52). Experiments repeat
 calls of the user with changes, so they must not count as additional calls. `own:include` in a query
-includes both.
+includes both kinds of calls.
 """
 
 from treadle.spans.span import OWN_LABELS
@@ -10,18 +10,19 @@ from treadle.traces.query import patterns
 from treadle.traces.query.conditions import Condition, Field, Operator, Query, any_of
 
 OF_OTHERS = Query((any_of(Field.LABEL, OWN_LABELS, negated=True),))
-"""The condition that excludes these calls."""
+"""The condition that excludes Treadle's own calls."""
 
 INCLUDED = Query((any_of(Field.OWN, ["include"]),))
-"""The switch that includes these calls."""
+"""The switch that includes Treadle's own calls."""
 
 _IDS = (Field.TRACE, Field.RUN, Field.THREAD, Field.SPAN, Field.PARENT)
 
 
 def without_own(query: Query) -> Query:
-    """Exclude Treadle's own calls from `query`, unless the query asks for them. Idempotent.
+    """Exclude Treadle's own calls from `query`, unless the query asks for these calls.
 
-    A query asks for them by `own:include`, by an id, or by one of their labels.
+    A query asks for them by `own:include`, by an id, or by one of their labels. If the query
+    already excludes the calls, it is returned unchanged.
     """
     asks_for_own = any(not each.negated and _means_own(each) for each in query.conditions)
     if asks_for_own or set(OF_OTHERS.conditions) <= set(query.conditions):

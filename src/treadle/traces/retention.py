@@ -28,7 +28,10 @@ class Prunable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """The limits on the age and the size of the stored spans. None means no limit."""
+    """The limits on the age (`seconds`) and the size (`max_bytes`) of stored spans.
+
+    None means no limit.
+    """
 
     seconds: int | None = None
     max_bytes: int | None = None
@@ -46,7 +49,10 @@ def prune(store: Prunable, retention: Retention, *, now_us: int, dry_run: bool =
 
 
 async def keep_pruned(store: Prunable, retention: Retention, clock: Clock) -> None:
-    """Prune now and every hour until cancelled. A failure is logged, and the next hour retries."""
+    """Prune now and every hour until the task is cancelled.
+
+    A failure is logged. The next attempt follows after an hour.
+    """
     while retention.limited:
         try:
             deleted = await asyncio.to_thread(prune, store, retention, now_us=clock.now_us())

@@ -12,14 +12,14 @@ _PAGE = 200
 def whole_spans(
     store: SqliteTraceStore, query: Query, *, newest_first: bool = False
 ) -> Iterator[Span]:
-    """Every matching span in order of time. The store reads one page at a time."""
+    """Yield every matching span in order of time. The store reads one page at a time."""
     sort = Sort(ascending=not newest_first)
     cursor: str | None = None
     while True:
         page = store.spans(query, sort=sort, limit=_PAGE, cursor=cursor)
         for listed in page.data:
             span = store.span(listed.trace_id, listed.span_id)
-            if span is not None:  # it is None if it was deleted meanwhile
+            if span is not None:  # None if the span was deleted in the meantime
                 yield span
         cursor = page.pagination.next_cursor
         if cursor is None:

@@ -18,10 +18,10 @@ _LATENCY = """
     ORDER BY work_us {order} LIMIT 1 OFFSET ?"""
 
 END_OF_TIME = 2**63 - 1
-"""Later than every call."""
+"""A moment later than every call, in Unix microseconds."""
 
 _RAN = frozenset({SpanStatus.OK, SpanStatus.ERROR})
-"""The outcomes of completed calls. Other outcomes do not say whether the tool works."""
+"""The outcomes of completed calls. Other outcomes do not show whether the tool works."""
 
 
 @dataclass(slots=True)
@@ -47,14 +47,17 @@ class ToolStats:
     def success_rate(self) -> float | None:
         """The fraction of successes among completed calls. None without completed calls.
 
-        Denied, cancelled and unfinished calls do not say whether the tool works.
+        Denied, cancelled and unfinished calls do not show whether the tool works.
         """
         ended = sum(self.by_status.get(status, 0) for status in _RAN)
         return self.by_status.get(SpanStatus.OK, 0) / ended if ended else None
 
 
 def tool_stats(connection: sqlite3.Connection, since_us: int, until_us: int) -> list[ToolStats]:
-    """The statistics of every tool with a call between these moments, sorted by name."""
+    """Return the statistics of every tool that was called in the period, sorted by name.
+
+    The period includes `since_us` and excludes `until_us`. Both are in Unix microseconds.
+    """
     found: dict[str, ToolStats] = {}
     timed: dict[str, int] = {}
     period = since_us, until_us
@@ -77,7 +80,7 @@ def _set_latencies(
 ) -> None:
     """Set the median, the 95th percentile and the maximum. Each is the latency of a real call.
 
-    Each value is looked up in the index, starting from the nearer end.
+    Each latency is looked up in the index, starting from the nearer end.
     """
 
     def latency(offset: int, order: str) -> int:

@@ -1,1 +1,1 @@
-"""The state of the page: saved, sent to pages, and changed by tools (docs/ui.md)."""
+"""The saved state of the web page, which open pages show and tools change (docs/ui.md)."""

@@ -1,4 +1,4 @@
-"""The addresses of the page, and the check of addresses that a tool may open."""
+"""The addresses of the page's screens, and a check of the addresses that a tool may open."""
 
 from urllib.parse import urlsplit
 
@@ -9,7 +9,7 @@ SCREENS = (
     "threads", "runs", "traces", "experiments", "analyst", "sessions", "proposals", "breakpoints",
     "tools", "models", "settings",
 )  # fmt: skip
-"""The first part of the path of every screen. The start page is `/`."""
+"""The first part of the path of every screen. The path of the start page is `/`."""
 
 MAX_CHARACTERS = 2_000
 
@@ -17,8 +17,8 @@ MAX_CHARACTERS = 2_000
 def own_address(url: str) -> str:
     """Return `url` if it is the path of a screen, with or without a query.
 
-    Raises UsageError for other addresses, because text of a trace must not lead a person to another
-    site.
+    Raises UsageError for any other address, because text of a trace must not lead a person to
+    another site.
     """
     path = urlsplit(url).path if _is_safe(url) else ""
     parts = path.split("/")[1:]
@@ -31,7 +31,10 @@ def own_address(url: str) -> str:
 
 
 def view_at(location: str) -> View:
-    """The list that a screen shows, or the list of runs if the screen has no list."""
+    """Return the list that the screen at `location` shows.
+
+    If the screen shows no list, the result is the list of runs.
+    """
     screen = location.partition("?")[0].split("/")[1]
     shown = {"threads": View.THREADS, "traces": View.SPANS}
     return shown.get(screen, View.RUNS)

@@ -1,4 +1,7 @@
-"""Publishes changes of the page state, and requests to pages, on the bus of a server."""
+"""Publishes changes of the page state, and requests to pages, as events of a server.
+
+The changes and requests come from the state file, which all Treadle processes share.
+"""
 
 import asyncio
 import contextlib
@@ -15,13 +18,13 @@ from treadle.ids import NO_REQUEST
 from treadle.ui.store import UiStore
 
 POLL_SECONDS = 0.1
-"""The time between two checks for changes and requests of other processes."""
+"""Seconds between two checks for changes and requests of other processes."""
 _BEAT_SECONDS = 5.0
-"""The time between two renewals of the open pages."""
+"""Seconds between two renewals of the open pages in the state file."""
 
 
 class UiFeed:
-    """Follows the file of the state until its context ends."""
+    """A context manager that reads the state file at intervals and publishes events."""
 
     def __init__(self, store: UiStore, bus: EventBus, clock: Clock | None = None) -> None:
         self._store = store
@@ -51,13 +54,13 @@ class UiFeed:
 
     @asynccontextmanager
     async def attended(self, page: str) -> AsyncIterator[None]:
-        """Register a page as open until the context ends."""
+        """Count a page as open while this context manager is active."""
         self._pages[page] += 1
         try:
             with contextlib.suppress(StoreError):  # the next renewal tries again
                 await asyncio.to_thread(self._store.renew_pages, (page,), self._clock.now_us())
             yield
-        finally:  # without waiting for the file, so that the stream can end at once
+        finally:  # does not wait for the file, so that the event stream ends at once
             self._pages[page] -= 1
             if not self._pages[page]:
                 del self._pages[page]
@@ -72,10 +75,10 @@ class UiFeed:
                 await self._publish_changes()
 
     def _keep_pages(self, pages: tuple[str, ...]) -> None:
-        """Unregister pages that have left, and renew the open pages at intervals."""
+        """Remove pages that were closed, and renew the open pages at intervals."""
         while self._left:
             page = self._left.pop()
-            if page not in self._pages:  # the page may have returned
+            if page not in self._pages:  # the page may be open again
                 self._store.remove_page(page)
             if page in self._pages:
                 self._store.renew_pages((page,), self._clock.now_us())

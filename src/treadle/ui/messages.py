@@ -1,6 +1,7 @@
 """Requests of the server to a page, and the answers of the page, as JSON.
 
-Each request has an id, which the answer repeats. The contract defines the names of the fields.
+The file docs/ui.md describes the messages. The names of the fields are part of the interface with
+the page.
 """
 
 from typing import Annotated, Any, Literal
@@ -24,37 +25,40 @@ class _Message(BaseModel):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The JSON of the fields that have a value, by their names in the contract."""
+        """The message as a JSON object, without the fields that are None.
+
+        The keys are the JSON names of the fields.
+        """
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 class GetCollapsedSpans(_Message):
-    """Asks for the collapsed spans."""
+    """Asks the page for the collapsed spans."""
 
     type: Literal["get_collapsed_spans"] = "get_collapsed_spans"
 
 
 class GetExperimentData(_Message):
-    """Asks for the content of the form of the experiment, saved or not."""
+    """Asks the page for the content of the experiment form, whether it is saved or not."""
 
     type: Literal["get_experiment_data"] = "get_experiment_data"
 
 
 class EvaluateExperimentResults(_Message):
-    """Asks for the displayed comparison of the experiment."""
+    """Asks the page for the comparison that it displays for the experiment."""
 
     type: Literal["evaluate_experiment_results"] = "evaluate_experiment_results"
 
 
 class NavigateTo(_Message):
-    """Opens an address."""
+    """Makes the page open an address."""
 
     type: Literal["navigate_to"] = "navigate_to"
     url: str
 
 
 class NavigateToExperiment(_Message):
-    """Opens the form for an experiment with a call."""
+    """Makes the page open the form of a new experiment with a recorded model call."""
 
     type: Literal["navigate_to_experiment"] = "navigate_to_experiment"
     span_id: str = Field(alias="spanId")
@@ -62,20 +66,20 @@ class NavigateToExperiment(_Message):
 
 
 class ApplyExperimentData(_Message):
-    """Shows the open experiment after a merge patch has changed it."""
+    """Makes the page show the open experiment after a merge patch has changed it."""
 
     type: Literal["apply_experiment_data"] = "apply_experiment_data"
     data: dict[str, JsonValue]
 
 
 class RunExperiment(_Message):
-    """Shows that the open experiment runs."""
+    """Makes the page show that the open experiment is running."""
 
     type: Literal["run_experiment"] = "run_experiment"
 
 
 class ApplyLabelFilter(_Message):
-    """Changes the label filter of a view, by default the open one."""
+    """Makes the page change the label filter of a list, by default of the open list."""
 
     type: Literal["apply_label_filter"] = "apply_label_filter"
     labels: Labels
@@ -106,7 +110,7 @@ class CollapsedSpans(_Message):
 
 
 class ExperimentData(_Message):
-    """The content of the form, and its original."""
+    """The content of the experiment form, the original request, and the newest result."""
 
     type: Literal["experiment_data_response"] = "experiment_data_response"
     experiment_data: JsonValue = Field(alias="experimentData")
@@ -116,7 +120,7 @@ class ExperimentData(_Message):
 
 
 class ExperimentResults(_Message):
-    """The displayed comparison."""
+    """The comparison that the page displays for the experiment."""
 
     type: Literal["evaluate_experiment_results_response"] = "evaluate_experiment_results_response"
     has_results: bool = Field(alias="hasResults")
@@ -126,7 +130,7 @@ class ExperimentResults(_Message):
 
 
 class Done(_Message):
-    """Whether the page did what the request asked, or the reason why it did not."""
+    """Whether the page fulfilled the request, and the reason if it did not."""
 
     type: Literal[
         "navigate_to_response",
@@ -146,5 +150,5 @@ AnyAnswer = Annotated[UiAnswer, Field(discriminator="type")]
 
 
 def answers(answer: UiAnswer, request: UiRequest) -> bool:
-    """Whether `answer` has the type that answers `request`."""
+    """Whether the type of `answer` is the answer type of `request`."""
     return answer.type == f"{request.type.removeprefix('get_')}_response"

@@ -1,4 +1,4 @@
-"""The page state for tools and routes, and requests to pages."""
+"""The service through which tools and routes use the page state and send requests to pages."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from treadle.ui.state import Change, OpenPage, SavedView, UiState
 from treadle.ui.store import UiStore
 
 PATIENCE_SECONDS = 2.0
-"""The seconds that a page has for an answer. A person waits meanwhile."""
+"""Seconds that a page has for its answer. A person waits in the meantime."""
 _LOOK_SECONDS = 0.05
 
 _REQUEST: TypeAdapter[UiRequest] = TypeAdapter(AnyRequest)
@@ -23,9 +23,10 @@ _ANSWER: TypeAdapter[UiAnswer] = TypeAdapter(AnyAnswer)
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The result of a request to a page. `page` is None if no page is open.
+    """The result of a request to a page.
 
-    `answer` is None if none arrived in time.
+    `page` is the id of the page, or None if no page is open. `answer` is None if no answer arrived
+    in time.
     """
 
     page: str | None = None
@@ -33,7 +34,7 @@ class Reply:
 
 
 class Ui:
-    """The saved state, and the open pages of all processes."""
+    """The saved state of the page, and requests to the open pages of all processes."""
 
     def __init__(
         self, store: UiStore, clock: Clock | None = None, *, patience: float = PATIENCE_SECONDS
@@ -43,25 +44,28 @@ class Ui:
         self._patience = patience
 
     async def state(self) -> UiState:
-        """The current state."""
+        """Return the current state."""
         return await asyncio.to_thread(self._store.state)
 
     async def change(self, change: Change, *, by: str | None = None) -> UiState:
-        """Change the state. `by` is the page that changed it, if any."""
+        """Change the state.
+
+        `by` is the page that requests the change, or None for a tool or a program.
+        """
         now_us = self._clock.now_us()
         return await asyncio.to_thread(self._store.change, change, by=by, now_us=now_us)
 
     async def pages(self) -> tuple[OpenPage, ...]:
-        """The open pages, last used first."""
+        """Return the open pages, most recently used first."""
         return await asyncio.to_thread(self._store.pages, self._clock.now_us())
 
     async def ask(
         self, request: UiRequest, *, request_id: UUID | None = None, page: str | None = None
     ) -> Reply:
-        """Send a request to a page, by default the last used one, and wait for its answer.
+        """Send a request to a page, by default the last used page, and wait for its answer.
 
-        `request_id` is the id of the call or session that asks. Other processes may serve the page,
-        so the answer arrives through the file of the state.
+        `request_id` is the id of the call or session that sends the request. Another process may
+        serve the page, so the answer arrives through the state file.
         """
         put = await self._save_request(request, request_id, page)
         if put is None:
@@ -76,11 +80,15 @@ class Ui:
         return Reply(page_id)
 
     async def send(self, request: UiRequest, *, request_id: UUID | None = None) -> None:
-        """Send a request to the last used page without waiting for its answer."""
+        """Send a request to the last used page, without waiting for its answer."""
         await self._save_request(request, request_id, None)
 
     async def answer(self, ui_id: UUID, answer: UiAnswer) -> bool:
-        """Save the answer of a page. False for a late answer. Raises NotFoundError, UsageError."""
+        """Save the answer of a page.
+
+        Returns False if the request already has an answer. Raises NotFoundError for an unknown
+        request, and UsageError for an answer of the wrong type.
+        """
         saved = await asyncio.to_thread(self._store.request, ui_id)
         if saved is None:
             raise NotFoundError(
@@ -92,18 +100,18 @@ class Ui:
         return await asyncio.to_thread(self._store.answer, ui_id, answer.fields)
 
     async def views(self, screen: str | None = None) -> list[SavedView]:
-        """The saved views. `screen` selects the views of one screen."""
+        """Return the saved views of one screen, or of all screens if `screen` is None."""
         return await asyncio.to_thread(self._store.views, screen)
 
     async def view(self, view_id: str) -> SavedView:
-        """The saved view with that id. Raises NotFoundError."""
+        """Return the saved view with this id. Raises NotFoundError."""
         for view in await self.views():
             if view.id == view_id:
                 return view
         raise NotFoundError(f"There is no view {view_id}.", hint="GET /api/v1/views lists them.")
 
     async def save_view(self, view: SavedView) -> SavedView:
-        """Save a view. A view without an id gets one. Raises UsageError for a name in use."""
+        """Save a view. A view without an id gets one. Raises UsageError if the name is in use."""
         kept = replace(view, id=view.id or str(new_id()), updated_us=self._clock.now_us())
         await asyncio.to_thread(self._store.save_view, kept)
         return kept
@@ -116,7 +124,10 @@ class Ui:
     async def _save_request(
         self, request: UiRequest, request_id: UUID | None, page: str | None
     ) -> tuple[UUID, str] | None:
-        """Save a request for a page, and return the ids of both. None if no page is open."""
+        """Save a request for a page.
+
+        Returns the ids of the request and the page, or None if no page is open.
+        """
         pages = [each.id for each in await self.pages() if page in {None, each.id}]
         if not pages:
             return None

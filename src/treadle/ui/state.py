@@ -18,39 +18,43 @@ class View(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UiState:
-    """The state after `revision` changes.
+    """The state of the page after `revision` changes.
 
-    `location` is the last address of a page: path and query. `changed_by` is the page that made the
-    last change, None for a tool or a program. Collapsed spans are in the order in which the person
-    collapsed them.
+    `location` is the path and query of the last address. `changed_by` is the page that made the
+    last change, or None if a tool or a program made it. `collapsed_span_ids` is in the order in
+    which the person collapsed the spans.
     """
 
     revision: int = 0
     changed_by: str | None = None
     location: str = "/"
     experiment_id: str | None = None
-    """The open experiment."""
+    """The id of the open experiment, or None if no experiment is open."""
     label_filters: Mapping[View, tuple[str, ...]] = field(default_factory=dict)
-    """The labels by which each view is filtered. A row needs one of them."""
+    """The labels by which each list is filtered.
+
+    A list shows the rows that have one of its labels.
+    """
     collapsed_span_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OpenPage:
-    """An open page, with the id that it chose."""
+    """A page that is open in a browser. The page chooses its id."""
 
     id: str
     location: str
     used_us: int
-    """The time of the last action of a person there, in Unix microseconds."""
+    """The time of the person's last action on the page, in Unix microseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change of the state. Fields that are None or empty do not change.
+    """A change of the state.
 
-    `label_filters` replaces the filters of the views that it names. An empty `experiment_id` closes
-    the experiment.
+    A field with its default value changes nothing. `label_filters` replaces the filters of the
+    lists that it names. An empty string as `experiment_id` closes the experiment. `collapse` and
+    `expand` are ids of spans.
     """
 
     location: str | None = None
@@ -62,9 +66,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class SavedView:
-    """A named view of a list: its filter and its columns. The name is unique within the screen.
+    """A named view of a list, with its filter and columns.
 
-    `query` is a text of the query language, `search` the query string of the address.
+    The name is unique within the screen. `query` is a text of the trace query language. `search` is
+    the query string of the address.
     """
 
     id: str

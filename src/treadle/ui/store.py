@@ -1,6 +1,7 @@
-"""The file of the page state: what pages show, which pages are open, and requests to them.
+"""The file with the state of the page, the open pages, and requests to pages.
 
-The processes of Treadle reach a page through this file. The server of the page follows it.
+Every Treadle process can send a request to a page through this file. The server of the page reads
+the file at intervals.
 """
 
 import json
@@ -16,9 +17,9 @@ from treadle.secrets import redact
 from treadle.ui.state import MAX_COLLAPSED, Change, OpenPage, SavedView, UiState, View
 
 CONNECTED_US = 15_000_000
-"""A page counts as open if its server has renewed it within this time."""
+"""Microseconds for which a page counts as open after its server has renewed it."""
 _KEPT_US = 60_000_000
-"""The time after which a request to a page is deleted."""
+"""Microseconds after which the next `ask` deletes a request."""
 
 _MIGRATIONS = (
     """
@@ -71,10 +72,10 @@ SCHEMA = Schema.of_migrations("page state", _MIGRATIONS, pragmas=FAST, busy_seco
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """A request to a page.
+    """A saved request to a page.
 
-    Each request gets a larger `number` than the requests before it. `request` is the JSON form of
-    a message that `ui.messages` declares.
+    Each request has a larger `number` than all earlier requests. `request` is the JSON form of a
+    message class in `ui.messages`.
     """
 
     number: int
@@ -99,12 +100,15 @@ class UiStore:
         self._database.close()
 
     def state(self) -> UiState:
-        """The current state."""
+        """Return the current state."""
         with self._database.use() as connection:
             return _state(connection)
 
     def revision(self) -> tuple[int, str | None]:
-        """The number of changes, and the page that made the last change."""
+        """Return the number of changes, and the page that made the last change.
+
+        The page is None if a tool or a program made the change.
+        """
         with self._database.use() as connection:
             found: tuple[int, str | None] = connection.execute(
                 "SELECT revision, changed_by FROM state"
@@ -112,9 +116,10 @@ class UiStore:
             return found
 
     def change(self, change: Change, *, by: str | None = None, now_us: int) -> UiState:
-        """Change the state, and return the new state. `by` is the page that requests the change.
+        """Change the state, and return the new state.
 
-        The revision stays the same if the new state is equal to the old state.
+        `by` is the page that requests the change, or None for a tool or a program. The revision
+        stays the same if the change has no effect.
         """
         with self._database.transaction() as connection:
             before = _state(connection)
@@ -131,7 +136,7 @@ class UiStore:
             return _state(connection)
 
     def renew_pages(self, pages: tuple[str, ...], now_us: int) -> None:
-        """Renew open pages. A new page counts as used now."""
+        """Register or renew open pages, and remove expired pages. A new page counts as used now."""
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM pages WHERE seen_us < ?", (now_us - CONNECTED_US,))
             connection.executemany(
@@ -141,12 +146,12 @@ class UiStore:
             )
 
     def remove_page(self, page: str) -> None:
-        """Unregister a page."""
+        """Remove a page from the open pages."""
         with self._database.use() as connection:
             connection.execute("DELETE FROM pages WHERE id = ?", (page,))
 
     def pages(self, now_us: int) -> tuple[OpenPage, ...]:
-        """The open pages, last used first."""
+        """Return the open pages, most recently used first."""
         with self._database.use() as connection:
             found = connection.execute(
                 "SELECT id, location, used_us FROM pages WHERE seen_us >= ?"
@@ -164,7 +169,7 @@ class UiStore:
         request_id: UUID,
         now_us: int,
     ) -> None:
-        """Save a request for a page. It stays until the page answers, for at most a minute."""
+        """Save a request for a page, and delete all requests that are older than a minute."""
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM requests WHERE asked_us < ?", (now_us - _KEPT_US,))
             connection.execute(
@@ -174,7 +179,7 @@ class UiStore:
             )
 
     def requests_after(self, number: int) -> list[PageRequest]:
-        """The unanswered requests after that number, in order."""
+        """Return the unanswered requests whose number is larger than `number`, in order."""
         with self._database.use() as connection:
             found = connection.execute(
                 "SELECT number, id, request_id, page, body FROM requests"
@@ -184,13 +189,13 @@ class UiStore:
             return [_page_request(row) for row in found]
 
     def last_number(self) -> int:
-        """The number of the newest request."""
+        """Return the number of the newest request, or 0 if there is none."""
         with self._database.use() as connection:
             (number,) = connection.execute("SELECT max(number) FROM requests").fetchone()
             return number or 0
 
     def request(self, ui_id: UUID) -> PageRequest | None:
-        """The request with that id, if it is saved."""
+        """Return the request with this id, or None if it is not saved."""
         with self._database.use() as connection:
             row = connection.execute(
                 "SELECT number, id, request_id, page, body FROM requests WHERE id = ?",
@@ -199,7 +204,10 @@ class UiStore:
             return _page_request(row) if row else None
 
     def answer(self, ui_id: UUID, answer: Mapping[str, object]) -> bool:
-        """Save the answer to a request. Returns False for an unknown or answered request."""
+        """Save the answer to a request.
+
+        Returns False if the request is unknown or already has an answer.
+        """
         with self._database.use() as connection:
             changed = connection.execute(
                 "UPDATE requests SET answer = ? WHERE id = ? AND answer IS NULL",
@@ -208,7 +216,7 @@ class UiStore:
             return changed.rowcount == 1
 
     def answer_to(self, ui_id: UUID) -> Mapping[str, object] | None:
-        """The answer to a request, if there is one."""
+        """Return the answer to a request, or None if the request has no answer."""
         with self._database.use() as connection:
             row = connection.execute(
                 "SELECT answer FROM requests WHERE id = ?", (str(ui_id),)
@@ -217,7 +225,10 @@ class UiStore:
             return answer
 
     def views(self, screen: str | None = None) -> list[SavedView]:
-        """The saved views, ordered by screen and name. `screen` selects the views of one screen."""
+        """Return the saved views of one screen, or of all screens if `screen` is None.
+
+        The views are sorted by screen and name.
+        """
         with self._database.use() as connection:
             found = connection.execute(
                 "SELECT id, screen, name, query, search, columns, updated_us FROM views"
@@ -227,7 +238,10 @@ class UiStore:
             return [_view(row) for row in found]
 
     def save_view(self, view: SavedView) -> None:
-        """Save a view, or replace the view with its id. Raises UsageError for a name in use."""
+        """Save a view, or replace the view with the same id.
+
+        Raises UsageError if the name is in use.
+        """
         with self._database.transaction() as connection:
             name_in_use = connection.execute(
                 "SELECT 1 FROM views WHERE screen = ? AND name = ? AND id <> ?",
@@ -295,7 +309,7 @@ def _write(connection: sqlite3.Connection, before: UiState, change: Change) -> N
 
 
 def _announce_views(connection: sqlite3.Connection) -> None:
-    """Make pages read the views again."""
+    """Increase the revision, so that pages read the saved views again."""
     connection.execute("UPDATE state SET revision = revision + 1, changed_by = NULL")
 
 

@@ -26,7 +26,10 @@ _ALL: tuple[type[Reader], ...] = (
 )
 
 _LONGEST = 4_000
-"""A line with more characters than this is data, and is parsed only if it looks like JSON."""
+"""The maximum number of characters of a parsed line.
+
+A longer line is parsed only if it begins with "{", since it may then be a JSON object.
+"""
 
 _READERS: dict[CheckParser, tuple[type[Reader], ...]] = {
     "auto": _ALL,
@@ -51,7 +54,10 @@ _PROGRAMS: dict[str, CheckParser] = {
 
 
 def parser_for(argv: Iterable[str]) -> CheckParser:
-    """The parser for the output of a command. The first known program in `argv` decides."""
+    """The parser for the output of a command. The first known program in `argv` selects the parser.
+
+    The result is "auto" if no program is known.
+    """
     names = (PurePath(word).name for word in argv)
     return next((_PROGRAMS[name] for name in names if name in _PROGRAMS), "auto")
 
@@ -59,8 +65,8 @@ def parser_for(argv: Iterable[str]) -> CheckParser:
 class OutputReader:
     """Parses the output of a check line by line.
 
-    Its memory does not grow with the output. Locations are relative to `root`. The check runs in
-    `folder`.
+    The number of stored diagnostics is limited, so the memory does not grow with the output. Paths
+    in diagnostics are relative to `root`. `folder` is the folder in which the check runs.
     """
 
     def __init__(self, parser: CheckParser, root: Path, folder: Path) -> None:
@@ -68,7 +74,7 @@ class OutputReader:
         self._readers = [reader(self._findings) for reader in _READERS[parser]]
 
     def line(self, text: str) -> Sequence[str]:
-        """Parse a plain line, and return the lines to show for it."""
+        """Parse a line, and return the lines to show for it. The line has no terminal escapes."""
         if len(text) > _LONGEST and not text.startswith("{"):
             return (text,)
         shown: Sequence[str] | None = None
@@ -78,7 +84,7 @@ class OutputReader:
         return (text,) if shown is None else shown
 
     def reading(self) -> Reading:
-        """Return the result. Call this method once, after the last line."""
+        """Return the diagnostics and counts. Call this method once, after the last line."""
         for reader in self._readers:
             reader.end()
         return self._findings.reading()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from treadle.checks.diagnostics.reader import Findings, Reader, object_in, text_in
 
 _MOST = 1_000
-"""The maximum number of tests whose messages are kept until the test passes or fails."""
+"""The maximum number of tests whose messages are kept until the tests pass or fail."""
 
 _MAX_LINES = 20
 
@@ -25,13 +25,16 @@ _ENDS = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 
 @dataclass(slots=True)
 class _Test:
-    """Messages of a test with their locations. Each has a flag for a known error."""
+    """The messages of a test. Each has its location, and whether Go marked it as an error."""
 
     reported: list[tuple[re.Match[str], bool]] = field(default_factory=list)
 
 
 class GoReader(Reader):
-    """Parses events and plain output. Tests name files relative to their package."""
+    """Parses JSON events and plain text.
+
+    Messages of tests name files relative to the package of the test.
+    """
 
     def __init__(self, findings: Findings) -> None:
         super().__init__(findings)
@@ -75,7 +78,7 @@ class GoReader(Reader):
             self._parse_test_output(text, "", self._test, is_error=False)
 
     def _close_package(self, package: str) -> None:
-        """Assign all kept tests without a package to this package, and report them as failed."""
+        """Assign all stored tests without a package to `package`, and report them as failed."""
         for held, test in [key for key in self._tests if not key[0]]:
             self._tests[package, test] = self._tests.pop((held, test))
             self._close(package, test, failed=True)
@@ -111,7 +114,10 @@ class GoReader(Reader):
                 self.findings.add(file, reported["line"], reported["message"], code=test)
 
     def _file(self, package: str, name: str) -> str:
-        """The path of a file in a package. The package name ends with the folder of the file."""
+        """The path of the file `name` in `package`, or `name` if no such file exists.
+
+        The name of a package ends with the path of its folder.
+        """
         parts = package.split("/")
         for start in range(len(parts) + 1):
             file = "/".join([*parts[start:], name])

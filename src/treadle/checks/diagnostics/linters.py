@@ -39,7 +39,7 @@ _CODE = re.compile(r"\s+(?:\[(?P<code>-W[\w=+,-]+|[a-z][\w-]*)\]|\((?P<report>re
 
 
 class OneLineReader(Reader):
-    """Parses the common forms of `file:line:column: error: message`."""
+    """Parses the common variants of `file:line:column: error: message`."""
 
     def line(self, text: str) -> None:
         text = text.strip()
@@ -74,7 +74,10 @@ _ARROW = re.compile(r" *--> (?P<file>.+?):(?P<line>\d+):(?P<column>\d+)")
 
 
 class ArrowReader(Reader):
-    """Joins a message with the first arrow below it. Further arrows point to related code."""
+    """Joins a message with the location in the first `-->` line below it.
+
+    Further `-->` lines point to related code.
+    """
 
     _header: re.Match[str] | None = None
 
@@ -100,7 +103,7 @@ _FINDING = re.compile(
 
 
 class EslintReader(Reader):
-    """Joins each finding with the file name on a line above it."""
+    """Joins each diagnostic with the name of its file, which eslint prints on a line above it."""
 
     _file = ""
 
@@ -119,7 +122,7 @@ class EslintReader(Reader):
 
 
 class RuffReader(Reader):
-    """Parses one finding from each line, and shows the finding in ruff's own short form."""
+    """Parses one diagnostic from each JSON line, and shows it in the short text format of ruff."""
 
     def line(self, text: str) -> Sequence[str] | None:
         found = object_in(text)

@@ -35,7 +35,7 @@ _TOTALS = tuple(
 _TESTS = re.compile(r"Tests:?\s+(?P<counts>\d+ .*)")
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|todo)")
 _LEADS = frozenset("n✖F●#\u2139T0123456789")
-"""The first characters of lines with titles and totals."""
+"""The first characters of the lines that contain titles or totals."""
 
 _WORDS = {
     "pass": "passed",
@@ -47,7 +47,7 @@ _WORDS = {
 
 
 class NodeReader(Reader):
-    """Joins the title of a failed test with its error and the innermost location in the project."""
+    """Joins the title of a failed test with its error and its first location in the project."""
 
     def __init__(self, findings: Findings) -> None:
         super().__init__(findings)
@@ -70,7 +70,7 @@ class NodeReader(Reader):
         if self._says_next:
             self._says_next, self._said = False, text
         elif _TAP_PARENT.fullmatch(text):
-            self._title = None  # its subtests report the locations
+            self._title = None  # the subtests report the locations
         elif tap := _TAP_SAID.fullmatch(text):
             self._said, self._says_next = tap["message"] or "", tap["message"] is None
         elif not self._said and (said := _SAID.fullmatch(text)):
@@ -86,7 +86,7 @@ class NodeReader(Reader):
             self._title = None
 
     def _count(self, text: str) -> bool:
-        """Parse a line of the totals at the end, and return whether it was one."""
+        """Add the totals in a line to the counts. Returns False if the line has no totals."""
         if tests := _TESTS.fullmatch(text):
             found = [(word, number) for number, word in _COUNT.findall(tests["counts"])]
         elif total := next(filter(None, (form.fullmatch(text) for form in _TOTALS)), None):

@@ -1,4 +1,4 @@
-"""Parses pytest's failures from the sections of failed tests and the short summary."""
+"""Parses the sections of failed tests and the short summary in the output of pytest."""
 
 import re
 from collections import defaultdict, deque
@@ -33,7 +33,10 @@ class _Failure:
 
 
 class PytestReader(Reader):
-    """Parses every traceback style. The location is the innermost one in the project's code."""
+    """Parses failures in every traceback style of pytest.
+
+    The location of a failure is the innermost frame of the traceback that is in the project's code.
+    """
 
     def __init__(self, findings: Findings) -> None:
         super().__init__(findings)
@@ -71,7 +74,7 @@ class PytestReader(Reader):
                 self.findings.counts[_PLURAL.get(word, word)] = int(number)
 
     def _read_line(self, text: str) -> None:
-        """Parse a line of the sections about failures."""
+        """Parse a line in a section of failures or errors."""
         if (title := _TITLE.fullmatch(text)) and title["title"].strip(" _"):
             self._failure = _Failure(title["title"])
             if len(self._failures) < _MOST:
@@ -90,7 +93,7 @@ class PytestReader(Reader):
                 failure.syntax = True
                 self._set_location(failure, at)
             elif failure.syntax and said:
-                failure.said = [said]  # the last line contains the error
+                failure.said = [said]  # the last line states the syntax error
             elif said and len(failure.said) < _SAID_LINES:
                 failure.said.append(said)
         elif at := _PLACE.fullmatch(text) or _FILE.fullmatch(text):
@@ -106,9 +109,10 @@ class PytestReader(Reader):
         self.findings.add(file, line, " ".join(failure.said) or "failed", code=code)
 
     def _add_summary(self, summary: re.Match[str]) -> None:
-        """Report a test without a section of its own.
+        """Add the failure of a test for which the output has no section.
 
-        If a line of `--tb=line` has the same message, that line has the location.
+        The option `--tb=line` prints one line with location and message for each failure. The line
+        with the same message has the location of this failure.
         """
         message = " ".join((summary["message"] or "failed").split())
         line = self._lines.get(message)

@@ -1,4 +1,4 @@
-"""The base class of all parsers, the collected findings, and helpers for JSON lines."""
+"""The base class of all parsers, the collected diagnostics, and helpers for JSON lines."""
 
 import json
 import os
@@ -11,10 +11,16 @@ from urllib.parse import unquote
 from treadle.checks.model import Diagnostic, Reading, Severity
 
 MOST = 200
-"""The maximum number of stored diagnostics of each severity. All diagnostics are counted."""
+"""The maximum number of stored diagnostics of each severity.
+
+Further diagnostics are only counted.
+"""
 
 REMEMBERED = 20_000
-"""The maximum number of diagnostics that are recognized when a summary repeats them."""
+"""The maximum number of diagnostics that are remembered.
+
+A summary may repeat a remembered diagnostic, which is not counted again.
+"""
 
 MESSAGE_CHARACTERS = 400
 
@@ -22,10 +28,13 @@ _NOT_OURS = frozenset({"node_modules", "site-packages", ".venv", "venv"})
 
 
 class Findings:
-    """Collects diagnostics and counts of one output, in bounded memory."""
+    """Collects the diagnostics and totals in one output, in bounded memory."""
 
     def __init__(self, root: Path, folder: Path | None = None) -> None:
-        """Locations are relative to `root`. `folder` is where the tool ran."""
+        """Create an empty collection. Paths in diagnostics are relative to `root`.
+
+        `folder` is the folder in which the tool ran. The default is `root`.
+        """
         self._root = os.path.realpath(root)
         self.folder = folder or root
         self._kept: dict[Severity, list[Diagnostic]] = {severity: [] for severity in Severity}
@@ -43,7 +52,10 @@ class Findings:
         column: int | str | None = None,
         code: str | None = None,
     ) -> None:
-        """Add a diagnostic. The same message for the same line counts once."""
+        """Add a diagnostic.
+
+        If the same message for the same line was added before, nothing changes.
+        """
         message = " ".join(message.split())
         if len(message) > MESSAGE_CHARACTERS:
             message = f"{message[:MESSAGE_CHARACTERS]}…"
@@ -66,7 +78,10 @@ class Findings:
             self.counts[name] = self.counts.get(name, 0) + number
 
     def location(self, file: str) -> str:
-        """The path of `file` in diagnostics. A file below the root has a path relative to it."""
+        """The path that diagnostics have for `file`.
+
+        It is relative to the root for a file below the root.
+        """
         if file.startswith("file://"):
             file = unquote(file.removeprefix("file://"))
         if not file.startswith("/"):
@@ -84,7 +99,11 @@ class Findings:
         )
 
     def reading(self) -> Reading:
-        """The result, with errors first, then warnings, then notes. Each group keeps its order."""
+        """The collected diagnostics and totals.
+
+        Errors come first, then warnings, then notes. Diagnostics of one severity are in the order
+        of the output.
+        """
         found = {f"{severity}s": n for severity, n in self._numbers.items() if n}
         return Reading(
             tuple(each for severity in Severity for each in self._kept[severity]),
@@ -104,11 +123,11 @@ class Reader(ABC):
         """Parse a line. Returns the lines to show instead, or None to show the line itself."""
 
     def end(self) -> None:  # noqa: B027  (most have nothing left)
-        """Report the open diagnostics after the end of the output."""
+        """Add the diagnostics that are incomplete when the output ends."""
 
 
 def severity_of(word: str) -> Severity:
-    """The severity for a tool's `word`."""
+    """The severity that a tool calls `word`. An unknown word means an error."""
     word = word.lower()
     if "warn" in word:
         return Severity.WARNING
@@ -134,24 +153,24 @@ def object_in(text: str) -> Object | None:
 
 
 def text_in(value: Object, name: str) -> str:
-    """The text of a member. Empty if the member is missing or of another type."""
+    """The text of the member `name`. It is empty if the member is missing or not a text."""
     member = value.get(name)
     return member if isinstance(member, str) else ""
 
 
 def integer(value: Object, name: str) -> int | None:
-    """The whole number of a member. None if the member is missing or of another type."""
+    """The integer of the member `name`. It is None if the member is missing or not an integer."""
     member = value.get(name)
     return member if isinstance(member, int) and not isinstance(member, bool) else None
 
 
 def object_at(value: Object, name: str) -> Object:
-    """The object of a member. Empty if the member is missing or of another type."""
+    """The object of the member `name`. It is empty if the member is missing or not an object."""
     member = value.get(name)
     return member if isinstance(member, dict) else {}
 
 
 def objects_at(value: Object, name: str) -> list[Object]:
-    """The objects in the list of a member."""
+    """The objects in the list of the member `name`. The result is empty if there is no list."""
     member = value.get(name)
     return [each for each in member if isinstance(each, dict)] if isinstance(member, list) else []

@@ -1,4 +1,4 @@
-"""Parses `cargo … --message-format=json`, and the panics and totals of Rust tests."""
+"""Parses the output of `cargo … --message-format=json`, and the panics and totals of Rust tests."""
 
 import re
 from collections.abc import Sequence
@@ -70,7 +70,10 @@ class RustReader(Reader):
         return text_in(message, "rendered").splitlines()
 
     def _expansion_origin(self, span: Object) -> Object:
-        """The location in the project from which a macro was expanded."""
+        """The location in the project that used a macro.
+
+        It is `span` itself if `span` is not in the expansion of a macro.
+        """
         for _ in range(100):
             outer = object_at(object_at(span, "expansion"), "span")
             if not outer or self.findings.is_ours(text_in(span, "file_name")):

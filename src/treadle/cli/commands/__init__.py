@@ -1,1 +1,1 @@
-"""The commands. Each module contains one command as its `COMMAND`."""
+"""The commands of the command line. Each module defines one command as `COMMAND`."""

@@ -1,4 +1,4 @@
-"""`treadle agent`: asks an agent about recorded traces."""
+"""The command `treadle agent`: asks an agent about recorded traces."""
 
 import argparse
 import os
@@ -23,7 +23,7 @@ from treadle.session.conversations import Kind
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for the question, its subject, the agent and the model."""
+    """Add the question, its subject, the agent and the model to the parser."""
     parser.add_argument(
         "question", nargs="?", help="the question; `-` reads it from standard input"
     )
@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask, show the turn, and return the exit status."""
+    """Ask the agent, show its turn, and return the exit status."""
     if options.list:
         return _list(options)
     if options.conversations:
@@ -80,7 +80,7 @@ async def _ask(options: argparse.Namespace, question: str, output: TurnOutput) -
 async def _answer(
     options: argparse.Namespace, question: str, output: TurnOutput, bus: EventBus, request_id: UUID
 ) -> tuple[SessionOutcome, list[str]]:
-    """Ask. Return the outcome, and warnings about data that could not be recorded."""
+    """Ask the agent. Return the outcome, and warnings about data that could not be recorded."""
     root = repository(options)
     loaded = load(root, os.environ, {"model": options.model})
     for warning in loaded.warnings:

@@ -1,4 +1,4 @@
-"""`treadle ask`: answers a question about a repository."""
+"""The command `treadle ask`: answers a question about a repository."""
 
 import argparse
 import os
@@ -26,7 +26,7 @@ from treadle.session.replay import replaying, still_clock
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the question and its options."""
+    """Add the question and its options to the parser."""
     parser.add_argument(
         "question", nargs="?", help="the question; `-` reads it from standard input"
     )
@@ -62,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def add_serving_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for calling a model."""
+    """Add the options of all commands that call a model."""
     parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model to ask")
     parser.add_argument("--no-tools", action="store_true", help="do not offer tools to the model")
     parser.add_argument(
@@ -71,7 +71,7 @@ def add_serving_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask, show the turn, and return the exit status."""
+    """Ask the question, show the turn, and return the exit status."""
     if options.at is not None and options.session is None:
         raise UsageError("--at requires --session.", hint="Pass the conversation with --session.")
     if options.replay is None:
@@ -97,7 +97,11 @@ class _Continuation:
 
 
 def serve(options: argparse.Namespace, question: str, source: _Continuation | str | None) -> int:
-    """Ask `question` (`-`: standard input) in a saved or a new conversation."""
+    """Ask a question, show the turn, and return the exit status.
+
+    The question `-` is read from standard input. `source` names the saved conversation, and
+    optionally the message, to continue from. None starts a new conversation.
+    """
     text = sys.stdin.read() if question == "-" else question
     if not text.strip():
         raise UsageError("The question is empty.", hint='Pass a question: `treadle ask "…"`.')
@@ -114,7 +118,7 @@ async def _ask(
 
 
 async def _replay(path: Path, output: TurnOutput) -> SessionOutcome:
-    """Replay a recorded session without saving it or recording a trace."""
+    """Replay a recorded session. It is not saved as a conversation, and no trace is recorded."""
     cassette = Cassette.load(path)
     bus = EventBus(still_clock(cassette))
 
@@ -134,7 +138,7 @@ async def _run(
     bus: EventBus,
     request_id: UUID,
 ) -> tuple[SessionOutcome, list[str]]:
-    """Ask. Return the outcome, and warnings about data that could not be saved or recorded."""
+    """Ask the question. Return the outcome, and warnings about data that was not stored."""
     root = repository(options)
     loaded = load(root, os.environ, {"model": options.model})
     for warning in loaded.warnings:

@@ -1,4 +1,4 @@
-"""`treadle checks`: lists and runs the tests, builds and linters of a project."""
+"""The command `treadle checks`: lists and runs the tests, builds and linters of a project."""
 
 import argparse
 import asyncio
@@ -20,7 +20,7 @@ from treadle.tools.approvals.question import Program
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the sub-commands."""
+    """Add the sub-commands to the parser."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     actions.add_parser("list", help="list the checks of this repository and where each is defined")
     run_one = actions.add_parser("run", help="run a check; the exit status is 1 if it fails")
@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """List the checks, or run the named one."""
+    """List the checks or run one of them, and return the exit status."""
     root = repository(options)
     settings = load(root, os.environ, {}).settings
     name = options.name if options.action == "run" else None
@@ -53,10 +53,11 @@ def run_check(
     agreed: bool = False,
     as_json: bool,
 ) -> int:
-    """Run the check `name`, or list the checks, and return the exit status.
+    """Run the check `name`, or list the checks if it is None, and return the exit status.
 
-    With `proposal`, the check runs in a copy with the files that `preview` returns. A program
-    inside the repository needs consent: `agreed`, a permanent approval, or the user's answer.
+    If `proposal` is given, the check runs in a copy of the repository. `preview` returns the files
+    that the proposal changes in that copy. A program inside the repository runs only with consent:
+    from `agreed`, from a permanent approval, or from the user's answer to a question.
     """
     checks = Checks(root, settings, os.environ, preview=preview)
     if name is None:
@@ -86,7 +87,7 @@ async def _run(
 
 
 def _consent(root: Path, check: Check, program: Program) -> None:
-    """Get consent for a program inside the repository. Raises UsageError without consent."""
+    """Ask for consent to run a program inside the repository. Raises UsageError if it is denied."""
     from treadle.app.stores import approvals_path
     from treadle.cli.approval_prompts import prompt
     from treadle.tools.approvals.grants import Grant, GrantStore

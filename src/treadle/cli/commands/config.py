@@ -1,4 +1,4 @@
-"""`treadle config`: shows the settings and their origins, and validates them."""
+"""The command `treadle config`: shows the settings and their origins, and validates them."""
 
 import argparse
 import json
@@ -13,7 +13,7 @@ from treadle.errors import UsageError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the sub-commands."""
+    """Add the sub-commands to the parser."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     actions.add_parser("show", help="show every setting, its value and its source")
     actions.add_parser("path", help="list the configuration files that Treadle reads")
@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the sub-command."""
+    """Run the chosen sub-command, and return the exit status."""
     root = repository(options)
     if options.action == "path":
         return _paths(root, as_json=options.json)

@@ -1,4 +1,4 @@
-"""`treadle context`: prints the code that a model receives for a question."""
+"""The command `treadle context`: prints the code that a model receives for a question."""
 
 import argparse
 import json
@@ -9,7 +9,7 @@ from treadle.visible import in_line
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the question and the budget."""
+    """Add the question and the token budget to the parser."""
     parser.add_argument("query", help="a question or a symbol")
     parser.add_argument(
         "--budget", type=positive, default=4_000, metavar="N", help="the maximum number of tokens"
@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Call `request_code_context` and print its result."""
+    """Call the tool `request_code_context`, print its result, and return the exit status."""
     arguments = json.dumps({"token_budget": options.budget, "hint": options.query})
     outcome = call_tool(repository(options), "request_code_context", arguments, quiet=options.json)
     return print_outcome(outcome, as_json=options.json, show=_show)

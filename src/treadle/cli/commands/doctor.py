@@ -1,4 +1,4 @@
-"""`treadle doctor`: checks everything, and reports failures and how to fix them."""
+"""The command `treadle doctor`: checks the installation, and explains how to fix problems."""
 
 import argparse
 import asyncio
@@ -13,11 +13,11 @@ _MARKS = {Verdict.OK: "✓", Verdict.WARNING: "!", Verdict.FAILED: "✗"}
 
 
 def configure(_parser: argparse.ArgumentParser) -> None:
-    """Add no options."""
+    """Add nothing, since the command has no options."""
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run all checks, and return 1 if one failed."""
+    """Run all checks. Return 1 if one failed, otherwise 0."""
     findings = asyncio.run(examine(repository(options), os.environ))
     failed = any(finding.verdict is Verdict.FAILED for finding in findings)
     if options.json:

@@ -1,4 +1,4 @@
-"""`treadle edits`: previews, approves, denies, undoes and checks proposals."""
+"""The command `treadle edits`: shows, approves, denies, undoes and checks proposals."""
 
 import argparse
 import os
@@ -29,7 +29,7 @@ _ACTIONS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the sub-commands."""
+    """Add the sub-commands to the parser."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="list the proposals of this repository, newest first")
     listing.add_argument(
@@ -77,7 +77,7 @@ def _add_hunks(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the sub-command."""
+    """Run the chosen sub-command, and return the exit status."""
     root = repository(options)
     with open_edits(root) as edits:
         if options.action == "list":
@@ -105,7 +105,10 @@ def _list(edits: Edits, options: argparse.Namespace) -> int:
 
 
 def _size(proposal: Proposal) -> str:
-    """The counts of added and removed lines, without denied parts unless all parts are denied."""
+    """Return the counts of added and removed lines.
+
+    Denied hunks are not counted, unless all hunks are denied.
+    """
     sizes = [counts(change) for change in proposal.selected() or proposal.changes]
     return f"+{sum(added for added, _ in sizes)} -{sum(removed for _, removed in sizes)}"
 

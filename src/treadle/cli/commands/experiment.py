@@ -1,4 +1,4 @@
-"""`treadle experiment`: creates, changes, shows and exports experiments, and runs batches."""
+"""The command `treadle experiment`: manages experiments, and runs and compares batches."""
 
 import argparse
 import asyncio
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the actions."""
+    """Add the sub-commands to the parser."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     _add_new(actions)
     _add_list(actions)
@@ -128,7 +128,6 @@ def _add_export(actions: Actions) -> None:
 
 
 async def _new(options: argparse.Namespace) -> int:
-    """Create an experiment and print its id."""
     if bool(options.calls) == bool(options.query):
         raise UsageError(
             "Pass recorded calls, or a query that finds them.",
@@ -159,7 +158,6 @@ async def _new(options: argparse.Namespace) -> int:
 
 
 async def _list(options: argparse.Namespace) -> int:
-    """Print the experiments."""
     from treadle.experiments.answers import ExperimentPage, ExperimentPagination
 
     offset = max(0, options.offset)
@@ -191,7 +189,6 @@ async def _list(options: argparse.Namespace) -> int:
 
 
 async def _show(options: argparse.Namespace) -> int:
-    """Print an experiment, its request and its batches."""
     from treadle.experiments.answers import ExperimentWithBatches
 
     async with opened_experiments(options) as experiments:
@@ -234,7 +231,7 @@ def _print_batch(batch: "Batch") -> None:
 
 
 async def _edit(options: argparse.Namespace) -> int:
-    """Add a version, or print the errors of the change."""
+    """Add a version to the experiment, or print the errors that the change would cause."""
     patch = _patch(options)
     if not patch:
         raise UsageError(
@@ -263,7 +260,7 @@ async def _edit(options: argparse.Namespace) -> int:
 
 
 def _patch(options: argparse.Namespace) -> dict[str, Any]:
-    """The merge patch of all options. Raises UsageError."""
+    """Combine all options into one merge patch of the request. Raises UsageError."""
     given = sys.stdin.read() if options.data == "-" else options.data
     patch = _object(given) if given is not None else {}
     if options.system is not None:
@@ -300,7 +297,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _value(text: str) -> Any:
-    """The value of a JSON text, or the text itself if it is not JSON."""
+    """Parse a JSON text. Text that is not valid JSON is returned unchanged."""
     try:
         return json.loads(text)
     except ValueError:
@@ -308,7 +305,6 @@ def _value(text: str) -> Any:
 
 
 async def _export(options: argparse.Namespace) -> int:
-    """Write an experiment, or its runs."""
     async with opened_experiments(options) as experiments:
         exported = to_json(await asyncio.to_thread(experiments.export, options.experiment))
     text = (
@@ -349,7 +345,7 @@ _ACTIONS = {
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the action."""
+    """Run the chosen sub-command, and return the exit status."""
     return asyncio.run(_ACTIONS[options.action](options))
 
 

@@ -1,4 +1,4 @@
-"""`treadle index`: builds or refreshes the code index, once or at every change of files."""
+"""The command `treadle index`: updates the code index, once or whenever files change."""
 
 import argparse
 from pathlib import Path
@@ -12,7 +12,7 @@ from treadle.errors import UsageError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the folder and the watch mode."""
+    """Add the folder and the options to the parser."""
     parser.add_argument(
         "path", nargs="?", type=Path, metavar="PATH", help="the repository (the same as --repo)"
     )
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Refresh the index, and print the counts of files and items."""
+    """Update the index, print the numbers of files and items, and return the exit status."""
     if options.path is not None and options.repo is not None:
         raise UsageError("The repository is given twice.", hint="Pass PATH or --repo, not both.")
     options.repo = options.repo or options.path
@@ -67,7 +67,7 @@ def _refresh(index: CodeIndex, options: argparse.Namespace) -> None:
 
 
 def _print_readings(readings: tuple[FileReading, ...], done: RefreshReport) -> None:
-    """Print the number of files for each way of reading, and the files without code structure."""
+    """Print how many files were read in each way, and list the files without code structure."""
     for kind in Reading:
         if kind is Reading.SKIPPED:
             files = [f"{path}: {reason}" for path, reason in done.skipped.items()]

@@ -1,4 +1,4 @@
-"""`treadle mcp`: serves the tools to another program over standard input and output."""
+"""The command `treadle mcp`: serves the tools over MCP on standard input and output."""
 
 import argparse
 import asyncio
@@ -10,7 +10,7 @@ from treadle.cli.output import report
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the groups of tools and the scope of traces."""
+    """Add the groups of tools and the scope of traces to the parser."""
     parser.add_argument(
         "--tools",
         metavar="GROUPS",
@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until the client disconnects."""
+    """Serve until the client disconnects, and return the exit status."""
     from treadle.app.tool_groups import groups_named
 
     groups = groups_named(options.tools)
@@ -39,8 +39,8 @@ def run(options: argparse.Namespace) -> int:
         )
     from treadle.mcp.server import serve_stdio
 
-    # Nothing can cancel the thread that waits for the client's next line. Ctrl-C therefore ends
-    # the process at once, which is safe for all stores.
+    # A thread that waits for the client's next line cannot be cancelled. Ctrl-C therefore ends the
+    # process at once, which is safe for all stores.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     asyncio.run(serve_stdio(root, groups, all_traces=options.all_traces))
     return 0

@@ -1,4 +1,4 @@
-"""`treadle models`: lists the available models, tests one, and stores API keys."""
+"""The command `treadle models`: lists models, tests a model, and stores API keys."""
 
 import argparse
 import asyncio
@@ -14,13 +14,13 @@ from treadle.llm import ModelTest, ProviderModels, check_model, connect, list_mo
 from treadle.llm.saved_keys import KeyLocation
 
 _SHOWN = 30
-"""The maximum number of listed models per provider. `--json` lists all of them."""
+"""The maximum number of models that the list shows for a provider. `--json` shows all models."""
 _LONGEST_LINE = 20_000
-"""The maximum characters of an entered key."""
+"""The maximum number of characters that are read for an API key."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the sub-commands."""
+    """Add the sub-commands to the parser."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     actions.add_parser("list", help="list the models of each available provider")
     test = actions.add_parser("test", help="send a small question and a tool to a model")
@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the sub-command."""
+    """Run the chosen sub-command, and return the exit status."""
     loaded = load(repository(options), os.environ, {})
     for warning in loaded.warnings:
         report_line(f"! {warning}")
@@ -96,9 +96,9 @@ def _key(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def _read_key(provider: str) -> str:
-    """Read the key from a hidden prompt or from standard input.
+    """Read an API key from a hidden prompt, or from standard input.
 
-    A key never comes from an argument, because other programs can read arguments.
+    The command has no argument for the key, because other programs can read the arguments.
     """
     if sys.stdin.isatty():
         import getpass

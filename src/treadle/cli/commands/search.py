@@ -1,4 +1,4 @@
-"""`treadle search`: ranks items or files for a query."""
+"""The command `treadle search`: finds items or files for a query."""
 
 import argparse
 import gc
@@ -14,7 +14,7 @@ from treadle.json_values import to_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the query, the view and the number of results."""
+    """Add the query, the kind of results and their number to the parser."""
     parser.add_argument("query", help="a symbol, a path or a question")
     parser.add_argument(
         "--top-k", type=positive, default=10, metavar="N", help="the number of results"
@@ -28,11 +28,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Refresh the index, search it, print the results."""
+    """Update the index, search it, print the results, and return the exit status."""
     if not options.query.strip():
         raise UsageError("The query is empty.", hint='Pass a query: `treadle search "…"`.')
-    gc.disable()  # it took a tenth of the time and freed nothing
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a third of the time to load numpy
+    gc.disable()  # garbage collection took a tenth of the command's time and freed nothing
+    # Starting the threads of OpenBLAS took a third of the time to import numpy.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     root = repository(options)
     index = open_index(root)
     try:

@@ -1,4 +1,4 @@
-"""`treadle serve`: serves a repository to the page, editors and other programs over HTTP."""
+"""The command `treadle serve`: serves a repository over HTTP."""
 
 import argparse
 import asyncio
@@ -23,7 +23,7 @@ VARIABLE = "TREADLE_SERVE_TOKEN"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the address and the access options."""
+    """Add the options for the address and the access to the parser."""
     parser.add_argument(
         "--host", default="127.0.0.1", help="the address to bind to (default: %(default)s)"
     )
@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until Ctrl-C."""
+    """Serve until the user presses Ctrl-C, and return the exit status."""
     from treadle.config.loader import load
     from treadle.server import serve
 
@@ -66,9 +66,9 @@ def run(options: argparse.Namespace) -> int:
         else:
             _print_addresses(root, served)
         if options.open:
-            # In a thread, so that the server can answer the browser.
+            # A thread opens the browser, so that the server can answer the browser meanwhile.
             Thread(target=_open, args=(served,), daemon=True).start()
-        gc.freeze()  # a collection of the loaded modules delayed requests by 70 ms
+        gc.freeze()  # otherwise a collection of all loaded modules delayed requests by 70 ms
 
     serving = serve(
         root,
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         require_token=options.require_token,
         ready=ready,
     )
-    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is the normal end
+    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is the normal way to stop the server
         asyncio.run(serving)
     return 0
 
@@ -101,8 +101,9 @@ def _print_addresses(root: Path, served: "Ready") -> None:
 def _open(served: "Ready") -> None:
     """Open the page in a browser, or report that this failed.
 
-    Every user of the machine can read the command line of a browser, so it must not contain the
-    token. If the server needs a token, a private file redirects the browser to the page.
+    All users of the machine can read the command line of the browser, so it must not contain the
+    page key. If the browser needs the page key, it opens a private file that redirects to the link
+    with the page key.
     """
     import webbrowser
 
@@ -116,7 +117,7 @@ def _open(served: "Ready") -> None:
 
 
 def _redirect(page: str) -> str:
-    """The address of a private file that redirects a browser to the page."""
+    """Write a private file that redirects a browser to the page, and return the URL of the file."""
     path = data_path("open-page.html")
     to = escape(page)
     with open_output(path) as file:

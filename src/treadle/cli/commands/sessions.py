@@ -1,4 +1,4 @@
-"""`treadle sessions`: lists, shows, resumes, branches, renames, exports, deletes conversations."""
+"""The command `treadle sessions`: manages and exports conversations with the assistant."""
 
 import argparse
 import asyncio
@@ -25,7 +25,7 @@ _REFERENCE = "an id, a prefix of an id, or `last`"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the sub-commands."""
+    """Add the sub-commands to the parser."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     rows = actions.add_parser("list", help="list the conversations about this repository")
     rows.add_argument(
@@ -71,7 +71,7 @@ def _add_at(parser: argparse.ArgumentParser, text: str, *, required: bool = Fals
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the sub-command."""
+    """Run the chosen sub-command, and return the exit status."""
     actions: dict[str, Callable[[argparse.Namespace], int]] = {
         "list": _list,
         "show": _show,
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def with_conversations(work: Callable[[ConversationStore], Awaitable[T]]) -> T:
-    """Run `work` on the saved conversations and return its result."""
+    """Open the store of conversations, and return the result of `work` with that store."""
 
     async def open_and_work() -> T:
         async with await ConversationStore.open(conversations_path()) as store:
@@ -205,7 +205,11 @@ def _prompt() -> str:
 
 
 def _loaded(options: argparse.Namespace, at: int | None) -> tuple[Conversation, Sequence[Entry]]:
-    """Load all messages, and the current branch or the branch that ends at message `at`."""
+    """Load a conversation, and return it with the messages of all its branches.
+
+    The returned conversation contains one branch: the current branch, or the one that ends at the
+    message `at`.
+    """
     root = repository(options)
 
     async def load(store: ConversationStore) -> tuple[Conversation, Sequence[Entry]]:

@@ -1,4 +1,4 @@
-"""`treadle tools`: lists tools and schemas, calls a tool, shows statistics and approvals."""
+"""The command `treadle tools`: lists and calls tools, and shows statistics and approvals."""
 
 import argparse
 import asyncio
@@ -31,7 +31,7 @@ from treadle.visible import in_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the sub-commands."""
+    """Add the sub-commands to the parser."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     actions.add_parser("list", help="list the tools, one per line")
     schema = actions.add_parser("schema", help="print the JSON schema of a tool, or of all tools")
@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the sub-command."""
+    """Run the chosen sub-command, and return the exit status."""
     if options.action == "stats":
         return show_stats(options.since, as_json=options.json)
     root = repository(options)
@@ -121,7 +121,10 @@ def _schema(registry: Registry, options: argparse.Namespace) -> int:
 
 
 def call_tool(root: Path, name: str, arguments: str, *, quiet: bool) -> Outcome:
-    """Run one tool outside a session, on a fresh index. The call is recorded as its own run."""
+    """Update the index, then call one tool outside a session.
+
+    The call is recorded as a run of its own. `quiet` hides the progress of the index.
+    """
     index = open_index(root)
     try:
         with IndexBar(quiet=quiet) as bar:
@@ -144,7 +147,11 @@ async def _call(root: Path, name: str, arguments: str) -> Outcome:
 def print_outcome(
     outcome: Outcome, *, as_json: bool, show: Callable[[dict[str, object]], str]
 ) -> int:
-    """Print a result as the model receives it, or for a person. Return the exit status."""
+    """Print the outcome of a tool call, and return the exit status.
+
+    With `as_json`, it prints the exact message that a model would receive. Otherwise `show` formats
+    the result for a person.
+    """
     if isinstance(outcome, ToolCallCompleted):
         if as_json:
             print(in_json(outcome.content))
@@ -170,7 +177,6 @@ def _pretty(result: dict[str, object]) -> str:
 
 
 def _list_approvals(root: Path, *, as_json: bool) -> int:
-    """Print the permanent approvals of the repository."""
     grants = GrantStore(approvals_path()).list_grants(root)
     if as_json:
         print_json(
@@ -206,7 +212,10 @@ def _list_approvals(root: Path, *, as_json: bool) -> int:
 
 
 def _revoke(root: Path, which: str, *, as_json: bool) -> int:
-    """Revoke the approval with a number, or `all`. Raises NotFoundError for an unknown number."""
+    """Revoke the approval with the number `which`, or all approvals if `which` is `all`.
+
+    Raises NotFoundError for an unknown number.
+    """
     number = None if which == "all" else int(which)
     count = GrantStore(approvals_path()).revoke(root, number)
     if not count and number is not None:
@@ -225,7 +234,10 @@ _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
 def show_stats(since: str | None, *, as_json: bool) -> int:
-    """Print the statistics of the calls since a moment, or of all calls."""
+    """Print statistics of the tool calls since `since`, and return the exit status.
+
+    If `since` is None, all recorded calls are included.
+    """
     since_us = 0 if since is None else moment(since, time.time())
     with closing(open_trace_store()) as store:
         found = store.tool_stats(since_us=since_us)
@@ -240,7 +252,7 @@ def show_stats(since: str | None, *, as_json: bool) -> int:
 
 
 def moment(text: str, now: float) -> int:
-    """Parse an ISO date, or an age such as `12h`, to Unix microseconds. Raises UsageError."""
+    """Convert an ISO date or an age such as `12h` into Unix microseconds. Raises UsageError."""
     if ago := re.fullmatch(r"(\d{1,9})([smhdw])", text):
         return int((now - int(ago[1]) * _UNITS[ago[2]]) * 1e6)
     try:

@@ -1,4 +1,4 @@
-"""`treadle traces`: shows recorded traces and their faults, and maintains the traces."""
+"""The command `treadle traces`: shows, imports, exports and deletes recorded traces."""
 
 import argparse
 import os
@@ -57,14 +57,14 @@ T = TypeVar("T")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the sub-commands."""
+    """Add the sub-commands to the parser."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for action in _ACTIONS.values():
         action.configure(actions)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the sub-command."""
+    """Run the chosen sub-command, and return the exit status."""
     return _ACTIONS[options.action].run(options)
 
 
@@ -78,7 +78,6 @@ def _add_list(actions: Actions) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    """Print the list."""
     query, sort = listed_query(options), chosen_sort(options)
     limit, cursor = options.limit, options.cursor
     with closing(open_trace_store()) as store:
@@ -164,7 +163,10 @@ def _sums_cells(sums: Sums) -> tuple[str, str, str]:
 
 
 def _subject(name: str, question: str | None) -> str:
-    """The question, or the name and arguments of a tool that was called outside a session."""
+    """Return the question of a run.
+
+    For a tool that was called outside a session, return the name and the arguments of the tool.
+    """
     operation, _, subject = name.partition(" ")
     if operation == "execute_tool":
         return f"{subject} {question or ''}"
@@ -181,7 +183,6 @@ def _add_search(actions: Actions) -> None:
 
 
 def _search(options: argparse.Namespace) -> int:
-    """Print the hits."""
     query, sort = listed_query(options), chosen_sort(options)
     with closing(open_trace_store()) as store:
         page = store.search(query, sort=sort, limit=options.limit, cursor=options.cursor)
@@ -206,7 +207,7 @@ def _print_hit(hit: Hit) -> None:
 
 
 def _marked(hit: Hit) -> str:
-    """The excerpt, with markers around the parts that match."""
+    """Return the excerpt of a search result, with markers around the matches."""
     pieces, place = [], 0
     for start, end in hit.ranges:
         pieces += [hit.excerpt[place:start], "»", hit.excerpt[start:end], "«"]
@@ -224,7 +225,6 @@ def _add_summary(actions: Actions) -> None:
 
 
 def _summarize(options: argparse.Namespace) -> int:
-    """Print the summary."""
     query = typed_query(options)
     for field, given in ((Field.THREAD, options.thread), (Field.RUN, options.run_id)):
         if given is not None:
@@ -306,7 +306,6 @@ def _add_show(actions: Actions) -> None:
 
 
 def _show(options: argparse.Namespace) -> int:
-    """Print the trace."""
     with closing(open_trace_store()) as store:
         trace = store.trace(options.trace)
     if options.json:
@@ -335,7 +334,7 @@ def _add_faults(actions: Actions) -> None:
 
 
 def _list_faults(options: argparse.Namespace) -> int:
-    """Print the findings with their positions, the most severe first."""
+    """Print the findings with their positions, most severe first."""
     from treadle.app.background_examination import rules_of
     from treadle.config.loader import load
     from treadle.diagnosis.detectors import Severity
@@ -364,7 +363,7 @@ def _list_faults(options: argparse.Namespace) -> int:
 
 
 def _examine_all(store: "SqliteTraceStore", rules: "tuple[Rule, ...]") -> None:
-    """Examine all new spans. The store keeps the results."""
+    """Examine all spans that were not examined yet. The store keeps the results."""
     done = 0
     from treadle.diagnosis.findings import examiners
 

@@ -1,1 +1,1 @@
-"""Builds a context within a token budget from ranked items."""
+"""Builds a context from ranked items: code for a prompt, within a token budget."""

@@ -1,4 +1,4 @@
-"""Assembles a context within a budget: which items are shown, and how much of each."""
+"""Assembles a context within a token budget: which items are shown, and how much of each."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,9 +15,11 @@ _MISSES = 8
 
 @dataclass(slots=True)
 class _Answer:
-    """The entries so far, by the position of their candidate. Entries never overlap.
+    """The context under construction. Its entries never overlap.
 
-    The key of the first lines of a type is the position of its member minus one half.
+    `chosen` has the entries by the position of their candidate. The first lines of a type have the
+    position of the shown member minus one half as their key. `lost` counts items that could not be
+    read.
     """
 
     fits: Fits
@@ -27,7 +29,10 @@ class _Answer:
     chosen: dict[float, ContextEntry] = field(default_factory=dict)
 
     def place(self, position: float, entry: ContextEntry | None, *, share: int = 1) -> bool:
-        """Show `entry` if it fits with all others, even at `share` times its size."""
+        """Add `entry` if it fits together with all other entries, and return whether it was added.
+
+        With `share`, the entry must fit even at `share` times its size.
+        """
         proposed = None if entry is None else self._with(position, entry)
         if entry is None or proposed is None or len(proposed) > self.top_k:
             return False
@@ -39,10 +44,11 @@ class _Answer:
         return True
 
     def _with(self, position: float, entry: ContextEntry) -> dict[float, ContextEntry] | None:
-        """Return the entries plus a new one.
+        """Return the entries together with `entry`, or None.
 
         The new entry replaces entries inside it, and it shortens the shown first lines of its type.
-        The result is None if the new entry partly overlaps another entry or is inside one.
+        The result is None if the new entry is inside another entry or partly overlaps another
+        entry.
         """
         proposed = {**self.chosen, position: entry}
         for key, other in self.chosen.items():
@@ -60,7 +66,7 @@ class _Answer:
     def _head_before(
         self, key: float, shown: ContextEntry, entry: ContextEntry
     ) -> ContextEntry | None:
-        """Return the first lines of a partly shown type, up to an entry for one of its items."""
+        """Return the first lines of a partly shown type, up to the entry of a member, or None."""
         candidate = self.candidates[int(key)] if key % 1 == 0 else None
         if candidate is None or candidate.exact or shown.whole or not candidate.is_type:
             return None
@@ -92,7 +98,7 @@ class _Answer:
         )
 
     def first_line_in(self, candidate: ContextItem) -> int | None:
-        """Return the first line of an entry that is inside a candidate."""
+        """Return the first line of the first entry inside a candidate, or None."""
         hit = candidate.hit
         inside = (
             entry.start_line
@@ -102,9 +108,9 @@ class _Answer:
         return min(inside, default=None)
 
     def result(self, query: str) -> ContextResult:
-        """Return the result.
+        """Return the context. The last entries are dropped until the context fits the budget.
 
-        The last entries are dropped until the answer fits together with its final count.
+        The context also states how many items are omitted. This text uses a part of the budget too.
         """
         while True:
             shown = sum(map(self.covers, range(len(self.candidates))))
@@ -116,11 +122,12 @@ class _Answer:
 
 
 def assemble(query: str, top_k: int, found: SelectedItems, fits: Fits) -> ContextResult:
-    """Fill the budget: named items, then the others by expected gain, then more lines.
+    """Fill the budget with named items, then other items by expected gain, then more lines.
 
     Each named item gets as many lines as fit, and the first line of its type. Each other candidate
-    is shown in the form of its kind, or as a short excerpt if that form does not fit. The rest of
-    the budget first adds lines to cut entries, best first. After that it shows signatures.
+    is shown in its preferred form (`ContextItem.form`), or as a short excerpt if that form does not
+    fit. The rest of the budget first adds lines to shortened entries, best first. After that it
+    shows signatures.
     """
     answer = _Answer(fits, top_k, found.candidates, found.lost)
     candidates = list(enumerate(found.candidates))
@@ -154,7 +161,7 @@ def _fill(answer: _Answer, candidates: Iterable[tuple[int, ContextItem]], show: 
 
 
 def _in_its_form(answer: _Answer, position: int, candidate: ContextItem) -> bool:
-    """Show a candidate in the form of its kind, or as a short excerpt."""
+    """Show a candidate in its preferred form, or as a short excerpt. Return whether it is shown."""
     inner = answer.first_line_in(candidate) if candidate.is_type else None
     if inner is not None or candidate.is_large_type:
         return answer.place(position, candidate.head_before(inner))
@@ -169,7 +176,7 @@ def _by_signature(answer: _Answer, position: int, candidate: ContextItem) -> boo
 
 
 def _place_owners(answer: _Answer, found: SelectedItems, positions: Iterable[int]) -> None:
-    """Show the first lines of the types that contain shown items."""
+    """Show the first lines of the types that contain the shown items at `positions`."""
     for position in positions:
         if position in found.owners and position in answer.chosen:
             answer.place(position - 0.5, found.owners[position].opening)

@@ -15,7 +15,7 @@ A text that must have more tokens than the budget is not measured.
 
 
 class ContextBudget:
-    """A token budget for entries, whose text `text_of` renders.
+    """A token budget for entries. `text_of` returns the text of an entry.
 
     The budget adds the tokens of the single entries. This sum is an upper bound for the joined
     text, since only separators meet where texts are joined. Therefore adding an entry requires
@@ -28,7 +28,7 @@ class ContextBudget:
         self._sizes: dict[str, int] = {}
 
     def holds(self, entries: Sequence[ContextEntry]) -> bool:
-        """Whether the entries fit together."""
+        """Whether all entries together fit into the budget."""
         left = self._tokens
         new: list[ContextEntry] = []
         for entry in entries:

@@ -15,24 +15,30 @@ from treadle.code.terms import term_counts
 from treadle.code.text import Lines
 
 EXCERPT_LINES = 16
-"""The number of lines after the signature in a first excerpt."""
+"""The number of lines after the signature in the first excerpt of an item.
+
+If the budget allows, the excerpt gets more lines later.
+"""
 _WHOLE_TYPE = 20
 """The maximum number of lines of a type that is shown whole.
 
-A longer type shows only its head, since its methods are candidates of their own.
+A longer type shows only its head, which is its signature and a few more lines. Its methods are
+candidates of their own.
 """
 _HEAD_LINES = 8
 """The number of lines after the signature in the head of a type."""
 _WHOLE_TEXT = 25
-"""The maximum number of lines of an item without code that is shown whole."""
+"""The maximum number of lines of an item that is shown whole, unless it is a function."""
 _LONG = 150
-"""An item with more lines than this may use at most half of the remaining budget."""
+"""An item with more lines than this is added only if an item of twice its size would fit."""
 _OPENING_LINES = 4
-"""The maximum number of lines of a type's signature that is shown above its methods."""
+"""A signature of a type with more lines than this is not shown above its methods."""
 _BEFORE = 4
-"""One of this many lines of an excerpt is before the best matching line."""
+"""An excerpt has 1 / `_BEFORE` of its lines before the best matching line."""
 _BETTER = 1.2
-"""An excerpt starts elsewhere only if that position matches better than the start by this factor.
+"""The factor by which a later position must match better than the start of an item.
+
+Otherwise the excerpt is at the start.
 """
 _FROM_START = frozenset(
     {Kind.CLASS, Kind.STRUCT, Kind.TRAIT, Kind.INTERFACE, Kind.IMPL, Kind.MODULE}
@@ -42,7 +48,10 @@ _FROM_START = frozenset(
 
 @dataclass(frozen=True)
 class ContextItem:
-    """A retrieved item with the bytes of its file. `exact` states that the query names the item."""
+    """A retrieved item with the bytes of its file.
+
+    `terms` are the weighted terms of the query. `exact` states that the query names the item.
+    """
 
     root: Path
     hit: Hit
@@ -64,14 +73,14 @@ class ContextItem:
 
     @cached_property
     def opening(self) -> ContextEntry | None:
-        """The signature as an entry; None if the signature has more than a few lines."""
+        """The signature as an entry, or None if the signature has more than a few lines."""
         start, end = self.hit.signature_start, self.hit.signature_end
         first, last = self.lines.of(start), self.lines.of(max(start, end - 1))
         return self._entry(start, end) if start < end and last - first < _OPENING_LINES else None
 
     @property
     def is_type(self) -> bool:
-        """Whether the item contains other items, which are candidates of their own."""
+        """Whether items of this kind contain other items, which are candidates of their own."""
         return self.hit.kind in _FROM_START
 
     @property
@@ -98,7 +107,10 @@ class ContextItem:
         return self.excerpt(min(self.usual, self.length))
 
     def head_before(self, line: int | None = None) -> ContextEntry | None:
-        """Return the first lines of a type, at most up to a line of the file."""
+        """Return the first lines of a type, or None if they do not include its signature.
+
+        If `line` is a line of the file, only lines before it are returned.
+        """
         count = min(self._opening + _HEAD_LINES, self.length)
         if line is not None:
             count = min(count, line - self.hit.start_line)
@@ -127,8 +139,8 @@ class ContextItem:
     def excerpt(self, count: int) -> ContextEntry | None:
         """Return `count` whole lines of the item.
 
-        They are at the start of the item, or around the best matching lines. A longer excerpt
-        always contains the shorter ones.
+        The lines are at the start of the item, or around the best matching line. A longer excerpt
+        always contains each shorter excerpt.
         """
         first = max(0, self._best_line - count // _BEFORE)
         first = min(first, max(0, self.length - count))

@@ -30,7 +30,7 @@ body. In that case the share is counted over the terms of the generated file.
 
 
 def without_copies(hits: Sequence[Hit], text_of: Callable[[Hit], bytes | None]) -> list[Hit]:
-    """Return `hits` with one item for each set of copies, at the position of the best copy.
+    """Return `hits` with one item for each set of copies, at the position of the first copy.
 
     Copies are in different files. They have the same name, owner, kind and file stem, and nearly
     the same terms. The source is kept, and built, declared or vendored copies are dropped.
@@ -56,7 +56,7 @@ def without_copies(hits: Sequence[Hit], text_of: Callable[[Hit], bytes | None]) 
         rest = [other for other in groups[_named(hit)] if other not in removed and other != hit]
         for copy in (
             copies
-        ):  # grows: the source is similar to a compiled file, and that file to the declarations
+        ):  # `copies` grows, since the declarations may be similar only to the compiled file
             similar = [other for other in rest if _are_copies(copy, other, terms)]
             copies += similar
             rest = [other for other in rest if other not in similar]
@@ -71,7 +71,7 @@ def _named(hit: Hit) -> tuple[str, ...]:
 
 
 def _distance(hit: Hit) -> tuple[bool, bool, int]:
-    """Return the distance of a copy from the source. Among equal copies the best hit is kept."""
+    """Return the sort key of copies, which is smallest for the original source."""
     return hit.is_aside, bool(_BUILT.search(hit.file)), _build_step(hit)
 
 
@@ -85,7 +85,7 @@ def _build_step(hit: Hit) -> int:
 
 def _are_copies(one: Hit, other: Hit, terms: Callable[[Hit], frozenset[str] | None]) -> bool:
     if one.file == other.file:
-        return False  # overloads and repeated definitions
+        return False  # overloads and repeated definitions are not copies
     left, right = terms(one), terms(other)
     if left is None or right is None:
         return False
@@ -101,25 +101,26 @@ def _are_copies(one: Hit, other: Hit, terms: Callable[[Hit], frozenset[str] | No
 Owners = Callable[[Sequence[int]], Mapping[int, Hit]]
 
 _STEEPNESS = 7.0
-"""How fast the probability of an item falls with its score, as a share of the best score.
+"""How fast the probability of an item falls with its score, as a fraction of the best score.
 
-Measured on 552 queries from the history of 19 tuning repositories. With 0.9 to 1 of the best score,
-19 % of the functions had to change. With 0.7 to 0.8 it was 3 %, and with 0.5 to 0.6 it was 1 %.
+The probability is proportional to exp(steepness * fraction). Measured on 552 queries from the
+history of 19 tuning repositories: with 0.9 to 1 of the best score, 19 % of the functions had to
+change. With 0.7 to 0.8 it was 3 %, and with 0.5 to 0.6 it was 1 %.
 """
 
 _SIZE = 0.3
-"""Exponent of an item's size that divides its probability.
+"""The exponent of the size of an item in its gain, which is probability / size ** exponent.
 
 With 0 only the scores count. With 1 the gain per token counts. A larger exponent fills a context
-with tiny items. Measured on the same queries, as the share of functions in 2,000 tokens: .527 with
-0.3, .511 with 0.7, and .515 with scores alone.
+with tiny items. Measured on the same queries, as the share of the wanted functions in 2,000 tokens:
+0.527 with 0.3, 0.511 with 0.7, and 0.515 with scores alone.
 """
 
 _MIN_BYTES = 200
-"""The size of a smaller item counts as this, since its entry has a size too."""
+"""The minimum size in bytes for the gain of an item, since each entry also has a fixed size."""
 
 _MAX_BYTES = 4_000
-"""The size of a longer item counts as this, since such an item is shown in part anyway."""
+"""The maximum size in bytes for the gain of an item, since a longer item is shown in part."""
 
 
 @dataclass(slots=True)
@@ -128,7 +129,7 @@ class SelectedItems:
 
     candidates: list[ContextItem] = field(default_factory=list)
     owners: dict[int, ContextItem] = field(default_factory=dict)
-    """The type that contains an item, by the position of the item."""
+    """The types that contain the candidates, by the position of the candidate."""
     lost: int = 0
     stale: bool = False
 
@@ -138,7 +139,7 @@ def select_items(
 ) -> SelectedItems:
     """Order the hits, then read and verify them. A changed file makes the result stale.
 
-    `hits` are ordered best first. The query names the first `exact` of them. `owners` returns the
+    `hits` are ordered best first. The query names the first `exact` hits. `owners` returns the
     types that contain items, by the ids of the items.
     """
     named = {hit.item_id for hit in hits[:exact]}
@@ -186,7 +187,7 @@ class _Files:
         self._lines: dict[str, Lines] = {}
 
     def data(self, hit: Hit) -> bytes | None:
-        """Return the bytes of the file if they equal the indexed ones, or else None."""
+        """Return the bytes of the file, or None if they differ from the indexed bytes."""
         if hit.file not in self._data:
             try:
                 data, _ = read_file(self._root, hit.file)
@@ -208,10 +209,10 @@ class _Files:
 
 
 def _by_gain(hits: list[Hit], named: set[int], question: Question) -> list[Hit]:
-    """Order named items first, then the others by expected gain for their size.
+    """Order named items first, then the other items by expected gain for their size.
 
-    Tests come after them unless the query asks for tests. Vendored and generated code always comes
-    last.
+    Tests come after all other items unless the query asks for tests. Vendored and generated code
+    always comes last.
     """
     rest = (hit.score for hit in hits if hit.item_id not in named)
     steepness = _STEEPNESS / (max(rest, default=0.0) or 1.0)

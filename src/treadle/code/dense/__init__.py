@@ -4,9 +4,9 @@ from pathlib import Path
 
 
 class EmbeddingError(Exception):
-    """An embedding cannot be read. Searches run without it."""
+    """An embedding model cannot be read, so searches run without vectors."""
 
 
 def own_embedding() -> Path:
-    """Return the folder of the embedding that ships with Treadle."""
+    """Return the folder of the embedding model that ships with Treadle."""
     return Path(__file__).with_name("embedding")

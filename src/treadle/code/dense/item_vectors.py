@@ -1,4 +1,4 @@
-"""Similarities between a query and the items of an index, by the static embedding.
+"""Similarities between a query and the items of an index, by vectors of the static embedding.
 
 Many searches name an item and need no vectors. Therefore nothing is loaded before the first query
 in words.
@@ -36,11 +36,11 @@ _LAST_SECONDS = 2.0
 
 
 class VectorRenewal:
-    """A thread that computes missing vectors until all files have vectors of the embedding.
+    """A thread that computes missing vectors until each file has vectors of the embedding model.
 
-    It does not read source files. Each transaction writes whole files, so an interruption loses
-    only the last transaction. Several processes may do this at once: each computes the vectors that
-    are missing when it begins.
+    The thread uses the stored terms, not the source files. Each transaction writes whole files, so
+    an interruption loses only the last transaction. Several processes may run such a thread at
+    once. Each transaction computes vectors that are still missing when it begins.
     """
 
     def __init__(
@@ -54,7 +54,10 @@ class VectorRenewal:
         self._thread: threading.Thread | None = None
 
     def run(self, patience: float | None) -> None:
-        """Start the thread if needed, and wait at most `patience` seconds for its end."""
+        """Start the thread if needed, and wait at most `patience` seconds for its end.
+
+        If `patience` is None, there is no limit.
+        """
         deadline = None if patience is None else self._monotonic() + patience
         with self._changed:
             if self._thread is None and not self._ended.is_set():
@@ -110,7 +113,7 @@ class VectorQuery(NamedTuple):
 
     @property
     def part(self) -> str:
-        """The name of the signal for `SearchResults.parts`."""
+        """The entry for this query in `SearchResults.parts`."""
         known = len(self.held.items)
         return "dense" if known >= self.requested else f"dense: {known} of {self.requested}"
 
@@ -128,7 +131,7 @@ class VectorQuery(NamedTuple):
 
 
 class ItemVectors:
-    """The vectors of an index and the thread that computes missing ones.
+    """The vectors of an index, and the thread that computes missing vectors.
 
     The vectors stay in memory until the index changes.
     """
@@ -141,9 +144,11 @@ class ItemVectors:
         patience: float | None,
         monotonic: Callable[[], float],
     ) -> None:
-        """`choose` returns the folder of the embedding, or None to disable vectors.
+        """Prepare the vectors without loading the embedding model.
 
-        `patience` is the number of seconds that a query waits for missing vectors.
+        `choose` returns the folder of the embedding model, or None to disable vectors. `patience`
+        is the number of seconds that a query waits for missing vectors. If it is None, there is no
+        limit.
         """
         self._store = store
         self._choose = choose
@@ -160,7 +165,7 @@ class ItemVectors:
             self._opened[1].close()
 
     def folder(self) -> Path | None:
-        """The folder of the embedding; None if vectors are disabled."""
+        """Return the folder of the embedding model, or None if vectors are disabled."""
         with self._lock:
             if self._chosen is None:
                 try:
@@ -198,7 +203,10 @@ class ItemVectors:
             renewal.run(self._patience)
 
     def ask(self, connection: sqlite3.Connection, query: str) -> VectorQuery | None:
-        """Return the vector of a query; None if vectors are disabled or the query has no vector."""
+        """Return the vectors for a query, or None.
+
+        The result is None if vectors are disabled or the query has no known term.
+        """
         if (opened := self._model()) is None:
             return None
         vector = opened[0].query(query)

@@ -22,22 +22,23 @@ FORMAT = 1
 LENGTH = 127
 """The length of an item vector, whose components are 8-bit integers."""
 _MAX_WEIGHT = 1 << 20
-"""The largest weight. Weights are integers, so sums do not depend on their order.
+"""The largest weight.
 
-Therefore a file has the same vectors on every machine.
+Weights are integers, so sums do not depend on the order of addition. Therefore a file has the same
+vectors on every machine.
 """
 _ROWS_AT_ONCE = 8_192
-"""The number of table rows that are read at once. It limits the memory for one item."""
+"""The number of table rows that are read at once. This number limits the memory for one item."""
 
 
 def saturated(counts: "NDArray[numpy.float32]", unit: float) -> "NDArray[numpy.float32]":
-    """Return logarithmic weights of term counts, so that each further occurrence adds less."""
+    """Return log(1 + count / unit) for each term count. Each further occurrence adds less."""
     weights: NDArray[numpy.float32] = numpy.log1p(counts / numpy.float32(unit))
     return weights
 
 
 class StaticEmbedding:
-    """A table of terms with two weights for each term. It is safe to use in several threads."""
+    """A table with a vector and two weights for each term. Several threads may use it at once."""
 
     def __init__(self, folder: Path) -> None:
         """Open the model in `folder`: `model.json`, `terms.txt`, `table.npy` and `weights.npy`.
@@ -70,14 +71,17 @@ class StaticEmbedding:
     @classmethod
     @lru_cache(2)
     def load(cls, folder: Path) -> Self:
-        """Return the model in `folder`. A process opens it once. Raises `EmbeddingError`."""
+        """Return the model in `folder`.
+
+        A process opens each model once. Raises `EmbeddingError`.
+        """
         return cls(folder)
 
     def documents(self, items: Sequence[Mapping[str, int]]) -> "NDArray[numpy.int8]":
         """Return the vectors of items, given the weighted counts of their terms.
 
-        The result has a row for each item. The length of a row is about `LENGTH`. It is 0 for an
-        item without any term of the table.
+        The result has a row for each item. The Euclidean length of a row is about `LENGTH`. The
+        length is 0 for an item without any term of the table.
         """
         vectors = numpy.zeros((len(items), self.dimension), numpy.int8)
         total = sum(map(len, items))
@@ -96,7 +100,7 @@ class StaticEmbedding:
         return vectors
 
     def query(self, text: str) -> "NDArray[numpy.float32]":
-        """Return the unit vector of a query; zeros if the table has no term of the query."""
+        """Return the unit vector of a query, or zeros if the table has no term of the query."""
         terms = sorted(set(terms_in(text)))
         rows = self._rows(terms, len(terms))
         rows = rows[rows >= 0]
@@ -113,7 +117,7 @@ class StaticEmbedding:
     ) -> "NDArray[numpy.float64]":
         """Return the weighted sum of rows, up to a factor.
 
-        It uses `einsum`, since a BLAS product starts threads, which is slow for small tasks.
+        The sum uses `einsum`, since a BLAS product starts threads, which is slow for small tasks.
         """
         total = numpy.zeros(self.dimension)
         largest = float(numpy.abs(weights).max(initial=0.0))

@@ -1,4 +1,4 @@
-"""The vectors of all items in memory, and the search for the nearest ones.
+"""The vectors of all items in memory, and the search for the nearest vectors.
 
 The first filter compares only the signs of the components. Vectors with a smaller angle between
 them differ in fewer signs, and one operation compares 64 signs. The remaining vectors are compared
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 SIEVED = 600
 """The number of items that pass the filter by signs.
 
-Measured on 48,000 items: the 600 include the 10 nearest items and 48 of the 50 nearest. Counting
-the signs of the larger half of the query's dimensions twice finds nearly all 50, but takes 1.5
-times as long.
+Measured on 48,000 items: the 600 items include the 10 nearest items and 48 of the 50 nearest. A
+variant counts the signs twice in the half of the dimensions in which the query has the largest
+values. This variant finds nearly all 50, but takes 1.5 times as long.
 """
 _COPIED = 16_384
 """The number of vectors that are copied in one step."""
 MIN_SIMILARITY = 0.25
 """The least cosine at which similarity alone finds an item. A query may find no items.
 
-Measured on tuning queries in Python and Go: 0 to 7 % of the wanted functions are below it, and 91
-to 96 % of all functions are below it.
+Measured on tuning queries in Python and Go: 0 to 7 % of the wanted functions have a lower cosine,
+and so do 91 to 96 % of all functions.
 """
 
 
@@ -48,7 +48,7 @@ class FileVectors:
     def similarities(
         self, query: "NDArray[numpy.float32]", limit: int, also: Iterable[int]
     ) -> dict[int, float]:
-        """Return the cosine similarities of `also` and of at most `limit` other files, by id."""
+        """Return the cosine similarities of the files `also` and of the `limit` nearest, by id."""
         positions = numpy.flatnonzero(numpy.isin(self.files, numpy.fromiter(also, numpy.int64)))
         if limit:
             likeness = numpy.einsum("ij,j->i", self.rows, query)
@@ -63,18 +63,21 @@ class VectorIndex:
     """The vectors of one state of the index. The object never changes."""
 
     files: dict[int, int]
-    """The id of the stored vectors of each file."""
+    """The id of the stored vectors of each file, by file id."""
     items: "NDArray[numpy.int64]"
     """Item ids in ascending order."""
     rows: "NDArray[numpy.int8]"
     """A matrix of items x dimension."""
     signs: "NDArray[numpy.uint64]"
-    """A matrix of words x items. Each word has 64 signs."""
+    """A matrix of words x items. Each 64-bit word has the signs of 64 components."""
     _of_files: "list[FileVectors]" = field(default_factory=list)
     """The vectors of files, which are computed at the first use. Before that the list is empty."""
 
     def of_files(self) -> "FileVectors":
-        """The vectors of files. Each is the sum of the vectors of its items."""
+        """Return the vectors of files.
+
+        The vector of a file is the sum of its item vectors, scaled to the length 1.
+        """
         if not self._of_files:
             self._of_files.append(_file_vectors(self.items, self.rows))
         return self._of_files[0]
@@ -124,7 +127,7 @@ def _file_vectors(items: "NDArray[numpy.int64]", rows: "NDArray[numpy.int8]") ->
 
 
 def empty_vector_index(dimension: int) -> VectorIndex:
-    """The vectors of an empty index."""
+    """Return the vectors of an empty index."""
     rows = numpy.zeros((0, dimension), numpy.int8)
     return VectorIndex({}, numpy.zeros(0, numpy.int64), rows, signs_of(rows))
 
@@ -132,7 +135,7 @@ def empty_vector_index(dimension: int) -> VectorIndex:
 def read_vector_index(
     connection: sqlite3.Connection, model: str, before: VectorIndex
 ) -> VectorIndex:
-    """Return the vectors of the current index. Only vectors that `before` lacks are read.
+    """Return the vectors of the current index. Only vectors that are not in `before` are read.
 
     Each vector is copied directly to its final position, since the vectors of a large index take a
     hundred megabytes.
@@ -176,9 +179,10 @@ def signs_of(rows: "NDArray[numpy.int8 | numpy.float32]") -> "NDArray[numpy.uint
 def _sieved(
     signs: "NDArray[numpy.uint64]", query: "NDArray[numpy.float32]", count: int
 ) -> "NDArray[numpy.intp]":
-    """Return the ascending positions of the `count` vectors with the most signs of the query.
+    """Return the `count` vectors that have the most signs in common with the query.
 
-    If several vectors tie for the last positions, the first of them are returned.
+    The result has their positions in ascending order. If several vectors tie for the last
+    positions, the first of them are returned.
     """
     if signs.shape[1] <= count:
         return numpy.arange(signs.shape[1])

@@ -14,11 +14,14 @@ CREATE TABLE vectors (
 );
 CREATE INDEX vectors_of_files ON vectors (file_id, model_id);
 """
-"""An id of vectors is never used twice, so it identifies one state of a file."""
+"""With AUTOINCREMENT, an id is never used twice.
+
+Therefore an id of vectors identifies one state of a file.
+"""
 
 
 class FileVectors(NamedTuple):
-    """The vectors of a file's items in order of position (int8), and the name of the embedding."""
+    """The vectors (int8) of a file's items in order of position, and the name of the model."""
 
     model: str
     data: bytes
@@ -40,7 +43,7 @@ def drop_vectors(connection: sqlite3.Connection, file_id: int) -> None:
 
 
 def vector_ids(connection: sqlite3.Connection, model: str) -> dict[int, int]:
-    """Return the ids of the vectors of an embedding, by file id."""
+    """Return the ids of the vectors of an embedding model, by file id."""
     return dict(
         connection.execute(
             "SELECT file_id, id FROM vectors"
@@ -53,7 +56,7 @@ def vector_ids(connection: sqlite3.Connection, model: str) -> dict[int, int]:
 def sizes_of_vectors(
     connection: sqlite3.Connection, ids: Iterable[int]
 ) -> Iterator[tuple[int, int]]:
-    """Return file ids with the size of their vectors in bytes, by the ids of the vectors."""
+    """Yield the file id and the size in bytes of the vectors with each of the `ids`."""
     return connection.execute(
         "SELECT file_id, length(data) FROM vectors WHERE id IN (SELECT value FROM json_each(?))",
         (str(list(ids)),),
@@ -61,7 +64,7 @@ def sizes_of_vectors(
 
 
 def read_vectors(connection: sqlite3.Connection, ids: Iterable[int]) -> Iterator[tuple[int, bytes]]:
-    """Yield file ids with their vectors, for the given ids of vectors."""
+    """Yield the file id and the bytes of the vectors with each of the `ids`."""
     return connection.execute(
         "SELECT file_id, data FROM vectors WHERE id IN (SELECT value FROM json_each(?))",
         (str(list(ids)),),

@@ -1,1 +1,1 @@
-"""The files of a tree: the walk, ignore rules, and the files of git itself."""
+"""Files of a directory tree: traversal, ignore rules, and git's own files."""

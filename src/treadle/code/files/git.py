@@ -1,4 +1,4 @@
-"""Reads the files of git itself: its folders, its exclude files, and its index of tracked files."""
+"""Reads git's own files: the `.git` folders, exclude files, and the index of tracked files."""
 
 import os
 import re
@@ -27,7 +27,7 @@ class GitFolders(NamedTuple):
     def of(cls, git_root: Path) -> Self:
         """Return the folders of the work tree at `git_root`.
 
-        The folder is `.git`, or the folder that the file `.git` names.
+        `own` is the folder `.git`, or the folder that the file `.git` names.
         """
         own = git_root / ".git"
         if own.is_dir():
@@ -45,7 +45,10 @@ def _read_pointer(path: Path) -> str:
 
 
 _MAX_CONFIG_BYTES = 1_000_000
-"""The maximum size in bytes of a file that is read. A repository controls the content of some."""
+"""The maximum size in bytes of a git configuration file that is read.
+
+An untrusted repository can control the content of some of these files.
+"""
 
 _SECTION = re.compile(r"\[\s*([^\]\s\"]*)\s*(\"[^\]]*\")?\s*\](.*)")
 
@@ -53,12 +56,12 @@ _SETTING = re.compile(r"excludesfile\s*=\s*(.*)", re.IGNORECASE)
 
 
 def exclude_files(git_root: Path) -> list[str]:
-    """Return the exclude files of the work tree at `git_root`, strongest first. Some may not exist.
+    """Return the exclude files of the work tree at `git_root`, highest precedence first.
 
-    The first is `info/exclude` of the repository. A linked work tree uses that of its main
-    repository. The second is `core.excludesFile`, or by default `git/ignore` in the configuration
-    folder. The setting is read from the configuration files, without `include`, since starting git
-    takes longer than a search.
+    The first is `info/exclude` of the repository, which linked work trees share. The second is the
+    file that the setting `core.excludesFile` names, or by default `git/ignore` in the user's
+    configuration folder. Either file may be missing. The setting is read from git's configuration
+    files, without `include`, since starting git takes longer than a search.
     """
     common = os.fspath(GitFolders.of(git_root).common)
     configured = ""
@@ -74,7 +77,7 @@ def _config_home() -> str:
 
 
 def _config_files() -> list[str]:
-    """Return the configuration files of the system and the user, weakest first (git-config(1))."""
+    """Return the paths of git's system and user configuration, lowest precedence first."""
     files: list[str] = []
     if os.environ.get("GIT_CONFIG_NOSYSTEM", "0").lower() in {"", "0", "false", "no", "off"}:
         files.append(os.environ.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig"))
@@ -116,19 +119,22 @@ def _value(text: str) -> str:
 def _read_config(path: str) -> str:
     try:
         return read_regular(path, _MAX_CONFIG_BYTES).decode("utf-8", "surrogateescape")
-    except (OSError, ValueError):  # ValueError: the path in the file contains a NUL
+    except (OSError, ValueError):  # ValueError: the path from a `.git` file contains a NUL
         return ""
 
 
 _MAX_INDEX_BYTES = 200_000_000
 
 _MAX_PATH_BYTES = 200_000_000
-"""The maximum number of bytes of all paths and folders. A small index can name far more."""
+"""The maximum total size in bytes of all paths and folders.
+
+A small index of version 4 can expand to far more, since it stores each path as a difference.
+"""
 
 _HEAD = struct.Struct(">4sII")
 
 _FIXED = 62
-"""The number of bytes of an entry before its path, with a SHA-1 hash."""
+"""The size in bytes of an index entry before its path, with a SHA-1 hash."""
 
 _EXTENDED = 0x4000
 
@@ -149,8 +155,8 @@ class Tracked(NamedTuple):
 def tracked_below(root: Path, git_root: Path) -> Tracked:
     """Return the files below `root` that the work tree at `git_root` tracks.
 
-    The result is empty if the index cannot be read. Split indexes and indexes with hashes of 32
-    bytes are not read.
+    The result is empty if the index cannot be read. Split indexes and indexes with SHA-256 hashes
+    are not read.
     """
     prefix = root.relative_to(git_root).as_posix().removeprefix(".")
     lead = f"{prefix}/" if prefix else ""
@@ -180,7 +186,7 @@ def _index_bytes(git_root: Path) -> bytes:
 
 
 def _entries(data: bytes) -> "list[tuple[str, int]]":
-    """Return the path and mode of each entry.
+    """Return the path of each entry of a git index, with the file type bits of its mode.
 
     The result is empty unless the bytes are an index of version 2 to 4.
     """
@@ -196,7 +202,7 @@ def _entries(data: bytes) -> "list[tuple[str, int]]":
             (mode,) = struct.unpack_from(">I", data, position + 24)
             (flags,) = struct.unpack_from(">H", data, position + 60)
             start = position + _FIXED + (2 if flags & _EXTENDED else 0)
-            if version == 4:  # stores only the difference to the previous path
+            if version == 4:  # version 4 stores only the difference to the previous path
                 removed, start = _number(data, start)
                 end = data.index(b"\0", start)
                 path = path[: len(path) - removed] + data[start:end]
@@ -215,7 +221,10 @@ def _entries(data: bytes) -> "list[tuple[str, int]]":
 
 
 def _number(data: bytes, position: int) -> tuple[int, int]:
-    """Read a number in git's variable-length format, and return it with the position after it."""
+    """Read a number in git's variable-length format.
+
+    Return the number and the position after it.
+    """
     byte = data[position]
     value = byte & 0x7F
     while byte & 0x80:

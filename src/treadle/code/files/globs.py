@@ -23,7 +23,7 @@ _POSIX_CLASSES = {
 
 
 def translate(pattern: str) -> str | None:
-    """Return a regular expression for `fullmatch`; None if git matches nothing with the pattern.
+    """Return a regular expression for `re.fullmatch`, or None if the pattern matches no path.
 
     The time of a match grows with the product of the lengths of the pattern and the path. A text
     between two stars is matched at its first position, without backtracking.
@@ -58,10 +58,10 @@ def translate(pattern: str) -> str | None:
 
 
 class _Star(Enum):
-    """The meaning of a run of stars."""
+    """The meaning of one or more consecutive stars in a pattern."""
 
     NAME = "[^/]*"
-    """A part of a name."""
+    """Any characters within one path component."""
     FOLDERS = "(?:[^/]*/)*"
     """Any number of folders."""
     REST = ".*"
@@ -69,10 +69,12 @@ class _Star(Enum):
 
 
 def _joined(parts: list[str], stars: list[_Star]) -> str:
-    """Join the fixed texts with the stars between them, with atomic groups where possible.
+    """Join the fixed texts and the stars between them into a regular expression.
 
-    A text between two stars of one name matches at its first position. This leaves as much as
-    possible for the rest of the pattern. The same applies to names between two stars for folders.
+    A text between two stars of one path component is an atomic group, which matches only at the
+    first possible position. No match is lost, since the first position leaves the most characters
+    for the rest of the pattern. The path components between two `**` are an atomic group for the
+    same reason.
     """
     runs = [""]
     for number, (star, text) in enumerate(zip([None, *stars], parts, strict=True)):
@@ -95,7 +97,7 @@ def _joined(parts: list[str], stars: list[_Star]) -> str:
 
 
 def _star(pattern: str, start: int) -> tuple[_Star, int]:
-    """Read the run of stars at `start`, and return its meaning and its end.
+    """Read the consecutive stars at `start`, and return their meaning and their end.
 
     `**` is special only as a whole path component.
     """
@@ -111,9 +113,9 @@ def _star(pattern: str, start: int) -> tuple[_Star, int]:
 
 
 def _translate_class(pattern: str, start: int) -> tuple[str, int] | None:
-    """Translate the bracket expression at `start`, and return it with its end.
+    """Translate the bracket expression at `start`, and return the result with the end position.
 
-    The result is None if the bracket is not closed.
+    The result is None if the bracket is not closed or names an unknown character class.
     """
     position = start + 1
     negated = pattern[position : position + 1] in {"!", "^"}

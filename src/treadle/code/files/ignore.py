@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 _GIT_FILE = ".gitignore"
 IGNORE_FILES = (_GIT_FILE, ".ignore", ".treadleignore")
-"""Names of ignore files, weakest first. Files in deeper folders are stronger."""
+"""Names of ignore files, lowest precedence first. Files in deeper folders take precedence."""
 
 REPOSITORY_FOLDERS = frozenset({".git", ".hg", ".svn", ".jj"})
-"""Folders that are never walked. Ignore files cannot include them again."""
+"""Names of folders that are always excluded, even if an ignore file includes them."""
 
 _DEFAULT_PATTERNS = (
     "node_modules/",
@@ -34,14 +34,14 @@ _DEFAULT_PATTERNS = (
     ".idea/",
     ".DS_Store",
 )
-"""The weakest rules, which exclude caches in trees without git.
+"""The rules with the lowest precedence, which exclude caches even without a `.gitignore`.
 
-A pattern with `!` includes them again.
+An ignore file includes these paths again with a `!` pattern.
 """
 
 _MAX_IGNORE_FILE = 1_000_000
 _MAX_PATTERN = 4_096
-"""The maximum number of characters of a pattern, which is that of a path (PATH_MAX)."""
+"""The maximum number of characters of a pattern, equal to that of a path (PATH_MAX)."""
 _SPECIAL = frozenset("*?[\\")
 
 
@@ -50,8 +50,8 @@ class _Rule:
 
     Most patterns are a plain name, a plain path, or `*` and an ending. Only other patterns need a
     regular expression. A pattern without a slash matches names. Other patterns match paths from the
-    folder of the ignore file. `own` states that the line is from an ignore file of Treadle, so it
-    also excludes files that git tracks.
+    folder of the ignore file. `own` states that the line is from an ignore file that git does not
+    read. A rule with `own` also excludes files that git tracks.
     """
 
     __slots__ = ("anchored", "ending", "expression", "folders_only", "literal", "negated", "own")
@@ -75,7 +75,7 @@ class _Rule:
     def parse(cls, line: str, *, own: bool) -> Self | None:
         """Return the rule of a line.
 
-        The result is None for a comment, an empty line, or a line that is longer than any path.
+        The result is None for a comment, an empty pattern, or a line that is longer than any path.
         """
         pattern = _strip_trailing_spaces(line)
         if not pattern or len(pattern) > _MAX_PATTERN or pattern.startswith("#"):
@@ -98,7 +98,7 @@ class _Rule:
 
 
 class _RuleSet:
-    """The rules of one folder, with a fast test whether any rule matches."""
+    """The rules of one folder, with a fast check whether any rule matches."""
 
     def __init__(self, rules: list[_Rule]) -> None:
         self._rules = rules[::-1]
@@ -110,7 +110,11 @@ class _RuleSet:
 
     @classmethod
     def of(cls, lines: Iterable[str], own_lines: Iterable[str] = ()) -> Self | None:
-        """Return the rules of git's `lines`, and of `own_lines`, which are stronger."""
+        """Return the rules of both arguments, or None if there are no rules.
+
+        `lines` are from a file that git reads. `own_lines` are from other ignore files and take
+        precedence.
+        """
         rules = [
             rule
             for own, group in ((False, lines), (True, own_lines))
@@ -120,10 +124,10 @@ class _RuleSet:
         return cls(rules) if rules else None
 
     def verdict(self, folder: str, name: str, *, is_dir: bool) -> _Rule | None:
-        """Return the last matching rule, which decides; None if no rule matches.
+        """Return the last matching rule, which decides, or None if no rule matches.
 
-        `folder` is the path from the folder of the rules to the parent of `name`. It is empty or
-        ends with a slash.
+        `folder` is the path from the folder of the rules to the parent of `name`. This path is
+        empty or ends with a slash.
         """
         path = folder + name
         if (
@@ -152,15 +156,18 @@ def _strip_trailing_spaces(line: str) -> str:
 
 
 _Chain = list[tuple[str, _RuleSet]]
-"""Rule sets, strongest first. Each has the path from its folder to the current folder."""
+"""Rule sets, highest precedence first.
+
+Each rule set has the path from its folder to the current folder.
+"""
 
 
 class IgnoreRules:
     """The ignore rules of a tree.
 
-    The rules come from the ignore files of the tree, from those of the folders above it up to the
-    git root, and from git's own exclude files (see `files.git`). A few default rules are added.
-    Each file is read when it is first needed.
+    The rules come from the ignore files of the tree and of the folders above it up to the git root.
+    Git's own exclude files (see `files.git`) and a few default rules are added. Each file is read
+    when it is first needed.
     """
 
     def __init__(self, root: Path) -> None:
@@ -190,8 +197,9 @@ class IgnoreRules:
     ) -> Callable[[str, bool], bool]:
         """Return a function that decides whether a name in `folder` is ignored.
 
-        The arguments of the function are `name` and `is_dir`. `folder` itself is not ignored.
-        `present` has the names of its ignore files, if they are known.
+        The arguments of the returned function are `name` and `is_dir`. The function assumes that
+        `folder` itself is not ignored. `present` has the names of the ignore files in `folder`. By
+        default each possible name is tried.
         """
         chain = self._chain(folder, present)
         only_tracked = folder in self._only_tracked
@@ -258,9 +266,9 @@ def _read_folder(folder: str, present: Iterable[str] = IGNORE_FILES) -> _RuleSet
 
 
 def git_root_of(root: Path) -> Path | None:
-    """Return the root of the work tree that contains a folder.
+    """Return the root of the git work tree that contains `root`, or None outside of git.
 
-    It is the nearest folder above with a `.git`.
+    The root of a work tree is the nearest folder with a `.git`, starting at `root` itself.
     """
     return next(
         (folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None
@@ -281,11 +289,11 @@ def read_lines(path: str) -> list[str]:
 
 
 def _rules_above(root: Path) -> _Chain:
-    """Return the rules from above `root`.
+    """Return the rules that apply to `root` from outside, highest precedence first.
 
-    They are the rules of the folders up to the git root, git's exclude files, and the defaults. If
-    they would exclude `root` itself, only the defaults apply, since a user who opens an ignored
-    folder wants to see its files.
+    The result has the rules of the folders up to the git root, git's exclude files, and the default
+    rules. If the other rules exclude `root` itself, only the default rules apply, since a user who
+    opens an ignored folder wants to see its files.
     """
     from treadle.code.files.git import exclude_files
 

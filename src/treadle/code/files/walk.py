@@ -13,17 +13,17 @@ from treadle.private_files import why_private_entry
 __all__ = ["MAX_FILE_BYTES", "FileEntry", "IgnoreRules", "content_hash", "read_file", "walk"]
 
 MAX_FILE_BYTES = 2_000_000
-"""The maximum size of a file that is read. Larger files are generated code or data."""
+"""The maximum size in bytes of a file that is read. Larger files are generated code or data."""
 MAX_NOTEBOOK_BYTES = 20_000_000
-"""The maximum size of a notebook. Notebooks contain pictures, which are not indexed."""
+"""The maximum size in bytes of a notebook. Notebooks contain pictures, which are not indexed."""
 
 
 class FileEntry(NamedTuple):
     """One regular file.
 
-    `path` is a POSIX path relative to the root of the walk. Bytes that are not UTF-8 are surrogates
-    (PEP 383). `size` is in bytes. `size`, `mtime_ns`, `ctime_ns` and `inode` together show whether
-    the file may have changed.
+    `path` is a POSIX path relative to the root of the walk. Bytes of a path that are not UTF-8
+    become surrogates (PEP 383). `size` is in bytes. `size`, `mtime_ns`, `ctime_ns` and `inode`
+    together show whether the file may have changed.
     """
 
     path: str
@@ -37,10 +37,10 @@ def walk(root: Path, *, on_skip: Callable[[str, str], None] | None = None) -> It
     """Yield every regular file below `root` that no ignore rule excludes, in a stable order.
 
     Files that usually contain keys or passwords are skipped by name (see `treadle.private_files`).
-    Links are never followed, since a target inside the tree is found at its own path. Submodules
-    are walked like any folder, without their `.git`. Other clones and work trees inside a
-    repository are skipped, since they contain another state of the code. `on_skip(path, reason)`
-    reports skipped clones and work trees, unreadable paths, and links.
+    Symbolic links are never followed, since a target inside the tree is found at its own path.
+    Submodules are walked like any folder, without their `.git`. Other clones and work trees inside
+    a repository are skipped, since they contain another state of the code. `on_skip(path, reason)`
+    reports skipped clones and work trees, private files, unreadable paths, and links.
     """
     rules = IgnoreRules(root)
     in_repository = git_root_of(root) is not None
@@ -91,7 +91,10 @@ def _file(
 
 
 def _why_passed_over(rules: IgnoreRules, root: Path, folder: str, *, of_git: bool) -> str | None:
-    """Return the reason to skip a folder. `of_git` states whether the folder has a `.git`."""
+    """Return the reason to skip a folder, or None.
+
+    `of_git` states whether the folder has a `.git`.
+    """
     if folder.count("/") >= MAX_DEPTH:
         return f"more than {MAX_DEPTH} folders deep"
     return "another work tree or clone" if of_git and _is_other_tree(rules, root, folder) else None
@@ -114,9 +117,10 @@ def _is_other_tree(rules: IgnoreRules, root: Path, folder: str) -> bool:
 
 
 def read_file(root: Path | str, path: str) -> tuple[bytes | None, os.stat_result]:
-    """Read the regular file at `path` below `root`; the bytes are None if it is too large.
+    """Read the regular file at `path` below `root`, and return its bytes and its status.
 
-    Links are not followed, and the function does not wait for pipes. Raises OSError.
+    The bytes are None if the file is larger than `MAX_FILE_BYTES`, or `MAX_NOTEBOOK_BYTES` for a
+    notebook. Links are not followed, and a named pipe does not block the function. Raises OSError.
     """
     with read_inside(root, path) as file:
         status = os.fstat(file.fileno())

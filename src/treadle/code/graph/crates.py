@@ -1,8 +1,8 @@
-"""The modules of Rust: crates, `mod` files, inline modules and `use`.
+"""Resolves the module paths of Rust: crates, `mod` files, inline modules and `use`.
 
-A module is found by its file, at the path where the compiler expects it. Within the module only
-items are found by name. Visibility is ignored, since code that compiles does not name private
-items.
+A module is found by its file, at the path where the compiler expects the file. Other items are
+found by name inside their module. Visibility is ignored, since code that compiles does not name
+private items.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,14 @@ _ROOTS = ("lib.rs", "main.rs")
 _OWN_CRATES = frozenset({"tests", "benches", "examples"})
 _SUFFIX = ".rs"
 PassedOn = Callable[[int, int, str, int], Target | None]
-"""Finds the item that a module re-exports under a name. The arguments give its file and scope."""
+"""Finds the item that a module re-exports under a name.
+
+The arguments are the file id of the module, its scope, the name, and the depth of the search.
+"""
 
 
 class Crates:
-    """The crates of a repository, and the module tree of each."""
+    """The crates of a repository, with the module tree of each crate."""
 
     def __init__(self, graph: Graph, find_member: FindMember, passed_on: PassedOn) -> None:
         self._graph = graph
@@ -44,7 +47,7 @@ class Crates:
             self._named[name.replace("-", "_")] = CrateRoot(folder_of(root), (root,))
 
     def named(self, name: str) -> CrateRoot | None:
-        """Return a crate of this repository by the name that other crates use."""
+        """Return a crate of this repository by the name that other crates use, or None."""
         return self._named.get(name)
 
     def of(self, file_id: int) -> CrateRoot:
@@ -55,18 +58,19 @@ class Crates:
         return self._known[path]
 
     def unit(self, file_id: int) -> str:
-        """Return the identity of the crate of a file.
+        """Return a text that identifies the crate of a file.
 
-        A library and a program in one folder have the same identity.
+        A library and a program in one folder have the same text.
         """
         root = self.of(file_id)
         return root.files[0] if len(root.files) == 1 and root.alone else root.folder
 
     def _crate(self, path: str) -> CrateRoot:
-        """Return the crate of a path.
+        """Return the crate of the file at `path`.
 
-        The crate has the nearest `Cargo.toml` above the path, or else the nearest `lib.rs` or
-        `main.rs`. Each file in `src/bin`, `tests`, `benches` and `examples` is a crate of its own.
+        A root file belongs to its own crate. Each file in `src/bin`, `tests`, `benches` and
+        `examples` is a crate of its own. Any other file belongs to the crate of the nearest folder
+        above that is named `src` or contains a root file.
         """
         folder, _, file = path.rpartition("/")
         if path in self._declared.get(folder, ()) or file in _ROOTS:
@@ -91,7 +95,7 @@ class Crates:
         return name in _OWN_CRATES and outside
 
     def in_crate(self, root: CrateRoot, name: str, depth: int) -> Target | None:
-        """Resolve `crate::name`."""
+        """Return the target of `crate::name`, or None."""
         for path in root.files:
             module = self._at(path)
             found = self.in_module(module, name, depth) if module is not None else None
@@ -141,7 +145,7 @@ class Crates:
         return joined(base, "/".join(inline))
 
     def _above(self, module: Node) -> Target | None:
-        """Resolve `module::super`."""
+        """Return the target of `module::super`, or None."""
         items = self._graph.items(module.file_id)
         if module.id != items[-1].id:
             parent = module.parent_id
@@ -157,7 +161,7 @@ class Crates:
         return self._module_of(above, crate)
 
     def _module_of(self, folder: str, crate: CrateRoot) -> Target | None:
-        """Return the module of a folder, which is a crate, a file or an inline module."""
+        """Return the module of a folder. The module is a crate, a file or an inline module."""
         inline: list[str] = []
         found: Target | None = None
         for above in ancestors(folder):
@@ -177,7 +181,7 @@ class Crates:
         return self._at(joined(folder, "mod.rs")) or self._at(folder + _SUFFIX)
 
     def around(self, file_id: int, scope: int) -> Node:
-        """Return the module that encloses a scope."""
+        """Return the innermost module that encloses a scope."""
         items = self._graph.items(file_id)
         while scope >= 0 and items[scope].kind != Kind.MODULE:
             parent = items[scope].parent_id
@@ -193,7 +197,7 @@ class Crates:
         return found if found is not None else Reason.NOT_FOUND
 
     def use(self, file_id: int, entry: Import) -> Target | None:
-        """Return the target of a `use`.
+        """Return the target of a `use`, or None.
 
         The path starts at `crate`, `self`, `super`, a name in the module, or a crate.
         """
@@ -212,7 +216,7 @@ class Crates:
         return None if isinstance(position, Reason) else position
 
     def parts(self, item: Node) -> list[Node]:
-        """Return a type with all its impl blocks in the crate."""
+        """Return the type of `item`, and all impl blocks of this type in the crate."""
         definition = self._definition(item)
         unit = self.unit(item.file_id)
         return [definition] + [
@@ -224,7 +228,7 @@ class Crates:
         ]
 
     def _definition(self, item: Node) -> Node:
-        """Return the type of an impl block. If it cannot be found, return the first such block."""
+        """Return the type of an impl block, or the block itself if its type cannot be found."""
         if item.kind != Kind.IMPL:
             return item
         known = self._definitions.get(item.id)

@@ -1,4 +1,7 @@
-"""Edges from and to items. Stored references are resolved at the time of a query."""
+"""Edges from and to items. An edge is a relation, such as a call.
+
+Stored references are resolved at the time of a query.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -22,7 +25,7 @@ from treadle.code.retrieval.hits import is_test
 
 
 class Link(NamedTuple):
-    """One resolved edge. If `target` is None, `reason` states why the edge has no target.
+    """One edge after resolution. If `target` is None, `reason` states why the edge has no target.
 
     `text` is the name as written at `start` to `end` in the file of `source`. `text` is empty for
     edges without a position in the text (contains, overrides).
@@ -65,7 +68,7 @@ class Edges:
         self._max_files = max_files
 
     def outgoing(self, item: Node, kinds: frozenset[EdgeKind]) -> Iterator[Link]:
-        """Yield the edges from an item, including the edges of uses inside nested items."""
+        """Yield the edges from an item. Uses inside a nested item are edges of the nested item."""
         items = self.graph.items(item.file_id)
         whole_file = item.id == items[-1].id and item.kind == Kind.MODULE
         if EdgeKind.CONTAINS in kinds:
@@ -96,8 +99,8 @@ class Edges:
     def incoming(self, item: Node, kinds: frozenset[EdgeKind]) -> Iterator[Link]:
         """Yield the edges to an item.
 
-        A use of the item's name may refer to the item without being resolved. Such a use becomes a
-        link without a target.
+        An unresolved use of the item's name may refer to the item. Such a use becomes an edge
+        without a target.
         """
         if EdgeKind.CONTAINS in kinds:
             items = self.graph.items(item.file_id)
@@ -142,8 +145,8 @@ class Edges:
     def _nodes(self, position: Target | Reason) -> list[Node | None]:
         """Return the items of a target.
 
-        A package is represented by its first file. The result is empty for a crate and for a name
-        of the language itself. It is `[None]` if the target is unknown.
+        A package is represented by its first file. The result is empty for a crate and for a
+        built-in name of the language. The result is `[None]` if the target is unknown.
         """
         if position is Reason.BUILT_IN:
             return []
@@ -180,7 +183,7 @@ class Edges:
         return sorted(found)
 
     def _is(self, item: Node, found: Sequence[Node | None]) -> bool:
-        """Whether the item is among `found`, or has the same canonical path as one of them."""
+        """Whether `found` has the item, or an item of its file with the same canonical path."""
         return any(
             node is not None
             and node.file_id == item.file_id
@@ -248,8 +251,8 @@ def neighbours(
 ) -> Mapping[int, list[tuple[int, EdgeKind, Direction]]]:
     """Return the items that each item uses (`OUT`) or is used by (`IN`).
 
-    There are at most 20 in each direction. Only resolved edges count. At most `max_files` files are
-    searched for uses of a name.
+    There are at most 20 items in each direction. Only resolved edges count. At most `max_files`
+    files are searched for uses of a name.
     """
     edges = Edges(graph, max_files=max_files)
     found: dict[int, list[tuple[int, EdgeKind, Direction]]] = {}
@@ -290,9 +293,10 @@ def walk(
     direction: Direction | None,
     depth: int,
 ) -> EdgeList:
-    """Return the edges of an item up to `depth` steps away, resolved edges first, then by position.
+    """Return the edges up to `depth` steps away from an item, in order of their steps.
 
-    From the second step on, only resolved edges are followed and listed.
+    Within a step, resolved edges come first, and outgoing edges come before incoming edges. From
+    the second step on, only resolved edges are followed and listed.
     """
     edges = Edges(graph)
     start = graph.item(item_id)
@@ -370,7 +374,7 @@ def _found_item(graph: Graph, node: Node) -> FoundItem:
 _FAMILIES = {
     "tsx": "typescript", "javascript": "typescript", "kotlin": "java", "cpp": "c",
 }  # fmt: skip
-"""For each language, the languages that can use its items."""
+"""Maps a language to its family. Languages of one family can use the items of each other."""
 
 _BY_RECEIVER_ONLY = frozenset({"python", "typescript", "rust", "go"})
 """Languages whose methods are never called by their bare name."""
@@ -380,7 +384,7 @@ _VALUES_HAVE_METHODS_ONLY = frozenset({"rust", "go"})
 
 
 class Possible:
-    """Examines the uses of the name of one item."""
+    """Decides whether unresolved uses of a name may refer to one item."""
 
     def __init__(self, graph: Graph, item: Node, replaced: Sequence[Node]) -> None:
         self._graph = graph
@@ -393,7 +397,10 @@ class Possible:
         self._homes = self._homes_of(item)
 
     def reason(self, file_id: int, use: Reference, found: Node | Reason | None) -> Reason | None:
-        """Return why an unresolved use may mean the item; None if the use cannot mean it."""
+        """Return the reason why a use may still refer to the item, or None if it cannot.
+
+        `found` is the item to which the use was resolved, or the reason why it was not resolved.
+        """
         if isinstance(found, Node):
             replaced = (found.file_id, found.canonical_path) in self._replaced
             return Reason.REPLACED if replaced else None
@@ -426,7 +433,10 @@ class Possible:
         return (homes | set(parts[:-1])) - {""}
 
     def _may_be_home(self, file_id: int, receiver: str) -> bool:
-        """Whether a receiver is imported under the name of the item's type, module or package."""
+        """Whether a receiver may be the type, the module or the package of the item.
+
+        The receiver may also be the name that an import binds to one of these.
+        """
         first, *rest = receiver.replace("::", ".").strip(".").split(".")
         names = {rest[-1]} if rest else {first}
         if not rest:

@@ -22,7 +22,7 @@ class Imports:
         self._busy: set[object] = set()
 
     def target(self, file_id: int, entry: Import) -> Target | None:
-        """Return the target of an import in this repository."""
+        """Return the target of an import in this repository, or None."""
         key = (file_id, entry)
         if key in self._busy or len(self._busy) > _DEPTH:
             return None
@@ -33,7 +33,7 @@ class Imports:
             self._busy.discard(key)
 
     def through_star(self, file_id: int, entry: Import, name: str) -> Target | None:
-        """Return the target of a name that an `import *` may bind."""
+        """Return the target of a name that an `import *` may bind, or None."""
         module = self.target(file_id, entry)
         if module is None:
             language = self._graph.file(file_id)[1]
@@ -44,7 +44,7 @@ class Imports:
         return self._find_member(module, name, 0)
 
     def passed_on(self, file_id: int, scope: int, name: str, depth: int) -> Target | None:
-        """Return the target of a name that a module re-exports.
+        """Return the target of a name that a module re-exports, or None.
 
         For Rust the name may be any name that the module imports.
         """
@@ -85,7 +85,10 @@ class Imports:
         return self._find_member(module, entry.member, 0) if module and entry.member else module
 
     def _packaged(self, entry: Import) -> Target | None:
-        """Return a type by its full name, or a static member of a type, which may be inherited."""
+        """Return a type by its full name, or a static member of a type, or None.
+
+        The member may be inherited.
+        """
         canonical = f"{entry.module}.{entry.member}" if entry.member else entry.module
         found = unique_definition(self._graph, canonical.rpartition(".")[2], canonical)
         if found is None and entry.member:
@@ -94,7 +97,7 @@ class Imports:
         return found
 
     def _local_import(self, file_id: int, entry: Import) -> Target | None:
-        """Return the target of the import in `import { a } …; export { a }`."""
+        """Return the target of `a` in `import { a } …; export { a }`, or None."""
         for other in self._graph.references(file_id).imports:
             if other.name == entry.member and other.scope == FILE_SCOPE:
                 return self.target(file_id, other)

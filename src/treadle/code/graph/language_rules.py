@@ -16,13 +16,14 @@ SEPARATORS = {
     "php": ("::", "\\"),
     "ruby": ("#", "::"),
 }
-"""Separators other than dots.
+"""Separators of canonical paths, for languages that do not only use dots.
 
-The first is between a type and its member, and the second is between other parts of a path. A test
-compares them with the separators of the languages.
+The first separator is between a type and its member. The second separator is between other parts of
+a path. If there is only one separator, it is used everywhere. A test compares the separators with
+those in `treadle.code.languages`.
 """
 EXPLICIT = frozenset({PYTHON, *ES, RUST, GO, "php"})
-"""Languages whose members need a receiver."""
+"""Languages in which a type uses its own members through a receiver, such as `self`."""
 
 SELF_NAMES: dict[str, frozenset[str]] = {
     PYTHON: frozenset({"self", "cls", "super"}),
@@ -33,6 +34,9 @@ SELF_NAMES: dict[str, frozenset[str]] = {
     "ruby": frozenset({"self"}),
     "swift": frozenset({"self", "super", "Self"}),
 }
-"""Names of the enclosing object or type, by language. They equal `Language.self_names`."""
+"""Names of the enclosing object or type, by language. The names equal `Language.self_names`."""
 BASES_INSIDE = frozenset({"ruby"})
-"""Languages that name a base in the body of a type. Names of the body apply to that base."""
+"""Languages that name a base type in the body of a type.
+
+The name of the base is resolved inside this body.
+"""

@@ -1,6 +1,6 @@
 """Finds the file or folder of an imported module, by the rules of each language.
 
-The whole path of a module must match. Its last name alone is not enough.
+The whole path of a module must match. The last name of the path alone is not enough.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ def folder_of(path: str) -> str:
 
 
 def ancestors(folder: str) -> Iterator[str]:
-    """Yield the folder and all folders above it. The name of the root is empty."""
+    """Yield `folder` and all folders above it. The root is ""."""
     yield folder
     while folder:
         folder = folder.rpartition("/")[0]
@@ -28,7 +28,7 @@ def ancestors(folder: str) -> Iterator[str]:
 
 
 def joined(folder: str, name: str) -> str:
-    """Return `folder/name` with `.` and `..` resolved; empty if the path leads out of the root."""
+    """Return `folder/name` with `.` and `..` resolved, or "" if the path leads out of the root."""
     parts = folder.split("/") if folder else []
     for part in name.split("/"):
         if part == "..":
@@ -41,10 +41,11 @@ def joined(folder: str, name: str) -> str:
 
 
 def python_module(graph: Graph, importer: str, spec: str) -> int | None:
-    """Find a Python module or package.
+    """Return the file id of a Python module or package, or None.
 
     A name with leading dots is relative to the importer. An absolute name is searched from the
-    folders above the importer. The nearest folder wins. In each folder its `src` is searched too.
+    folders above the importer, and the nearest folder wins. In each folder, the subfolder `src` is
+    searched too.
     """
     name = spec.lstrip(".")
     dots = len(spec) - len(name)
@@ -67,7 +68,10 @@ def python_module(graph: Graph, importer: str, spec: str) -> int | None:
 
 
 def python_submodule(graph: Graph, package: str, name: str) -> int | None:
-    """Find the module `name` in a package. `package` is the path of the package's `__init__`."""
+    """Return the file id of the module `name` in a package, or None.
+
+    `package` is the path of the package's `__init__` file.
+    """
     folder, _, file = package.rpartition("/")
     return _python_at(graph, joined(folder, name)) if file.startswith("__init__.") else None
 
@@ -81,7 +85,10 @@ def _python_at(graph: Graph, position: str) -> int | None:
 
 
 def es_module(graph: Graph, importer: str, spec: str) -> int | None:
-    """Find a relative module, with the suffixes that bundlers and compilers add or replace."""
+    """Return the file id of a relative module, or None.
+
+    The function tries the suffixes that bundlers and compilers add or replace.
+    """
     if not spec.startswith("."):
         return None
     position = joined(folder_of(importer), spec)
@@ -99,7 +106,10 @@ def es_module(graph: Graph, importer: str, spec: str) -> int | None:
 
 
 def go_package(graph: Graph, spec: str) -> str | None:
-    """Return the folder of a Go package, below a `go.mod` whose module is a prefix of the path."""
+    """Return the folder of a Go package, or None.
+
+    The folder is below a `go.mod` whose module is a prefix of the path `spec`.
+    """
     for folder, module in graph.manifests("go.mod"):
         if spec == module or spec.startswith(f"{module}/"):
             return joined(folder, spec[len(module) :])
@@ -107,7 +117,10 @@ def go_package(graph: Graph, spec: str) -> str | None:
 
 
 def included_file(graph: Graph, importer: str, spec: str) -> int | None:
-    """Find a file by its path relative to the importer, or to a folder above the importer."""
+    """Return the file id for a path relative to the importer or to a folder above it, or None.
+
+    In each folder, the subfolder `include` is searched too.
+    """
     for folder in ancestors(folder_of(importer)):
         for base in (folder, joined(folder, "include")):
             found = graph.file_id(joined(base, spec))

@@ -53,7 +53,7 @@ class Unpacked:
     """
 
     def __init__(self, packed: bytes = b"") -> None:
-        """An empty blob has no references."""
+        """Unpack a blob. An empty blob has no references."""
         self.module = ""
         self._names: list[str] = []
         self._columns: list[list[int]] = [[] for _ in range(_COLUMNS)]
@@ -128,7 +128,7 @@ _KINDS = {kind.value: kind for kind in ReferenceKind}
 
 
 def mention(name: str) -> int:
-    """Return the key of a name for the search of files that mention it.
+    """Return the key by which the index finds the files that mention a name.
 
     A collision of two keys costs only time.
     """
@@ -136,7 +136,7 @@ def mention(name: str) -> int:
 
 
 def mentions(found: FileReferences | Unpacked) -> set[int]:
-    """Return the keys of all names to whose definitions the file may refer."""
+    """Return the keys of all names to which the file may refer."""
     uses = {(use.text, use.path): use for use in found.references}
     names = {name for use in uses.values() for name in used_names(use)}
     for entry in found.imports:
@@ -153,7 +153,7 @@ def used_names(use: Reference) -> set[str]:
 
 
 def _last_name(written: str) -> str:
-    """Return the last name of a written reference; empty if the text does not end with a name."""
+    """Return the last name in the text of a reference, or "" if it does not end with a name."""
     if written.isidentifier():
         return written
     found = _LAST_NAME.search(written)

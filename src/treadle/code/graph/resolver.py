@@ -1,7 +1,7 @@
 """Resolves names by scopes, imports and types, never by the name alone.
 
-The result is a definition of this repository, or a reason: the name is from another library, the
-type of its value is unknown, or nothing matches.
+The result is a definition of this repository, or the reason why there is none. The name may be from
+another library, the type of its value may be unknown, or nothing may match.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ _DEPTH = 8
 """The maximum number of re-exports and base classes that are followed in a row."""
 
 _OPEN = 24
-"""The maximum number of nested lookups of members. It bounds the stack."""
+"""The maximum number of nested lookups of members, which bounds the depth of the stack."""
 
 _SUPER = frozenset({"super", "base", "parent"})
 
@@ -54,10 +54,10 @@ class Resolver:
         self.imports = Imports(graph, self.crates, self.member)
         self._resolved: dict[tuple[int, int, str], Target | Reason] = {}
         self._members: dict[tuple[Target, str], Target | None] = {}
-        """The members found so far for one answer. The value is None while a member is looked up.
+        """The members found so far during one outermost lookup.
 
-        Each member is looked up once. Therefore cycles end, and an answer does not take exponential
-        time.
+        The value is None while a member is looked up. Each member is looked up once. Therefore
+        cycles end, and a lookup does not take exponential time.
         """
         self._open = 0
 
@@ -65,7 +65,7 @@ class Resolver:
         return self.imports.passed_on(file_id, scope, name, depth)
 
     def target(self, file_id: int, reference: Reference) -> Target | Reason:
-        """Return the target of a reference in a file."""
+        """Return the target of a reference in a file, or the reason why it has no target."""
         if not reference.path:
             return Reason.UNKNOWN_TYPE
         scope = self._scope(file_id, reference)
@@ -84,7 +84,7 @@ class Resolver:
     def _scope(self, file_id: int, reference: Reference) -> int:
         """Return the scope in which a reference is resolved.
 
-        A base is resolved outside of its type.
+        The name of a base type is resolved outside of the type that inherits from it.
         """
         scope = reference.scope
         if reference.kind is not ReferenceKind.BASE or scope < 0:
@@ -99,7 +99,7 @@ class Resolver:
         return FILE_SCOPE if parent is None else parent - items[0].id
 
     def imported(self, file_id: int, entry: Import) -> Target | Reason:
-        """Return the target of an import: a definition, or the module itself."""
+        """Return the definition or module that an import names, or the reason why there is none."""
         found = self.imports.target(file_id, entry)
         if found is not None:
             return found
@@ -108,7 +108,7 @@ class Resolver:
         return Reason.NOT_FOUND if here else Reason.OUTSIDE
 
     def member(self, owner: Target, name: str, depth: int = 0) -> Target | None:
-        """Return the member of a module or type with a name, including inherited members."""
+        """Return the member `name` of a module or type, or None. The member may be inherited."""
         key = (owner, name)
         if key in self._members:
             return self._members[key]
@@ -148,7 +148,7 @@ class Resolver:
         return found
 
     def _first(self, file_id: int, scope: int, name: str) -> Target | Reason:
-        """Return the target of the first part of a path."""
+        """Return the target of the first part of a path, or the reason why it has no target."""
         path, language = self.graph.file(file_id)
         if language == RUST and name in _RUST_PATHS and not (name == "self" and scope >= 0):
             return self.crates.keyword(file_id, scope, name)
@@ -176,7 +176,7 @@ class Resolver:
     def _in_scopes(
         self, file_id: int, scope: int, name: str, language: str
     ) -> Target | Reason | None:
-        """Find a name among nested definitions, members without a receiver, and imports."""
+        """Find a name among nested definitions, members used without a receiver, and imports."""
         items = self.graph.items(file_id)
         imports = self.graph.references(file_id).imports
         here = scope
@@ -257,7 +257,7 @@ class Resolver:
         return passed_on
 
     def _in_folder(self, folder: Folder, name: str) -> Target | None:
-        """Return a top-level definition of a Go package."""
+        """Return a top-level definition of a Go package, or None."""
         for file_id in self.graph.files_below(folder.path):
             if self.graph.file(file_id)[1] != GO:
                 continue
@@ -270,7 +270,7 @@ class Resolver:
         return None
 
     def _package(self, file_id: int) -> str:
-        """Return the package of a file's items."""
+        """Return the package of a file's items, or ""."""
         in_go = self.graph.file(file_id)[1] == GO
         for node in self.graph.items(file_id)[:-1]:
             if node.parent_id is None and _is_definition(node):
@@ -287,7 +287,7 @@ def _is_definition(node: Node) -> bool:
 
 
 class Types:
-    """Finds the types of all files of one index."""
+    """Finds types, their members and their base types in all files of one index."""
 
     def __init__(
         self,
@@ -303,7 +303,7 @@ class Types:
         self._busy: set[int] = set()
 
     def around(self, file_id: int, scope: int) -> Node | None:
-        """Return the type that encloses a scope."""
+        """Return the innermost type that encloses a scope, or None."""
         items = self._graph.items(file_id)
         while scope >= 0:
             item = items[scope]
@@ -315,7 +315,7 @@ class Types:
         return None
 
     def of_method(self, method: Node) -> Node | None:
-        """Return the type of a method that is defined outside of its type (Go, C++)."""
+        """Return the type of a method that is defined outside of its type (Go, C++), or None."""
         for separator in ("::", "."):
             base, found, _ = method.canonical_path.rpartition(separator)
             if found and method.kind == Kind.METHOD:
@@ -367,7 +367,10 @@ class Types:
         return same_file or self._unit(one.file_id) == self._unit(other.file_id)
 
     def _pick(self, found: list[Node], file_id: int, kinds: frozenset[Kind]) -> Node | None:
-        """Return the matching item: one in the same file, or else one in the same unit."""
+        """Return an item of the given kinds in the same file, or else in the same unit, or None.
+
+        A unit is a scope in which canonical paths are unique (see `_unit`).
+        """
         fitting = [node for node in found if node.kind in kinds]
         here = [node for node in fitting if node.file_id == file_id]
         unit = self._unit(file_id)
@@ -378,7 +381,7 @@ class Types:
     def bases(self, item: Node) -> list[Node]:
         """Return the known types that a type inherits from or implements."""
         if item.id in self._busy:
-            return []  # the name of a base leads through the type itself
+            return []  # the name of a base is resolved through the type itself
         self._busy.add(item.id)
         try:
             return self._bases(item)

@@ -1,4 +1,4 @@
-"""Reads the tables of the graph: references by file, and files that mention a name."""
+"""Reads the tables of the item graph: references by file, and files that mention a name."""
 
 import os
 import sqlite3
@@ -31,7 +31,7 @@ _MAX_REMEMBERED = 500
 
 
 class Node(NamedTuple):
-    """An item in the graph."""
+    """An item in the graph. The ranges have the same meaning as in `Item`."""
 
     id: int
     file_id: int
@@ -48,7 +48,7 @@ class Node(NamedTuple):
 
 
 def top_level(items: Iterable[Node], name: str) -> Node | None:
-    """Return the top-level definition of a name in a file."""
+    """Return the top-level definition of a name in a file, or None."""
     return next(
         (
             node
@@ -60,7 +60,7 @@ def top_level(items: Iterable[Node], name: str) -> Node | None:
 
 
 def unique_definition(graph: "Graph", name: str, canonical_path: str) -> Node | None:
-    """Return the definition of a canonical path that is unique in the whole repository."""
+    """Return the definition with a canonical path, or None if it is not in exactly one file."""
     found = [node for node in graph.named(name, canonical_path) if node.kind not in TEXT_KINDS]
     return found[0] if len({node.file_id for node in found}) == 1 else None
 
@@ -118,7 +118,7 @@ class Graph:
         return self._files[file_id]
 
     def file_id(self, path: str) -> int | None:
-        """Return the id of the file at a path; None if the index has no items of the file."""
+        """Return the id of the file at a path, or None if the index has no items of the file."""
         if path not in self._ids:
             rows = self._rows(
                 "SELECT id FROM files WHERE path = ? AND items > 0",
@@ -140,7 +140,7 @@ class Graph:
     def manifests(self, name: str) -> list[tuple[str, str]]:
         """Return the folder and the module name of each `go.mod` or `Cargo.toml` of the repository.
 
-        See `FileReferences.module`.
+        The longest module names come first. See `FileReferences.module`.
         """
         if name not in self._manifests:
             found: list[tuple[str, str]] = []
@@ -152,12 +152,12 @@ class Graph:
         return self._manifests[name]
 
     def item(self, item_id: int) -> Node | None:
-        """Return the item with an id; None if the item does not exist."""
+        """Return the item with an id, or None if the item does not exist."""
         rows = self._rows(f"SELECT {_ITEM} FROM items WHERE id = ?", item_id)  # noqa: S608
         return Node(*rows[0]) if rows else None
 
     def items(self, file_id: int) -> list[Node]:
-        """Return the items of a file in order. The last one is the file itself."""
+        """Return the items of a file in order. The last item is the file itself."""
         if file_id not in self._items:
             first = file_id << POSITION_BITS
             rows = self._rows(
@@ -200,7 +200,7 @@ class Graph:
         return self._named[key]
 
     def impls(self, name: str) -> list[Node]:
-        """Return all impl blocks of types with a name."""
+        """Return the impl blocks of all types with the name `name`."""
         if name not in self._impls:
             rows = self._rows(
                 f"SELECT {_ITEM} FROM items WHERE name = ? AND kind = 'impl'"  # noqa: S608

@@ -38,4 +38,4 @@ class CrateRoot(NamedTuple):
 
 Target = Node | Folder | CrateRoot
 FindMember = Callable[[Target, str, int], Target | None]
-"""Finds a name in a module or a type. The number is the current depth of the search."""
+"""Finds a name in a module or a type. The integer is the current depth of the search."""

@@ -1,7 +1,7 @@
 """Reads commits with the git program, without the settings of the repository.
 
 Git runs in an empty git folder of Treadle, which refers to the objects of the repository. Therefore
-configuration, hooks, aliases, attributes and remotes of a foreign repository have no effect. Git
+configuration, hooks, aliases, attributes and remotes of an untrusted repository have no effect. Git
 does not fetch objects that a partial clone lacks, and it writes nothing.
 """
 
@@ -56,8 +56,10 @@ _LONG_IDS = "[extensions]\nobjectFormat = sha256\n"
 _MAX_MEMORY = 1_000_000_000
 
 _CONFIG = "[core]\nrepositoryformatversion = {version}\nbare = true\n[log]\nshowRoot = false\n"
-"""The first commit of a history or a shallow clone is left out, since it adds files and changes
-none.
+"""The configuration of the empty git folder.
+
+With `showRoot = false`, git lists no paths for the first commit of a history or a shallow clone,
+since this commit only adds files.
 """
 
 
@@ -70,14 +72,14 @@ class Commit(NamedTuple):
 
 
 class _Output(NamedTuple):
-    """The output of git. It is incomplete if git was stopped or failed."""
+    """The output of git. The output is incomplete if git was stopped or failed."""
 
     data: bytes
     is_complete: bool
 
 
 class Git:
-    """Reads the history of one HEAD. Output that takes too long is left out."""
+    """Reads the history of one HEAD. Output beyond the limits of time and size is left out."""
 
     def __init__(self, head: Head) -> None:
         self._head = head
@@ -173,7 +175,8 @@ def _whole(output: _Output, end: bytes) -> bytes:
 def _commits(data: bytes) -> Iterator[Commit]:
     """Yield the commits in the output of git.
 
-    An empty part precedes each commit. Paths are never empty.
+    NUL separates the parts of the output. An empty part ends the paths of a commit, since a path is
+    never empty.
     """
     parts = iter(data.split(b"\0"))
     for identifier in parts:

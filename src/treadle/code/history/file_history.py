@@ -18,13 +18,13 @@ BY_MESSAGES = 20
 _MAX_COUNTED = 2_500
 """The maximum number of file changes that a query counts, beginning with the rarest terms.
 
-Measured on tasks of 19 tuning repositories: three times as many found nothing better. With 1,000
-the MRR of messages fell from 0.310 to 0.285.
+Measured on tasks of 19 tuning repositories: a limit three times as high gave no better results.
+With 1,000, the MRR of the ranking by messages fell from 0.310 to 0.285.
 """
 _MAX_LOOKED_UP = 100
-"""The number of paths with the best messages that are looked up in the index.
+"""The number of paths with the best scores by messages that are looked up in the index.
 
-It is larger than the number of results, since some of the files were removed.
+This number is larger than `BY_MESSAGES`, since some of the files no longer exist.
 """
 
 
@@ -32,9 +32,9 @@ class FilePast(NamedTuple):
     """The history of a file.
 
     `commits` is the number of commits that changed the file. `age` is the number of commits after
-    the last of them. `messages` is the BM25 score of the query over the messages of these commits.
-    `together` is the highest cosine between these commits and the commits of one of the best files.
-    A cosine of 1 means that both files always changed together.
+    its last change. `messages` is the BM25 score of the query over the messages of these commits.
+    `together` is the highest cosine similarity between the commits of this file and the commits of
+    one of the best files. A value of 1 means that both files always changed together.
     """
 
     commits: int
@@ -44,15 +44,15 @@ class FilePast(NamedTuple):
 
 
 class History:
-    """The unpacked history of an index."""
+    """The history of all files of an index, in memory."""
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
         self._numbers = columns.numbers
         self._files: dict[int, array[int]] = {}
-        """The keys of the files of a commit, by the number of the commit."""
+        """The keys of the files that a commit changed, by the number of the commit."""
         self._ages: dict[int, list[int]] = {}
-        """For each file key, the positions in the window of the commits that changed the file."""
+        """The positions of the commits that changed a file, newest first, by the file's key."""
         lengths: dict[int, int] = {}
         start = 0
         rows = zip(columns.numbers, columns.files, columns.words, strict=True)
@@ -90,7 +90,7 @@ class History:
 
         The result has `files`, `best`, and files that only messages find. `terms` are the terms of
         the query with their weights. `together` compares each file with the files `best`. Files
-        that no commit of the window changed are left out.
+        that no stored commit changed are left out.
         """
         if not self._files:
             return {}
@@ -116,9 +116,9 @@ class History:
     def _by_messages(
         self, connection: sqlite3.Connection, terms: Mapping[str, float]
     ) -> dict[int, float]:
-        """Return the BM25 score of the terms for each file, by its key.
+        """Return the BM25 score of the terms for each file, by the key of the file.
 
-        The messages of a file count as one document.
+        The messages of all commits of a file count as one document.
         """
         weights = {term_key(term): weight for term, weight in terms.items()}
         changed: list[tuple[int, int, list[array[int]]]] = []
@@ -141,7 +141,7 @@ class History:
         return scores
 
     def _together(self, best: Iterable[int]) -> dict[int, float]:
-        """Return how often files changed together with one of the best files, by key."""
+        """Return the value `FilePast.together` of files, by the key of the file."""
         found: dict[int, float] = {}
         for key in best:
             ages = self._ages.get(key, ())
@@ -161,7 +161,7 @@ def _best(scores: Mapping[int, float], most: int) -> list[int]:
 
 
 def _keys_of(connection: sqlite3.Connection, files: Iterable[int]) -> dict[int, int]:
-    """Return the keys of paths, by file id."""
+    """Return the keys of the paths of files, by file id."""
     return dict(
         connection.execute(
             "SELECT id, path_key FROM files WHERE id IN (SELECT value FROM json_each(?))",

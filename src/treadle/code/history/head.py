@@ -1,4 +1,4 @@
-"""Reads the commit of a work tree from the files of git.
+"""Reads the commit of a work tree from git's own files.
 
 Starting git would take longer than a search. Refs in a `reftable` are not read. A tree with such
 refs counts as a tree without commits.
@@ -26,7 +26,7 @@ class Head(NamedTuple):
     """The commit of a work tree, and the folder of git's objects.
 
     `shallow` is git's list of the commits whose parents were not fetched. `prefix` is the path from
-    the top of the work tree to the root. It is empty or ends with a slash.
+    the top of the work tree to the indexed root. `prefix` is empty or ends with a slash.
     """
 
     commit: str
@@ -36,7 +36,7 @@ class Head(NamedTuple):
 
     @classmethod
     def of(cls, root: Path) -> Self | None:
-        """Return the commit of the work tree that contains `root`; None if there is no commit."""
+        """Return the commit of the work tree that contains `root`, or None without a commit."""
         git_root = git_root_of(root)
         if git_root is None:
             return None
@@ -71,7 +71,7 @@ def _commit(folders: GitFolders) -> bytes | None:
 
 
 def _packed(common: Path, name: bytes) -> bytes:
-    """Return the value of a ref in the file `packed-refs`."""
+    """Return the value of a ref in the file `packed-refs`, or an empty value."""
     data = b"\n" + _read(common / "packed-refs", _MAX_PACKED_BYTES)
     end = data.find(b" " + name + b"\n")
     return data[data.rfind(b"\n", 0, end) + 1 : end] if end > 0 else b""

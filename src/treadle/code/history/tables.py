@@ -25,13 +25,16 @@ CREATE TABLE past_terms (term INTEGER PRIMARY KEY, commits BLOB NOT NULL);
 WINDOW = 2_000
 """The number of commits that are read, without merges.
 
-Measured on tasks of 19 tuning repositories: with 2,000 commits messages alone rank the right file
-with an MRR of 0.310. With 3,000 commits it is 0.305, and with 1,000 it is 0.291.
+Measured on tasks of 19 tuning repositories: with 2,000 commits, messages alone rank the right file
+with an MRR of 0.310. With 3,000 commits the MRR is 0.305, and with 1,000 it is 0.291.
 """
 MAX_FILES = 30
-"""Commits with more files than this are ignored, since they say nothing about any of the files."""
+"""The maximum number of files of a commit.
+
+Larger commits are ignored, since they give no information about a single file.
+"""
 MAX_NUMBER = WINDOW + 1_000
-"""When commit numbers exceed this, all commits are read again.
+"""When commit numbers exceed this number, all commits are read again.
 
 This removes old numbers from the rows of terms.
 """
@@ -50,7 +53,11 @@ def term_key(term: str) -> int:
 
 
 class Mark(NamedTuple):
-    """The end of the stored history: the commit, git's shallow list, and the number of commits."""
+    """The state of the stored history.
+
+    `head` is the newest commit. `shallow` is the CRC-32 of git's shallow list. `reach` is the
+    number of commits that were read. If the history has no more commits, `reach` is `WINDOW`.
+    """
 
     head: str
     shallow: int
@@ -58,13 +65,17 @@ class Mark(NamedTuple):
 
 
 def next_number(connection: sqlite3.Connection) -> int:
-    """Return the number of the next commit. Rows of terms may contain all numbers below it."""
+    """Return the number of the next commit. Rows of terms may contain any smaller number."""
     row = connection.execute("SELECT next_number FROM past").fetchone()
     return 0 if row is None else int(row[0])
 
 
 class Change(NamedTuple):
-    """A stored commit: the number of terms in its message, and the keys of its files."""
+    """A stored commit.
+
+    `id` has the first bytes of the commit id. `words` is the number of distinct terms in the
+    message. `files` has the keys of the changed files.
+    """
 
     id: bytes
     number: int
@@ -73,13 +84,13 @@ class Change(NamedTuple):
 
 
 def read_mark(connection: sqlite3.Connection) -> Mark | None:
-    """Return the end of the stored history; None if no history is stored."""
+    """Return the state of the stored history, or None if no history is stored."""
     row = connection.execute("SELECT head, shallow, reach FROM past").fetchone()
     return None if row is None else Mark._make(row)
 
 
 class Columns(NamedTuple):
-    """The commits of the window in columns, newest first.
+    """The stored commits in columns, newest first.
 
     `files` has the number of files of each commit. `keys` has the keys of all files, in the order
     of the commits.
@@ -112,7 +123,7 @@ class Columns(NamedTuple):
         )
 
     def changes(self) -> list[Change]:
-        """Return the commits one by one."""
+        """Return the stored commits as a list."""
         found: list[Change] = []
         start = 0
         for at, count in enumerate(self.files):

@@ -1,4 +1,4 @@
-"""Updates the stored history: reads missing commits, and removes commits outside of the window."""
+"""Updates the stored history: reads missing commits, and removes those that are too old."""
 
 import sqlite3
 from collections import defaultdict
@@ -29,16 +29,19 @@ if TYPE_CHECKING:
     from treadle.code.history.commits import Commit, Git
 
 STEP = 500
-"""The number of commits that one refresh adds, so that the first search is not delayed too long."""
+"""The number of commits that one refresh adds. More commits would delay the first search."""
 _MAX_NEW_COMMITS = 50
-"""If HEAD is at most this many commits ahead of the stored history, only these commits are listed.
+"""The maximum number of new commits for which only the new commits are listed.
+
+If HEAD is further ahead of the stored history, all commits up to `WINDOW` are listed.
 """
 
 
 def update_history(root: Path, store: Store, *, most: int = STEP) -> bool:
     """Extend the stored history by up to `most` older commits, and add new commits of HEAD.
 
-    Returns whether commits are left. If git fails or is absent, the stored history does not change.
+    Returns whether older commits are still missing. If git fails or is absent, the stored history
+    does not change.
     """
     head = Head.of(root)
     with store.reading() as connection:
@@ -104,9 +107,9 @@ def _read_on(head: Head, store: Store, known: Mark | None, mark: Mark) -> None:
 def _listed(
     git: "Git", known: Mark | None, mark: Mark, stored: Mapping[bytes, Change]
 ) -> tuple[list[bytes], list[str]]:
-    """Return the ids of the window, newest first, and the full ids of commits to read.
+    """Return the short ids of all commits to keep, and the full ids of the commits to read.
 
-    Some of these commits may already be stored.
+    Both lists are ordered newest first. Some of the commits to read may already be stored.
     """
     if stored and known is not None and known.reach == mark.reach:
         chain = _chain_to(known.head, git.parents(_MAX_NEW_COMMITS))
@@ -117,12 +120,15 @@ def _listed(
 
 
 def _chain_to(commit: str, lines: Iterable[Sequence[str]]) -> list[str] | None:
-    """Return the commits after `commit`; None if they include a merge or `commit` is not found."""
+    """Return the commits after `commit`, newest first, or None if the list is uncertain.
+
+    The result is None if the commits include a merge or `commit` is not found.
+    """
     found: list[str] = []
     for identifier, *parents in lines:
         if identifier == commit:
             return found
-        if len(parents) != 1:  # a merge can add commits that are older than the stored ones
+        if len(parents) != 1:  # a merge can add commits that are older than the stored commits
             return None
         found.append(identifier)
     return None
@@ -131,7 +137,7 @@ def _chain_to(commit: str, lines: Iterable[Sequence[str]]) -> list[str] | None:
 def _added(
     connection: sqlite3.Connection, commits: Iterable["Commit"], prefix: bytes, first: int
 ) -> list[Change]:
-    """Store the terms of commits, numbered from `first`, and return the commits."""
+    """Store the terms of commits, which are numbered from `first`, and return the changes."""
     from treadle.code.history.commits import message_terms  # compiles patterns
 
     found: list[Change] = []

@@ -17,7 +17,7 @@ _IOTA = re.compile(rb"\biota\b")
 
 
 def gets_other_value(definition: "Definition", source: bytes, code: str) -> str | None:
-    """Return the Go constant whose value would change if the definition became `code`."""
+    """Return another Go constant whose value changes if `code` replaces this one, or None."""
     spec = definition.name.parent
     if spec is None or spec.type != "const_spec" or spec.parent is None:
         return None
@@ -28,7 +28,7 @@ def gets_other_value(definition: "Definition", source: bytes, code: str) -> str 
 
 
 def _repeating(specs: "list[Node]", position: int, source: bytes, code: str) -> "Node | None":
-    """Return the constant below, if it repeats a value that the code changes."""
+    """Return the constant below if it repeats a value that `code` changes, or else None."""
     below = specs[position + 1] if position + 1 < len(specs) else None
     if below is None or below.child_by_field_name("value") is not None:
         return None
@@ -41,7 +41,10 @@ def _repeating(specs: "list[Node]", position: int, source: bytes, code: str) -> 
 
 
 def _counting(specs: "list[Node]", position: int, source: bytes, code: str) -> "Node | None":
-    """Return the first constant below that counts its line (`iota`), if the code is empty."""
+    """Return the first constant below whose value depends on its line (`iota`), or None.
+
+    The result is also None if `code` is not empty, since the lines below then keep their numbers.
+    """
     if code.strip():
         return None
     values = [node.child_by_field_name("value") for node in specs]
@@ -54,7 +57,7 @@ def _counting(specs: "list[Node]", position: int, source: bytes, code: str) -> "
 
 
 def declarators(definition: "Definition") -> tuple[int, int] | None:
-    """Return the range of the C variables after a type; None if there are no variables."""
+    """Return the range of the C variables after a type, or None if there are no variables."""
     node = definition.node
     outer = node.parent
     if outer is None or outer.type not in _DECLARING or outer.end_byte <= definition.end:
@@ -107,7 +110,7 @@ _MAX_DEPTH = 12
 
 
 class Element(NamedTuple):
-    """An element of a list with its value. Its bytes are `start` to `end`."""
+    """An element of a list with its value, at bytes `start` to `end`."""
 
     start: int
     end: int
@@ -122,10 +125,10 @@ class Removal(NamedTuple):
 
 
 class DeclarationList(NamedTuple):
-    """A list from `start` to `end`. `position` is the position of the item's element.
+    """A list of names from `start` to `end`. `position` is the position of the item's element.
 
     `separate` states that each element has its own value and can be replaced alone. `shares` states
-    that the elements share the text before the first and after the last of them. `sound` states
+    that the elements share the text before the first and after the last element. `sound` states
     that the list has no syntax error. `cut` is None if removing the element would change the values
     of other elements.
     """
@@ -146,7 +149,7 @@ class DeclarationList(NamedTuple):
 
 
 def find_declaration_list(definition: "Definition", source: bytes) -> DeclarationList | None:
-    """Return the list that has the definition as an element; None without other elements."""
+    """Return the list that has the definition as an element, or None if there is no such list."""
     for node in _around(definition):
         if node.type in _CHAINS and (chain := _chain(node, definition.name)) is not None:
             return chain
@@ -176,7 +179,10 @@ def _around(definition: "Definition") -> "Iterator[Node]":
 
 
 def _chain(node: "Node", name: "Node") -> DeclarationList | None:
-    """Read a chain such as `a = b = 1`. Each name is removed together with its equals sign."""
+    """Return the names of a chain such as `a = b = 1`, or None.
+
+    Each name is removed together with its equals sign.
+    """
     outermost = node
     while outermost.parent is not None and outermost.parent.type == node.type:
         outermost = outermost.parent
@@ -233,8 +239,8 @@ def _cut(
 ) -> Removal:
     """Return the range that is removed with the element.
 
-    The range includes the comma after the element. For the last element it includes the comma
-    before it. The doc comment of the element is removed too. Other comments stay.
+    The range includes the comma after the element. For the last element, the range includes the
+    comma before it. The doc comment of the element is removed too. Other comments stay.
     """
     own = elements[position]
     start = definition.leading.own_start if definition.start == own.start else own.start
@@ -257,14 +263,17 @@ def _cut(
 
 
 def _spaced(node: "Node") -> tuple[list[Element], list[tuple[int, int]]]:
-    """Return the assignments of a shell declaration, which are separated by white space."""
+    """Return the assignments of a shell declaration, and the ranges of the spaces between them."""
     words = [child for child in node.named_children if child.type == "variable_assignment"]
     parted = [(one.end_byte, other.start_byte) for one, other in pairwise(words)]
     return [Element(word.start_byte, word.end_byte) for word in words], parted
 
 
 def _separated(node: "Node") -> tuple[list[Element], list[tuple[int, int]]]:
-    """Return the elements between commas, without shared modifiers, types and brackets."""
+    """Return the elements of a list, and the ranges of its commas.
+
+    Shared modifiers, types and brackets are not part of an element.
+    """
     runs: list[list[Node]] = [[]]
     commas: list[tuple[int, int]] = []
     fields: dict[int, str | None] = {}
@@ -306,7 +315,7 @@ _JSON_SPACE = re.compile(rb"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 
 
 def json_cut(source: bytes, start: int, end: int) -> tuple[int, int, bytes]:
-    """Return the range of a JSON key with one comma, and the part of the range that stays."""
+    """Return the range that removes a JSON key with one comma, and the bytes in it that stay."""
     behind = _match_end(source, end)
     if source[behind : behind + 1] == b",":
         rest = source[behind + 1 :]

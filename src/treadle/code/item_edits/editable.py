@@ -1,8 +1,8 @@
 """Items of one file that an edit can name, with their exact bytes.
 
-An edit of an item changes nothing else in the file. Items that cannot be edited exactly are refused
-with a reason. They are items with syntax errors, items that overlap another item, and names whose
-values cannot be separated.
+An edit of an item changes nothing else in the file. Some items cannot be edited exactly, and an
+edit of them is refused with a reason. These are items with syntax errors, items that overlap
+another item, and names whose values cannot be separated.
 """
 
 import re
@@ -52,9 +52,11 @@ class NotEditableError(TreadleError):
 
 @dataclass(frozen=True, slots=True)
 class EditableItem:
-    """An item that an edit can name. `start` to `end` is its own range.
+    """An item that an edit can name.
 
-    `item` has the range with comments. `definition` is None for a part of a text without a grammar.
+    `start` to `end` is the range of the item without plain comments, which are comments other than
+    doc comments. `item` has the range with plain comments. `definition` is None for a part of a
+    text without a grammar.
     """
 
     item: Item
@@ -114,7 +116,7 @@ class EditableFile:
         )
 
     def meant(self, name: str, kind: str | None, *, any_case: bool = False) -> list[EditableItem]:
-        """Return the items that `name` may mean, without the file itself and its chunks."""
+        """Return the items that `name` may mean, limited to `kind` unless it is None."""
         fitting = [entry for entry in self.entries if kind is None or entry.item.kind == kind]
         chosen = {
             id(item) for item in meant(name, [entry.item for entry in fitting], any_case=any_case)
@@ -122,7 +124,7 @@ class EditableFile:
         return [entry for entry in fitting if id(entry.item) in chosen]
 
     def is_file(self, name: str) -> bool:
-        """Whether `name` is the name of the file as a module."""
+        """Whether `name` names the file itself, by its path, file name or module name."""
         stem = self.path.rpartition("/")[2].partition(".")[0]
         names = {self.path, self.path.rpartition("/")[2], self.path.rpartition(".")[0], stem}
         if isinstance(self.language, Language):
@@ -226,7 +228,7 @@ class EditableFile:
         return ItemEdit(start, end, code, note=note)
 
     def _nested_sections(self, entry: EditableItem, code: str) -> int | None:
-        """Return the start of the subsections, if the new text has no subsections."""
+        """Return the start of the subsections if the new text has no subsections, or else None."""
         nested = next((each for each in self.entries if entry.start < each.start < entry.end), None)
         if nested is None or not isinstance(self.language, Outline):
             return None
@@ -329,7 +331,7 @@ class EditableFile:
         return code.split()[: len(prefix)] == prefix
 
     def _alone(self, found: DeclarationList, code: str) -> str | None:
-        """Return the element in `code`, without the modifiers and the type of a declaration."""
+        """Return the element in `code` without modifiers and type of a declaration, or None."""
         text = code.strip().removesuffix(";").removesuffix(",").rstrip()
         for prefix in self._prefixes(found):
             rest = text
@@ -385,7 +387,7 @@ class EditableFile:
         )
 
     def _half_conditional(self, entry: EditableItem) -> int | None:
-        """Return the position of a preprocessor conditional that is only partly within the item."""
+        """Return the position of a preprocessor conditional that is partly in the item, or None."""
         opened: list[int] = []
         for found in _CONDITIONAL.finditer(self.data, entry.start, entry.end):
             word = found[1]
@@ -398,7 +400,7 @@ class EditableFile:
         return opened[0] if opened else None
 
     def _misread(self, entry: EditableItem) -> int | None:
-        """Return the start of a function that a parse error puts inside another function."""
+        """Return the start of a function that a parse error puts in another function, or None."""
         if entry.item.kind not in FUNCTION_KINDS:
             return None
         for each in self.entries:
@@ -428,7 +430,7 @@ def _text(data: bytes) -> str:
 
 
 def _fault(root: "Node", start: int, end: int) -> int | None:
-    """Return the first error or missing token from `start` to `end`, both included."""
+    """Return the position of the first error or missing token from `start` to `end`, or None."""
     waiting = [root] if root.has_error else []
     while waiting:
         node = waiting.pop()

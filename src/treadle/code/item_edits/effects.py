@@ -16,9 +16,10 @@ _PART = re.compile(
 
 
 def lost_parts(before: EditableFile, entry: EditableItem, after: EditableFile) -> str:
-    """Return a sentence about the parts of `entry` that the new item lacks.
+    """Return a sentence about modifiers and decorators of `entry` that the new item lacks.
 
-    The result is empty if the new item has all parts.
+    The sentence may also state that the new code does not declare the item. The result is empty if
+    nothing is lost.
     """
     if entry.definition is None:
         return ""
@@ -42,7 +43,7 @@ def lost_parts(before: EditableFile, entry: EditableItem, after: EditableFile) -
 
 
 def _header_parts(file: EditableFile, entry: EditableItem) -> list[bytes]:
-    """Return the parts before the name of an item, without its comments, in order."""
+    """Return the modifiers and decorators before the name of an item, without comments."""
     if entry.definition is None:
         return []
     header = _COMMENT.sub(b"", file.data[entry.start : entry.definition.name.start_byte])
@@ -57,8 +58,8 @@ def changed_item(
 ) -> str | None:
     """Return what else the edit of `entry` would change, as part of a sentence, or None.
 
-    `size` is the size of the new code. Each other item is searched at its position in the file as
-    `edited`.
+    `size` is the size of the new code in bytes. `edited` is the file after the edit, which must
+    have each other item at its expected position.
     """
     if edited.data == file.data:
         return None
@@ -93,7 +94,7 @@ class _After:
             self._named.setdefault(_key(each), []).append(each)
 
     def has(self, former: EditableItem) -> bool:
-        """Whether the file still has an earlier item, with the same bytes and position."""
+        """Whether the file still has the item `former`, with the same bytes and position."""
         candidates = self._named.get(_key(former), ())
         if former.end <= self._edit.start:
             return any(self._is_same(each, former, 0) for each in candidates)
@@ -106,7 +107,7 @@ class _After:
         )
 
     def _is_same(self, entry: EditableItem, former: EditableItem, moved: int) -> bool:
-        """Whether `entry` is the earlier item `former`, moved by `moved` bytes.
+        """Whether `entry` is the item `former`, moved by `moved` bytes.
 
         `entry` may include a comment or brackets that existed before the edit, but not any of the
         new code.

@@ -1,4 +1,4 @@
-"""Languages, with one module for each: its grammar, its queries and the names of its items."""
+"""The supported languages. Each has a module with its grammar, its queries and its item names."""
 
 import re
 
@@ -50,10 +50,10 @@ _GUARDED = re.compile(
 
 
 def language_of(path: str, data: bytes = b"") -> Language | Outline | None:
-    """Return the language of a file by its suffix; None without a grammar.
+    """Return the language of a file by its suffix, or None if there is no grammar for it.
 
-    For a `.h` file the text decides between C and C++. Comments do not count. Parts that a shared
-    header reserves for C++ do not count either.
+    For a `.h` file, the text in `data` decides between C and C++. Comments and the parts inside
+    `#ifdef __cplusplus` do not count.
     """
     _, dot, suffix = path.rpartition("/")[2].rpartition(".")
     if not dot:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def packaged_grammar(package: str, function: str = "language") -> Callable[[], object]:
-    """Return a function that returns the grammar of a package."""
+    """Return a function that loads the grammar of a package."""
 
     def load() -> object:
         grammar: object = getattr(_binding(package), function)()
@@ -43,7 +43,7 @@ def _binding(package: str) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """The name of a definition, and the scopes that its text adds.
+    """The name of a definition, and the outer scopes that its own text states.
 
     `void Foo::bar()` has the name `bar` and the scope `("Foo",)`. Most definitions have no scopes.
     """
@@ -63,7 +63,7 @@ def text_of(node: "Node") -> str:
 
 
 def no_package(path: str, _package: str) -> str:
-    """Return an empty prefix: the canonical paths do not start with the path of the file."""
+    """Return an empty prefix, for languages whose canonical paths do not name the file."""
     del path
     return ""
 
@@ -88,26 +88,28 @@ class Language:
     """The grammar and the rules of one language.
 
     The query captures a definition under the name of its `Kind`, and the name of the definition as
-    `@name`. It captures a wrapper such as decorators, `export` or `template` as `@range`, and a
-    docstring below the definition as `@below`. Other captures are `@comment` and `@attribute`
-    (joined to the definition below them), `@skip` (imports, which are not searched), `@package`,
-    and `@embedded` (tokens in braces that are parsed as code).
+    `@name`. The query also captures the code around a definition, such as decorators, `export` or
+    `template`, as `@range`, and a docstring below the definition as `@below`. Comments and
+    attributes, which are joined to the definition below them, are `@comment` and `@attribute`.
+    Imports, which are not searched, are `@skip`. Tokens in braces that are parsed as code are
+    `@embedded`. The name of the package is `@package`.
 
-    `prefix(path, package)` returns the canonical path of the file. Definitions whose node type is
-    in `top_level_only` count only outside of functions. With `local_functions`, a local variable
-    that holds a function counts too.
+    `prefix(path, package)` returns the prefix of all canonical paths in the file. Definitions whose
+    node type is in `top_level_only` become items only outside of functions. With `local_functions`,
+    a local variable that holds a function becomes an item too.
 
     The reference query captures the callee of a `@call`, a used `@type`, a `@base` type, and an
-    `@import` statement, which `imports` reads. It captures a `@local` variable and a `@generic`
-    type parameter, which hide outer names. It captures a `@bound` variable or field, and a `@field`
-    of the enclosing type. The capture `@of` is the type of the variable or field. The capture
-    `@same` is a variable that has the same type as the field.
+    `@import` statement, which `imports` reads. The captures `@local` (a variable) and `@generic` (a
+    type parameter) hide outer names. The capture `@bound` is a variable or a field, and `@field` is
+    a field of the enclosing type. The capture `@of` is the type of the variable or field. The
+    capture `@same` is a variable that has the same type as the field.
 
-    `self_names` mean the enclosing object or type. With `implicit_self` the members of this type
-    need no receiver. References to `builtins` are dropped unless the repository may define these
-    names. It may define a name if the file defines or imports the name, or has a star import. With
-    `shares_names` a file may call names of other files without an import. `receiver` returns the
-    type of a method that is defined outside of its type.
+    `self_names` are the names that mean the enclosing object or type, such as `self`. With
+    `implicit_self`, code can use the members of the enclosing type without a receiver. References
+    to `builtins` are dropped unless the repository may define these names. That is possible if the
+    file defines or imports the name, or has a star import. With `shares_names`, a file may call
+    names of other files without an import. `receiver` returns the type of a method that is defined
+    outside of its type.
     """
 
     name: str
@@ -119,7 +121,8 @@ class Language:
     member_separator: str = ""
     """The separator between a type and its methods, if it differs from `separator`.
 
-    The separator `::` also precedes constants of a type; other separators only precede methods.
+    If this separator is `::`, it also precedes the constants of a type. Any other separator
+    precedes only methods.
     """
     naming: Callable[["Node", dict[str, "Node"]], Naming] = plain_name
     top_level_only: frozenset[str] = frozenset()
@@ -151,10 +154,16 @@ class Language:
 
     @property
     def query(self) -> "Query":
-        """The compiled query for items and references. One walk over a tree finds both."""
+        """The compiled query for items and references.
+
+        One traversal of a syntax tree finds both.
+        """
         return self._loaded[1]
 
     @property
     def item_patterns(self) -> int:
-        """The number of patterns for items. The patterns for references come after them."""
+        """The number of patterns for items.
+
+        In the query, the patterns for references come after the patterns for items.
+        """
         return self._loaded[2]

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 
 def _imports(node: "Node") -> list[Imported]:
-    """Read `source file`, which binds all names of the file, if its path is plain text."""
+    """Return the import of a `source file` command, which binds all names of the file.
+
+    The list is empty if the path is missing or contains a variable.
+    """
     argument = node.child_by_field_name("argument")
     text = text_of(argument).strip("\"'") if argument is not None else ""
     return [Imported("*", text)] if text and "$" not in text else []

@@ -1,4 +1,4 @@
-"""C, and the rules that C++ shares with it. The declarator contains the name of a definition."""
+"""C, and the rules that C++ shares with C. The declarator contains the name of a definition."""
 
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ def declared_name(node: "Node", _captured: "dict[str, Node]") -> Naming:
 
 
 def _split_qualified(text: str) -> list[str]:
-    """Split `a::C<int>::f` into `a`, `C` and `f`. Operators stay complete."""
+    """Split `a::C<int>::f` into `a`, `C` and `f`. The name of an operator is not split."""
     head, operator, tail = text.partition("operator")
     if operator and (not tail or not (tail[0].isalnum() or tail[0] == "_")):
         scopes = _split_qualified(head.rstrip(": ")) if head.strip(": ") else []

@@ -1,8 +1,8 @@
 """Lines above a definition: file headers, plain comments, doc comments and attributes.
 
 A comment right above a definition may be part of the file header, such as a licence or a linter
-pragma. Headers are never part of an item. Doc comments and attributes are always part of it. Plain
-comments are shown with the item, and an edit of the item keeps them.
+directive. Headers are never part of an item. Doc comments and attributes are always part of the
+item. Plain comments are shown with the item, and an edit of the item keeps them.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class CommentOrAttribute(NamedTuple):
-    """A comment or an attribute in the file. Its bytes are `start` to `end`."""
+    """A comment or an attribute in the file, at bytes `start` to `end`."""
 
     start: int
     end: int
@@ -19,10 +19,11 @@ class CommentOrAttribute(NamedTuple):
 
 
 class LeadingLines(NamedTuple):
-    """The lines above a definition. `above` lists its comments and attributes, without headers.
+    """The lines above a definition.
 
-    `own_start` is the start of the definition with its doc comment and attributes. `file_lines` is
-    the range of the header lines right above the definition. It may be empty.
+    `above` lists the comments and attributes of the definition, without file headers. `own_start`
+    is the start of the definition with its doc comment and attributes. `file_lines` is the byte
+    range of the header lines right above the definition. This range may be empty.
     """
 
     above: tuple[CommentOrAttribute, ...]
@@ -54,22 +55,29 @@ _PRAGMA = re.compile(
     rb"|^//go:build\b|^//\s*\+build\b|phpcs:(?:disable|enable|ignoreFile)",
     re.MULTILINE,
 )
-"""Directives for all following lines, at any position."""
+"""Directives of linters, formatters and editors for all lines below.
+
+A comment with such a directive counts as a header at any position in a file.
+"""
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+")
 _FAMILIES = ((b"//", b"/*"), (b"#",), (b"--", b"{-"), (b"(*",), (b";",), (b"%",))
-"""Marks that start a comment, grouped by the marks that occur in the same language."""
+"""Comment markers, grouped by the languages that use them together."""
 _MARKER = re.compile(rb"/{2,}!?|#+|-{2,}|;+|%+")
 _DOC = re.compile(rb"///(?!/)|//!|/\*\*(?![*/])|/\*!|//go:|---(?!-)|--\s*\||\{-\s*\|")
 _SEARCHED = 4_000
-"""The number of bytes of a comment that are searched. The first lines of a licence identify it."""
+"""The maximum number of bytes of a comment that are searched.
+
+The first lines of a licence identify it.
+"""
 
 
 def leading(
     source: bytes, leading_parts: Sequence[CommentOrAttribute], start: int, top: int
 ) -> LeadingLines:
-    """Sort `pieces`, the comments and attributes right above a definition at `start`.
+    """Separate file headers from the lines that belong to the definition at `start`.
 
-    `top` is the end of the comments at the top of the file.
+    `leading_parts` are the comments and attributes right above the definition. `top` is the end of
+    the comments at the top of the file.
     """
     cut = 0
     for index, part in enumerate(leading_parts):
@@ -94,7 +102,7 @@ def is_plain_comment(code: bytes, markers: Sequence[bytes]) -> bool:
 
 
 def comment_markers(comment: bytes) -> tuple[bytes, ...]:
-    """Return the marks that start comments in a language with the comment `comment`."""
+    """Return the comment markers of the language in which `comment` is written."""
     return next((each for each in _FAMILIES if comment.startswith(each)), (comment[:2],))
 
 
@@ -105,10 +113,11 @@ def _belongs(source: bytes, part: CommentOrAttribute) -> bool:
 def _header_end(
     source: bytes, leading_parts: Sequence[CommentOrAttribute], index: int, top: int
 ) -> int:
-    """Return the number of comments up to `index` in a file header.
+    """Return the end of the file header that contains the comment at `index`.
 
-    The result is 0 if the comment at `index` is not in a header. A licence in line comments
-    continues up to the last of these comments.
+    The end is the position in `leading_parts` after the header. The result is 0 if the comment is
+    not in a header. A licence in line comments includes all following comments with the same
+    marker.
     """
     part = leading_parts[index]
     text = source[part.start : min(part.end, part.start + _SEARCHED)]

@@ -1,6 +1,6 @@
 """Splits TOML, YAML, JSON and `go.mod` by top-level key.
 
-The valid part of a broken file is kept.
+A file with a syntax error yields the keys of its valid part.
 """
 
 import re
@@ -29,7 +29,7 @@ _GO_DIRECTIVE = re.compile(rb"([a-z]+)[ \t]")
 
 
 def _toml(source: bytes) -> Iterator[Part]:
-    """Yield tables by their header, and the keys before the first table."""
+    """Yield the tables, and the keys before the first table, each with its name."""
     heads: list[tuple[str, int, int]] = []
     in_table = False
     for start, end in _toml_lines(source):
@@ -64,7 +64,7 @@ def _toml_lines(source: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _yaml(source: bytes) -> Iterator[Part]:
-    """Yield the keys at the start of a line."""
+    """Yield the keys at the start of a line, each with its value."""
     heads: list[tuple[str, int, int]] = []
     position = 0
     for line in source.split(b"\n"):
@@ -126,9 +126,10 @@ def _runs(heads: list[tuple[str, int, int]], source: bytes) -> Iterator[Part]:
 
 
 def _value_end(source: bytes, head_end: int, end: int) -> int:
-    """Return the end of a value. The next key or its comment begins at `end`.
+    """Return the end of a value. The next key or the comment of the next key begins at `end`.
 
-    Comments at the start of a line below the value stay when the key is edited.
+    Comments at the start of a line below the value are not part of the value. Therefore an edit of
+    the key keeps these comments.
     """
     stop = end
     while stop > head_end:
@@ -163,9 +164,9 @@ def _name(raw: bytes) -> str:
 
 
 def _crate(path: str, source: bytes) -> str:
-    """Return the name of a crate and its declared root files.
+    """Return the name of a crate and its declared root files, as `FileReferences.module` has them.
 
-    The root file of the library comes first, and the programs follow.
+    The result is empty for files that are not a valid `Cargo.toml` with a name.
     """
     if path.rpartition("/")[2] != "Cargo.toml":
         return ""

@@ -1,4 +1,7 @@
-"""C++: `namespace::Class::method`. Definitions outside of their class have the same form."""
+"""C++, with canonical paths of the form `namespace::Class::method`.
+
+A method that is defined outside of its class has the same path.
+"""
 
 from treadle.code.languages import c
 from treadle.code.languages.base import Language, no_package, packaged_grammar

@@ -1,4 +1,4 @@
-"""C#: `Namespace.Class.Method`."""
+"""C#, with canonical paths of the form `Namespace.Class.Method`."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def _imports(node: "Node") -> list[Imported]:
-    """Read a `using`, which binds all types of a namespace, or one type under a name."""
+    """Return the import of a `using` directive: all types of a namespace, or an alias of a type."""
     alias = node.child_by_field_name("name")
     named = [child for child in node.named_children if child != alias]
     path = text_of(named[-1]) if named else ""

@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript: `module/path.Class.method`, where the path has no suffix."""
+"""Rules that JavaScript and TypeScript share. A canonical path is `module/path.Class.method`."""
 
 import re
 from typing import TYPE_CHECKING
@@ -14,12 +14,12 @@ SEPARATOR = "."
 _IDENTIFIER = re.compile(r"[\w$#]+")
 
 TOP_LEVEL_ONLY = frozenset({"variable_declarator", "assignment_expression"})
-"""Node types that define local variables.
+"""Node types that define variables.
 
-A local variable belongs to the enclosing function unless the variable holds a function.
+Inside a function, a variable is an item only if it holds a function.
 """
 _MAX_OBJECTS = 8
-"""The maximum number of nested objects in the path of a method."""
+"""The maximum number of enclosing objects whose keys are part of a canonical path."""
 
 
 def module(path: str, _package: str) -> str:
@@ -28,11 +28,11 @@ def module(path: str, _package: str) -> str:
 
 
 def naming(node: "Node", _captured: "dict[str, Node]") -> Naming:
-    """Return the name without quotes.
+    """Return the name of a definition, without quotes.
 
-    For `Class.prototype.method = …` and `exports.run = …` the name is the last part. The assigned
-    object is a scope, but `exports` and `prototype` are not scopes. The keys of nested objects are
-    scopes as well.
+    For `Class.prototype.method = …` and `exports.run = …` the name is the last part. The parts
+    before it are scopes, except `exports`, `module` and `prototype`. The keys of enclosing objects
+    are scopes as well.
     """
     text = text_of(node).strip("\"'")
     if node.type != "member_expression":
@@ -73,7 +73,7 @@ BUILTINS = frozenset(
 
 
 def imports(node: "Node") -> list[Imported]:
-    """Read `import`, `export … from`, `export { a as b }` and `x = require("…")`.
+    """Return the imports of `import`, `export … from`, `export { a as b }` and `x = require("…")`.
 
     A local export has no module, since its name is defined in this file.
     """
@@ -167,7 +167,10 @@ _WRAPPERS = (
     r"(?:\\w+\\.)*(?:use\\w*(?:Callback|Event|Handler)|memo\\w*|forwardRef|observer|debounce|throttle"
     r"|once|cache|lazy|callback|action|async\\w*|catch\\w*|with[A-Z]\\w*|wrap\\w*)"
 )
-"""Functions that wrap and return their first argument. The wrapped function keeps its name."""
+"""Functions that wrap their first argument.
+
+A variable with such a call as its value is a function item, with the name of the variable.
+"""
 
 QUERY = """
 (function_declaration name: (_) @name) @function

@@ -1,8 +1,8 @@
-"""Languages of the extra `grammars`: definitions by name, without references.
+"""Languages of the optional dependency `grammars`. Their definitions are read, but no references.
 
-The package `semble-grammars` has the grammars. Without it, files in these languages are split by
-lines. The list contains the languages whose definitions a short query finds well. The package has
-more grammars, mostly for texts and configurations.
+The package `semble-grammars` has the grammars. Without this package, files in these languages are
+split by lines. The list contains the languages whose definitions a short query finds well. The
+package has more grammars, mostly for texts and configurations.
 """
 
 from functools import partial
@@ -23,9 +23,10 @@ def _grammar(name: str) -> object:
 
 
 def unpacked_grammar(language: object) -> tuple[str, ...]:
-    """Return the folder of an unpacked grammar of the extra; empty for other languages.
+    """Unpack a grammar of this module, and return its folder, which a worker must read.
 
-    A worker that parses cannot write files, so it cannot unpack a grammar itself.
+    The result is empty for other languages. A worker that parses cannot write files, so it cannot
+    unpack a grammar itself.
     """
     if language not in WIDE or not isinstance(language, Language):
         return ()
@@ -197,5 +198,5 @@ WIDE = (
 
 
 def installed() -> bool:
-    """Whether the extra is installed."""
+    """Whether the optional dependency is installed."""
     return find_spec(EXTRA_GRAMMARS) is not None

@@ -1,4 +1,4 @@
-"""Go: `package.Type.Method`."""
+"""Go, with canonical paths of the form `package.Type.Method`."""
 
 import re
 from typing import TYPE_CHECKING
@@ -25,15 +25,15 @@ def _naming(node: "Node", captured: "dict[str, Node]") -> Naming:
 
 
 def _receiver(item: Item) -> str:
-    """Return the type of a method, from its canonical path."""
+    """Return the name of the type that has the method `item`, from the canonical path."""
     parts = item.canonical_path.rsplit(".", 2)
     return parts[1] if item.kind.value == "method" and len(parts) == 3 else ""
 
 
 def _imports(node: "Node") -> list[Imported]:
-    """Read an import. A package is bound by its alias, or by the last part of its path.
+    """Return the import of one import path.
 
-    A version at the end of the path does not count.
+    The package is bound to its alias, or to the last part of its path that is not a version.
     """
     path = node.child_by_field_name("path")
     alias = node.child_by_field_name("name")

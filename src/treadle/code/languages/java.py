@@ -1,4 +1,4 @@
-"""Java: `com.package.Class.method`."""
+"""Java, with canonical paths of the form `com.package.Class.method`."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""JavaScript, with JSX."""
+"""JavaScript, with JSX. The rules are those of `ecmascript`."""
 
 from treadle.code.languages import ecmascript
 from treadle.code.languages.base import Language, packaged_grammar

@@ -1,4 +1,4 @@
-"""Kotlin: `com.package.Class.method`."""
+"""Kotlin, with canonical paths of the form `com.package.Class.method`."""
 
 from typing import TYPE_CHECKING
 

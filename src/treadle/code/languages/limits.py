@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
 PARSE_SECONDS = 3.0
-"""The maximum processor time of one parse. Real files of 2 MB take a tenth of it."""
+"""The maximum processor time of one parse in seconds. Real files of 2 MB take a tenth of it."""
 MAX_NESTING = 10_000
 """The maximum number of open brackets at one position.
 
@@ -17,18 +17,18 @@ Parsers overflow the stack from about 60,000.
 MAX_ITEMS = 20_000
 """The maximum number of items in one file.
 
-A file with more items is generated code, whose items say nothing.
+A file with more items is generated code, in which a search is not useful.
 """
 MAX_ERROR_NODES = 10_000
-"""The maximum number of nodes in one syntax error.
+"""The maximum number of child nodes of one syntax error.
 
-The time of a query grows with their square, and a query cannot be stopped.
+The time of a query grows with the square of this number, and a query cannot be stopped.
 """
 MAX_OPEN_COMMENTS = 300
 """The maximum number of unclosed comments.
 
-For each of them a parser searches the whole file for the end. Some parsers take gigabytes of memory
-in steps that cannot be stopped.
+For each unclosed comment, a parser searches the whole rest of the file for the end. Some parsers
+take gigabytes of memory in steps that cannot be stopped.
 """
 _READ_BYTES = 65_536
 _STEPS = {ord(opening): 1 for opening in "([{"} | {ord(closing): -1 for closing in ")]}"}
@@ -36,7 +36,7 @@ _NOT_BRACKETS = bytes(set(range(256)) - set(_STEPS))
 
 
 class TooMuchError(Exception):
-    """A file exceeds a limit. It is split by lines instead."""
+    """A file exceeds a limit, so it is split by lines."""
 
 
 class TooSlowError(TooMuchError):
@@ -48,7 +48,7 @@ class NoGrammarError(TooMuchError):
 
 
 class TooBrokenError(TooMuchError):
-    """Nearly the whole file is one syntax error."""
+    """One syntax error has more than `MAX_ERROR_NODES` child nodes."""
 
 
 class TooManyItemsError(TooMuchError):
@@ -91,14 +91,14 @@ def parse_in_time(parser: "Parser", source: bytes) -> "Tree":
 
     try:
         parsed = parser.parse(read, progress_callback=too_late)
-    except ValueError as error:  # a stopped parse reports only this
+    except ValueError as error:  # a stopped parse raises only this error
         parser.reset()
         raise TooSlowError from error
-    return parser.parse(source, parsed)  # the same tree, with text from `source`
+    return parser.parse(source, parsed)  # the same tree, with node texts from `source`
 
 
 def limit_errors(root: "Node") -> None:
-    """Raise `TooBrokenError` if most of the text is a syntax error."""
+    """Raise `TooBrokenError` if one syntax error has more than `MAX_ERROR_NODES` child nodes."""
     if root.has_error:
         for node in (root, *root.children):
             if node.type == "ERROR" and node.child_count > MAX_ERROR_NODES:

@@ -1,4 +1,4 @@
-"""Splits Markdown by sections: `docs/page.md > Heading > Subheading`."""
+"""Splits Markdown into sections, with paths like `docs/page.md > Heading > Subheading`."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,9 @@ _UNDERLINE = re.compile(rb" {0,3}(=+|-+)[ \t\r]*$")
 _FRONT_MATTER = re.compile(
     rb"(?:\xef\xbb\xbf)?(---|\+\+\+)[ \t]*\r?\n(?:(?!\1)[^\n]*\n){0,500}?\1[ \t]*(?:\r?\n|\Z)"
 )
-"""Settings of the page between two marker lines. The marker lines are not underlines of headings.
+"""Front matter: settings of the page between two lines of `---` or `+++`.
+
+These lines are not underlines of headings.
 """
 _FENCE = re.compile(rb" {0,3}(`{3,}|~{3,})")
 _PARAGRAPH = re.compile(rb" {0,3}[^\s#>`~|-]")

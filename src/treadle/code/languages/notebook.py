@@ -1,4 +1,4 @@
-"""Splits Jupyter notebooks by cell: `notebook.ipynb > cell 3`.
+"""Splits Jupyter notebooks into cells, with paths like `notebook.ipynb > cell 3`.
 
 Outputs and metadata are not indexed.
 """
@@ -20,7 +20,7 @@ _MAX_DEPTH = 100
 
 
 def _cells(source: bytes) -> Iterator[Part]:
-    """Yield the source of each cell, in linear time. Broken JSON ends the list."""
+    """Yield the source of each cell, in linear time. The list may end early in invalid JSON."""
     for number, (start, end) in enumerate(_sources(source), start=1):
         heading = _HEADING.match(text_of(source[start:end])[:200])
         name = heading.group(1).strip() if heading else f"cell {number}"
@@ -29,7 +29,7 @@ def _cells(source: bytes) -> Iterator[Part]:
 
 def _sources(source: bytes) -> Iterator[tuple[int, int]]:
     """Yield the positions of the values of `cells[…].source`: strings, or lists of strings."""
-    open_keys: list[bytes] = []  # keys of the open objects and lists; "" in a list
+    open_keys: list[bytes] = []  # keys of the open objects and lists; b"" for an element of a list
     key = string = b""
     open_source: tuple[int, int] | None = None
     for token in _TOKEN.finditer(source):
@@ -57,7 +57,7 @@ def _sources(source: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _is_cell_source(open_keys: list[bytes], key: bytes) -> bool:
-    """Whether `key` is the source of a cell.
+    """Whether the value of `key` is the source of a cell.
 
     `open_keys` has the keys of the enclosing objects and lists.
     """

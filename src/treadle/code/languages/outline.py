@@ -10,18 +10,19 @@ SEPARATOR = " > "
 """The separator in a canonical path between the file and its headings or keys."""
 
 MAX_HEAD = 400
-"""The number of bytes of a line that are searched for a heading or a key.
+"""The maximum number of bytes of a line that are searched for a heading or a key.
 
-The time of the patterns grows with the square of the number of blanks.
+The time of the search grows with the square of the number of blanks.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a text: its heading or key, their bytes, and its level (from 1).
+    """A part of a text with its heading or key.
 
-    `start` is the start of the heading or key. `comments` is the start of the comment right above
-    it, or None.
+    `name` is the text of the heading or key, whose bytes are `start` to `head_end`. `end` is the
+    end of the part. `level` is the level of the heading, from 1. `comments` is the start of the
+    comment right above the part, or None if there is no such comment.
     """
 
     name: str
@@ -37,8 +38,8 @@ class Outline:
     """A kind of text with an outline.
 
     `parts` yields the parts in order. A part with a deeper level is inside the part before it.
-    `module` returns the name by which code imports the described package, or an empty text. `text`
-    returns the text of a part from its bytes. `index_rest` states that the rest of the text is
+    `module` returns the value of `FileReferences.module` for a path and its bytes. `text` returns
+    the text of a part from its bytes. `index_rest` states whether the text outside of all parts is
     indexed by lines.
     """
 

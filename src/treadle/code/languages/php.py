@@ -1,4 +1,4 @@
-r"""PHP: `Namespace\Class::method`."""
+r"""PHP, with canonical paths of the form `Namespace\Class::method`."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 
 def _imports(node: "Node") -> list[Imported]:
-    r"""Read `use A\B as C`, which binds one name. Grouped and function imports work alike."""
+    r"""Return the names that a `use` such as `use A\B as C` binds.
+
+    Grouped declarations such as `use A\{B, C}` are not read.
+    """
     found: list[Imported] = []
     for clause in node.named_children:
         if clause.type == "namespace_use_clause" and clause.named_child_count:

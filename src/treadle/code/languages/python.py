@@ -1,4 +1,4 @@
-"""Python: `package.module.Class.method`."""
+"""Python, with canonical paths of the form `package.module.Class.method`."""
 
 import builtins
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _module(path: str, _package: str) -> str:
-    """Return the dotted module path, without the path up to the last `src` folder."""
+    """Return the dotted path of a module, from below the last `src` folder or from the root."""
     parts = path.rpartition(".")[0].split("/")
     if "src" in parts[:-1]:
         parts = parts[len(parts) - parts[::-1].index("src") :]
@@ -21,9 +21,9 @@ def _module(path: str, _package: str) -> str:
 
 
 def _imports(node: "Node") -> list[Imported]:
-    """Read an import. `import a.b` binds `a`.
+    """Return the names that an import statement binds.
 
-    Other files can import every bound name of a module from that module.
+    Other files can import a name from this module if it is bound with `from` or `as`.
     """
     source = node.child_by_field_name("module_name")
     module = text_of(source) if source is not None else ""

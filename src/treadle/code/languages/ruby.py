@@ -1,4 +1,4 @@
-"""Ruby: `Module::Class#method`. Class methods have the same form."""
+"""Ruby, with canonical paths of the form `Module::Class#method`, also for class methods."""
 
 from typing import TYPE_CHECKING
 
@@ -10,9 +10,10 @@ if TYPE_CHECKING:
 
 
 def _imports(node: "Node") -> list[Imported]:
-    """Read `require_relative`, which names a file.
+    """Return the file that `require_relative` or `require` names.
 
-    `require` is not read, since its target depends on the machine.
+    A path of `require_relative` starts with `.`. The target of any other path depends on the
+    machine.
     """
     arguments = node.child_by_field_name("arguments")
     method = node.child_by_field_name("method")

@@ -1,7 +1,7 @@
-"""Rust: `crate::module::Type::method`.
+"""Rust, with canonical paths of the form `crate::module::Type::method`.
 
-The members of impl blocks are under their type. Inline modules are part of the path. Braced macros
-at the position of items (`cfg_if! { … }`) are parsed as code.
+The path of a member of an impl block contains the type of the block. Inline modules are part of the
+path. Braced macros at the position of items (`cfg_if! { … }`) are parsed as code.
 """
 
 import re
@@ -20,8 +20,8 @@ _OWN_CRATE_FOLDERS = ("tests", "benches", "examples")
 def _module(path: str, _package: str) -> str:
     """Return `crate::…` with the path of the file below `src`, `tests`, `benches` or `examples`.
 
-    A file in `tests`, `benches`, `examples` or `src/bin` is a crate of its own, and so is
-    `build.rs`. In a workspace the path of each package begins with `crate` again.
+    `build.rs` and each file in `tests`, `benches`, `examples` or `src/bin` is a crate of its own.
+    In a workspace, the path of each package begins with `crate`.
     """
     parts = path.rpartition(".")[0].split("/")
     folders = parts[:-1]
@@ -48,7 +48,10 @@ def _naming(node: "Node", _captured: "dict[str, Node]") -> Naming:
 
 
 def _imports(node: "Node") -> list[Imported]:
-    """Read all names of a `use` tree. Other files can import the public names from this file."""
+    """Return all names that a `use` declaration binds.
+
+    Other files can import these names from this file if the declaration is public.
+    """
     public = any(child.type == "visibility_modifier" for child in node.children)
     argument = node.child_by_field_name("argument")
     found: list[Imported] = []

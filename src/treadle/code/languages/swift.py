@@ -1,4 +1,4 @@
-"""Swift: `Type.method`. The members of an extension are under the extended type."""
+"""Swift, with canonical paths of the form `Type.method`, also for members of an extension."""
 
 from treadle.code.languages.base import Language, no_package, packaged_grammar
 

@@ -1,4 +1,4 @@
-"""TypeScript and TSX. The two grammars have the same set of items."""
+"""TypeScript and TSX. The two grammars have the same rules for items."""
 
 from treadle.code.languages import ecmascript
 from treadle.code.languages.base import Language, packaged_grammar

@@ -1,4 +1,4 @@
-"""The items of a file with their terms, and the references of its code."""
+"""Reads the content of a file: its items with their terms, and the references of its code."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ class IndexedItem(NamedTuple):
 
 
 class Content(NamedTuple):
-    """The content of a file, and how it was read."""
+    """The content of a file, and how the file was read. `terms` are those of the whole file."""
 
     items: list[IndexedItem]
     references: FileReferences
@@ -99,9 +99,11 @@ def _children(items: list[Item]) -> list[list[int]]:
 
 
 def _owner(items: list[Item], item: Item, types: Mapping[str, str]) -> Owner:
-    """Return the enclosing item. `types` are the doc comments of the file's types by name.
+    """Return the name of the enclosing item, and the doc comment of its type.
 
-    The owner in an impl block or an extension has the doc comment of the type.
+    `types` has the doc comments of all types of the file by name. Therefore a method in an impl
+    block or an extension gets the doc comment of the type. The doc comment is empty if `item` is
+    not a function or method.
     """
     name = items[item.parent].name if item.parent is not None else ""
     return Owner(name, types.get(name, "") if item.kind in FUNCTION_KINDS else "")
@@ -120,8 +122,8 @@ def _with_terms(
 ) -> IndexedItem:
     """Return an item with its terms.
 
-    Enclosing items do not repeat the text of the items inside them, except constants. `trailing` is
-    the range after the item on its last line.
+    The text of a type, module or section excludes the items inside it, except the constants of a
+    type. `trailing` is the range after the item on its last line.
     """
     path, data, text_of = source
     body: list[str] = []
@@ -143,7 +145,7 @@ def _with_terms(
 def _module_item(
     path: str, data: bytes, language: Language, items: list[Item], lines: Lines
 ) -> Item:
-    """Return the item of the file itself: its name, path and leading comment or docstring."""
+    """Return the item of the whole file. Its signature is the first comment or docstring."""
     stem = path.rpartition("/")[2].rpartition(".")[0]
     first = min((item.start_byte for item in items), default=len(data))
     head = _HEAD.match(data, 3 if data.startswith(b"\xef\xbb\xbf") else 0, first)
@@ -178,9 +180,8 @@ _HEAD = re.compile(
 class _Rest(NamedTuple):
     """The text outside of top-level items.
 
-    `ranges` has the ranges of this text. `trailing` has the range after an item on its last line,
-    such as the comment of a constant or the `;` of a class. The keys of `trailing` are positions of
-    items.
+    `ranges` has the ranges of this text. `trailing` maps the position of an item to the range after
+    the item on its last line, such as the comment of a constant or the `;` of a class.
     """
 
     ranges: list[tuple[int, int]]
@@ -211,7 +212,10 @@ def _gaps(data: bytes, items: Sequence[Item], remaining: Iterable[tuple[int, int
 
 
 def _rest_chunks(path: str, data: bytes, lines: Lines, rest: _Rest) -> list[Item]:
-    """Split the ranges into chunks, without chunks that contain only punctuation."""
+    """Split the ranges of `rest` into chunks.
+
+    A range that contains only punctuation is left out.
+    """
     return [
         chunk
         for start, end in rest.ranges
@@ -221,7 +225,7 @@ def _rest_chunks(path: str, data: bytes, lines: Lines, rest: _Rest) -> list[Item
 
 
 def _chunks(path: str, data: bytes, lines: Lines, start: int, end: int) -> list[Item]:
-    """Split the range into chunks of whole lines. A long line is cut."""
+    """Split the range into chunks of whole lines. A line longer than 2 * `_CHUNK_BYTES` is cut."""
     found: list[Item] = []
     name = path.rpartition("/")[2]
     while start < end:

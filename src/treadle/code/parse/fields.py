@@ -14,11 +14,12 @@ from treadle.code.terms import terms_in
 
 
 class Field(NamedTuple):
-    """The weight of one occurrence of a term in a field of typical length (in terms).
+    """The weight of the terms in one field of an item, such as its name.
 
+    `weight` is the value of one occurrence of a term in a field of `usual_length` terms.
     `normalised` is the `b` of BM25. At 0 the length has no effect. The weights and the values of
-    `normalised` are the best ones on the tuning queries of bench/retrieval. The lengths are the
-    means of its corpora.
+    `normalised` are the best ones on the tuning queries of bench/retrieval. The lengths are means
+    over the corpora of this benchmark.
     """
 
     weight: float
@@ -39,14 +40,15 @@ SIGNATURE = Field(1.0, 0.75, 11.0)
 DOC = Field(1.0, 0.75, 15.0)
 BODY = Field(0.5, 0.9, 60.0)
 OWNER_DOC = Field(0.4, 0.75, 15.0)
-"""The doc comment of a method's type. It states a purpose that the method itself seldom states.
+"""The doc comment of a method's type, which states a purpose that the method seldom states.
 
-NDCG@10 rose by 0.009 over 1,500 tuning queries in five languages (Rust 0.03, Python 0.00).
+With this field, NDCG@10 rose by 0.009 over 1,500 tuning queries in five languages (Rust 0.03,
+Python 0.00).
 """
 FILE = Field(1.0, 0.75, 900.0)
 """The whole text of a file."""
 _OWNER_DOC_CHARACTERS = 200
-"""The number of characters of the doc comment that are read.
+"""The maximum number of characters that `OWNER_DOC` takes from a doc comment.
 
 With more characters the index grew, but the results did not improve.
 """
@@ -62,10 +64,10 @@ class Owner(NamedTuple):
 def weighted_terms(
     path: str, item: Item, owner: Owner, signature: str, body: str
 ) -> dict[str, int]:
-    """Return the terms of an item, each with its count times `SCALE`. `body` is its own text.
+    """Return the terms of an item, each with its weighted count times `SCALE`.
 
-    Most terms are only in the body and share a few different counts. Therefore each different count
-    is weighted only once.
+    `body` is the text of the item. Most terms occur only in the body, with few different counts.
+    Therefore the weight of each different count is computed only once.
     """
     in_body = Counter(terms_in(body))
     body_value = SCALE * BODY.value(in_body.total())
@@ -87,7 +89,7 @@ def weighted_terms(
 
 
 def weighted_file_terms(text: str) -> dict[str, int]:
-    """Return the terms of a whole file, each with its count times `SCALE`."""
+    """Return the terms of a whole file, each with its weighted count times `SCALE`."""
     counts = Counter(terms_in(text))
     value = SCALE * FILE.value(counts.total())
     weights = {count: round(value * count) or 1 for count in set(counts.values())}
@@ -112,7 +114,7 @@ def _owner_terms(text: str) -> Sequence[str]:
 
 @lru_cache(1)
 def _of_file(path: str) -> dict[str, float]:
-    """Return the counts that all items of a file share."""
+    """Return the weighted counts of the terms in the path, which all items of a file share."""
     folder, _, name = path.rpartition("/")
     sums: dict[str, float] = {}
     for field, text in ((STEM, name.partition(".")[0]), (FOLDER, folder)):

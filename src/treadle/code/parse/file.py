@@ -1,4 +1,4 @@
-"""Reads and parses one file. The result has its origin and its items, or the reason to skip it."""
+"""Reads and parses one file. The result has its origin and items, or the reason for skipping it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _VENDORED = re.compile(
 )
 """Paths of vendored code.
 
-`deps` and `extern` count only at the root, and only if they contain folders of projects.
+The folders `deps` and `extern` count only at the root, and only for files in their subfolders.
 """
 _BUILT = re.compile(
     r"(?:^|/)(?:dist|out)/(?:[^/]+/)*[^/]+\.[cm]?jsx?$|[._-]bundle\.[cm]?js$"
@@ -52,10 +52,10 @@ def origin_of(path: str, data: bytes) -> Origin:
 MAX_TEXT_BYTES = 500_000
 """The maximum number of bytes of a text without a grammar. Larger texts are data."""
 
-_BINARY_PROBE = 8_192  # git uses the same number
+_BINARY_PROBE = 8_192  # git searches about the same number of bytes
 
 _MINIFIED_LINE = 1_000
-"""A file is minified if its lines have at least this mean length in bytes."""
+"""A file is minified if the mean length of its lines in bytes is more than this number."""
 
 _LOCK_FILES = re.compile(
     r"(?:^|/)(?:[^/]*\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum)$"
@@ -67,10 +67,10 @@ _MINIFIED_NAME = re.compile(r"\.min\.(?:js|css|mjs)$|\.(?:map|svg)$")
 class ParsedFile(NamedTuple):
     """The result of reading a file.
 
-    `content_hash` is BLAKE2b-256. It is empty if the file was not read. `unchanged` states that the
-    hash is the known one, so `items` is empty. `references` are packed, together with the keys of
-    the names that they mention (see `treadle.code.graph.tables`). `failed` states that the parser
-    crashed or exceeded a limit.
+    `content_hash` is BLAKE2b-256. The hash is empty if the file was not read. `unchanged` states
+    that the hash is equal to the known hash. Then the file is not parsed, and `items` is empty.
+    `references` are packed, together with the keys of the names that they mention (see
+    `treadle.code.graph.tables`). `failed` states that the parser crashed or exceeded a limit.
     """
 
     path: str
@@ -105,7 +105,7 @@ class ReadFile(NamedTuple):
 
 
 def file_to_parse(root: Path | str, path: str) -> ReadFile:
-    """Read one file. The content of a file never causes an exception."""
+    """Read one file. An unreadable file does not raise, but has the reason in `skipped`."""
     try:
         data, status = read_file(root, path)
     except OSError as error:
@@ -146,7 +146,7 @@ def parse_read(
 
 
 def failed_file(file: ReadFile, reason: str) -> ParsedFile:
-    """Return the result for a file at which a parser failed. The file is not parsed again."""
+    """Return the result for a file at which a parser failed, so that it is not parsed again."""
     path, data, stat, skipped = file
     if data is None:
         return ParsedFile(path, *stat, b"", skipped=skipped)

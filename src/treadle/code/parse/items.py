@@ -21,7 +21,7 @@ _KINDS = {kind.value: kind for kind in Kind}
 _MAX_NESTING = 32
 """The maximum nesting of items.
 
-Deeper items are generated or hostile code, and belong to the enclosing item.
+Deeper definitions are generated or hostile code. They are not items of their own.
 """
 
 _MAX_DEPTH = 250
@@ -33,12 +33,15 @@ The time of the search grows with the square of the depth.
 _MAX_NAME = 400
 
 _MAX_EMBEDDING = 3
-"""The maximum depth of code in nested macros."""
+"""The maximum number of nested macros whose content is parsed as code."""
 
 
 @dataclass(slots=True)
 class _Definition:
-    """A definition in the tree of `root`. Its wrapper widens `start` and `end`."""
+    """A definition in the syntax tree below `root`.
+
+    `start` and `end` include the code around the definition (`@range` in `Language`).
+    """
 
     node: "Node"
     name: "Node"
@@ -52,9 +55,10 @@ class _Definition:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The nodes of an item, its range with the wrapper, and the lines above it.
+    """The syntax nodes of an item, its byte range, and the lines above it.
 
-    `node` is the definition without its wrapper, and contains `name`. `root` is the tree.
+    `start` and `end` include the code around the definition, such as decorators. `node` is the
+    definition alone, and contains `name`. `root` is the root of the syntax tree.
     """
 
     start: int
@@ -67,7 +71,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The items of a file by position, the ranges of its imports, and its references.
+    """The items of a file, in order of position, and its references.
 
     `definitions` has one entry for each item. `errors` states that the file has syntax errors.
     """
@@ -79,10 +83,10 @@ class Extracted:
 
 
 def extract(language: Language, source: bytes, path: str, lines: Lines) -> Extracted:
-    """Return the items of `source` with their parents, ordered by position.
+    """Return the items of `source`, in order of position, and its references.
 
-    Syntax errors are tolerated. Raises `TooMuchError` for a file that exceeds the time of a parse
-    or the number of items.
+    Syntax errors are tolerated. Raises `TooMuchError` for a file that exceeds a limit of
+    `languages.limits`.
     """
     captures = _Captures(language, source)
     captures.read()
@@ -99,10 +103,7 @@ def extract(language: Language, source: bytes, path: str, lines: Lines) -> Extra
 
 
 class _Captures:
-    """The captures of a language's query in a file.
-
-    They include captures in the code of item macros.
-    """
+    """The captures of a language's query in a file, including those inside of macros."""
 
     def __init__(self, language: Language, source: bytes) -> None:
         self.definitions: dict[tuple[int, int], _Definition] = {}
@@ -155,9 +156,9 @@ class _Captures:
                 self.attached.append(CommentOrAttribute(node.start_byte, end, comment is not None))
 
     def _define(self, pattern: int, captured: "dict[str, Node]", root: "Node") -> None:
-        """Keep one definition for a node.
+        """Add the definition of a match, or extend the known definition of the same node.
 
-        It has the kind of the first pattern and the widest wrapper.
+        The definition has the kind of its first pattern in the query, and the widest range.
         """
         self.collector.defines(captured["name"])
         label, node = next((name, node) for name, node in captured.items() if name in _KINDS)
@@ -202,15 +203,15 @@ def _first_named(node: "Node | None") -> "Node | None":
 
 
 def _encloses(outer: _Definition, inner: _Definition) -> bool:
-    """Whether `outer` encloses `inner`, and is not another name of the same declaration."""
+    """Whether `outer` encloses `inner`, and the two are not names in the same declaration."""
     same = (outer.start, outer.end) == (inner.start, inner.end)
     return not same and outer.node.start_byte <= inner.node.start_byte
 
 
 def _body(node: "Node") -> "Node | None":
-    """Return the body of a function or type.
+    """Return the body of a function or type, or None.
 
-    It is the node's own body, the body of its value, or the body of its wrapped value.
+    The body may belong to the node, to its value, or to a function that the value wraps.
     """
     value = node.child_by_field_name("value")
     for holder in (node, value, _first_named((value or node).child_by_field_name("arguments"))):
@@ -221,10 +222,7 @@ def _body(node: "Node") -> "Node | None":
 
 
 def _with_heredocs(node: "Node") -> "Node":
-    """Return the last heredoc that begins in the last line of a node and continues below it (Ruby).
-
-    Without such a heredoc the result is the node itself.
-    """
+    """Return the last Ruby heredoc that begins in `node` and continues below it, or else `node`."""
     while (below := node.next_sibling) is not None and below.type == "heredoc_body":
         node = below
     return node
@@ -239,7 +237,7 @@ def _content_end(source: bytes, node: "Node") -> int:
 
 
 class _Builder:
-    """Builds items with parents and canonical paths. The definitions are in order of position."""
+    """Builds items with parents and canonical paths from definitions in order of position."""
 
     def __init__(
         self,
@@ -318,10 +316,10 @@ class _Builder:
         return own if own and in_type and member else self._language.separator
 
     def _leading(self, start: int, limit: int) -> LeadingLines:
-        """Return the comments and attributes right above `start`, below `limit`.
+        """Return the comments and attributes right above `start`, but not before `limit`.
 
-        A blank line ends them. A comment after other code on its line belongs to that code, unless
-        the code is an attribute of the same item.
+        A blank line ends these comments. A comment after other code on its line belongs to that
+        code, unless the code is an attribute of the same item.
         """
         position = bisect_right(self._attached_ends, start) - 1
         first = start
@@ -347,9 +345,10 @@ class _Builder:
         return bool(self._source[line_start:start].strip())
 
     def _signature(self, definition: _Definition) -> tuple[int, int]:
-        """Return the range from the definition to its body.
+        """Return the byte range from the definition to its body.
 
-        Without a body it is the range of the first line.
+        Without a body, the signature of a function is the whole definition. The signature of any
+        other item without a body is its first line.
         """
         node = definition.node
         start, end = node.start_byte, node.end_byte

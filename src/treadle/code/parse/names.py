@@ -1,4 +1,4 @@
-"""Reads names from code, without arguments, references, blanks and separators."""
+"""Reads the names of called functions and of types from expressions in code."""
 
 import re
 from functools import lru_cache
@@ -19,12 +19,12 @@ _NOT_A_TYPE = re.compile(
 )
 _NOTHING = re.compile(r"\s*\|\s*(?:None|null|undefined)\b|\b(?:None|null|undefined)\s*\|\s*|[?!]$")
 _TRANSPARENT = re.compile(r"(?:Optional\[|(?:Box|Rc|Arc)<)(.*)[\]>]", re.DOTALL)
-"""Types on which a method call reaches the value inside."""
+"""Generic types whose methods are those of the type inside, such as `Optional[T]`."""
 
 
 @lru_cache(20_000)
 def type_name(written: str) -> str:
-    """Return the type of a value that is declared as `written`; empty if the type is unclear.
+    """Return the name of the type that is declared as `written`, or "" if the type is unclear.
 
     References, pointers, quotes, alternatives such as `None`, and arguments of generics are
     removed.
@@ -41,7 +41,7 @@ def type_name(written: str) -> str:
 
 @lru_cache(20_000)
 def names(raw: bytes, is_call: bool) -> tuple[str, str]:
-    """Return the shown text of a reference, and the path to resolve.
+    """Return the text of a reference for display, and the path to resolve (see `Reference`).
 
     The path is empty for chained calls.
     """
@@ -60,7 +60,10 @@ def names(raw: bytes, is_call: bool) -> tuple[str, str]:
 
 
 def last_name(written: str) -> tuple[str, str]:
-    """Return the last call of a chain, which is a call on a value of unknown type."""
+    """Return the text of the last call in a chain, and an empty path.
+
+    The path is empty since the type of the called value is unknown.
+    """
     if written.endswith(">"):
         written = _last_arguments_removed(written)
     last = _LAST_NAME.search(written[-MAX_NAME:])

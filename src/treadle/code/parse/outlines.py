@@ -6,7 +6,7 @@ from treadle.code.model import Item, Kind
 from treadle.code.text import Lines
 
 _MAX_KEY_BYTES = 16_000
-"""The maximum number of bytes of a key's value. A larger value is data and is split by lines."""
+"""The maximum number of bytes of a key with its value. Longer values are data, split by lines."""
 
 _MAX_NAME = 200
 
@@ -14,7 +14,7 @@ _MAX_NAME = 200
 def outlined(outline: Outline, source: bytes, path: str, lines: Lines) -> tuple[list[Item], bool]:
     """Return the parts of a text as items, and whether some parts were too large.
 
-    Raises `TooManyItemsError`.
+    Parts that are too large are left out of the items. Raises `TooManyItemsError`.
     """
     items: list[Item] = []
     open_parts: list[tuple[int, int]] = []  # levels and positions of the enclosing parts

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class Scopes:
-    """Finds the innermost item at an offset. The fields of a type belong to the type."""
+    """Finds the innermost item at a byte offset.
+
+    For an offset in a field of a type, the result is the type.
+    """
 
     def __init__(self, items: Sequence[Item]) -> None:
         edges: list[tuple[int, int]] = [(0, FILE_SCOPE)]
@@ -84,7 +87,7 @@ class DeclaredNames:
                 self._variable(start, name, "")
 
     def holder(self, scope: int) -> int:
-        """Return the enclosing function, type or module, or the file.
+        """Return the innermost function, type or module that contains `scope`, or `FILE_SCOPE`.
 
         A constant is never the result, since it does not declare names.
         """
@@ -93,13 +96,13 @@ class DeclaredNames:
         return scope
 
     def module(self, scope: int) -> int:
-        """Return the enclosing module, or the file."""
+        """Return the innermost module that contains `scope`, or `FILE_SCOPE`."""
         while scope >= 0 and self._items[scope].kind is not Kind.MODULE:
             scope = self._up(scope)
         return scope
 
     def _owner(self, scope: int) -> str:
-        """Return the name of the enclosing type; empty outside of types."""
+        """Return the name of the type that encloses `scope`, or "" outside of types."""
         while scope >= 0:
             if self._items[scope].kind in TYPE_KINDS:
                 return self._items[scope].name
@@ -142,7 +145,7 @@ class DeclaredNames:
                 return "" if rest else None
             known = self._variables.get(here, {}).get(first)
             if known is not None:
-                if rest or here >= 0:  # a name that the file declares itself stays unchanged
+                if rest or here >= 0:  # a bare name at file scope stays unchanged
                     path = f"{known}.{rest}" if known and rest and not is_new else ""
                 break
             if here < 0:
@@ -151,7 +154,7 @@ class DeclaredNames:
         return path.replace("()", "") if is_new else self._through_fields(scope, path)
 
     def _through_fields(self, scope: int, path: str) -> str:
-        """Replace `Type.field.method` by `FieldType.method`, if this file defines the type."""
+        """Replace `Type.field.method` by `FieldType.method`, if this file declares the field."""
         for _ in range(4):
             first, _, rest = path.partition(".")
             own = first in self._language.self_names
@@ -177,7 +180,7 @@ _HOLDERS = FUNCTION_KINDS | TYPE_KINDS | {Kind.MODULE}
 
 
 def _note(known: dict[str, str], name: str, type_text: str) -> None:
-    """Note the type of a name.
+    """Record the type of a name.
 
     If a name has two declarations with different types, its type is unknown.
     """
@@ -210,11 +213,11 @@ class Collector:
         self._defined: set[int] = set()
 
     def defines(self, name: "Node") -> None:
-        """Note the name in a definition, which is not a use of the name."""
+        """Record the name in a definition, which is not a use of the name."""
         self._defined.add(name.start_byte)
 
     def read(self, captures: "dict[str, list[Node]]") -> None:
-        """Add the captures of a pattern for references."""
+        """Add the captures of one match of a reference pattern."""
         for name, nodes in captures.items():
             kind = _USES.get(name)
             if kind is not None:
@@ -242,9 +245,10 @@ class Collector:
         self._imports.append((node.start_byte, node.end_byte, self._language.imports(node)))
 
     def _in_tokens(self, node: "Node") -> tuple[int, int, ReferenceKind] | None:
-        """Find a call among the tokens of a macro: a path before a `(`.
+        """Return the call whose name ends with a token inside a macro, or None.
 
-        These tokens have no syntax tree.
+        The tokens inside a macro have no syntax tree. Therefore a path before a `(` counts as a
+        call.
         """
         start, end = node.start_byte, node.end_byte
         if not _CALLED.match(self._source, end):
@@ -261,10 +265,10 @@ class Collector:
     def _declare(
         self, capture: str, nodes: "list[Node]", captures: "dict[str, list[Node]]"
     ) -> None:
-        """Note a declared name.
+        """Record the names that a match declares, with their type.
 
-        `@bound` is a variable, and `@field` is a field. `@owned` is either of them, depending on
-        its position.
+        `@bound` and `@owned` are variables or fields, depending on their position. `@field` is
+        always a field.
         """
         same = captures.get("same")
         written = self._text(same[0] if same else captures["of"][0])
@@ -285,7 +289,7 @@ class Collector:
         imports: list[Import] = []
         for start, end, found in sorted(self._imports, key=lambda entry: entry[:2]):
             around, line = known.holder(scopes.at(start)), lines.of(start)
-            module = known.module(around)  # the range of an export includes the exported item
+            module = known.module(around)  # the scope of an export is not the exported item
             imports += [
                 Import(
                     around if entry.name else module, entry.name, entry.module, entry.member,
@@ -301,9 +305,9 @@ class Collector:
     def _resolvable(
         self, scopes: Scopes, known: DeclaredNames, lines: "Lines", bound: set[str]
     ) -> list[Reference]:
-        """Return the uses without built-in names and type parameters.
+        """Return the uses as references, without built-in names and type parameters.
 
-        Each name is returned once in a scope.
+        Each name is returned only once for a scope and a kind.
         """
         self_names, builtins = self._language.self_names, self._language.builtins - bound
         replaceable = _replaceable(self._language.shares_names, "*" in bound)
@@ -334,7 +338,7 @@ class Collector:
     def _names(self, start: int, end: int, kind: ReferenceKind) -> tuple[str, str]:
         """Return the written name and the name to resolve.
 
-        For a long chain both are from its end.
+        For a long chain of calls, both names are from the end of the chain.
         """
         if end - start <= MAX_EXPRESSION_BYTES:
             return names(self._source[start:end], kind is ReferenceKind.CALL)
@@ -343,7 +347,7 @@ class Collector:
         return last_name(self._source[end - MAX_EXPRESSION_BYTES : end].decode("utf-8", "replace"))
 
     def _outermost(self) -> Iterator[tuple[int, int, ReferenceKind]]:
-        """Yield the uses by position, without parts of qualified types and without duplicates.
+        """Yield the uses in order of position, without duplicates and parts of qualified types.
 
         The sort key has the negated end, so that the longer of two uses at one position comes
         first.
@@ -363,7 +367,10 @@ class Collector:
 
 
 def _replaceable(by_neighbours: bool, by_import: bool) -> dict[ReferenceKind, ReferenceKind]:
-    """Return the kinds of built-in names that the repository may define, and their new kinds."""
+    """Return the kinds of uses for which built-in names are kept, with the kinds to store.
+
+    The repository may define a built-in name if neighbouring files or star imports can bind it.
+    """
     kept: dict[ReferenceKind, ReferenceKind] = {}
     if by_neighbours or by_import:
         kept[ReferenceKind.CALL] = ReferenceKind.BUILT_IN_CALL

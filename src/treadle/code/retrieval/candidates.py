@@ -1,4 +1,4 @@
-"""Finds the candidates for an answer: items and files that several signals find."""
+"""Finds the candidates for an answer: the items and files that several signals find."""
 
 import os
 import re
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 _NAMED_CHANCES = (1.0, 0.7)
-"""The probability that a file named in a text is right, and that the item at its line is right."""
+"""The probabilities that a named file is part of the answer, and that a named item is."""
 
 _CALL_CHANCES = ((0.6, 0.5), (0.3, 0.3), (0.05, 0.05))
 """The same probabilities for the deepest calls of a stack trace that are in the index.
@@ -81,15 +81,15 @@ def find_named_positions(
 
 
 def _ends(path: str) -> Iterator[str]:
-    """Yield the ends of a path at its slashes: the file name first, the whole path last."""
+    """Yield the ends of a path in whole components: the file name first, the whole path last."""
     parts = path.split("/")
     return ("/".join(parts[at:]) for at in range(len(parts) - 1, -1, -1))
 
 
 def _files_by_end(connection: sqlite3.Connection, ends: Collection[str]) -> dict[str, int | None]:
-    """Return the files whose path has one of the `ends`.
+    """Return a file id for each of the `ends` with which the path of a file ends.
 
-    The value is None for an end that several files have.
+    The value is None if the paths of several files have the same end.
     """
     found: dict[str, int | None] = {}
     for file_id, stored in connection.execute("SELECT id, path FROM files WHERE items > 0"):
@@ -101,8 +101,9 @@ def _files_by_end(connection: sqlite3.Connection, ends: Collection[str]) -> dict
 def _own_file(path: str, known: Mapping[str, int | None]) -> int | None:
     """Return the known file that shares the longest end with `path`.
 
-    The result is None if the shared end is too short. A path of several parts must share two parts,
-    since names such as `index.js` are in every package.
+    The result is None if the shared end is too short, or if several files have it. A path of
+    several parts must share two parts, since names such as `index.js` are in every package. The
+    result is also None for a path in an installed package.
     """
     parts = path.split("/")
     shared = [count for count, end in enumerate(_ends(path), start=1) if end in known]
@@ -125,9 +126,10 @@ def _definitions_of_file(connection: sqlite3.Connection, file_id: int) -> list[A
 
 
 def _item_at(rows: Sequence[Any], frame: "Frame") -> int | None:
-    """Return the item at a position.
+    """Return the id of the item at a position, or None.
 
-    The name is tried first, since lines differ between versions. After that the line is used.
+    The name of the function is tried first, since lines differ between versions. After that the
+    line is used.
     """
     line = frame.line
     named = [row for row in rows if frame.function and row[1] == frame.function]
@@ -142,10 +144,10 @@ def _item_at(rows: Sequence[Any], frame: "Frame") -> int | None:
 _MAX_NAMES = 12
 
 _MAX_DEFINING_FILES = 4
-"""A name is ignored if more files than this define it."""
+"""The maximum number of files that define a name. A name that more files define is ignored."""
 
 _MAX_LOOKED_UP = 2_000
-"""The number of files with an item of one name that are examined. Most of them may be tests."""
+"""The maximum number of files with an item of one name that are examined. Most may be tests."""
 
 _SHAPED = r"\w*[a-z0-9][A-Z]\w*|\w*[^\W_]_[^\W_]\w*"
 """Names in forms that only code has: `camelCase`, `TwoWords`, `snake_case`."""
@@ -161,9 +163,10 @@ _NOT_DEFINED = TEXT_KINDS | {Kind.CHUNK, Kind.MODULE}
 
 
 def mentioned_names(text: str) -> list[str]:
-    """Return the names in a text: words in the form of a code name, quoted, called, or capitalised.
+    """Return the words in a text that may be names in code.
 
-    A capital letter at the start of the text does not count.
+    Such a word has the form of a name in code, is quoted, has parentheses of a call, or begins with
+    a capital letter. A capital letter at the start of the text does not count.
     """
     found = (match[match.lastgroup or 0] for match in _NAME.finditer(text))
     return list(dict.fromkeys(found))[:_MAX_NAMES]
@@ -172,8 +175,8 @@ def mentioned_names(text: str) -> list[str]:
 def files_that_define(connection: sqlite3.Connection, text: str) -> dict[int, float]:
     """Return the files that define a name in `text`, by id, each with a value.
 
-    The value is 1 for the only file that defines a name. It is less if several files define the
-    name.
+    The value is 1 for the only file that defines a name. The value is less than 1 if several files
+    define the name.
     """
     found: dict[int, float] = {}
     for name in mentioned_names(text):
@@ -187,7 +190,7 @@ def files_that_define(connection: sqlite3.Connection, text: str) -> dict[int, fl
 def _defining(connection: sqlite3.Connection, name: str) -> set[int]:
     """Return the files that define a name, without tests, vendored code and generated code.
 
-    The search stops after `_MAX_DEFINING_FILES`.
+    The search stops when there are more than `_MAX_DEFINING_FILES`.
     """
     rows = connection.execute(
         "SELECT DISTINCT f.id, f.path, f.origin, i.kind FROM items AS i"
@@ -205,25 +208,27 @@ def _defining(connection: sqlite3.Connection, name: str) -> set[int]:
 
 
 _SEEDS = 3
-"""The number of best hits whose neighbours are added. With five, 900 tuning queries found no more.
+"""The number of best hits whose callers and callees are added.
+
+With five hits, 900 tuning queries gave no better results.
 """
 
 _CALLABLE = FUNCTION_KINDS | TYPE_KINDS | {Kind.MACRO}
 
 _ALONE = 0.6
-"""The minimum score of a neighbour, as a share of the seed's score."""
+"""The minimum score of an added caller or callee, as a fraction of the score of the hit."""
 
 _ADDED = 0.2
-"""The share of the seed's score that is added to a neighbour's score.
+"""The weight of a hit's score in the new score of its callers and callees.
 
-It is added only if words alone give the neighbour at least half of the seed's score. With both
-rules, 900 tuning queries of three languages stay the same (+0.000 NDCG@10). The MRR of 30 questions
-about foreign repositories rose from 0.54 to 0.57. Adding a fifth to every caller gave 0.61 there
-and lost 0.03 on the tuning queries.
+Their own score has the rest of the weight. If their own score is less than half of the hit's score,
+the new score is the minimum (`_ALONE`). With both rules, 900 tuning queries of three languages stay
+the same (+0.000 NDCG@10). The MRR of 30 questions about other repositories rose from 0.54 to 0.57.
+Adding a fifth to every caller gave 0.61 there, but lost 0.03 on the tuning queries.
 """
 
 _MAX_CALLER_FILES = 8
-"""The number of files that are searched for calls of one name."""
+"""The maximum number of files that are searched for calls of one name."""
 
 _SYMBOL = r"`?(?P<{}>[\w.:$#]+)`?(?:\(\))?"
 
@@ -243,13 +248,14 @@ _VERBS = {
 _DEFINITIONS = 5
 
 _USERS_FILES = 100
-"""The number of files that are searched for uses of one name, for a question about its users."""
+"""The maximum number of files that `find_users` searches for uses of one name."""
 
 
 def find_users(connection: sqlite3.Connection, graph: Graph, query: str) -> list[Hit]:
-    """Answer "what calls x": the callers, then callers in tests, then the definition.
+    """Return the answer to a question such as "what calls x", or an empty list.
 
-    The result is empty for other questions, and if the graph has no user of the name.
+    The answer has the callers, then callers in tests, then the definition. The list is empty for
+    other questions, and if the graph has no user of the name.
     """
     match = _USERS_QUESTION.fullmatch(query)
     symbol = next(filter(None, match.groups()), "") if match else ""
@@ -275,7 +281,7 @@ def add_neighbours(connection: sqlite3.Connection, graph: Graph, found: Candidat
     seeds = {hit.item_id: hit for hit in found.hits[:_SEEDS] if hit.kind in _CALLABLE}
     near = neighbours(graph, seeds, kinds=frozenset({EdgeKind.CALLS}), max_files=_MAX_CALLER_FILES)
     reasons: dict[int, tuple[float, str]] = {}
-    for item_id, seed in seeds.items():  # best seed first, since the first reason stays
+    for item_id, seed in seeds.items():  # best hit first, since only its reason is kept
         for other, _, direction in near.get(item_id, ()):
             verb = "calls" if direction is Direction.IN else "called by"
             reasons.setdefault(other, (seed.score, f"{verb} {seed.name}"))
@@ -299,7 +305,10 @@ _BEST_FILES = 10
 """The number of files with the highest lexical scores for a task, whose items become candidates."""
 
 _TOGETHER = 5
-"""The number of files of a task for which files changed in the same commits become candidates."""
+"""The number of best files of a task for which the history is searched.
+
+Files that changed in the same commits as these files become candidates.
+"""
 
 
 def find_candidates(

@@ -26,11 +26,11 @@ from treadle.code.retrieval.item_ranking import (
 from treadle.code.retrieval.query import Question
 
 SIMILARITY = 0.6
-"""The weight of similarity in an item's score. It is smaller than in the ranking of items."""
+"""The weight of similarity in an item's score. The ranking of items uses a larger weight."""
 _DEFINED = 2.0
 """The amount that is added to the score of a file that defines the name in the query."""
 _TEXT_FILE, _SHOWING_FILE, _DECLARING_FILE = 0.6, 0.6, 0.8
-"""The weights of files that only describe code, show its use, or declare it."""
+"""The weights of documents, of examples and demos, and of files that only declare names."""
 _SHOWING = re.compile(
     r"(?:^|/)(?:examples?|samples?|demos?|playgrounds?|bench(?:es|marks?)?|docs?|sandbox(?:es)?"
     r"|tutorials?)/",

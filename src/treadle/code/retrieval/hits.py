@@ -57,14 +57,14 @@ _KIND_PRIORS: dict[str, float] = {
 }  # fmt: skip
 """Weights below 1 for some kinds of items.
 
-Such an item encloses an item that answers better, or it is not code, or it is so short that one
-matching word gives it a high score. With weights for sections, long constants and declarations, the
-MRR of 30 questions about foreign repositories rose from 0.60 to 0.63. The score of the tuning
-queries did not change.
+Such an item encloses an item that answers better, or it is not code, or it is very short. In a
+short item, one matching word gives a high score. With weights for sections, long constants and
+declarations, the MRR of 30 questions about other repositories rose from 0.60 to 0.63. The score of
+the tuning queries did not change.
 """
 
 _LONG = 8
-"""A constant with at least this many lines has full weight."""
+"""A constant with more lines than this has full weight."""
 
 DECLARATIONS = re.compile(r"\.d\.[cm]?ts$|\.pyi$")
 """Files that only declare names. Other files define these names."""
@@ -88,12 +88,12 @@ _FORM = re.compile(
     r"|(?:^|/)template(?:\.(?:md|rst|txt))?$",
     re.IGNORECASE,
 )
-"""Forms that people fill in. They contain typical words of every issue."""
+"""Forms that people fill in, such as issue templates, which contain words of every issue."""
 
 _ASIDE_PRIOR = 0.5
 
 _OUTSIDE = TEXT_KINDS | {Kind.MODULE}
-"""Items that are not definitions."""
+"""Kinds of items that are not definitions."""
 
 _DEFINITION_ORDER = {
     kind: position
@@ -115,8 +115,9 @@ _ITEM_COLUMNS = (
 class Hit(NamedTuple):
     """An item with its score, and the columns that are needed to read its bytes.
 
-    `worth` is the weight of the item by path and kind, which is part of the score. `coverage` is
-    the share of the query's weight that the item contains. If a relation to another hit raised the
+    `worth` is the weight of the item by path and kind, which is part of the score. `is_aside` marks
+    vendored code, generated code and forms. `coverage` is the weight of the query terms in the
+    item, as a fraction of the weight of all query terms. If a relation to another hit raised the
     score, `reason` states the relation.
     """
 
@@ -153,7 +154,7 @@ def is_test(path: str, canonical_path: str = "") -> bool:
 
 
 class NamedPositions(NamedTuple):
-    """Probabilities that items and files are the answer, from the file positions in an issue text.
+    """Probabilities that items and files are the answer, from the positions that an issue names.
 
     The keys are the ids of the items and files.
     """
@@ -174,19 +175,20 @@ class Candidates(NamedTuple):
     files: Sequence[WholeFile] = ()
     positions: NamedPositions = NO_POSITIONS
     defining: Mapping[int, float] = {}
-    """Files by id that define a name in the query."""
+    """The files that define a name in the query, as `files_that_define` returns them."""
     past: "Mapping[int, FilePast] | None" = None
-    """The git history of files, by file id. It is None unless the query is a task."""
+    """The git history of files, by file id, or None if the query is not a task."""
 
 
 Similarities = Mapping[int, float]
-"""The known similarities to the query, by item id."""
+"""Similarities to the query, by the id of the item or file."""
 
 
 class VectorScores(NamedTuple):
     """The similarities of items and of whole files to the query.
 
-    `files` has the similarities by file id. It is None if the search does not need files.
+    `own` has the similarities by item id, and `files` has them by file id. `files` is None if the
+    search does not need files.
     """
 
     own: Similarities | None = None
@@ -199,12 +201,12 @@ _SCORE = attrgetter("score")
 
 
 def by_score(hits: Iterable[Hit]) -> list[Hit]:
-    """Order hits by score, then by path and line."""
+    """Order hits by score, highest first, then by path and line."""
     return sorted(sorted(hits, key=_POSITION), key=_SCORE, reverse=True)
 
 
 def items_of(connection: sqlite3.Connection, item_ids: Iterable[int]) -> list[Hit]:
-    """Return the items with these ids. Each has a score of 0."""
+    """Return the items with these ids. Each item has a score of 0."""
     return [hit_from_row(row, 0.0) for row in rows_of(connection, item_ids)]
 
 
@@ -239,7 +241,10 @@ def hit_from_row(
     texts: float = 1.0,
     coverage: float = 0.0,
 ) -> Hit:
-    """Return the hit of a row. Its score is multiplied by the weight of the item."""
+    """Return the hit of a row. Its score is `score` times the weight of the item.
+
+    `tests` and `texts` are additional weights for test code and for items that are not definitions.
+    """
     path, kind = os.fsdecode(row[1]), row[4]
     in_tests, is_aside, prior = path_weights(path, row[-1])
     test = in_tests or "::tests::" in row[3]
@@ -284,7 +289,7 @@ def definitions(connection: sqlite3.Connection, query: str) -> list[Hit]:
     seen: Counter[str] = Counter()
 
     def order(entry: tuple[int, Hit]) -> tuple[object, ...]:
-        """Put the longest of several items with one name first, and its overloads last."""
+        """Return the sort key of an item. Shorter items with the same canonical path come later."""
         tier, hit = entry
         seen[hit.canonical_path] += 1
         kind = _DEFINITION_ORDER[Kind(hit.kind)]
@@ -309,8 +314,8 @@ def _tier(hit: Hit, parts: list[str]) -> int | None:
     """Return how well a canonical path ends in `parts`.
 
     The result is 0 for an exact match, 1 for a match in another case, and None without a match. A
-    query in lower case matches any case. `_NEAR` is for an owner with a longer name: `Agent.run`
-    finds `AbstractAgent.run`.
+    query in lower case matches any case. The result is `_NEAR` if the owner has a longer name. For
+    example, `Agent.run` finds `AbstractAgent.run`.
     """
     path = [part for part in _SEPARATORS.split(hit.canonical_path) if part]
     tail = path[-len(parts) :] if len(parts) > 1 else [hit.name]

@@ -1,4 +1,4 @@
-"""Ranks items: exact definitions first, then the others by words, similarity and file score."""
+"""Ranks items: exact definitions first, then other items by words, similarity and file score."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,10 +19,10 @@ SIMILARITY = 0.7
 """The weight of similarity in an item's score."""
 
 _FILE = 0.2
-"""The maximum that the score of its file adds to an item."""
+"""The maximum amount that the score of a file adds to the scores of its items."""
 
 WHOLE_FILE = 0.3
-"""The maximum that BM25 over the whole text of a file adds to its best items."""
+"""The maximum amount that BM25 over the whole text of a file adds to the score of the file."""
 
 _TEST_FILE = 0.3
 """The weight of a test file if the query does not ask for tests."""
@@ -32,7 +32,7 @@ _NEXT_ITEMS = 3
 _NEXT_SHARE = 0.2
 
 TEXT = 0.4
-"""The weight of the whole text of a document or a setting. Such a text is longer than code."""
+"""The weight of the whole text of a document or a setting, which is usually longer than code."""
 
 
 def fused_hits(
@@ -80,7 +80,7 @@ def own_scores(
 def _share_of_both(
     words: Sequence[float], similar: Sequence[float], similarity: float
 ) -> list[float]:
-    """Combine two scores, each as a share of its best value.
+    """Combine two scores, each as a fraction of its best value.
 
     `similarity` is the weight of the second score. The differences between scores contain more
     information than ranks (docs/decisions/0057).
@@ -117,7 +117,7 @@ def share_of_best(scores: Mapping[int, float]) -> dict[int, float]:
 
 
 def by_items(hits: Sequence[Hit], scores: Sequence[float], next_items: int) -> dict[int, float]:
-    """Return for each file id the score of its best item plus a share of the next scores."""
+    """Return the score of each file by id: that of its best item, plus a fraction of the next."""
     by_file: dict[int, list[float]] = {}
     for hit, score in zip(hits, scores, strict=True):
         by_file.setdefault(hit.file_id, []).append(score)
@@ -138,7 +138,7 @@ def _by_text(files: Iterable[WholeFile]) -> dict[int, float]:
 
 
 def test_weight(path: str, question: Question) -> float:
-    """Return the weight of a path.
+    """Return the weight of the file at `path`.
 
     Tests have a smaller weight if the query does not ask for tests.
     """

@@ -20,22 +20,21 @@ from treadle.code.terms import terms_of_word
 K1 = 2.0
 
 RARITY = 0.7
-"""The exponent of a term's rarity. It is below 1, so that one rare word does not win alone."""
+"""The exponent of a term's rarity. An exponent below 1 keeps one rare word from deciding alone."""
 
 COVERAGE = 0.25
-"""The exponent of the share of the query's weight that an item contains.
+"""The exponent of `Hit.coverage`, which is a factor of an item's score.
 
 Over 900 tuning queries in three languages, NDCG@10 rose by 0.018 for files and did not change for
-items (Rust -0.006, Python +0.007, TypeScript +0.004). With 0.5 it rose by 0.030 for files and fell
-by 0.011 for items.
+items (Rust -0.006, Python +0.007, TypeScript +0.004). With 0.5, NDCG@10 rose by 0.030 for files and
+fell by 0.011 for items.
 """
 
 NAMED = 0.3
-"""The bonus of a name whose parts are all in the query.
+"""The bonus in the score of an item if all parts of its name are in the query.
 
-If only some parts are in the query, the name gets a share of the bonus.
-
-NDCG@10 rose by 0.012 over 1,500 tuning queries, and it rose in each of five languages.
+If only some parts are in the query, the item gets a fraction of the bonus. NDCG@10 rose by 0.012
+over 1,500 tuning queries, and it rose in each of five languages.
 """
 
 _MAX_TERMS = 32
@@ -45,19 +44,18 @@ _CANDIDATES = 200
 _OF_FILE = 20
 """The number of candidates from each of the best files.
 
-The words of a query may be spread over several items of a file.
-
-Measured on functions that 110 tasks of four tuning repositories changed: 0.81 of them are
-candidates without this rule, and 0.87 with ten files. With 15 files and 30 candidates from each it
-is 0.90, but the number of candidates grows by 80.
+The words of a query may be spread over several items of a file. Measured on the functions that 110
+tasks of four tuning repositories changed: 81 % of the functions are candidates without this rule,
+and 87 % with ten files. With 15 files and 30 candidates from each file, 90 % are candidates, but
+the number of candidates grows by 80.
 """
 
 _POSTINGS_BUDGET = 10_000
 """The maximum number of postings that are read to find candidates.
 
 Terms beyond this limit only add to the scores of found candidates (MaxScore). Over 50,000 items,
-twice as many postings took 1.5 times as long and found nothing better. With a quarter, NDCG@10 fell
-by 0.009 (300 tuning queries).
+twice as many postings took 1.5 times as long and gave no better results. With a quarter, NDCG@10
+fell by 0.009 (300 tuning queries).
 """
 
 
@@ -95,10 +93,10 @@ def _bm25(
     also: Sequence[int],
     files: Collection[int],
 ) -> dict[int, tuple[float, float]]:
-    """Return item ids with their scores and the share of the query's weight that they contain.
+    """Return the best items by id, each with a score and a coverage (see `Hit`).
 
-    The result has at most `_CANDIDATES` items, plus the items `also`, which may not contain any
-    term.
+    The result has at most `_CANDIDATES` items, plus the best items of `files` and the items `also`.
+    The items `also` may not contain any term.
     """
     (items,) = connection.execute("SELECT value FROM meta WHERE key = 'items'").fetchone()
     if not terms or not items:
@@ -132,7 +130,7 @@ def _matches(
     also: Sequence[int],
     files: Collection[int],
 ) -> dict[int, tuple[float, float]]:
-    """Return the best items by their rare terms, and the items `also`.
+    """Return the best items by their rare terms, the best items of `files`, and the items `also`.
 
     The result has their scores, and the weight of the terms that each item contains.
     """
@@ -189,7 +187,7 @@ def _best(connection: sqlite3.Connection, scores: Mapping[int, float]) -> list[i
 
 
 def _best_of_files(scores: Mapping[int, float], files: Collection[int]) -> list[int]:
-    """Return the items with the highest scores of each file.
+    """Return the `_OF_FILE` items with the highest scores of each file.
 
     Ties are ordered by position in the file.
     """

@@ -64,9 +64,9 @@ def lookup(
 ) -> tuple[list[FoundItem], int]:
     """Return the items that `name` may mean, best first, and their number.
 
-    The name must equal the canonical path or its end. The order has three rules. Matches in the
-    same case come before matches in another case, whole paths before ends, definitions before
-    members, and code before tests.
+    The name must equal the canonical path or its end. Matches in the same case come before matches
+    in another case. After that, whole paths come before ends, code before tests, and definitions
+    before other items.
     """
     stripped = name.strip().strip("`'\"").removesuffix("()")
     pattern = NamePattern([part for part in _SEPARATORS.split(stripped) if part], file, kind)
@@ -105,7 +105,7 @@ _WEIGHT: dict[str, int] = {
 
 
 def _modules(connection: sqlite3.Connection, path: str) -> list[Any]:
-    """Return files whose canonical path is `path`, but whose name is generic."""
+    """Return the files with the canonical path `path` and a generic name, such as `index`."""
     return connection.execute(
         f"SELECT {_COLUMNS} FROM items AS i JOIN files AS f ON f.id = i.file_id"  # noqa: S608
         " WHERE i.name IN ('__init__', 'mod', 'lib', 'main', 'index') AND i.canonical_path = ?",
@@ -132,7 +132,7 @@ N = TypeVar("N", bound=Named)
 
 
 def meant(name: str, items: Iterable[N], *, any_case: bool = False) -> list[N]:
-    """Return the items that `name` means: by the whole canonical path, or else by its end.
+    """Return the items whose canonical path is `name`, or else those whose path ends with `name`.
 
     With `any_case`, an item in another case matches if no item has the same case.
     """
@@ -147,7 +147,7 @@ def meant(name: str, items: Iterable[N], *, any_case: bool = False) -> list[N]:
 
 
 _OTHER_CASE = 2
-"""The first tier of `_tier` for matches in another case."""
+"""The lowest result of `_tier` for a match in another case."""
 
 
 def _fits(item: FoundItem, pattern: NamePattern) -> bool:
@@ -160,7 +160,8 @@ def _fits(item: FoundItem, pattern: NamePattern) -> bool:
 def _tier(item: Named, pattern: NamePattern, whole: str) -> int | None:
     """Return 0 if the whole path matches, or 1 if its end matches.
 
-    The results 2 and 3 mean the same for matches in another case.
+    The results 2 and 3 mean the same for matches in another case. The result is None without a
+    match.
     """
     if item.canonical_path == whole:
         return 0
@@ -186,7 +187,8 @@ def nearest_items(
 ) -> list[FoundItem]:
     """Return the items with the names most similar to `name`.
 
-    The similarity is Dice over trigrams. A matching owner adds a little.
+    The similarity is Dice over trigrams. The similarity rises by 0.3 if the canonical path contains
+    the owner that `name` states.
     """
     parts = [part for part in _SEPARATORS.split(name.strip().lower()) if part]
     if not parts:

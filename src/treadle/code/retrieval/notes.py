@@ -16,7 +16,7 @@ _MIN_LETTERS = 3
 def notes(connection: sqlite3.Connection, query: str, files: Iterable[str]) -> tuple[str, ...]:
     """Return sentences that explain what a search may have missed.
 
-    `files` are the files of its hits.
+    `files` are the files of the hits.
     """
     found: list[str] = []
     absent = _absent(connection, query)
@@ -49,7 +49,10 @@ def _absent(connection: sqlite3.Connection, query: str) -> list[str]:
 
 
 def _failed(connection: sqlite3.Connection) -> list[str]:
-    """Return the files at which a parser failed. A search finds nothing in these files."""
+    """Return sentences about files at which a parser failed.
+
+    A search finds nothing in these files.
+    """
     if connection.execute("SELECT 1 FROM failures LIMIT 1").fetchone() is None:
         return []
     rows = connection.execute(
@@ -72,7 +75,7 @@ def _skipped(connection: sqlite3.Connection) -> str:
 
 
 def _with_errors(connection: sqlite3.Connection, files: Iterable[str]) -> list[str]:
-    """Return the files with hits that contain syntax errors."""
+    """Return sentences about files with hits that contain syntax errors."""
     paths = [os.fsencode(path) for path in dict.fromkeys(files)]
     placeholders = ", ".join("?" * len(paths))
     rows = connection.execute(

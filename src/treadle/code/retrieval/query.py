@@ -3,8 +3,8 @@
 A sentence describes one function, as a doc comment does. A task describes a change, as a commit
 message or an issue does. The answer to a task is several functions, usually in few files. A topic
 is the subject of a question, or a name. For a topic, items are ranked as for a sentence, but the
-rank of a file depends on more than its best items. A typed phrase is between a sentence and a
-topic.
+rank of a file depends on more than its best items. A phrase that a person types has weights between
+those of a sentence and a topic.
 """
 
 import re
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from treadle.code.retrieval.report import Frame
 
 MAX_CHARACTERS = 10_000
-"""The number of characters of a query that are read."""
+"""The maximum number of characters of a query that are read."""
 
 
 class Worth(NamedTuple):
@@ -36,19 +36,19 @@ TASK = Worth(text=0.4, test=0.3)
 class FileWeights(NamedTuple):
     """Additional weights for the ranking of files.
 
-    They were chosen on 216 questions about 16 repositories (`bench.tasks.questions`), so that the
-    results for sentences from doc comments and for tasks do not get worse.
+    The weights were chosen on 216 questions about 16 repositories (`bench.tasks.questions`). They
+    do not worsen the results for sentences from doc comments and for tasks.
     """
 
     next_items: int
     """The number of items after the best one that add to the score of a file."""
     similarity: float
-    """The maximum that the similarity of all items of a file adds to its score."""
+    """The maximum amount that the similarity of all items of a file adds to its score."""
     mentioned: float
     """The amount that is added for a name in the query if only this file defines the name.
 
-    A name in a sentence is a type that the function uses. With this amount, sentences lost 0.012
-    for files.
+    In a sentence, the name is usually a type that the function uses. With this amount, the score of
+    files for sentences fell by 0.012.
     """
 
 
@@ -56,7 +56,7 @@ SENTENCE_FILES = FileWeights(next_items=3, similarity=0.2, mentioned=0.0)
 PHRASE_FILES = FileWeights(next_items=3, similarity=0.4, mentioned=0.6)
 """The weights for a typed phrase, which may describe one function.
 
-With the weights of a topic, 31 phrases about three more repositories lost 0.053.
+With the weights of a topic, the score of 31 phrases about three more repositories fell by 0.053.
 """
 TOPIC_FILES = FileWeights(next_items=6, similarity=0.6, mentioned=0.6)
 
@@ -78,16 +78,15 @@ _SCOPED = re.compile(
     r"|confusing)\b",
     re.IGNORECASE,
 )
-"""Starts of commit messages. They name the part that changes, or how the code should behave."""
+"""Starts of commit messages that name the changed part, or how the code should behave."""
 _ONLY_CHANGE = re.compile(
     r"\W*(?:fix|refactor|improve|deprecat|re-?work|re-?write|simplif)", re.IGNORECASE
 )
-"""Verbs of changes that functions do not perform.
+"""Verbs for changes of code, such as "fix", which functions do not perform.
 
-A sentence with another verb and a full stop describes a function.
-
-Measured on 900 sentences and 336 messages for tuning. Of the doc comments that begin with such a
-verb, 88 % end with a full stop. Of the commit messages, 7 % do.
+A sentence that starts with another verb and ends with a full stop describes a function. Measured on
+900 sentences and 336 messages for tuning: of the doc comments that begin with such a verb, 88 % end
+with a full stop. Of the commit messages, 7 % do.
 """
 _PROBLEM = re.compile(
     r"\b(?:instead of|should|bug|crash\w*|fail(?:s|ed|ing|ure)?|broken|regression|incorrect|wrong"
@@ -103,7 +102,7 @@ _WANTS_TESTS = re.compile(
 _TEST_TERMS = frozenset({"test", "spec", "fixtur"})
 _ASKS = re.compile(r"\?\s*$|^\W*(?:how|where|what|which|who|why|when)\b", re.IGNORECASE)
 _WRITTEN = re.compile(r"\W*[^\W\d_a-z]\S*\s+\S+\s+\S")
-"""The start of a written sentence. It has a capital letter and more than two words."""
+"""The start of a sentence with a capital letter and more than two words."""
 
 
 class Question(NamedTuple):
@@ -114,16 +113,14 @@ class Question(NamedTuple):
     worth: Worth
     wants_tests: bool
     gist: str
-    """The text for the comparison of vectors: the query without parts that do not describe the
-    code.
-    """
+    """The text that is compared by vectors, without parts that do not describe the code."""
     files: FileWeights = SENTENCE_FILES
     frames: "tuple[Frame, ...]" = ()
     """The positions in code that the text names."""
 
     @property
     def is_task(self) -> bool:
-        """Whether the query describes a change. If so, the fitted curves rank the candidates."""
+        """Whether the query describes a change. If so, `task_ranking` ranks the candidates."""
         return self.worth is TASK
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Reads a report, such as an issue: its words about code, and the positions that it names.
+"""Reads a report, such as an issue: its words about code, and the code positions it names.
 
 Templates, versions, logs and links are full of rare words that do not describe the code. Therefore
 each line belongs to a zone, and the zone of a word decides its weight.
@@ -23,7 +23,7 @@ class Zone(Enum):
     LOG = "log"
     """A line of a stack trace, or one that begins with a time or a log level."""
     ASIDE = "aside"
-    """A line of a template, a version, or a check box. It says nothing about the code."""
+    """A line of a template, a version, or a check box, which says nothing about the code."""
 
 
 WEIGHTS = {Zone.TITLE: 1.0, Zone.PROSE: 0.67, Zone.CODE: 0.67, Zone.LOG: 0.1}
@@ -44,7 +44,7 @@ class Report(NamedTuple):
         return f"{self.title}\n{self.prose}"
 
     def terms(self) -> dict[str, float]:
-        """The distinct terms with their weights. Terms of the title come first."""
+        """Return the distinct terms with their weights. Terms of the title come first."""
         found: dict[str, float] = {}
         for zone, text in zip(WEIGHTS, self, strict=True):
             for term, weight in query_terms(text).items():
@@ -69,12 +69,12 @@ _HEADING = re.compile(r"(?:#{1,6}\s|\*\*|__|[-*+\d.]{1,3}\s)?\s*([^`]{1,60})")
 _MARKED_HEADING = re.compile(r"(?:(#{1,6})\s.*|\*\*[^*]+\*\*\s?:?)")
 
 _BOLD = 7
-"""The level of a bold line. It is below the levels of all headings."""
+"""The level of a bold line, which is below the levels of all headings."""
 
 _LONGEST_HEADING = 80
 
 _LONGEST_PLAIN = 40
-"""The maximum number of characters of a heading without a mark."""
+"""The maximum number of characters of a heading that has no mark such as `#`."""
 
 _WORDS = re.compile(r"[^\W\d_]+")
 
@@ -86,7 +86,7 @@ _VERSION = re.compile(
 _MESSAGE = re.compile(
     r"(?:Caused by: |Uncaught |Fatal )?[\w.$]*(?:Error|Exception|error|panic)\b[\w.]*:\s"
 )
-"""The message of an error, which is treated as part of the code."""
+"""The message of an error, which counts as prose and not as a log."""
 
 _TRACE = re.compile(
     r"(?:at [\w$.<>\[\] /@\\~-]+[(:]|File \"|#\d+\s|\.\.\. \d+ more|Caused by:"
@@ -164,7 +164,8 @@ def _lines(text: str) -> Iterator[tuple[Zone, str]]:
 def _level(line: str) -> int:
     """Return the level of a heading.
 
-    It is the number of marks of the heading, or `_BOLD` for a bold line. It is 0 for other lines.
+    The level is the number of `#` marks of the heading, or `_BOLD` for a bold line. The result is 0
+    for other lines.
     """
     match = _MARKED_HEADING.fullmatch(line)
     return len(match[1] or "#" * _BOLD) if match else 0
@@ -190,7 +191,7 @@ def _is_version(line: str, *, fenced: bool) -> bool:
 
 
 def _template_heading(line: str) -> set[str]:
-    """Return the words of a template heading; empty for other lines."""
+    """Return the words of a template heading, or an empty set for other lines."""
     marked = line.startswith(("#", "**")) or line.endswith((":", "?", "**"))
     if len(line) > (_LONGEST_HEADING if marked else _LONGEST_PLAIN):
         return set()
@@ -234,7 +235,7 @@ _BLOB = re.compile(
 _URL = re.compile(r"\b(?:https?|ftp)://[^\s)>\]\"']+")
 
 _CAUSE = re.compile(r"^[ \t>|]{0,20}Caused by:", re.MULTILINE)
-"""The start of the exception that caused the exception above it. Its calls are deeper."""
+"""The start of an exception that caused the exception before it, and has deeper calls."""
 
 
 class Frame(NamedTuple):
@@ -274,7 +275,7 @@ def _frames(text: str) -> Iterator[Frame]:
 
 
 def _frame(run: str, after: str, caller: str) -> Frame | None:
-    """Return the position that a text without blanks names.
+    """Return the position that a text without blanks names, or None.
 
     `caller` is the text before an opening bracket: `pkg.Class.method(Class.java:12)`.
     """

@@ -1,8 +1,9 @@
 """Ranks the candidates of a task by several signals, with a step function for each signal.
 
-The score of a candidate is the sum of the functions. `curves.json` contains the functions.
-`bench.tasks` fits them to the history of repositories (docs/context.md). Each signal is a share of
-its best value in the answer, so that it means the same for every query.
+A task is a query that describes a change. The score of a candidate is the sum of the functions of
+all signals. `curves.json` contains the functions. `bench.tasks` fits them to the history of
+repositories (docs/context.md). Most signals are fractions of the best value in the answer, so that
+they mean the same for every query.
 """
 
 import json
@@ -83,13 +84,14 @@ def shipped_curves() -> Mapping[str, Curves]:
 _KINDS = {kind.value: float(position) for position, kind in enumerate(Kind)}
 
 _FRAMED, _FRAMED_FILE = 2.2, 3.6
-"""The maximum that a position in the query adds to its item, and to its file."""
+"""The maximum amounts that a named code position adds to the scores of its item and its file."""
 
 _SPREAD = 7.0
-"""A score at this distance below the best score has the share 0.
+"""A score that is lower than the best score by this amount becomes 0.
 
-A difference of 1 between scores multiplies the odds by e. A context has the steepness 7
-(`treadle.code.context.selection`), so its order of items follows these odds exactly.
+A difference of 1 between two scores of curves multiplies the odds by e. The steepness in
+`treadle.code.context.selection` is 7 too, so the order of items in a context follows these odds
+exactly.
 """
 
 _NO_PAST = FilePast(0, WINDOW, 0.0, 0.0)
@@ -97,13 +99,14 @@ _NO_PAST = FilePast(0, WINDOW, 0.0, 0.0)
 _NEXT_ITEMS = 3
 
 _SIMILARITY = 0.6
-"""The weight of similarity in the signal `both`."""
+"""The weight of similarity in the signal `both`, which combines words and similarity."""
 
 
 def score_files(found: Candidates, vector_scores: VectorScores) -> dict[int, float]:
     """Return the scores of the candidate files by id.
 
-    A score is a share of the best score, plus an amount for named positions.
+    A score is between 0 and 1 (see `_share`), plus an amount for positions that the query names.
+    The score of a test is reduced if the query does not ask for tests.
     """
     scores = _file_scores(found, vector_scores)
     most = max(scores, default=0.0)
@@ -116,9 +119,10 @@ def score_files(found: Candidates, vector_scores: VectorScores) -> dict[int, flo
 
 
 def score_items(found: Candidates, vector_scores: VectorScores) -> list[float]:
-    """Return the scores of the hits.
+    """Return the scores of the hits, in the order of the hits.
 
-    A score is a share of the best score, plus an amount for named positions.
+    A score is between 0 and 1 (see `_share`), plus an amount for positions that the query names.
+    The score of a test is reduced if the query does not ask for tests.
     """
     columns = item_columns(found, vector_scores, _file_scores(found, vector_scores))
     scores = shipped_curves()["items"].scores(columns, len(found.hits))
@@ -132,7 +136,7 @@ def score_items(found: Candidates, vector_scores: VectorScores) -> list[float]:
 
 
 def _share(score: float, most: float) -> float:
-    """Return a score as a share of the best one. Scores of curves are sums and may be negative."""
+    """Map a score of curves, which may be negative, to the range from 0 to 1 (the best score)."""
     return max(0.0, 1.0 + (score - most) / _SPREAD)
 
 
@@ -174,12 +178,12 @@ def file_columns(found: Candidates, vector_scores: VectorScores) -> dict[str, li
 
 
 def _is_unwanted(file: WholeFile, question: Question) -> bool:
-    """Whether a file has tests and the query does not ask for tests."""
+    """Whether a file is test code and the query does not ask for tests."""
     return not question.wants_tests and is_test(file.path)
 
 
 def _past_columns(found: Candidates) -> dict[str, list[float]]:
-    """Return the signals of the git history."""
+    """Return the signals of the git history for the candidate files."""
     known = found.past or {}
     past = [known.get(file.id, _NO_PAST) for file in found.files]
     return {
@@ -224,7 +228,7 @@ def item_columns(
 
 
 def distance_behind_best(scores: Sequence[float]) -> dict[str, list[float]]:
-    """Return how far each file is behind the best file, in score and in rank."""
+    """Return how far each file is behind the best file, by score and by rank."""
     most = max(scores, default=0.0)
     ranks = [0.0] * len(scores)
     for rank, at in enumerate(sorted(range(len(scores)), key=lambda at: -scores[at])):
@@ -249,9 +253,9 @@ def _shares(scores: Sequence[float]) -> list[float]:
 def _best_of_each(
     indices: Iterable[Sequence[int]], scores: Sequence[float]
 ) -> tuple[list[float], list[float]]:
-    """Return the best score of each file, and the sum of the next scores.
+    """Return the best score of each file, and the sum of its next scores.
 
-    `indices` are the positions of its items.
+    `indices` has the positions of the items of each file.
     """
     best: list[float] = []
     following: list[float] = []
@@ -279,8 +283,9 @@ def _ranks_in_file(hits: Sequence[Hit], scores: Sequence[float]) -> list[float]:
 def _path_shares(path: str, name_shares: "_NameShares") -> tuple[float, float, float]:
     """Return how well a path matches the query.
 
-    The three values are the share of the file name in the query, the share of its folder, and the
-    number of matching folders.
+    The first value is the share of the terms of the file name that the query contains. The second
+    value is the same share for the folder of the file. The third value is the number of folders on
+    the path with a share of more than one half.
     """
     *folders, name = path.split("/")
     shares = [name_shares[folder] for folder in folders]
@@ -292,7 +297,7 @@ def _path_shares(path: str, name_shares: "_NameShares") -> tuple[float, float, f
 
 
 class _NameShares(dict[str, float]):
-    """A cache that maps a name to the share of its terms that the query contains."""
+    """A cache that maps a name to the share of its terms that the query contains, by weight."""
 
     def __init__(self, requested: Mapping[str, float]) -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""Runs parsers of foreign text in confined processes."""
+"""Runs parsers of untrusted text in confined processes."""

@@ -1,9 +1,9 @@
-"""Removes the rights of this process before it parses foreign text.
+"""Removes the rights of this process before it parses untrusted text.
 
 A fault of a parser written in C can let a file run code of its own. After `confine` that code
 cannot write files, and can read only installed software and the named folders (Landlock). The code
 cannot start a program, process or connection (seccomp). Both mechanisms are applied as far as the
-kernel supports them. They are permanent.
+kernel supports them. The restrictions are permanent.
 
 Sources: https://docs.kernel.org/userspace-api/landlock.html,
 https://docs.kernel.org/userspace-api/seccomp_filter.html.
@@ -20,7 +20,7 @@ from struct import pack
 from treadle import __file__ as _package
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-"""The numbers of system calls, which are the same on every processor."""
+"""The numbers of the Landlock system calls, which are the same on every processor."""
 _ASK_VERSION = 1
 _PATH_BENEATH = 1
 _EXECUTE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 2, 1 << 3
@@ -31,7 +31,7 @@ _ALL_SCOPES = 0b11
 _NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 38, 22, 2
 _X86_64 = 0xC000003E
 _X32 = 0x4000_0000
-"""The start of a second range of x86-64 call numbers. Its calls are duplicates of others."""
+"""The start of a second range of x86-64 call numbers, whose calls duplicate other calls."""
 _REFUSED = {
     "socket": 41, "fork": 57, "vfork": 58, "execve": 59, "execveat": 322, "io_uring_setup": 425
 }  # fmt: skip
@@ -111,7 +111,7 @@ def _software() -> set[str]:
 
 
 def _self_contained() -> bool:
-    """Whether packages are at the paths of their imports, and are not links to another folder."""
+    """Whether packages are in the folders of `_software`, and are not links to other folders."""
     from importlib.util import find_spec
 
     found = find_spec("tree_sitter")
@@ -137,10 +137,8 @@ def _refuse_calls() -> bool:
 def _instructions() -> Iterator[bytes]:
     """Yield the filter in classic BPF.
 
-    It refuses calls that start a program, process or connection.
-
-    The filter cannot see the flags of `clone3`, so it reports `clone3` as missing. The C library
-    then uses `clone`.
+    The filter refuses calls that start a program, process or connection. It cannot see the flags of
+    `clone3`, so it reports `clone3` as missing. The C library then uses `clone`.
     """
     load, equal, at_least, has_bit, result = 0x20, 0x15, 0x35, 0x45, 0x06
     number, processor, first_argument = 0, 4, 16
@@ -166,8 +164,8 @@ def _instructions() -> Iterator[bytes]:
 
 
 def _call(function: str, *arguments: int | bytes | None) -> int:
-    """Return the result of a function of the C library that sets errno. Raises OSError."""
-    import ctypes  # takes milliseconds to load; only a parsing process needs it
+    """Call a function of the C library that sets errno, and return its result. Raises OSError."""
+    import ctypes  # takes milliseconds to load, and only a parsing process needs it
 
     called = ctypes.CDLL(None, use_errno=True)[function]
     result = int(

@@ -77,7 +77,7 @@ def start(serve: Serve) -> Process:
 def _alone() -> bool:
     """Whether this process has only one thread.
 
-    With more threads, a copy could keep a locked lock.
+    With more threads, a forked process could inherit a lock that nothing releases.
     """
     try:
         return len(list(Path("/proc/self/task").iterdir())) == 1
@@ -94,9 +94,9 @@ def _forked(serve: Serve) -> Process:
         os.close(writing)
         return Process(pid, os.fdopen(requests, "wb"), os.fdopen(results, "rb"))
     try:
-        gc.freeze()  # collecting a file of the parent would close its number, which may be in use
+        gc.freeze()  # collecting an inherited file object could close a descriptor in use
         nothing = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):  # other processes must not wait for their end
+        for stream in (0, 1, 2):  # the worker must not keep the streams of the parent open
             os.dup2(nothing, stream)
         _close_all_but(reading, writing)
         serve(os.fdopen(reading, "rb"), os.fdopen(writing, "wb"))
@@ -127,6 +127,6 @@ def _started() -> Process:
             env={
                 "OPENBLAS_NUM_THREADS": "1",
                 **os.environ,
-            },  # without it numpy starts threads, which are not needed
+            },  # without this setting numpy starts threads, which are not needed
         )
     )

@@ -1,8 +1,9 @@
-"""Runs functions on foreign text in separate processes, with limits of time and memory.
+"""Runs functions on untrusted text in separate processes, with limits of time and memory.
 
-A parser written in C can crash on a small file, or ask for gigabytes. In a separate process such a
-fault costs only one process and one answer. `multiprocessing` is not used, since its workers import
-the main module of the program that uses the index. This import may run the program again.
+A parser written in C can crash on a small file, or ask for gigabytes of memory. In a separate
+process such a fault costs only one process and one answer. `multiprocessing` is not used, since its
+workers import the main module of the program that uses the index. This import may run the program
+again.
 """
 
 import atexit
@@ -32,21 +33,18 @@ C = TypeVar("C", bound=tuple[object, ...])
 Calls = Sequence[tuple[object, ...]]
 Folders = frozenset[str]
 Prepare = Callable[[C], tuple[tuple[object, ...], Folders]]
-"""Prepares the arguments of a function from a call.
-
-It also returns the folders that the function reads.
-"""
+"""Returns the arguments of a function for one call, and the folders that the function reads."""
 
 CPU_SECONDS = 20.0
-"""The maximum processor time of one call.
+"""The maximum processor time of one call in seconds.
 
 A parse may take three seconds (`limits.PARSE_SECONDS`). The queries after the parse have no other
-limit. They take less than three seconds on real files of 2 MB.
+limit. On real files of 2 MB, the queries take less than three seconds.
 """
 SHARED_CPU_SECONDS = 8.0
-"""The maximum processor time of one call of `call_apart`, which has two parses and some queries.
+"""The maximum processor time of one call of `call_apart` in seconds.
 
-An edit waits for this call.
+Such a call has two parses and some queries, and an edit waits for it.
 """
 _SHARED_WORKERS = 3
 """The number of processes for concurrent calls.
@@ -55,16 +53,17 @@ A hostile file occupies one process until its limit of processor time, which may
 busy machine. Meanwhile the other processes can work.
 """
 MEMORY_BYTES = 1_500_000_000
-"""The address space that a worker may add to that of its start.
+"""The address space in bytes that a worker may add to its address space at the start.
 
 A forked worker starts with the address space of its parent, which can be larger than the limit. A
-worker needs 400 MB with numpy and the embedding loaded. A file of 2 MB takes up to 300 MB more.
+worker needs 400 MB with numpy and the embedding model loaded. A file of 2 MB takes up to 300 MB
+more.
 """
 IDLE_SECONDS = 600.0
 """A worker ends after this many seconds without a call."""
 _MAX_WORKERS = 8
 _AHEAD = 8
-"""The number of tasks per worker that may be finished before the writer stores them."""
+"""The maximum number of finished tasks per worker that wait for the writer."""
 _OUT_OF_MEMORY = 77
 """The exit status of a worker that reached `MEMORY_BYTES`.
 
@@ -84,7 +83,7 @@ class Answer(NamedTuple):
 class CallFailedError(Exception):
     """A call has no result.
 
-    Its process crashed or exceeded a limit, or the function raised an exception.
+    The process of the call crashed or exceeded a limit, or the function raised an exception.
     """
 
 
@@ -103,7 +102,7 @@ class _Prepared(NamedTuple):
 
 
 class Worker:
-    """One process for calls. It starts at the first call and again after a crash.
+    """One process for calls. The process starts at the first call and again after a crash.
 
     Only one thread may use a worker.
     """
@@ -125,8 +124,8 @@ class Worker:
 
         The calls may read only files below `folders`. Each call may take `seconds` of processor
         time, `CPU_SECONDS` by default. If a process ends during a call, the call is repeated in a
-        new process. Therefore a call fails only if it ends a process by itself. Raises `OSError` if
-        no process can be started.
+        new process. Therefore a call fails only if it ends a process that has not answered another
+        call. Raises `OSError` if no process can be started.
         """
         seconds = CPU_SECONDS if seconds is None else seconds
         waiting = deque(calls)
@@ -154,7 +153,7 @@ class Worker:
                     elif starts >= _MAX_STARTS:
                         raise OSError(0, "the worker process ends without an answer") from None
         finally:
-            if waiting:  # otherwise the next calls would receive their answers
+            if waiting:  # otherwise later calls would get the answers of these calls
                 self.close()
 
     def close(self) -> None:
@@ -176,7 +175,7 @@ class Worker:
             self._process = process = _start()
             self._answered = 0
             try:
-                _receive(process)  # the first message, before any request
+                _receive(process)  # the worker sends one message before any request
             except (EOFError, pickle.UnpicklingError):
                 self._end()
                 raise OSError(0, "the worker process did not start") from None
@@ -195,7 +194,7 @@ class Worker:
 
 
 def _why(status: int, seconds: float) -> str:
-    """Return why a process ended; empty if it ended normally. `seconds` is its time limit."""
+    """Return why a process ended, or "" for a normal end. `seconds` is its time limit."""
     if status == 0:
         return ""
     if status == _OUT_OF_MEMORY:
@@ -316,7 +315,7 @@ def answers_of_many(
         threads.shutdown(wait=False, cancel_futures=True)
         for worker in workers:
             worker.close()
-        threads.shutdown()  # the pipes are no longer read
+        threads.shutdown()  # the threads end, since their workers have ended
 
 
 def _start() -> Process:
@@ -336,7 +335,7 @@ def _receive(process: Process) -> Answer:
 
 
 class _Values(pickle.Unpickler):
-    """Reads only plain values. A hijacked process cannot name a function that is called here."""
+    """Unpickles only plain values. A hijacked worker cannot make this process call a function."""
 
     def find_class(self, module: str, name: str) -> Any:
         if module.startswith("treadle."):
@@ -371,13 +370,13 @@ def _serve(requests: BinaryIO, results: BinaryIO) -> None:
         for arguments in calls:
             pickle.dump(_called(function, arguments, seconds), results, pickle.HIGHEST_PROTOCOL)
             results.flush()
-            if size() > enough:  # parsers keep memory, which a new process does not have
+            if size() > enough:  # parsers keep memory, so the next calls get a new process
                 return
 
 
 def _take_signals() -> None:
     """Reset signal handlers, which a fork inherits from its parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it and ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent receives SIGINT and ends this process
     for name in ("SIGTERM", "SIGPROF", "SIGABRT"):
         if number := _signal(name):
             signal.signal(number, signal.SIG_DFL)

@@ -1,7 +1,7 @@
 """The rows of a file in the index.
 
-A worker process computes the rows where it parses the file. In a large build the single writer is
-the bottleneck, so it does not compute anything for the terms of an item.
+A worker process computes the rows when it parses the file, since the single writer is the
+bottleneck of a large build.
 """
 
 import time
@@ -24,15 +24,18 @@ The position of the parent comes first. The doc comment is not stored.
 
 
 ReadRequest = tuple[str, str, bytes, str | None, Mapping[bytes, str]]
-"""A file to read: its root, path and known hash, the folder of the embedding, and known failures.
+"""A request to read a file.
+
+The values are the root, the path, the known hash, the folder of the embedding model or None, and
+the known failures (see `parse_read`).
 """
 
 
 class FileRows(NamedTuple):
-    """A file with the rows of its items, its terms, and its vectors if requested.
+    """The rows of a file: its items, its terms, and its vectors if requested.
 
-    `file` has no items. `terms` are sorted. For each term there are its `postings` and its weighted
-    count `in_file`.
+    `file` is the parsed file without its items. `terms` are sorted. For each term, `postings` has
+    the packed postings of the term, and `in_file` has its weighted count in the whole file.
     """
 
     file: ParsedFile
@@ -46,7 +49,7 @@ class FileRows(NamedTuple):
 def file_rows(file: ParsedFile, embedding: Path | None = None) -> FileRows:
     """Return the rows of a file.
 
-    They include vectors if `embedding` is the folder of an embedding.
+    The rows include vectors if `embedding` is the folder of an embedding model.
     """
     postings = defaultdict[str, list[int]](list)
     items: list[ItemRow] = []
@@ -68,9 +71,9 @@ def file_rows(file: ParsedFile, embedding: Path | None = None) -> FileRows:
 def read_for_rows(
     call: ReadRequest,
 ) -> tuple[tuple[int, ReadFile, bytes, str | None, Mapping[bytes, str]], frozenset[str]]:
-    """Read a file for `parse_file_rows`. Also returns the folders that the parser must read.
+    """Read a file. Return the arguments of `parse_file_rows` and the folders that a worker reads.
 
-    The folders contain the grammar and the embedding.
+    The folders contain the grammar and the embedding model.
     """
     root, path, known_hash, embedding, failures = call
     read_ns = time.time_ns()
@@ -89,13 +92,16 @@ def parse_file_rows(
     embedding: str | None,
     failures: Mapping[bytes, str],
 ) -> tuple[FileRows, int]:
-    """Return the rows of a file, and the time (ns) before the file was read; see `parse_read`."""
+    """Return the rows of a file, and the time in ns before the file was read.
+
+    The other parameters are those of `parse_read`.
+    """
     parsed = parse_read(file, known_hash, failures)
     return file_rows(parsed, None if embedding is None else Path(embedding)), read_ns
 
 
 def failed_file_rows(root: Path, path: str, reason: str) -> tuple[FileRows, int]:
-    """Return the rows of a file at which its parser failed."""
+    """Return the rows of a file at which its parser failed, and the time before the read in ns."""
     read_ns = time.time_ns()
     return file_rows(failed_file(file_to_parse(root, path), reason)), read_ns
 
@@ -103,7 +109,7 @@ def failed_file_rows(root: Path, path: str, reason: str) -> tuple[FileRows, int]
 def vectors_of(items: Sequence[Mapping[str, int]], embedding: Path) -> FileVectors | None:
     """Return the vectors of items from their weighted terms.
 
-    The result is None if the embedding cannot be read.
+    The result is None if the embedding model cannot be read.
     """
     from treadle.code.dense import EmbeddingError
     from treadle.code.dense.static_embedding import StaticEmbedding

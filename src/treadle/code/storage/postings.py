@@ -26,7 +26,7 @@ CREATE TABLE file_postings (
 """
 
 GROUP_BITS = 8
-"""The size of a group of files, as a power of two.
+"""The binary logarithm of the number of files in a group.
 
 A group has about as many files as a transaction.
 """
@@ -38,26 +38,26 @@ SCALE = 32
 MAX_COUNT = 0xFFFF
 """The largest stored count.
 
-The sum over the fields is always less, even for long fields (see `treadle.code.parse.fields`).
+The sum over the fields of an item is always less, even for long fields (see
+`treadle.code.parse.fields`).
 """
 POSTING_BYTES = 4
-"""The bytes of a posting.
+"""The size of a posting in bytes.
 
-It has the weighted count, shifted by `POSITION_BITS`, and the position of the item.
-
-In a posting of a whole file, the position is the position of the file in its group.
+A posting has the weighted count, shifted by `POSITION_BITS`, and the position of the item. In a
+posting of a whole file, the position is the position of the file in its group.
 """
 _POSITION = 0 if sys.byteorder == "little" else 1
-"""The half of a posting that contains the position."""
+"""The index of the 16-bit half of a posting that contains the position."""
 
 
 def pack(postings: Iterable[int]) -> bytes:
-    """Return the blob of a term in a file."""
+    """Return the blob with the postings of one term in one file."""
     return array("I", postings).tobytes()
 
 
 def groups(connection: sqlite3.Connection) -> list[int]:
-    """Return the groups that may contain files."""
+    """Return the numbers of the groups that may contain files."""
     (last,) = connection.execute("SELECT COALESCE(MAX(id), 0) FROM files").fetchone()
     return list(range((last >> GROUP_BITS) + 1))
 
@@ -128,7 +128,11 @@ def terms_of_items(
 def _unpacked(
     rows: Sequence[Sequence[Any]], bits: int = POSITION_BITS
 ) -> tuple[list[int], list[int]]:
-    """Return item ids and weighted counts, given file ids with their blobs."""
+    """Return the ids and the weighted counts in the blobs of `rows`.
+
+    A row has the id of a file or a group, and a blob. The id of a posting is the id of its row,
+    shifted by `bits`, plus the position in the posting.
+    """
     halves = array("H", b"".join([data for _, data in rows]))
     positions, counts = halves[_POSITION::2], halves[1 - _POSITION :: 2]
     firsts = chain.from_iterable(

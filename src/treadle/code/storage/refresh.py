@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 _RACY_NS = 2_000_000_000
-"""The time in which a file may change twice with the same time stamp.
+"""The time in ns within which a file may change twice with the same time stamp.
 
 The coarsest clock of a file system (FAT) ticks every two seconds. Therefore a file that was read
 sooner than this after its last change is read again.
@@ -25,18 +25,20 @@ sooner than this after its last change is read again.
 _BATCH_BYTES = 3_000_000
 """The number of source bytes in one transaction.
 
-It bounds memory and the time that other writers wait.
+This number bounds memory and the time that other writers wait.
 """
 _POOL_BYTES = 3_000_000
-"""With at least this many bytes of changes, several workers are faster (2 cores, docs/context.md).
+"""The minimum size in bytes of the changed files for which several workers are used.
+
+From this size on, several workers are faster than one (2 cores, docs/context.md).
 """
 _TASK_BYTES = 200_000
 
 
 class _Difference:
-    """The difference between the tree and the index.
+    """The difference between the files of the tree and the index.
 
-    `settled` lists files that were read and have not changed, with the time of the read (ns).
+    `settled` lists files that were read and have not changed, with the time of the read in ns.
     """
 
     def __init__(self, known: dict[str, StoredFile]) -> None:
@@ -91,11 +93,11 @@ def refresh_index(
     progress: Progress | None = None,
     embedding: Callable[[], Path | None] | None = None,
 ) -> RefreshReport:
-    """Make the index equal to the tree.
+    """Update the index to match the files of the tree.
 
-    `embedding` returns the folder of the embedding. A small change gets no vectors if numpy would
-    have to be loaded for them. A later query by vectors computes them, and queries by name need not
-    wait for them.
+    `embedding` returns the folder of the embedding model, or None. A small change gets no vectors
+    unless numpy is already loaded. A later query by vectors computes the missing vectors, so that
+    queries by name do not wait for them.
     """
     started = time.perf_counter()
     found = difference(root, store.files())
@@ -148,7 +150,7 @@ def _batches(
 def _tasks(
     root: Path, found: _Difference, embedding: Path | None, failures: Mapping[bytes, str]
 ) -> "Iterator[list[ReadRequest]]":
-    """Yield the requests for `read_for_rows`, in lists of about `_TASK_BYTES`."""
+    """Yield the requests for `read_for_rows`, in lists of about `_TASK_BYTES` bytes of source."""
     model = None if embedding is None else str(embedding)
     task: list[ReadRequest] = []
     size = 0

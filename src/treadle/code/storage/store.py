@@ -27,10 +27,9 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 8 * 10 + (find_spec(EXTRA_GRAMMARS) is not None)
 """The version of the index.
 
-Raise it with each change of the tables, the terms, the origins, or the extraction of a language.
-
-An index of another version is rebuilt. The extra `grammars` adds languages, so it is part of the
-version.
+Raise it with each change of the tables, the terms, the origins, or the extraction of a language. An
+index of another version is rebuilt. The optional dependency `grammars` adds languages, so its
+presence is part of the version.
 """
 
 
@@ -57,7 +56,10 @@ _SCHEMA = Schema(
 
 
 class StoredFile(NamedTuple):
-    """The state of a file, which shows whether the indexed file has changed."""
+    """The state of a file when it was indexed, which a refresh compares with the current state.
+
+    `read_ns` is the time in ns before the file was read. `hash` is empty if the file was not read.
+    """
 
     size: int
     mtime_ns: int
@@ -69,7 +71,7 @@ class StoredFile(NamedTuple):
 
 
 def store_path(cache_dir: Path, root: Path) -> Path:
-    """Return the path of the index of a resolved root."""
+    """Return the path of the index file for `root`, which must be a resolved path."""
     key = blake2b(os.fsencode(root), digest_size=8).hexdigest()
     name = "".join(c if c.isascii() and c.isalnum() else "-" for c in root.name)[:40]
     return cache_dir / "index" / f"{name}-{key}.sqlite3"
@@ -84,7 +86,7 @@ class Store:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file. A damaged file or a file of another version is built again.
+        """Open the file. A damaged file or a file of another version is replaced by an empty index.
 
         Raises `StoreError` if the file cannot be written.
         """
@@ -108,7 +110,7 @@ class Store:
         return self._opened_writer
 
     def error(self, reason: Exception) -> StoreError:
-        """Return the error for a file that SQLite or the file system refuses."""
+        """Return the `StoreError` for an error of SQLite or of the file system."""
         return self._database.error(reason)
 
     def rebuild(self) -> None:
@@ -165,25 +167,25 @@ class Store:
         return int(row[0]), int(row[2]), int(row[1])
 
     def write(self, parsed: "Iterable[tuple[FileRows, int]]") -> None:
-        """Store files in one transaction. Each file has the time (ns) before it was read.
+        """Store files in one transaction, each with the time in ns before it was read.
 
-        The files replace the stored rows. If a file has the same hash as before, only its file
-        status is replaced.
+        The new rows of a file replace its stored rows. If a file has the same hash as before, only
+        its file status is replaced.
         """
         with self._batch() as batch:
             for entry, read_ns in parsed:
                 batch.add(entry, read_ns)
 
     def remove(self, paths: Iterable[str]) -> None:
-        """Remove files."""
+        """Remove files from the index."""
         with self._batch() as batch:
             for path in paths:
                 batch.remove(os.fsencode(path))
 
     def settle(self, read: "Iterable[tuple[str, int]]") -> None:
-        """Note that files were read again and have not changed.
+        """Record that files were read again and have not changed.
 
-        Each path has the time of the read (ns).
+        Each path has the time of the read in ns.
         """
         rows = [(read_ns, os.fsencode(path)) for path, read_ns in read]
         with self.writing() as connection:

@@ -87,7 +87,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 
 class IndexWriter:
-    """The changes of one transaction. Rows of large tables are collected and sorted."""
+    """The changes of one transaction. Rows of large tables are collected and written in order."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -133,7 +133,7 @@ class IndexWriter:
                 "INSERT OR REPLACE INTO failures VALUES (?, ?)", (file.content_hash, file.skipped)
             )
         if file.unchanged:
-            return  # another process has changed the row; the next refresh sees it
+            return  # another process changed the row, so the next refresh reads the file
         if row:
             self.remove(path)
         self._insert(row[0] if row else next(self._free), path, entry, read_ns)
@@ -244,7 +244,7 @@ class IndexWriter:
         return [self._term_ids[term] for term in terms]
 
     def _write_file_postings(self) -> None:
-        """Replace the file postings of each group and term that has changed."""
+        """Replace the postings of whole files for each group and term that has changed."""
         for group in {*self._came, *self._left}:
             came, left = self._came[group], self._left[group]
             known = self._known_file_postings(group, {*came, *left})
@@ -267,10 +267,10 @@ class IndexWriter:
             )
 
     def _known_file_postings(self, group: int, terms: set[int]) -> dict[int, bytes]:
-        """Return the rows of a group for the given terms.
+        """Return the postings of whole files in a group for the given terms.
 
-        If many terms are needed, all rows of the group are read at once. Otherwise they are read
-        one by one.
+        If there are many terms, one query reads all rows of the group, which is faster than a
+        search for each term.
         """
         if len(terms) >= _MANY_TERMS:
             rows = self._connection.execute(
@@ -302,7 +302,7 @@ class IndexWriter:
 
 
 def _by_group(factory: Callable[[], T]) -> defaultdict[int, defaultdict[int, T]]:
-    """Return a dictionary by group and term."""
+    """Return a dictionary by group whose values are dictionaries by term."""
     return defaultdict(lambda: defaultdict(factory))
 
 

@@ -7,7 +7,7 @@ def broken(path: str, before: bytes, after: bytes) -> list[str]:
     """Return sentences about the syntax errors that a change adds to the file at `path`.
 
     The list is empty if the change adds no errors. Both texts are parsed in a separate process,
-    since a hostile text can crash its parser.
+    since a hostile text can crash the parser.
     """
     from treadle.code.languages import language_of
     from treadle.code.languages.extra import unpacked_grammar

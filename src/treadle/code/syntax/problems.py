@@ -1,4 +1,4 @@
-"""Finds syntax errors with the grammar of a file, and with the compiler for Python."""
+"""Finds syntax errors with the grammar of a language, and for Python with the compiler."""
 
 import json
 import re
@@ -38,7 +38,10 @@ _TYPES = {
     "tsx": _ECMASCRIPT,
     "typescript": _ECMASCRIPT,
 }
-"""The node types of one-line literals, by language. Longer forms may have the same type."""
+"""The node types of one-line literals, by language.
+
+Literals that may have several lines can have the same node type.
+"""
 
 _HOLES = ("interpol", "substitution")
 
@@ -48,7 +51,7 @@ _LONG = re.compile(rb"[A-Za-z0-9@]*(?:\"\"\"|'''|\[)")
 
 
 def broken_texts(language: Language, root: "Node") -> "list[Node]":
-    """Return the literals below `root` that contain a bare line break."""
+    """Return the literals below `root` with a line break that the language does not allow."""
     from tree_sitter import QueryCursor
 
     query = _query(language)
@@ -77,7 +80,7 @@ def _query(language: Language) -> "Query | None":
 
 def _is_broken(node: "Node") -> bool:
     if node.parent is not None and node.parent.type == "jsx_attribute":
-        return False  # the literal may have several lines
+        return False  # the value of a JSX attribute may have several lines
     text = node.text or b""
     if _LONG.match(text):
         return False
@@ -99,7 +102,10 @@ class CompileError(NamedTuple):
 
 
 def compile_errors(sources: Sequence[bytes]) -> tuple[CompileError | None, ...] | None:
-    """Return the first error of each source; None if the compiler gives up."""
+    """Return the first error of each source, or None for a source without an error.
+
+    The whole result is None if a source is too long or too deeply nested to compile.
+    """
     if any(len(source) > _MAX_COMPILED_BYTES for source in sources):
         return None
     try:
@@ -130,11 +136,10 @@ _TOML_LINE = re.compile(r"at line (\d+)")
 
 
 class Problem(NamedTuple):
-    """The position of a syntax error.
+    """A syntax error with its line (from 1) and the text of that line, which may be cut.
 
-    It has the line (from 1) and the text of that line, which may be cut. `spans` states that the
-    error encloses the position and that its exact position is unknown. `reason` is the message of a
-    compiler.
+    `spans` states that the error covers more than this position, and that its exact position is
+    unknown. `reason` is the message of a compiler, or empty.
     """
 
     line: int
@@ -147,15 +152,15 @@ class Problem(NamedTuple):
 
     @property
     def key(self) -> str:
-        """A key of the error, which stays the same if another part of the file changes."""
+        """A key that identifies the error even after another part of the file changes."""
         return "" if self.spans else self.text
 
 
 def problems(path: str, data: bytes, *, changed: int = 0) -> tuple[Problem, ...] | None:
-    """Return the positions of the first syntax errors in `data`; None without a grammar.
+    """Return the first syntax errors in `data`, or None if the file cannot be checked.
 
-    There are at most fifty errors, in order, and at most one for each line. An error that spans
-    byte `changed` has no exact position of its own, so it is reported at `changed`.
+    There are at most 50 errors, in order, and at most one for each line. If an error spans the byte
+    `changed`, it is reported at `changed`, since its exact position is unknown.
     """
     if path.endswith((".json", ".ipynb", ".toml")):
         return _of_data(path, data)
@@ -174,7 +179,8 @@ def problems(path: str, data: bytes, *, changed: int = 0) -> tuple[Problem, ...]
             found.append(_problem(data, node, changed))
         if not node.is_error:
             waiting += [child for child in reversed(node.children) if _is_ill(child)]
-    # After an error the grammar may read the end of a literal as the start of a literal.
+    # After an error, the grammar may take the end of a literal for the start of another literal.
+    # Therefore literals are checked only in files without errors.
     for text in () if tree.root_node.has_error else broken_texts(language, tree.root_node)[:_MOST]:
         line = text.start_point.row + 1
         found.append(_at_line(data, line, "a string literal does not end on its line"))
@@ -184,8 +190,8 @@ def problems(path: str, data: bytes, *, changed: int = 0) -> tuple[Problem, ...]
 def new_problems(path: str, before: bytes, after: bytes) -> tuple[Problem, ...]:
     """Return the syntax errors in `after` that are not in `before`.
 
-    Errors are compared by the text of their lines. For Python the compiler decides if it could
-    compile the file before the change.
+    Errors are compared by the text of their lines. A Python file that compiled before the change is
+    checked by the compiler alone.
     """
     if is_python(path, after):
         compiled = compile_errors((before, after))
@@ -230,7 +236,7 @@ def _first_difference(one: bytes, other: bytes) -> int:
 
 
 def _of_data(path: str, data: bytes) -> tuple[Problem, ...]:
-    """Return the first error of a JSON or TOML file."""
+    """Return the first error of a JSON or TOML file, or an empty tuple."""
     line = 1
     try:
         text = data.decode("utf-8-sig")

@@ -1,4 +1,4 @@
-"""Detectors find faults in recorded spans. They are pure functions of the spans."""
+"""Detectors, which find faults in recorded spans. A detector is a pure function of the spans."""
 
 from treadle.diagnosis.detectors.detection import detect
 from treadle.diagnosis.detectors.examination import SpanExamination

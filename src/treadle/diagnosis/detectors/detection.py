@@ -1,4 +1,4 @@
-"""The findings of many spans, combined from the examinations of single spans."""
+"""Combines the examinations of single spans into findings."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -18,10 +18,12 @@ from treadle.diagnosis.evidence import SpanReference
 from treadle.spans.span import Span
 
 MAX_COMPARED = 50
-"""A message in a history is compared with at most this many failed calls of its tool, the latest
-ones."""
+"""The maximum number of failed calls of a tool that one message in a history is compared with.
+
+The latest failed calls are compared.
+"""
 MIN_COMPARED = 4
-"""The least length of an error that is recognised in a later message."""
+"""The minimum length, in characters, of an error that is searched for in later messages."""
 
 
 def detect(
@@ -30,24 +32,27 @@ def detect(
     *,
     layers: Collection[Layer] = ALL_LAYERS,
 ) -> tuple[Finding, ...]:
-    """The findings of `spans` in order of time, each at its first occurrence.
+    """Return the findings of `spans` in order of time, each at its first occurrence.
 
     Pass the spans of whole runs or threads. If an earlier span is missing, its faults are reported
-    at the first span that repeats them.
+    at the first given span that repeats them.
     """
     examiner = Examiner(user_rules, layers=layers)
     return combine(map(examiner.examine, spans))
 
 
 def combine(examined: Iterable[SpanExamination]) -> tuple[Finding, ...]:
-    """Combine examinations of single spans into findings, as `detect` returns them."""
+    """Combine examinations of single spans into the findings that `detect` returns."""
     return combine_worst(examined, None)[1]
 
 
 def combine_worst(
     examined: Iterable[SpanExamination], limit: int | None
 ) -> tuple[int, tuple[Finding, ...]]:
-    """The number of findings, and the most severe `limit` of them in order of time."""
+    """Return the number of all findings, and the most severe findings, at most `limit`.
+
+    The findings are in order of time. If `limit` is None, all findings are returned.
+    """
     combination = _Combination()
     for each in sorted(examined, key=_by_time):
         combination.add(each)
@@ -81,7 +86,7 @@ class _First:
 
 
 def _findings(found: Iterable[_First]) -> Iterator[Finding]:
-    """Decode the findings. Faults of one span are adjacent, so they are decoded together."""
+    """Decode the findings. The faults of adjacent findings of one span are decoded only once."""
     examined: SpanExamination | None = None
     faults: list[Fault] = []
     for first in found:
@@ -92,7 +97,7 @@ def _findings(found: Iterable[_First]) -> Iterator[Finding]:
 
 
 class _Combination:
-    """Combines the faults of spans, which are added in order of time."""
+    """Combines the faults of spans. The spans must be added in order of time."""
 
     def __init__(self) -> None:
         self.found: list[_First] = []
@@ -102,7 +107,7 @@ class _Combination:
             Series.TOOLS: OccurrenceCounter(),
         }
         self._failed: defaultdict[str, list[tuple[str, _First]]] = defaultdict(list)
-        """The failed calls without a result, by tool: the error and the fault."""
+        """For each tool, the error and the fault of each failed call whose result has no fault."""
 
     def add(self, examined: SpanExamination) -> None:
         number = 0
@@ -125,7 +130,7 @@ class _Combination:
                     self._failed[text.tool].append((text.quote, first))
 
     def _failure_of(self, text: TextFaults, known: Collection[int]) -> _First | None:
-        """Return the failed call without a result whose error this message repeats, or None."""
+        """Return the fault of an earlier call whose error this message contains, or None."""
         if text.quote is None or not self._failed:
             return None
         for words, first in self._failed.get(text.tool, ())[-MAX_COMPARED:]:

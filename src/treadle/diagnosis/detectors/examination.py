@@ -1,7 +1,7 @@
-"""The examination of one span, from which the findings of many spans are combined.
+"""The examination of one span: its faults, before they are combined with those of other spans.
 
-It consists of plain values, so a store can keep it. Examining reads whole contents. Combining reads
-only examinations.
+An examination consists of plain values, so a store can keep it. Examining a span reads its whole
+content. Combining examinations does not read spans.
 """
 
 import json
@@ -19,26 +19,29 @@ from treadle.diagnosis.evidence import Evidence, SpanReference
 from treadle.diagnosis.field_paths import parsed
 
 Occurrence = tuple[str, int]
-"""The digest of a message, and the number of its occurrences so far, from 1."""
+"""The digest of a message, and the number of this occurrence, counted from 1."""
 
 
 def content_digest(kind: str, text: str) -> bytes:
-    """The digest of a message. Equal JSON has an equal digest, however it is written."""
+    """Return the digest of the message `text`. Messages of different kinds have different digests.
+
+    JSON texts with equal values have equal digests, whatever their white space and order of keys.
+    """
     content = text.strip()
     if content[:1] in ("{", "["):
-        with suppress(ValueError):  # the text may only look like JSON
+        with suppress(ValueError):  # text that begins like JSON may not be JSON
             content = json.dumps(parsed(content), sort_keys=True)
     return blake2b(f"{kind}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 @dataclass(slots=True)
 class OccurrenceCounter:
-    """Counts the occurrences of messages over one history or one sequence of spans."""
+    """Counts the occurrences of messages in one history or in one sequence of spans."""
 
     seen: Counter[str] = field(default_factory=Counter)
 
     def occurrence(self, content: str) -> Occurrence:
-        """Count a message. Returns its digest and the number of this occurrence, from 1."""
+        """Count a message. Returns its digest and the number of this occurrence, counted from 1."""
         self.seen[content] += 1
         return content, self.seen[content]
 
@@ -54,15 +57,18 @@ class Series(IntEnum):
     NONE = 0
     """Occurrences are not counted, since the text does not recur elsewhere."""
     REPLIES = 1
-    """The replies of models."""
+    """Occurrences are counted over the replies of all model calls."""
     TOOLS = 2
-    """The spans of tools."""
+    """Occurrences are counted over all tool spans."""
     HISTORY = 3
-    """The request of one model call."""
+    """Occurrences are counted within the request of one model call."""
 
 
 class Fault(NamedTuple):
-    """A finding without its span, as JSON values. `Finding` documents the fields."""
+    """A finding without its span, as JSON values.
+
+    `Finding` and `Evidence` document the fields. The field `number` is `Finding.count`.
+    """
 
     detector: str
     version: int
@@ -79,7 +85,7 @@ class Fault(NamedTuple):
     number: int
 
     def found_in(self, span: SpanReference, also_in: Iterable[SpanReference] = ()) -> Finding:
-        """The finding, with `span` as its first occurrence."""
+        """Return the finding for this fault, with `span` as its first occurrence."""
         return Finding(
             detector=self.detector,
             version=self.version,
@@ -96,37 +102,48 @@ class Fault(NamedTuple):
 
 
 class TextFaults(NamedTuple):
-    """The faults of one text or of the span itself, reduced to the parts that combining needs."""
+    """The faults of one text of a span, or of the span itself, reduced to what `combine` needs."""
 
     keys: tuple[str, ...]
-    """The key of each fault: its weight as one digit, its kind and its position."""
+    """The key of each fault: its severity as a digit, its kind, and its path in the text."""
     series: int = Series.NONE
     content: str = ""
-    """The digest of the text whose occurrences are counted in `series`."""
+    """The digest of the text, used to count its occurrences in `series`.
+
+    It is empty if occurrences are not counted.
+    """
     tool: str = ""
     quote: str | None = None
-    """The error of a failed tool without a result. In a history, it is the quote of the first
-    fault. Two equal texts are the same failure."""
+    """The text by which `combine` recognises one failure in a tool span and in later histories.
+
+    In a tool span it is the error of a call whose result has no fault. In a history it is the quote
+    of the first fault of a result. For all other texts it is None.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class SpanExamination:
-    """The faults of one span. `start_us` orders the spans."""
+    """The faults of one span.
+
+    `start_us` is the start of the span in Unix microseconds, by which spans are ordered.
+    """
 
     span: SpanReference
     start_us: int
     texts: tuple[TextFaults, ...] = ()
     encoded: bytes = b""
-    """The encoded faults of all texts, in the order of their keys. They are decoded only if they
-    are shown."""
+    """The encoded faults of all texts, in the order of `TextFaults.keys`.
+
+    The faults are decoded only when findings are built from them.
+    """
 
     def faults(self) -> list[Fault]:
-        """The faults, in the order of their keys."""
+        """Decode the faults, in the order of their keys."""
         return list(map(Fault._make, json.loads(_plain(self.encoded)))) if self.encoded else []
 
 
 def fault_key(fault: Fault, at: str) -> str:
-    """The key of a fault in the text at the path `at`."""
+    """Return the key of a fault in the text at the path `at`."""
     return f"{Severity(fault.severity).weight}{fault.kind} {fault.field[len(at) :] if at else ''}"
 
 
@@ -139,7 +156,10 @@ def encode_faults(faults: Sequence[Fault]) -> bytes:
 
 
 def encode(examined: SpanExamination) -> bytes:
-    """Encode an examination as a line of JSON and the encoded faults."""
+    """Encode an examination as one line of JSON for its texts, followed by its encoded faults.
+
+    The span and its start are not part of the encoding.
+    """
     return b"\n".join((_compact(examined.texts), examined.encoded))
 
 

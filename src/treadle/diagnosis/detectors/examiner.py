@@ -29,18 +29,21 @@ from treadle.spans.span import Span, SpanKind
 
 ALL_LAYERS = frozenset(Layer)
 QUOTED_CHARACTERS = 1_000
-"""The length of the quotes that are compared to recognise repeated failures."""
+"""The maximum length, in characters, of quotes that are compared to recognise repeated failures."""
 _ERROR_CHARACTERS = QUOTED_CHARACTERS // 2
-"""The length of an error in comparisons. A longer quote may contain the error after other text."""
+"""The maximum length, in characters, of an error that is compared with such quotes.
+
+Quotes are longer than errors, since a quote may contain the error after other text.
+"""
 _MAX_REMEMBERED = 4_096
 
 _SERIES = {SpanKind.TOOL: Series.TOOLS, SpanKind.MODEL: Series.REPLIES}
 
 
 class Examiner:
-    """Examines spans. It caches the faults of results, since histories repeat them.
+    """Examines spans, and caches the faults of results, since histories repeat results.
 
-    Use one examiner for each thread.
+    An examiner is not thread-safe. Each operating-system thread needs its own.
     """
 
     def __init__(
@@ -52,7 +55,7 @@ class Examiner:
         self._results: dict[bytes, tuple[Hit, ...]] = {}
 
     def examine(self, span: Span) -> SpanExamination:
-        """The faults of `span` alone."""
+        """Return the faults of `span`. Other spans are not considered."""
         reading = read(span)
         found = list[_FaultyText]()
         if self._signals or self._patterns:
@@ -102,7 +105,7 @@ class Examiner:
                 yield _FaultyText((_fault(hit, span, call.name),), Series.HISTORY, content)
 
     def _result_hits(self, text: Text) -> tuple[Hit, ...]:
-        """The faults of a result, with paths relative to the text."""
+        """Return the faults of a tool result, with paths relative to the result."""
         sizes = f"{len(text.tool)} {len(text.arguments)} "
         call = f"{sizes}{text.tool}{text.arguments}{text.text}"
         key = blake2b(call.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -122,13 +125,13 @@ class Examiner:
 
 
 class _FaultyText(NamedTuple):
-    """One text with its faults. `TextFaults` has the fields that combining spans needs."""
+    """One text with its faults, which `text_faults` reduces to a `TextFaults`."""
 
     faults: tuple[Fault, ...]
     series: Series = Series.NONE
     content: str = ""
     at: str = ""
-    """The path of the text. The fields of the faults begin with this path."""
+    """The path of the text. The `field` of each fault begins with this path."""
     quote: str | None = None
 
     def text_faults(self) -> TextFaults:
@@ -137,7 +140,10 @@ class _FaultyText(NamedTuple):
 
 
 def _faulty_call(hit: Hit, reading: Reading) -> _FaultyText:
-    """Return a fault of a call, which is in the model's reply and again in the tool's span."""
+    """Return a fault of a tool call, with the data that identifies repetitions of the call.
+
+    The same call is in the model's reply and in the span of the tool.
+    """
     text = next((each for each in reading.texts if each.path == hit.path), None)
     if text is None or text.role is not Role.ARGUMENTS:
         return _FaultyText((_fault(hit, reading.span),))

@@ -26,7 +26,10 @@ SEVERITIES = {
     Kind.NULL: Severity.LOW,
     Kind.EMPTY_RESULT: Severity.LOW,
 }
-"""The severities of the earlier system. An exit code counts as an error."""
+"""The severity of each kind of failure, as in the predecessor of Treadle.
+
+An exit code is as severe as an error.
+"""
 
 OUR_KINDS = {
     "not_found": Severity.MEDIUM,
@@ -35,7 +38,10 @@ OUR_KINDS = {
     "denied": Severity.LOW,
     "cancelled": Severity.LOW,
 }
-"""Kinds of failures of Treadle's own tools that are less severe than an error."""
+"""The severities of failures of Treadle's own tools that are less severe than an error.
+
+The keys are the kinds of failures in the results of these tools.
+"""
 
 _PHRASES: tuple[tuple[Kind, str, str], ...] = (
     (
@@ -165,19 +171,19 @@ _PHRASES: tuple[tuple[Kind, str, str], ...] = (
         "エラー|错误|錯誤|오류",
     ),
 )
-"""The words for each kind: whole words, and words of languages without spaces.
+"""For each kind, a pattern of whole words and a pattern of words in scripts without spaces.
 
-If a text has several kinds, the first one in this list counts.
+If a text contains words of several kinds, the first of these kinds in this list counts.
 """
 
 
 def _pattern(words: str, unspaced: str) -> str:
-    # The names of files and things do not count, such as errors.md or error-boundary.
+    # A word within a name does not count, as in errors.md or error-boundary.
     whole = rf"(?:^|[^\pL\pN_./-])({words})(?:[^\pL\pN_./-]|[./-](?:[^\pL\pN]|$)|$)"
     return f"(?i){whole}|({unspaced})" if unspaced else f"(?i){whole}"
 
 
-@cache  # compiling takes long, and most callers do not need it
+@cache  # compiling is slow, and most processes do not need the patterns
 def _machines() -> tuple[Any, tuple[tuple[Kind, Any], ...]]:
     """Compile a pattern set that finds the kinds in a text, and a pattern for each kind."""
     any_kind = re2.Set.SearchSet()
@@ -198,7 +204,7 @@ _BEFORE = re.compile(
     r"(?:[ \t-](?:\w+[ \t]){0,2}|['’]\w*[ \t]?)|(?:没有|沒有|無|无|未发现|なし|0 ?个)\w{0,4})\Z",
     re.IGNORECASE,
 )
-"""A negation at the end of the text before a word."""
+"""Matches a negation at the end of the text before a word."""
 _AFTER = re.compile(
     r"\w*[\"'`]?(?:\s?\(s\))?\s*(?:[:=]|=>|count:?|is|are|was|were)?\s*"
     r"(?:[\"'`(]?(?:0(?![\d.]*[1-9])|none|null|nil|no|n/?a|false|undefined|nan)"
@@ -206,7 +212,7 @@ _AFTER = re.compile(
     r"|(?:没有|なし|はありません|нет\b|없))",
     re.IGNORECASE,
 )
-"""A negation after a word."""
+"""Matches a negation directly after a word."""
 _NOTHING = re.compile(
     r"\s*(?:none|null|nil|no(?: errors?)?|n/?a|ok|okay|success(?:ful)?|0|false|undefined|nan|-|—)?"
     r"\s*[.!]?\s*",
@@ -217,7 +223,7 @@ _NOTHING = re.compile(
 def kind_of(text: str) -> tuple[Kind, int] | None:
     """Return the kind of failure that `text` names and the position of the word, or None.
 
-    Raises UnicodeEncodeError for half of a surrogate pair.
+    Raises UnicodeEncodeError if `text` contains a lone surrogate.
     """
     any_kind, patterns = _machines()
     for number in sorted(any_kind.Match(text) or ()):
@@ -230,20 +236,21 @@ def kind_of(text: str) -> tuple[Kind, int] | None:
 
 
 def severity_of(kind: Kind | None) -> Severity:
-    """Return the severity of a failure with words of `kind`.
+    """Return the severity of a failure whose text names `kind`.
 
-    A missing or late thing is less severe than an error.
+    The severity is medium for kinds such as "not found" and "timeout". It is high for all other
+    kinds and for None.
     """
     milder = kind is not None and SEVERITIES[kind] is Severity.MEDIUM
     return Severity.MEDIUM if milder else Severity.HIGH
 
 
 def negated(text: str, start: int, end: int) -> bool:
-    """Whether the word from `start` to `end` is negated."""
+    """Return whether the word from `start` to `end` is negated."""
     before = text[max(0, start - 32) : start]
     return bool(_BEFORE.search(before) or _AFTER.match(text, end, end + 40))
 
 
 def says_nothing(text: str) -> bool:
-    """Whether an error's text says that there is no error."""
+    """Return whether the text of an error states that there is no error."""
     return len(text) <= 20 and _NOTHING.fullmatch(text) is not None

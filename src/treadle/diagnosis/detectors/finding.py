@@ -6,7 +6,7 @@ from enum import IntEnum, StrEnum
 from treadle.diagnosis.evidence import Evidence, SpanReference
 
 QUOTE_CHARACTERS = 240
-"""The most characters of a quote. The range of a finding is as long as its quote."""
+"""The maximum length of a quote in characters. The range of a finding is as long as its quote."""
 
 
 class Severity(StrEnum):
@@ -18,19 +18,22 @@ class Severity(StrEnum):
 
     @property
     def weight(self) -> int:
-        """3 for high, 2 for medium, 1 for low."""
+        """The severity as a number: 3 for high, 2 for medium, 1 for low."""
         return {Severity.HIGH: 3, Severity.MEDIUM: 2, Severity.LOW: 1}[self]
 
 
 class Layer(IntEnum):
-    """The kind of evidence. A layer does not read a text in which another layer found a fault."""
+    """A group of detectors that use the same kind of evidence.
+
+    `PATTERNS` skips a result in which `SIGNALS` found a fault.
+    """
 
     SIGNALS = 1
-    """Structure: a status, a code, a flag."""
+    """Detectors that read structure, such as a status, a code or a flag."""
     PATTERNS = 2
-    """Words in a position that indicates a fault."""
+    """Detectors that search for words in positions that indicate a fault."""
     RULES = 3
-    """Patterns of the user's rules."""
+    """The patterns of the user's rules."""
 
 
 class Kind(StrEnum):
@@ -41,9 +44,9 @@ class Kind(StrEnum):
     EXCEPTION = "exception"
     """An event or a result contains an exception."""
     FAILED_RESULT = "failed_result"
-    """The structure of a result states that the call failed."""
+    """A key of a JSON result states that the call failed."""
     HTTP_STATUS = "http_status"
-    """An HTTP status of 400 or above."""
+    """A call ended with an HTTP status of 400 or above, or with an error status of gRPC."""
     EXIT_CODE = "exit_code"
     """A command ended with an exit code other than 0."""
     TRUNCATED = "truncated"
@@ -53,24 +56,24 @@ class Kind(StrEnum):
     PROVIDER_ERROR = "provider_error"
     """The provider returned an error instead of a reply, or interrupted the reply."""
     STOPPED = "stopped"
-    """A limit ended the run before its answer."""
+    """A limit ended a run before the run had an answer."""
     REFUSAL = "refusal"
     """The model refused the request."""
     EMPTY_REPLY = "empty_reply"
-    """A reply has neither text nor calls."""
+    """A reply has neither text nor tool calls."""
     EMPTY_RESULT = "empty_result"
     """A tool or a retrieval found nothing, or returned nothing."""
     INVALID_ARGUMENTS = "invalid_arguments"
-    """The arguments of a call are not JSON, or are JSON inside of JSON text."""
+    """The arguments of a tool call are not a JSON object, or are JSON text within a JSON string."""
     SCHEMA_MISMATCH = "schema_mismatch"
-    """The arguments of a call do not match the offered schema."""
+    """The arguments of a tool call do not match the schema of the tool."""
     UNKNOWN_TOOL = "unknown_tool"
-    """The model called a tool that was not offered."""
+    """The model called a tool that the request did not offer."""
     UNANSWERED_CALL = "unanswered_call"
-    """A history contains a call without its result."""
+    """A history contains a tool call without its result."""
     DENIED = "denied"
-    """A rule or a person denied a call."""
-    # The kinds of layer 2, named after words as in the earlier system.
+    """A rule or a person denied a tool call."""
+    # The kinds that words of a text name. Their values are those of the predecessor of Treadle.
     ERROR = "error"
     FAILED_TO = "failed to"
     UNAUTHORIZED = "unauthorized"
@@ -91,9 +94,10 @@ class Kind(StrEnum):
 class Finding:
     """One fault of one span, reported at its first occurrence.
 
-    `confidence` is the detector's own estimate of its precision, 0 to 1. `message` is for a person
-    and quotes recorded text. `count` is the number of lines in the field with the same fault.
-    `also_in` are later spans, in order of time, that only repeat the message.
+    `confidence` is the estimated precision of the detector, from 0 to 1. `message` is written for a
+    person and quotes recorded text. `count` is the number of lines in the field with the same
+    fault, or the number of matches of a user's rule. `also_in` contains the later spans that repeat
+    the faulty text, in order of time.
     """
 
     detector: str
@@ -111,19 +115,19 @@ class Finding:
 
     @property
     def repeats(self) -> str:
-        """Return text such as "also in 3 later requests", empty if no later request repeats it."""
+        """A text such as "also in 3 later requests". Empty if no request repeats the fault."""
         number = len(self.also_in)
         return f"also in {number} later request{'s'[: number != 1]}" if number else ""
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Split a text of many words into a set of words."""
+    """Return the words of `text`, which white space separates."""
     return frozenset(text.split())
 
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """A detector. Its version changes with its rules."""
+    """The identity of a detector. Its version is raised when its rules change."""
 
     name: str
     version: int
@@ -132,7 +136,7 @@ class Detector:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A fault in a text: characters `start` to `end` of the text at `path`.
+    """A fault that a detector found in characters `start` to `end` of the text at `path`.
 
     If `end` is None, the fault extends to the end of the text.
     """

@@ -1,7 +1,8 @@
-"""Layer 2: lines of a result that report a failure.
+"""Detectors of `Layer.PATTERNS` for lines of a tool result that report a failure.
 
-A word of failure counts if the shape of its line indicates a report, or if the result is one
-sentence. It does not count after a negation, or in recorded text that a tool only shows.
+A word such as "error" counts if its line has a form that is typical of reports (`line_shapes`), or
+if the result is one sentence. The word does not count next to a negation, or in text that a tool
+only shows, such as the content of a file.
 """
 
 # ruff: noqa: RUF001  (a colon of another script)
@@ -28,12 +29,14 @@ from treadle.traces.fencing import inline
 PATTERNS = Detector("anchored-patterns", 1, Layer.PATTERNS)
 
 LINE_CHARACTERS = 600
-"""The most characters of a line that are read."""
+"""The maximum number of characters that are read from one line."""
 MAX_LINES = 10
-"""The most reporting lines of one text that are counted."""
+"""The maximum number of reporting lines that are counted in one text."""
 MAX_SCORED_LINES = 200
-"""The most lines with a reporting shape that are read from the beginning. After them, only the end
-of the text is read."""
+"""The maximum number of lines with a shape of `line_shapes` that are read from the beginning.
+
+After these lines, only the last `TAIL_BYTES` bytes of the text are read.
+"""
 TAIL_BYTES = 8_192
 _SHORT_CHARACTERS, _SHORT_LINES = 400, 4
 _DOCUMENT_CHARACTERS, _DOCUMENT_LINES = 1_500, 16
@@ -59,9 +62,9 @@ _IS_ERROR = re.compile(
     r"|エラー|错误|錯誤|오류",
     re.IGNORECASE,
 )
-"""Words that report an error, rather than talk about errors."""
+"""Matches words that report an error. Words that only mention errors do not match."""
 _TELLS = re.compile(r"failed\b(?! to)", re.IGNORECASE)
-"""The word "failed" in a narrative."""
+"""Matches the word "failed" in a narrative, such as "The build of Monday failed"."""
 _NEXT_SENTENCE = re.compile(r"(?:(?<=[^\W\d])|(?<=^\d))[.!?] ")
 _MARKER = re.compile(r"\W*(?:exit|process|command|return|rc|error)", re.IGNORECASE)
 _COLON = re.compile("[:：=]")
@@ -86,7 +89,10 @@ class Line:
 
 
 def hits(text: str, path: str, traits: OutputTraits) -> list[Hit]:
-    """The most severe hits of `text`, one for each kind. The time is linear in its length."""
+    """Return the most severe hits of `text`, at most one for each kind.
+
+    The run time is linear in the length of the text.
+    """
     if traits.repeats:
         return []
     whole = _Whole(text, traits)
@@ -108,11 +114,12 @@ def hits(text: str, path: str, traits: OutputTraits) -> list[Hit]:
 
 
 def _lines_that_report(text: str) -> Iterator[Line]:
-    """The lines of `text` with a reporting shape.
+    """Yield the lines of `text` whose shape is typical of a report.
 
-    If there are very many, only the first and the last lines are returned.
+    If there are more than `MAX_SCORED_LINES` such lines, only the first ones and those near the end
+    are yielded.
     """
-    data = text.encode("utf-8", "replace")  # half of a surrogate pair becomes one character as well
+    data = text.encode("utf-8", "replace")  # a lone surrogate becomes a "?"
     plain = len(data) == len(text)
     counted = characters = 0
     for begin, end in _candidate_ranges(data):
@@ -133,7 +140,7 @@ def _candidate_ranges(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 class _Whole:
-    """The text that contains a line."""
+    """The whole text that contains a line, with the traits of the tool that returned the text."""
 
     def __init__(self, text: str, traits: OutputTraits) -> None:
         self.traits = traits
@@ -149,7 +156,7 @@ class _Whole:
 
     @cached_property
     def shown(self) -> bool:
-        """Whether the tool shows text that other authors wrote or may have written."""
+        """Whether the tool only shows this text, which others wrote or may have written."""
         return self.traits.shows or is_document(self._text)
 
     @property
@@ -157,23 +164,23 @@ class _Whole:
         return self.characters <= _SHORT_CHARACTERS and self.lines <= _SHORT_LINES
 
     def speaks_in(self, line: Line) -> bool:
-        """Whether a line of a shown text may come from the tool itself."""
+        """Return whether the tool itself may have written this line of a text that it shows."""
         return line.start in (self.first, self.last) or self.program_speaks(line) or self.is_page
 
     def program_speaks(self, line: Line) -> bool:
-        """Whether the line begins with the name of a program that the call ran."""
+        """Return whether a program that ran begins the line with its name to report an error."""
         return line.text.lstrip().partition(":")[0].rstrip() in self.traits.complains
 
     @cached_property
     def is_page(self) -> bool:
-        """Whether the text is a short answer of a server."""
+        """Whether the text is a short answer of an HTTP server."""
         if self.characters > _DOCUMENT_CHARACTERS:
             return False
         fetched = self.traits.programs & _FETCHING
         return bool(fetched) or (not self.traits.programs and self._text.lstrip()[:1] == "<")
 
     def may_hold(self, shape: ShapeMatch, line: Line) -> bool:
-        """Whether a line of this shape in a shown text may come from the tool itself."""
+        """Return whether a line of this shape in a shown text may come from the tool itself."""
         if self.traits.shows_log or not shape.anchor.in_documents:
             return False
         if self.is_page:
@@ -228,7 +235,7 @@ def _anchored_hit(shape: ShapeMatch, line: Line, path: str) -> Hit:
 
 
 def _sentence(line: Line, path: str, whole: _Whole) -> Hit | None:
-    """Return a hit if the first words of a one-sentence result report a failure."""
+    """Return a hit if the first words of a result of one sentence report a failure."""
     text = _NEXT_SENTENCE.split(without_quotes(line.text), maxsplit=1)[0]
     bare = text.strip(" \t.\"'`")
     if bare in {"undefined", "null", "NaN"}:
@@ -254,10 +261,10 @@ def _may_be_meant(kind: Kind, at: int, text: str, whole: _Whole) -> bool:
 
 
 def _may_be_own(kind: Kind, before: str, text: str, whole: _Whole) -> bool:
-    """Whether the only sentence of a shown text may come from the tool itself.
+    """Return whether the tool itself may have written the only sentence of a text that it shows.
 
-    Such a sentence begins with the fault. A program in a shell begins its sentence with its name,
-    which is another shape.
+    A sentence of the tool begins with the fault. An error of a program, which `_sentence` has
+    already handled, begins with the name of the program instead.
     """
     words = len(before.split())
     if whole.lines > 1 or words > _DOCUMENT_WORDS or kind is Kind.ERROR:
@@ -271,7 +278,7 @@ def _may_be_own(kind: Kind, before: str, text: str, whole: _Whole) -> bool:
 
 
 def _sendable(text: str) -> str:
-    """`text` with `?` for half of a surrogate pair."""
+    """Return `text` with `?` in place of each lone surrogate."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -290,7 +297,10 @@ def _hit(
 
 
 def http_severity(code: int) -> Severity:
-    """The severity of an HTTP status: high for a denied request or a failed server."""
+    """Return the severity of an HTTP status.
+
+    The severity is high for 401, for 403, and for 500 and above. It is medium for all others.
+    """
     return Severity.HIGH if code in {401, 403} or code >= 500 else Severity.MEDIUM
 
 
@@ -300,7 +310,7 @@ def _joined(one: Hit, other: Hit) -> Hit:
 
 
 def _worst(found: list[Hit]) -> list[Hit]:
-    """The hits of the highest severity. An exit code counts only if nothing else explains it."""
+    """Return the hits of the highest severity. Exit codes count only if there is no other hit."""
     why = [hit for hit in found if hit.kind is not Kind.EXIT_CODE]
     most = max((hit.severity.weight for hit in why), default=0)
     return [hit for hit in why if hit.severity.weight == most] or found
@@ -308,7 +318,7 @@ def _worst(found: list[Hit]) -> list[Hit]:
 
 _FEWEST_LINES = 5
 _LOOKED_AT = 200
-"""This many lines from the beginning decide whether a text is a document."""
+"""The number of lines at the beginning that decide whether a text is a document."""
 _LINE_CHARACTERS = 300
 
 _OPENINGS = (
@@ -349,10 +359,11 @@ _QUOTED = re.compile(
 
 
 def is_document(text: str) -> bool:
-    """Whether `text` looks like a document, a log or source code, rather than a report.
+    """Return whether `text` looks like a document, a log or source code, rather than a report.
 
-    Most of its lines have a number, a position or a time in front, or the form of source code or
-    Markdown. Or its beginning is typical of documents. A text of few lines is not a document.
+    Such a text has a beginning that is typical of documents, for example `<html`. Or many of its
+    lines begin with a number, a position or a time, or look like source code or Markdown. A text of
+    fewer than five lines needs a typical beginning.
     """
     head = text[:400].lstrip()
     if head[:16].lower().startswith(_OPENINGS) or _TITLE.match(head):
@@ -372,6 +383,6 @@ def is_document(text: str) -> bool:
 
 
 def without_quotes(text: str) -> str:
-    """`text` with the text in quotation marks blanked, unless nothing else is left."""
+    """Return `text` with spaces in place of quoted parts, or unchanged if nothing else is left."""
     bare = _QUOTED.sub(lambda found: " " * len(found[0]), text)
     return bare if any(map(str.isalnum, bare)) else text

@@ -1,6 +1,6 @@
 """The shapes of lines that report a failure.
 
-The patterns use the syntax of RE2. Each is matched against one line at a time.
+A shape is a pattern in the syntax of RE2. It is matched against one line at a time.
 """
 
 # ruff: noqa: RUF001  (characters and words of other scripts)
@@ -48,20 +48,20 @@ _FAULTS = (
 
 @dataclass(frozen=True, slots=True)
 class LineShape:
-    """A shape of a line.
+    """A form of line that reports a failure.
 
-    If the pattern has a group, it is a number or the word to test for negation.
+    If the pattern has a group, the group contains a number or the word that is tested for negation.
     """
 
     name: str
     kind: Kind
-    """The kind, unless words of the line name another one."""
+    """The kind of the failure, unless words of the line name another kind."""
     confidence: float
     pattern: str
     fixed: bool = False
-    """The kind is final, whatever the words of the line."""
+    """Whether `kind` is final. Words of the line then cannot change it."""
     in_documents: bool = True
-    """The shape may begin an answer of a tool that shows texts of others."""
+    """Whether such a line may be an error of the tool in a result that shows texts of others."""
 
 
 LINE_SHAPES: tuple[LineShape, ...] = (
@@ -328,7 +328,10 @@ LINE_SHAPES: tuple[LineShape, ...] = (
 
 
 def _of_many_lines() -> str:
-    """Return one pattern for a text of many lines. Its matches may be off by a few lines."""
+    """Return one pattern that finds lines of all shapes in a text of many lines.
+
+    The range of a match may include adjacent lines.
+    """
     return "|".join(
         f"(?im:{anchor.pattern[4:]})"
         if anchor.pattern.startswith("(?i)")
@@ -340,13 +343,13 @@ def _of_many_lines() -> str:
 @dataclass(frozen=True, slots=True)
 class _Machines:
     any_shape: Any
-    """The set that finds the shapes of a line."""
+    """The pattern set that finds the shapes of a line."""
     shapes: tuple[Any, ...]
     groups: tuple[int, ...]
     anywhere: Any
 
 
-@cache  # compiling takes long, and most callers do not need it
+@cache  # compiling is slow, and most processes do not need the patterns
 def _machines() -> _Machines:
     any_shape = re2.Set.SearchSet()
     for anchor in LINE_SHAPES:
@@ -370,7 +373,7 @@ _RANKS = tuple(-anchor.confidence for anchor in LINE_SHAPES)
 
 @dataclass(frozen=True, slots=True)
 class ShapeMatch:
-    """A shape of a line, and the position of the word that it is about."""
+    """A shape that matches a line, with the range of its group, or else of the whole match."""
 
     anchor: LineShape
     start: int
@@ -378,7 +381,7 @@ class ShapeMatch:
 
 
 def line_shapes_of(line: str) -> Iterator[ShapeMatch]:
-    """The shapes of `line`, the most certain first."""
+    """Yield the shapes that match `line`, in descending order of confidence."""
     machines = _machines()
     for number in sorted(machines.any_shape.Match(line) or (), key=_RANKS.__getitem__):
         found = machines.shapes[number].search(line)
@@ -387,7 +390,7 @@ def line_shapes_of(line: str) -> Iterator[ShapeMatch]:
 
 
 def reporting_lines(data: bytes, position: int = 0) -> Iterator[tuple[int, int]]:
-    """The ranges of lines of a UTF-8 text that may have a shape, in order.
+    """Yield the byte ranges of the lines in a UTF-8 text that may have a shape, in order.
 
     `position` is the beginning of the first line to search.
     """

@@ -55,7 +55,7 @@ _WRAPPERS = ("result", "data", "response", "structuredContent", "body", "output"
 _WRAPPED_DEEP = 2
 _TEXTS = ("content", "text", "message", "answer", "value", "contents")
 _SIDE = ("type", "role", "annotations", "tool_call_id", "name", "id")
-"""Keys next to the text of an answer."""
+"""Keys that may be next to the text of an answer."""
 _FEW = 3
 """The maximum number of keys of an object that only wraps another object."""
 _ENVELOPE = frozenset(
@@ -85,13 +85,13 @@ _ENVELOPE = frozenset(
         "timestamp",
     )
 )
-"""Keys of an answer that only reports a failure."""
+"""The keys of an object that only reports a failure."""
 _MAX_ELEMENTS = 100
 _ENVELOPE_CHARACTERS = 600
 
 
 def hits(text: str, path: str, traits: OutputTraits) -> list[Hit]:
-    """Return the fault that the result `text` of a tool states. There is at most one hit."""
+    """Return the fault that the structure of a tool result shows, as a list of at most one hit."""
     stripped = text.strip()
     value: object = stripped
     if stripped[:1] in ("{", "["):
@@ -115,7 +115,7 @@ def _failure(value: object, path: str, traits: OutputTraits, depth: int) -> Hit 
     if not isinstance(value, Mapping):
         return None
     if traits.shows_file and depth == 0 and not value.keys() <= _ENVELOPE and not _flagged(value):
-        return None  # the JSON is the content of the file
+        return None  # the JSON is the content of a file
     found = (
         _flag(value, path)
         or _error(value, path)
@@ -140,7 +140,7 @@ def _failure(value: object, path: str, traits: OutputTraits, depth: int) -> Hit 
 
 
 def _alone(value: object, path: str, depth: int = 0) -> Hit | None:
-    """Return the hit of a failure that is the whole answer or the only text in a wrapper."""
+    """Return a hit if a failure is the whole result, or the only text in nested JSON."""
     if isinstance(value, Mapping) and depth <= _WRAPPED_DEEP:
         text_keys = [key for key in value if key not in _SIDE]
         if len(text_keys) == 1 and text_keys[0] in (*_WRAPPERS, *_TEXTS):
@@ -176,7 +176,7 @@ def _failed_element(value: Sequence[object], path: str, traits: OutputTraits) ->
 
 
 def _all_failed(value: object, path: str) -> Hit | None:
-    """Return the hit of a list of results that all have an error."""
+    """Return a hit if every element of a list of results has an error."""
     if not isinstance(value, list) or not value:
         return None
     for each in value:
@@ -187,12 +187,15 @@ def _all_failed(value: object, path: str) -> Hit | None:
 
 
 def _speaks(only: Mapping[str, object], traits: OutputTraits) -> bool:
-    """Whether the only element of a list is a message of the tool and not a search match."""
+    """Return whether the only element of a list is a message of the tool and not a search match."""
     return not traits.shows or only.get("type") == "text" or only.keys() <= _ENVELOPE
 
 
 def _mismatches(value: object, path: str) -> Hit | None:
-    """The messages of a validator, each with its position in the arguments."""
+    """Return a hit if `value` is a list of messages of a validator.
+
+    Each of these messages has its position in the arguments.
+    """
     if not isinstance(value, list) or not value:
         return None
     for each in value:
@@ -243,7 +246,8 @@ def _error(value: Mapping[str, object], path: str) -> Hit | None:
             is_present = bool(inner.strip()) and not says_nothing(inner)
         else:
             is_present = inner is True or (isinstance(inner, Mapping | list) and bool(inner))
-            # A mapping of fields to nothing, such as {"error": {"email": null}}, is not an error.
+            # An object whose values are all empty, such as {"error": {"email": null}}, is not an
+            # error.
             if isinstance(inner, Mapping):
                 is_present = any(
                     each not in (None, "", [], {}, False, 0) for each in inner.values()
@@ -285,7 +289,7 @@ def _exit(value: Mapping[str, object], path: str, traits: OutputTraits) -> Hit |
                 str(value.get(name) or "") for name in ("stdout", "stderr", "output")
             )
             if number == 1 and not output_text.strip() and traits.shows:
-                return empty(step(path, key), "it found nothing", 0.8)  # for example grep
+                return empty(step(path, key), "it found nothing", 0.8)  # as grep does
             message = f"it ended with code {number}"
             return _hit(Kind.EXIT_CODE, Severity.HIGH, 0.97, step(path, key), message)
     return None
@@ -317,7 +321,7 @@ def _count(value: Mapping[str, object], path: str) -> Hit | None:
 
 
 def _envelope(value: Mapping[str, object], path: str) -> Hit | None:
-    """Return the hit of an answer that has only descriptive keys and whose text reports a fault."""
+    """Return a hit for an object with only keys of `_ENVELOPE` whose text names a failure."""
     if not value or not value.keys() <= _ENVELOPE or any(value.get(key) for key in _GOOD_FLAGS):
         return None
     _, words = _explanation(value, path)
@@ -327,7 +331,7 @@ def _envelope(value: Mapping[str, object], path: str) -> Hit | None:
 
 
 def _not_done(value: Mapping[str, object], path: str) -> Hit | None:
-    """Return the hit of a false flag with its reason, as in `{"created": false, "reason": …}`."""
+    """Return a hit for a false flag with a reason, as in `{"created": false, "reason": …}`."""
     if isinstance(value.get("reason"), str) and len(value) <= _FEW:
         for key, flag in value.items():
             if flag is False:
@@ -336,7 +340,7 @@ def _not_done(value: Mapping[str, object], path: str) -> Hit | None:
 
 
 def _diagnostic(value: object, path: str) -> Hit | None:
-    """The first error in a list of diagnostics."""
+    """Return a hit for the first error in a list of diagnostics."""
     if not isinstance(value, list):
         return None
     for number, each in enumerate(value[:_MAX_ELEMENTS]):
@@ -374,7 +378,7 @@ def _explanation(value: Mapping[str, object], path: str) -> tuple[str, str]:
 
 
 def _explained(value: Mapping[str, object], path: str, key: str, confidence: float) -> Hit:
-    """The hit of a failure that `key` shows, quoted at its best explanation."""
+    """Return a hit for the failure that `key` shows. The hit quotes the best explanation."""
     at, words = _explanation(value, path)
     at = at if words else step(path, key)
     ours = value.get("kind")
@@ -394,7 +398,7 @@ def _explained(value: Mapping[str, object], path: str, key: str, confidence: flo
 
 
 def _first_words(value: Mapping[str, object] | Sequence[object]) -> str | None:
-    """Return the key of the explanation in an error that is a JSON value and not a text."""
+    """Return the key of the explanation in an error. None if the error is not a JSON object."""
     if not isinstance(value, Mapping):
         return None
     named = [key for key in ("message", "text", "detail", "msg", "description") if value.get(key)]

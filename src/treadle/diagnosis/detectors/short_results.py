@@ -1,4 +1,4 @@
-"""Layer 1 on short results: empty results, and results that only report a failure."""
+"""Detectors of `Layer.SIGNALS` for empty results and for results that only report a failure."""
 
 import re
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ _WISHED = (
     "|duplicates|secrets|violations|threats|anomal|differences|regressions|leaks?|bugs?|lint"
     "|action|further|need|reason|longer"
 )
-"""Nouns for things whose absence is a good result."""
+"""Words for things whose absence is a good result."""
 _NONE_FOUND = re.compile(
     rf"\W*(?:sorry,? (?:but )?)?(?:(?:there (?:is|are|was"
     rf"|were) )?no (?![^.\n]{{0,60}}\b(?:{_WISHED}))"
@@ -113,13 +113,16 @@ def _is_empty_block(value: object) -> bool:
 
 
 def empty(path: str, what: str, confidence: float) -> Hit:
-    """The hit of a result without content, quoted at `path`."""
+    """Return a hit for a result without content. The hit quotes the text at `path`."""
     message = f"The tool's result: {what}."
     return Hit(EMPTY, Kind.EMPTY_RESULT, Severity.LOW, confidence, message, path)
 
 
 LONGEST = 120
-"""The most characters of a short result. A longer text is read line by line."""
+"""The maximum length of a short result in characters.
+
+Longer results are read line by line.
+"""
 
 _WHAT = (
     r"(?:an?|the|some|unknown|unexpected|unhandled|uncaught|unspecified|internal|generic|general"
@@ -138,7 +141,10 @@ _REASON = (
 _NUMBER = r"[45]\d\d"
 _BEFORE = r"""[^\w"'`]*"""
 _BEHIND = r"[\s.!)\]…*]*"
-"""Punctuation without quotation marks: a quoted text is a value that a tool returns."""
+"""Matches punctuation after a failure, but no quotation marks.
+
+A quoted text is a value that a tool returns.
+"""
 _ALONE = re.compile(
     rf"""{_BEFORE}(?:
         (?:{_WHAT}\s){{0,3}}{_FAULT}(?:\s(?:has\s|was\s)?(?:been\s)?
@@ -165,15 +171,15 @@ _STATUS = re.compile(_NUMBER)
 
 
 def is_failure_alone(text: str) -> bool:
-    """Whether `text` only reports a failure.
+    """Return whether `text` only reports a failure.
 
-    Examples are "Network error" and "ERROR 500". A document, a listing or a search result does not
-    consist of these words, so they count for every tool.
+    Examples are "Network error" and "ERROR 500". Such a text counts as a failure of any tool. A
+    document, a listing or a search result does not consist of these words only.
     """
     return len(text) <= LONGEST and _ALONE.fullmatch(text.strip()) is not None
 
 
 def status_in(text: str) -> int | None:
-    """Return the HTTP status in a text that only reports a failure."""
+    """Return the HTTP status in a text that only reports a failure. None if there is no status."""
     found = _STATUS.search(text)
     return int(found[0]) if found else None

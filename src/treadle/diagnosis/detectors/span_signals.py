@@ -1,4 +1,4 @@
-"""Layer 1 on a span as a whole: its status, events and codes, and the end of a reply."""
+"""Detectors of `Layer.SIGNALS` for the status, the events, the codes and the reply of a span."""
 # ruff: noqa: RUF001  (typographic apostrophes)
 
 import re
@@ -91,7 +91,7 @@ _REFUSES = re.compile(
 
 
 def hits(reading: Reading) -> Iterator[Hit]:
-    """The faults that the structure of a span states, except the faults of results."""
+    """Yield the faults of replies, arguments, stopped runs and empty retrievals."""
     span = reading.span
     if span.kind is SpanKind.MODEL:
         yield from _reply_hits(reading)
@@ -105,7 +105,11 @@ def hits(reading: Reading) -> Iterator[Hit]:
 
 
 def failures(span: Span) -> list[Hit]:
-    """Return the failure of a span by its last exception, or else its status, or else its codes."""
+    """Return the failure of a span as a list of at most one hit.
+
+    A denied call is reported by its status. For any other span, the last exception takes precedence
+    over the status, and an error status over a status code in the attributes.
+    """
     exceptions = list(_exceptions(span))
     if span.status is SpanStatus.ERROR:
         return exceptions[-1:] or [_status(span)]

@@ -1,4 +1,4 @@
-"""Layer 1 on calls: invalid arguments, and tools that were not offered."""
+"""Detectors of `Layer.SIGNALS` for tool calls, such as invalid arguments and unknown tools."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ from treadle.spans.span import Span
 from treadle.traces.fencing import inline
 
 OfferedTools = dict[str, Mapping[str, object] | None]
-"""For each tool, the JSON schema of its arguments. None if it is unknown."""
+"""For each offered tool, the JSON schema of its arguments. None if the schema is unknown."""
 
 _LISTS = ("gen_ai.tool.definitions", "gen_ai.request.tools", "ai.prompt.tools")
 _INSIDE = (("model_request_parameters", "function_tools"), ("request_data", "tools"))
@@ -22,14 +22,17 @@ _MOST = 256
 
 
 def offered_tools(span: Span) -> OfferedTools:
-    """Return the tools that the call offered. Empty if none were offered or recorded."""
+    """Return the tools that a model call offered.
+
+    The result is empty if the call offered no tools, or if they were not recorded.
+    """
     attributes = span.attributes
     offered: OfferedTools = {}
     for key in _LISTS:
         _collect(attributes.get(key), offered, depth=0)
     for key, inside in _INSIDE:
         _collect(_within(attributes.get(key), inside), offered, depth=0)
-    for number in range(_MOST):  # some instrumentations write an attribute for each
+    for number in range(_MOST):  # some instrumentations write an attribute for each tool
         one = attributes.get(f"llm.tools.{number}.tool.json_schema")
         name = attributes.get(f"llm.request.functions.{number}.name")
         if one is None and name is None:
@@ -74,15 +77,18 @@ UNANSWERED = Detector("unanswered-call", 1, Layer.SIGNALS)
 
 SCHEMA_CHARACTERS = 100_000
 _STEPS = 20_000
-"""The most schema keywords that one validation processes. A schema of a trace may be endless."""
+"""The maximum number of schema keywords that one validation processes.
+
+A schema in a trace may refer to itself without end.
+"""
 _UNTRIED = ("pattern", "format", "uniqueItems")
-"""Keywords that are ignored, since the steps do not bound their time."""
+"""Keywords that are ignored, since the limit of steps does not bound their run time."""
 _BEYOND = ('"patternProperties"', '"unevaluated')
-"""A schema with these keywords is not used, since they match patterns against names."""
+"""Keywords that make a schema unusable, since they match patterns against names of properties."""
 
 
 def arguments_hit(text: str, path: str, tool: str) -> Hit | None:
-    """The fault of the arguments of a call. Empty text means no arguments."""
+    """Return the fault of the arguments of a tool call, or None. Empty text means no arguments."""
     if not text.strip():
         return None
     try:
@@ -104,7 +110,7 @@ def arguments_hit(text: str, path: str, tool: str) -> Hit | None:
 
 
 def call_hits(call: Call, offered: OfferedTools) -> Iterator[Hit]:
-    """The faults of a call by a model that had these tools."""
+    """Yield the faults of a tool call by a model that was offered these tools."""
     if offered and call.name and call.name not in offered:
         message = f"There was no tool {inline(call.name)} among the {len(offered)} offered."
         yield Hit(UNKNOWN, Kind.UNKNOWN_TOOL, Severity.HIGH, 0.98, message, call.name_path)
@@ -123,9 +129,9 @@ def call_hits(call: Call, offered: OfferedTools) -> Iterator[Hit]:
 
 
 def unanswered(history: tuple[Message, ...]) -> Iterator[tuple[Call, Hit]]:
-    """Yield calls of a request that have no result, although the conversation continues.
+    """Yield the tool calls without a result in the history of a request.
 
-    If ids are empty or repeated, the calls and results are matched by their order.
+    If call ids are empty or repeated, the calls and the results are matched by their order.
     """
     for number, message in enumerate(history):
         if not message.calls:
@@ -178,7 +184,7 @@ def mismatch(value: object, schema: Mapping[str, object]) -> str | None:
 
 
 class _TooMuchError(Exception):
-    """The validation needs too many steps."""
+    """Raised when a validation needs more than `_STEPS` steps."""
 
 
 class _Steps(threading.local):
@@ -208,7 +214,10 @@ def _validated(value: object, schema: str) -> str | None:
 
 @lru_cache(maxsize=64)
 def _validator(schema: str) -> Any:
-    """Return a validator for the JSON text of a schema. None for an invalid schema."""
+    """Return a validator for the JSON text of a schema.
+
+    None if the schema is invalid or requires nothing.
+    """
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import extend  # type: ignore[import-untyped]
@@ -216,7 +225,7 @@ def _validator(schema: str) -> Any:
 
     value = json.loads(schema)
     if not value.get("properties") and value.get("type") != "object":
-        return None  # it requires nothing
+        return None  # the schema requires nothing
     try:
         Draft202012Validator.check_schema(value)
     except (SchemaError, RecursionError):

@@ -1,7 +1,7 @@
-"""The kind of text that a tool returns: its own words, or text that it only shows.
+"""Traits of tool results: whether a result is a message of the tool or text that the tool shows.
 
-A tool that reads a file, a page, a log or search results shows texts of others. Their errors are
-not errors of the tool.
+A tool that reads a file, a page, a log or search results shows texts that others wrote. Errors in
+these texts are not errors of the tool.
 """
 
 import re
@@ -16,22 +16,25 @@ from treadle.diagnosis.field_paths import parsed, step
 
 @dataclass(frozen=True, slots=True)
 class OutputTraits:
-    """How to read the result of a call."""
+    """Traits of the result of a tool call, which decide how detectors read the result."""
 
     shows: bool = False
-    """The result shows texts of others."""
+    """The result shows texts that others wrote."""
     shows_file: bool = False
-    """The result is a file, and its JSON is not a message of the tool."""
+    """The result is the content of a file. Its JSON is not a message of the tool."""
     shows_log: bool = False
-    """The result is a log, and its errors are not errors of the tool."""
+    """The result is a log. Its errors are not errors of the tool."""
     repeats: bool = False
-    """The tool returns its input in another form."""
+    """The result is a transformed input, an answer of an agent or a page of a browser.
+
+    Its lines are not searched for failures.
+    """
     quiet: bool = False
     """An empty result is normal."""
     programs: frozenset[str] = frozenset()
-    """The programs that a shell ran."""
+    """The programs in a shell command. Empty if the call did not run a shell command."""
     complains: frozenset[str] = frozenset()
-    """The programs that begin a line with their name only to report an error."""
+    """The programs that begin a line of output with their name only to report an error."""
 
 
 _READS = word_set(
@@ -112,7 +115,7 @@ _TERSE_PROGRAMS = word_set(
     "tee xargs jq wc dd du df stat file tr paste comm split sudo bash sh zsh dash cd source merge "
     "patch"
 )
-"""Programs that begin a line with their name only to report an error."""
+"""Programs that begin a line of output with their name only to report an error."""
 _COMPLETE = frozenset({"cd", "export", "source", ".", "mkdir", "set", "pushd", "sleep"})
 """Programs whose arguments are not another program."""
 _CUT_COMMAND = re.compile(r'\s*\{\s*"(?:command|cmd|script)"\s*:\s*"((?:[^"\\]|\\.)*+)')
@@ -123,7 +126,7 @@ _NAME_CHARACTERS, _ARGUMENT_CHARACTERS = 200, 4_000
 
 
 def output_traits(tool: str, arguments: str) -> OutputTraits:
-    """How to read the answer of `tool`, by its name and by the command in `arguments`."""
+    """Return the traits of a result, from the name of the tool and the arguments of the call."""
     return _manner(tool[:_NAME_CHARACTERS], arguments[:_ARGUMENT_CHARACTERS])
 
 
@@ -149,7 +152,7 @@ def _manner(tool: str, arguments: str) -> OutputTraits:
 
 
 def _command(arguments: str) -> str | None:
-    """Return the command in the arguments of a shell, or None if there is none."""
+    """Return the command in the arguments of a shell tool, or None if there is none."""
     try:
         value = parsed(arguments)
     except ValueError:
@@ -159,7 +162,8 @@ def _command(arguments: str) -> str | None:
         for key in _COMMAND_KEYS:
             found = value.get(key)
             if isinstance(found, list) and all(isinstance(word, str) for word in found):
-                # For example ["bash", "-lc", "the command"], or the words of a command.
+                # The list is for example ["bash", "-lc", "the command"], or it contains the words
+                # of a command.
                 return str(found[-1]) if len(found) == 3 and "c" in found[1] else " ".join(found)
             if isinstance(found, str):
                 return found
@@ -209,7 +213,11 @@ _MAX_ELEMENTS = 100
 
 
 def output_texts(text: str) -> Iterator[tuple[str, str]]:
-    """The path and text of each readable text: the whole result, or texts in a JSON result."""
+    """Yield the path and text of each message in a tool result.
+
+    A result that is not JSON is one message. In a JSON result, messages are content blocks, and
+    values of keys such as `stderr`.
+    """
     if text.lstrip()[:1] not in ("{", "["):
         yield "", text
         return

@@ -1,4 +1,4 @@
-"""Layer 3: patterns of the user's rules, over the fields and roles of each rule."""
+"""Detectors of `Layer.RULES`, which search for the patterns of the user's rules."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ class Rule:
     """A pattern that the user wants to find.
 
     `pattern` uses the syntax of RE2. `fields` are globs over paths such as `output*` or
-    `attributes.http.*`. If they are empty, every text of a span except its attributes is searched.
-    If `roles` is empty, texts of every role are searched.
+    `attributes.http.*`. If `fields` is empty, every text of a span except its attributes is
+    searched. If `roles` is empty, texts of every role are searched.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Rule:
 
 
 def hits(user_rules: Sequence[Rule], reading: Reading) -> Iterator[Hit]:
-    """Yield the first match of each rule in each text."""
+    """Yield a hit for the first match of each rule in each text of a span."""
     if not user_rules:
         return
     attributes = [
@@ -86,9 +86,10 @@ def _concerns(rule: Rule, text: Text) -> bool:
 
 
 def _first(pattern: Any, text: str) -> tuple[int, int, int] | None:
-    """The start and end of the first match, and the number of matches.
+    """Return the start and end of the first match, and the number of matches, or None.
 
-    For the pattern, half of a surrogate pair is a `?`.
+    The number of matches is at most `MAX_COUNTED`. A `?` replaces each lone surrogate before the
+    search.
     """
     first, count = None, 0
     for match in pattern.finditer(text.encode("utf-8", "replace").decode()):

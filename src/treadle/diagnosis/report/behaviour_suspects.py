@@ -1,4 +1,4 @@
-"""Suspects in the behaviour of agents: repeated calls, conflicting prompts, unusual models."""
+"""Suspects (spans that may be causes) in the behaviour of agents, such as repeated calls."""
 
 import re
 from collections import Counter, defaultdict
@@ -17,23 +17,23 @@ from treadle.traces.fencing import inline
 from treadle.traces.store.results import ListedSpan
 
 LEAST = 3
-"""Equal calls count as repeated from this number on. Two equal calls are common."""
+"""The minimum number of equal calls that count as repeated. Two equal calls are common."""
 
 
 class RepeatReason(StrEnum):
     """The reason for repeated calls."""
 
     LOOP = "loop"
-    """Every answer is the same."""
+    """Most answers are the same."""
     RETRIES = "retries"
-    """The calls fail."""
+    """Most of the calls failed."""
     POLLING = "polling"
-    """The answers differ, so the caller waits for a change."""
+    """The answers differ, so the caller probably waited for a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The identity of a call. `call_digest` is a digest of the tool and its arguments."""
+    """A call as digests. Calls with the same `call_digest` have the same tool and arguments."""
 
     call_digest: Hashable
     answer_digest: Hashable
@@ -55,14 +55,14 @@ class RepeatedCalls(Generic[T]):
 
     @property
     def needless_us(self) -> int:
-        """The time of all calls except the first, in microseconds."""
+        """The total duration of all calls except the first, in microseconds."""
         return sum(max(0, (each.end_us or 0) - each.start_us) for each in self.calls[1:])
 
 
 def repeated_calls(
     spans: Iterable[T], call_of: Callable[[T], Call | None], *, least: int = LEAST
 ) -> tuple[RepeatedCalls[T], ...]:
-    """Return the calls that occur at least `least` times in a trace, the most frequent first.
+    """Return the groups of at least `least` equal calls of a trace, the largest group first.
 
     `call_of` returns the call of a span, or None if the span is not a call.
     """
@@ -97,7 +97,7 @@ _DATED = re.compile(r"[-@:](?:\d{4}-?\d{2}-?\d{2}|\d{3,4}|latest|preview)$")
 
 
 def behaviour_suspects(span_set: SpanSet) -> list[Suspect]:
-    """The suspects in the behaviour of agents and models."""
+    """Return the suspects in the behaviour of agents and models."""
     return [
         *_loops(span_set),
         *_contradictions(span_set),
@@ -106,7 +106,7 @@ def behaviour_suspects(span_set: SpanSet) -> list[Suspect]:
 
 
 def repeated_calls_of(span_set: SpanSet) -> tuple[RepeatedCalls[ListedSpan], ...]:
-    """The repeated calls of the set."""
+    """Return the calls that occur repeatedly in `span_set`."""
 
     def call_of(span: ListedSpan) -> Call | None:
         facts = span_set.fact(span)
@@ -161,7 +161,7 @@ _SAID = {
 
 
 def _contradictions(span_set: SpanSet) -> Iterator[Suspect]:
-    """Yield the first call of each prompt with conflicting instructions."""
+    """Yield a suspect for each prompt with conflicting instructions, at its first call."""
     seen: dict[Hashable, list[ListedSpan]] = defaultdict(list)
     for span in span_set.spans:
         if conflicts := span_set.fact(span).conflicts:
@@ -191,7 +191,7 @@ def _contradictions(span_set: SpanSet) -> Iterator[Suspect]:
 
 
 def _other_models(span_set: SpanSet) -> Iterator[Suspect]:
-    """Calls of a model that few calls with the same instructions use."""
+    """Yield calls that went to another model than most calls with the same instructions."""
     by_role: dict[Hashable, list[ListedSpan]] = defaultdict(list)
     for span in (*span_set.earlier, *span_set.spans):
         if span.kind is SpanKind.MODEL and span.model:
@@ -238,7 +238,7 @@ def _of_other_model(
 
 
 def _role(span: ListedSpan, span_set: SpanSet) -> Hashable:
-    """Return the purpose of a call, which is its instructions or, without any, its name."""
+    """Return a digest of a call's instructions, or its name and operation if it has none."""
     facts = span_set.fact(span)
     if facts.instructions is not None:
         return facts.instructions
@@ -246,7 +246,7 @@ def _role(span: ListedSpan, span_set: SpanSet) -> Hashable:
 
 
 def _base(model: str | None) -> str:
-    """The name of a model without the date of its version."""
+    """Return the name of a model without the date or the suffix of its version."""
     return _DATED.sub("", model or "")
 
 

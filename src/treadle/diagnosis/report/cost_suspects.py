@@ -1,4 +1,4 @@
-"""Suspects in time and money: slow steps, expensive calls, cache misses, large results."""
+"""Suspects that took much time or money, such as slow steps and large results."""
 
 import math
 from collections import defaultdict
@@ -23,13 +23,13 @@ from treadle.traces.store.results import ListedSpan
 
 _SLOW, _DOMINATES, _DEAR, _CACHE, _LARGE = 30.0, 20.0, 34.0, 34.0, 36.0
 _BY_SHARE = 46.0
-"""The score of a suspect that takes 100 % of the time or cost."""
+"""The score that a suspect gains if it takes 100 % of the time or cost."""
 _MIN_SHARE = 0.08
 _EXTREME = 10.0
-"""An outlier of at least this many times the median is a suspect, even if its share is small."""
+"""An outlier with at least this ratio to the median is a suspect, even if its share is small."""
 _MIN_COST_FACTOR = 3.0
 _WORTH_NAMING = 0.25
-"""The least share of time or cost for medium severity."""
+"""The minimum share of the time or cost for medium severity."""
 _DOMINATING, _AHEAD = 0.5, 4.0
 _WELL_CACHED, _MISSED, _MIN_CACHED = 0.5, 0.1, 1_024
 _JUMP, _MIN_JUMP = 1.0, 2_000
@@ -39,7 +39,7 @@ _LEAVES = {SpanKind.TOOL, SpanKind.RETRIEVAL, SpanKind.EMBEDDING, SpanKind.MODEL
 
 
 def spending_suspects(span_set: SpanSet) -> list[Suspect]:
-    """The spans that took too much time or money."""
+    """Return the spans that took too much time or money."""
     return [
         *_slow(span_set),
         *_dominating(span_set),
@@ -50,7 +50,7 @@ def spending_suspects(span_set: SpanSet) -> list[Suspect]:
 
 
 def slow_spans_of(span_set: SpanSet) -> tuple[Outlier[ListedSpan], ...]:
-    """The slow spans, compared with the earlier spans."""
+    """Return the spans of the set that are slow in comparison with their peers."""
     return slow_spans(span_set.spans, span_set.own_us, span_set.earlier, span_set.earlier_own_us)
 
 
@@ -90,7 +90,7 @@ def _similar(number: int) -> str:
 
 
 def _by_times(times: float) -> float:
-    """Return the score of a ratio to the median: 5 for a ratio of 10, and 10 for a ratio of 100."""
+    """Return the score for a ratio to the median: 5 for a ratio of 10, 10 for a ratio of 100."""
     return 5 * min(2.0, max(0.0, math.log10(times)))
 
 
@@ -99,7 +99,7 @@ def _excess_us(outlier: Outlier[ListedSpan], span_set: SpanSet) -> float:
 
 
 def _dominating(span_set: SpanSet) -> Iterator[Suspect]:
-    """Yield the step that a trace waited for by far the longest, if it has no peers."""
+    """Yield the steps that dominated the time of their trace and have too few peers."""
     slow = {reference(each.item) for each in slow_spans_of(span_set)}
     peer_counts: dict[Hashable, int] = defaultdict(int)
     for span in (*span_set.spans, *span_set.earlier):
@@ -130,7 +130,7 @@ def _dominating(span_set: SpanSet) -> Iterator[Suspect]:
 
 
 def _expensive_calls(span_set: SpanSet) -> Iterator[Suspect]:
-    """Model calls that cost far more than their peers."""
+    """Yield model calls that cost far more than their peers."""
     total = sum(span.cost or 0 for span in span_set.spans if span.counted)
     for each in expensive_calls(span_set.spans, span_set.earlier):
         span = each.item
@@ -156,7 +156,10 @@ def _expensive_calls(span_set: SpanSet) -> Iterator[Suspect]:
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """A model call and the preceding call of the same conversation."""
+    """A model call, the call before it, and the calls after it.
+
+    All these calls have the same parent and model.
+    """
 
     before: ListedSpan
     span: ListedSpan
@@ -170,7 +173,7 @@ def _turns(span_set: SpanSet) -> Iterator[_Turn]:
 
 
 def _conversations(span_set: SpanSet) -> Mapping[Hashable, list[ListedSpan]]:
-    """Model calls of the same parent and model, in order of time."""
+    """Return the model calls of each parent and model, in order of time."""
     found: dict[Hashable, list[ListedSpan]] = defaultdict(list)
     for span in span_set.spans:
         if span.kind is SpanKind.MODEL and span.counted and span.tokens.input:
@@ -179,7 +182,7 @@ def _conversations(span_set: SpanSet) -> Mapping[Hashable, list[ListedSpan]]:
 
 
 def _cache_misses(span_set: SpanSet) -> Iterator[Suspect]:
-    """Calls with a cache miss after a call that read most of its input from the cache."""
+    """Yield cache misses after a call that read at least half of its input from the cache."""
     total = sum(span.tokens.input or 0 for span in span_set.spans if span.counted)
     missed: set[Hashable] = set()
     for turn in _turns(span_set):
@@ -242,7 +245,7 @@ def _why_missed(turn: _Turn, span_set: SpanSet) -> Iterator[str]:
 
 
 def _large_results(span_set: SpanSet) -> Iterator[Suspect]:
-    """Results that made the following requests far larger."""
+    """Yield results that made the following requests far larger."""
     total = sum(span.tokens.input or 0 for span in span_set.spans if span.counted)
     for turn in _turns(span_set):
         before, now = turn.before.tokens.input or 0, turn.span.tokens.input or 0

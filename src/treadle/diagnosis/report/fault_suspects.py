@@ -1,4 +1,4 @@
-"""Suspects from findings. They are faults that may be causes rather than consequences."""
+"""Turns findings into suspects. A fault that is probably a consequence gets a low score."""
 
 import re
 from collections import Counter, defaultdict
@@ -26,7 +26,7 @@ BASES: Mapping[Cause, float] = {
     Cause.EMPTY_RESULT: 60,
     Cause.FAULT: 40,
 }
-"""The score of each cause without other evidence, fitted to the planted traces."""
+"""The base score of each cause. The scores were fitted to test traces with planted faults."""
 
 _OF_SEVERITY = {Severity.HIGH: 1.0, Severity.MEDIUM: 0.8, Severity.LOW: 0.5}
 _RECOVERED = 0.35
@@ -38,7 +38,7 @@ _OFTEN = 0.34
 _MIN_CALLS = 4
 _AKIN = 0.8
 _LONG_US = 60_000_000
-"""A call without an end is a suspect if its trace continued for this long."""
+"""A call without an end counts as hung if its trace continued for this many microseconds."""
 
 _OF_KIND = {
     Kind.SCHEMA_MISMATCH: Cause.WRONG_ARGUMENT,
@@ -66,7 +66,7 @@ _CALLS = {SpanKind.TOOL, SpanKind.RETRIEVAL, SpanKind.EMBEDDING, SpanKind.MODEL}
 
 
 def fault_suspects(span_set: SpanSet) -> list[Suspect]:
-    """The faults of the spans, scored by how likely they caused the others."""
+    """Return the faults of the spans as suspects. A likelier cause has a higher score."""
     found = [
         suspect
         for finding in span_set.findings
@@ -122,7 +122,7 @@ def _cause(finding: Finding, span: ListedSpan) -> Cause:
 
 
 def _call_made(finding: Finding, span: ListedSpan, span_set: SpanSet) -> ListedSpan | None:
-    """Return the span of the tool that ran a call in a model's reply."""
+    """Return the span of the tool call that a finding in a model's reply is about, or None."""
     requests = span_set.fact(span).requests
     path = finding.evidence.field
     call_digest = next((each.call_digest for each in requests if each.path == path), None)
@@ -141,7 +141,7 @@ def _call_made(finding: Finding, span: ListedSpan, span_set: SpanSet) -> ListedS
 
 
 def _often_empty(span: ListedSpan, span_set: SpanSet) -> str | None:
-    """Return a reason to lower the score if this tool often finds nothing."""
+    """Return the reason for a lower score if the tool often finds nothing, or None."""
     like = [each for each in span_set.spans if each.kind is span.kind and each.name == span.name]
     empty = sum(
         finding.kind is Kind.EMPTY_RESULT
@@ -155,11 +155,11 @@ def _often_empty(span: ListedSpan, span_set: SpanSet) -> str | None:
 
 
 def after_recovery(suspect: Suspect, span: ListedSpan, span_set: SpanSet) -> Suspect:
-    """The suspect, with a low score if a later try of its call succeeded."""
+    """Return the suspect, with a low score if a later attempt of its call succeeded."""
     if span.kind not in _CALLS or span.end_us is None:
         return suspect
     if span.kind is SpanKind.MODEL and span.status is not SpanStatus.ERROR:
-        return suspect  # the reply was used, so the next call is not another try
+        return suspect  # the reply was used, so the next call is not another attempt
     if any(reference(each) not in span_set.faulty for each in _tries(span, span_set)):
         why = (*suspect.why, "A later try succeeded.")
         score = suspect.score * _RECOVERED
@@ -168,10 +168,10 @@ def after_recovery(suspect: Suspect, span: ListedSpan, span_set: SpanSet) -> Sus
 
 
 def _tries(span: ListedSpan, span_set: SpanSet) -> Iterator[ListedSpan]:
-    """Yield later tries of a call by the same caller.
+    """Yield later attempts of a call by the same caller.
 
-    A try has the same name and the same arguments. The next call of this name also counts if a
-    model is called or if the arguments are similar.
+    An attempt has the same name and the same arguments. The caller's next call also counts if it
+    has the same name and either calls a model or has similar arguments.
     """
     call_digest = span_set.fact(span).call_digest
     of_model = span.kind is SpanKind.MODEL
@@ -187,7 +187,7 @@ def _tries(span: ListedSpan, span_set: SpanSet) -> Iterator[ListedSpan]:
 
 
 def _is_similar(span: ListedSpan, other: ListedSpan, span_set: SpanSet) -> bool:
-    """Whether the arguments of two calls are at least 80 % equal, by characters or words."""
+    """Return whether the arguments of two calls are at least 80 % equal by characters or words."""
     one, two = span_set.fact(span).said, span_set.fact(other).said
     words = set(one.split()), set(two.split())
     shared = len(words[0] & words[1]) / max(1, min(map(len, words)))
@@ -222,7 +222,7 @@ def _never_ended(span_set: SpanSet) -> Iterator[Suspect]:
 
 
 def _ordered(suspects: Sequence[Suspect], span_set: SpanSet) -> list[Suspect]:
-    """Lower the scores of later faults, which the first fault of a trace may have caused."""
+    """Return the suspects, with lower scores for faults after the first fault of their trace."""
     first: dict[str, int] = {}
     for suspect in suspects:
         if suspect.severity is not Severity.LOW:
@@ -237,9 +237,10 @@ def _ordered(suspects: Sequence[Suspect], span_set: SpanSet) -> list[Suspect]:
 
 
 def _without_consequences(suspects: Sequence[Suspect], span_set: SpanSet) -> list[Suspect]:
-    """Lower the scores of spans that failed because a span inside them failed first.
+    """Lower the scores of suspects whose span contains the span of another suspect.
 
-    The other suspects list such spans in `also`.
+    The fault of the inner span is the likelier cause. The suspect of the inner span lists the outer
+    span in `also`.
     """
     inside: dict[SpanReference, list[SpanReference]] = defaultdict(list)
     causes = {suspect.span for suspect in suspects if suspect.severity is not Severity.LOW}

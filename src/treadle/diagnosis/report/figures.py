@@ -15,16 +15,17 @@ from treadle.traces.store.results import ListedSpan, Percentiles, RunSummary, Su
 from treadle.traces.store.span_reader import SpanReader
 
 MAX_RUNS = 5_000
-"""The efficiency is computed from at most this many runs, the newest ones."""
+"""The maximum number of runs from which the efficiency is computed. The newest runs are used."""
 _PAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Efficiency:
-    """Success and cost of runs. Shares are 0 to 1, money is US dollars, and None is unknown.
+    """The success and the cost of runs.
 
-    `successful` is the number of `runs` that ended well. The cost of a successful run includes its
-    part of the cost of the other runs.
+    Shares are from 0 to 1. Costs are in US dollars. None means that a value is unknown.
+    `successful` is the number of runs with the status ok. The cost of a successful run includes its
+    part of the cost of all other runs.
     """
 
     runs: int
@@ -35,7 +36,10 @@ class Efficiency:
 
 
 def efficiency(reader: SpanReader, query: Query, figures: Summary) -> Efficiency:
-    """The efficiency of the runs that match `query`. `figures` is the summary of their spans."""
+    """Return the efficiency of the runs that match `query`.
+
+    `figures` is the summary of their spans.
+    """
     runs = _runs(reader, query)
     successful = sum(run.status is SpanStatus.OK for run in runs)
     costs = [run.sums.totals.cost for run in runs if run.sums.totals.cost is not None]
@@ -44,7 +48,7 @@ def efficiency(reader: SpanReader, query: Query, figures: Summary) -> Efficiency
         runs=len(runs),
         successful=successful,
         cost_per_successful_run=sum(costs) / successful if costs and successful else None,
-        # 0 cached tokens also occur if a provider does not report them.
+        # If no provider reports cached tokens, their sum is 0. The rate is then unknown.
         cache_hit_rate=tokens.cached / tokens.input if tokens.cached and tokens.input else None,
     )
 
@@ -67,7 +71,7 @@ MAX_ROWS = 20
 def figures_of(
     reader: SpanReader, query: Query, now: Summary, before: Summary | None
 ) -> tuple[Figure, ...]:
-    """The figures of a report. `before` is the summary of the preceding period."""
+    """Return the figures of a report. `before` is the summary of the preceding period."""
     runs = efficiency(reader, query, now)
     figures = list(_summary_figures(now))
     if before is not None and before.sums.totals.spans:
@@ -146,7 +150,6 @@ def _table(
 
 
 def _critical_path_table(span_set: SpanSet) -> Table:
-    """The critical path of the longest trace."""
     walls = span_set.wall_us
     longest = max(walls, key=lambda trace: (walls[trace], trace), default=None)
     steps = critical_path(span_set.by_trace[longest]) if longest is not None else ()
@@ -163,7 +166,7 @@ def _critical_path_table(span_set: SpanSet) -> Table:
 
 
 def _own_time_table(span_set: SpanSet) -> Table:
-    """Own time by name."""
+    """Return the table of own times, summed by the name of the span."""
     sums: dict[str, list[int]] = defaultdict(list)
     for key, own in span_set.own_us.items():
         sums[span_set.known[key].name].append(own)
@@ -185,7 +188,6 @@ def _own_time_table(span_set: SpanSet) -> Table:
 
 
 def _slow_table(span_set: SpanSet) -> Table:
-    """Spans that took far longer than similar spans."""
     rows: list[tuple[Value, ...]] = [
         (
             each.item.name,
@@ -208,7 +210,6 @@ def _slow_table(span_set: SpanSet) -> Table:
 
 
 def _repeats(span_set: SpanSet) -> Table:
-    """The repeated calls."""
     rows: list[tuple[Value, ...]] = [
         (_first(loop.calls).name, loop.count, loop.reason.value, loop.needless_us)
         for loop in repeated_calls_of(span_set)

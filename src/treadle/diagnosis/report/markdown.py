@@ -1,7 +1,7 @@
-"""A report as Markdown: summary, numbers, breakdown, repeated failures, issues, recommendations.
+"""Writes a report as Markdown.
 
 Recorded text is put in quotation marks on one line. It is truncated, and its hidden characters are
-escaped. It cannot begin a heading, a row or a link.
+escaped. Recorded text cannot begin a heading, a row or a link.
 """
 
 import re
@@ -24,12 +24,12 @@ from treadle.traces.fencing import inline
 _SPECIAL = re.compile(r"[|\[`*]")
 _ISSUES = 10
 _ROWS = 8
-"""The most issues, and the most rows of a table, in a rendered report."""
+"""`_ISSUES` and `_ROWS` limit the issues and the rows of a table in a rendered report."""
 _QUOTED = 100
 
 
 def render(report: Report) -> str:
-    """The report as Markdown. A report without spans has only the summary."""
+    """Return the report as Markdown. A report without spans has only the summary."""
     if not report.total:
         return _section("Summary", [_cell(each) for each in report.summary])
     parts = [
@@ -44,7 +44,7 @@ def render(report: Report) -> str:
 
 
 def written(value: Value, unit: Unit) -> str:
-    """Return a value as text, and a dash for None."""
+    """Return a value as text in its unit. None becomes a dash."""
     if value is None:
         return "-"
     if isinstance(value, str):
@@ -143,7 +143,7 @@ def _link(trace_id: str, span_id: str) -> str:
 
 
 def _cell(text: str) -> str:
-    """`text` with escapes, so that it neither ends its cell nor is Markdown."""
+    """Return `text` with escapes, so that it neither ends a table cell nor contains Markdown."""
     return _SPECIAL.sub(r"\\\g<0>", text.replace("\n", " "))
 
 

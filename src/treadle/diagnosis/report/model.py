@@ -10,7 +10,7 @@ from treadle.spans.page_links import span_link
 
 
 class Focus(StrEnum):
-    """The subject of a report. It decides which causes score most."""
+    """The subject of a report. Causes that do not concern the subject get lower scores."""
 
     EVERYTHING = "everything"
     ERRORS = "errors"
@@ -26,14 +26,14 @@ class Cause(StrEnum):
     SWALLOWED_EXCEPTION = "swallowed exception"
     """A call has an exception although its status is ok."""
     EMPTY_RESULT = "silent empty result"
-    """A call found nothing and its status does not state it."""
+    """A call found nothing, and its status does not report that."""
     ODD_RESULT = "odd result"
     """The form of a result differs from the form of all other results of its tool."""
     WRONG_ARGUMENT = "wrong argument"
-    """A call has an argument that the tool does not have, or lacks one that it needs."""
+    """A call has an argument that the tool does not have, or lacks a required argument."""
     UNKNOWN_TOOL = "unknown tool"
     LOOP = "loop"
-    """The same call was repeated although it had answered."""
+    """The same call was repeated although it had already returned an answer."""
     RETRIES = "retries"
     """The same call was repeated because it failed."""
     POLLING = "polling"
@@ -49,17 +49,18 @@ class Cause(StrEnum):
     CACHE_MISS = "cache miss"
     COST_SPIKE = "cost spike"
     LARGE_RESULT = "large result"
-    """Every later request contains this result."""
+    """Later requests contain this result and are therefore far larger."""
     FAULT = "fault"
-    """Any other finding."""
+    """Any other fault that a detector found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
     """A span that may be the cause of a fault.
 
-    `score` orders the suspects of one report. `why` contains sentences for a person. They quote
-    recorded text. `also` contains the spans with the same fault, or with its consequences.
+    `score` orders the suspects of one report. `why` contains sentences for a person, which quote
+    recorded text. `also` contains other spans with the same fault, or spans that show its
+    consequences.
     """
 
     span: SpanReference
@@ -74,7 +75,7 @@ class Suspect:
 
     @property
     def link(self) -> str:
-        """The address of the span on the page."""
+        """The path of the span in Treadle's web page."""
         return span_link(self.span.trace_id, self.span.span_id)
 
 
@@ -88,9 +89,9 @@ class Unit(StrEnum):
     SHARE = "share"
     """A share from 0 to 1."""
     TEXT = "text"
-    """Recorded text, which is quoted."""
+    """Recorded text, which is shown in quotation marks."""
     WORDS = "words"
-    """Treadle's own words."""
+    """Text that Treadle wrote, which is shown without quotation marks."""
 
 
 Value = int | float | str | None
@@ -98,7 +99,7 @@ Value = int | float | str | None
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number with its name. If `value` is None, it is unknown.
+    """A number with its name and unit. A `value` of None means that the number is unknown.
 
     `n` is the number of values from which the figure was computed. `before` is the same figure of
     the preceding period.
@@ -120,22 +121,22 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of values. `units` are the units of the columns."""
+    """Rows of values. `units` contains the unit of each column."""
 
     title: str
     columns: tuple[str, ...]
     units: tuple[Unit, ...]
     rows: tuple[tuple[Value, ...], ...]
     left_out: int = 0
-    """The number of further rows."""
+    """The number of rows that were left out at the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The report on a set of spans at a snapshot. Equal spans give equal reports.
+    """The report on the spans that match a query. Equal spans give equal reports.
 
-    `total` is the number of spans that match the query. The figures cover all of them. Causes are
-    searched in the newest `read` spans.
+    `total` is the number of matching spans. The figures cover all matching spans. Causes are
+    searched only in the newest `read` spans.
     """
 
     total: int

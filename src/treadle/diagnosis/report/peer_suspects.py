@@ -16,7 +16,7 @@ from treadle.traces.store.results import ListedSpan
 _NAMES, _FORM, _EMPTY_VALUES, _EMPTY = 82.0, 64.0, 58.0, 40.0
 _MIN_SIMILAR = 4
 _FEW = 0.1
-"""A property is an exception if at most this share of a tool's calls has it."""
+"""A property is rare if at most this share of a tool's calls has it."""
 
 
 def odd_suspects(span_set: SpanSet) -> list[Suspect]:
@@ -35,7 +35,7 @@ def odd_suspects(span_set: SpanSet) -> list[Suspect]:
 
 
 def _odd_results(tool: str, spans: Sequence[ListedSpan], span_set: SpanSet) -> Iterator[Suspect]:
-    """Yield results with an unusual form, or with empty values that other results fill."""
+    """Yield results with an unusual form, or without a value that nearly all other results have."""
     if len(spans) <= _MIN_SIMILAR:
         return
     results = {reference(span): span_set.fact(span).result for span in spans}
@@ -68,7 +68,7 @@ def _odd_results(tool: str, spans: Sequence[ListedSpan], span_set: SpanSet) -> I
 
 
 def _common(names: Mapping[str, int], calls: int) -> set[str]:
-    """The names that at least nine in ten results have."""
+    """Return the names that at least 90 % of the results have."""
     return {name for name, count in names.items() if count >= (1 - _FEW) * calls}
 
 

@@ -2,8 +2,8 @@
 
 The compared sentences require a language, a form, a length or a tone, or require that the model
 always or never does something. A sentence with a condition ("if", "unless", …) does not conflict.
-In the planted traces, all 5 flagged prompts conflict, and 5 of the 6 conflicting prompts are
-flagged. None of 64 prompts of published libraries is flagged.
+In test traces with planted faults, 5 of 6 conflicting prompts are found, and no other prompt is
+reported. None of 64 prompts of published libraries is reported.
 """
 
 import re
@@ -15,7 +15,7 @@ from itertools import combinations
 from treadle.diagnosis.detectors.finding import word_set
 
 SENTENCES = 200
-"""The most sentences of a prompt that are compared, from its beginning."""
+"""The maximum number of sentences that are compared, from the beginning of a prompt."""
 _CHARACTERS = 20_000
 _QUOTED = 200
 
@@ -84,7 +84,10 @@ _MIN_SHARE = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of a prompt: characters `start` to `end` of its text."""
+    """A sentence of a prompt, cut to 200 characters.
+
+    It consists of the characters `start` to `end` of the prompt.
+    """
 
     start: int
     end: int
@@ -93,10 +96,10 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """Two sentences that cannot both be followed, the earlier first."""
+    """Two sentences of a prompt that cannot both be followed. `one` comes before `other`."""
 
     about: str
-    """The subject of the conflict, in Treadle's words."""
+    """The subject of the conflict, such as "the language"."""
     one: Sentence
     other: Sentence
 
@@ -110,7 +113,7 @@ class _Demand:
 
 @lru_cache(maxsize=256)
 def contradictions(text: str) -> tuple[Contradiction, ...]:
-    """The conflicts in a prompt, in the order of their first sentence."""
+    """Return the conflicts in a prompt, in the order of their first sentences."""
     sentences = [each for each in _sentences(text) if not _CONDITIONAL.search(each.text)]
     demands = [demand for sentence in sentences for demand in _demands(sentence)]
     found = [
@@ -170,7 +173,7 @@ def _clash(one: _Demand, other: _Demand) -> str | None:
 
 
 def _conflicts_of(sentences: list[Sentence]) -> Iterator[Contradiction]:
-    """Yield the conflicts over actions that one sentence requires and another one forbids."""
+    """Yield conflicts between a sentence that requires an action and a sentence that forbids it."""
     forbidding = [(each, _content(each.text)) for each in sentences if _NEVER.search(each.text)]
     demanding = [
         (each, _content(each.text))
@@ -186,7 +189,7 @@ def _conflicts_of(sentences: list[Sentence]) -> Iterator[Contradiction]:
 
 
 def _is_imperative(text: str) -> bool:
-    """Whether a sentence begins with a known imperative."""
+    """Return whether a sentence begins with a known imperative."""
     found = _VERBAL.match(text)
     return found is not None and found[1].lower() in _ORDERS
 
@@ -199,6 +202,6 @@ _ORDERS = word_set(
 
 
 def _content(text: str) -> frozenset[str]:
-    """The content words of a sentence, without their endings."""
+    """Return the content words of a sentence, without their endings."""
     words = {word.lower() for word in _WORD.findall(text)} - _EMPTY_WORDS
     return frozenset(re.sub(r"(?:ations?|ing|ed|es|s)$", "", word) for word in words)

@@ -35,12 +35,13 @@ def analyse(
     most_read: int = MAX_READ_SPANS,
     most_issues: int = MAX_ISSUES,
 ) -> Report:
-    """The report on the spans that match `query`. It blocks, so call it in a thread.
+    """Return the report on the spans that match `query`.
 
-    The same spans, query and `now_us` give the same report. `now_us` is in Unix microseconds. A
-    query without an end ends at this time. The analyst's own calls are left out unless the query
-    has ids or labels. Causes are searched in the newest `most_read` spans. Figures cover all spans.
-    Raises StoreError when reading fails or takes too long.
+    The call blocks, so run it in a thread. The same spans, query and `now_us` give the same report.
+    `now_us` is in Unix microseconds. A period without an end ends at `now_us`. Treadle's own calls
+    are left out unless the query asks for them (`without_own`). Causes are searched in the newest
+    `most_read` spans. Figures cover all matching spans. Raises StoreError when reading fails or
+    takes too long.
     """
     query = without_own(query)
     change = _change(reader, query, now_us)
@@ -66,9 +67,9 @@ def analyse(
 def verified_suspects(
     suspects: Sequence[Suspect], source: SpanSource
 ) -> tuple[tuple[Suspect, ...], int]:
-    """The suspects whose span exists, with verified evidence, and the number of wrong quotes.
+    """Return the suspects with their verified quotes, and the number of wrong quotes.
 
-    A suspect whose quotes are all wrong is left out.
+    A suspect is left out if its span does not exist or if all of its quotes are wrong.
     """
     spans = CachedSpans(source)
     kept, wrong = list[Suspect](), 0
@@ -81,7 +82,7 @@ def verified_suspects(
 
 
 def _repeated(span_set: SpanSet) -> tuple[RepeatedFailure, ...]:
-    """The repeated failures of the spans that were read, each with a name."""
+    """Return the repeated failures in `span_set`, each with the name of its tool or span."""
     known = [each for each in span_set.findings if each.evidence.span in span_set.known]
     return tuple(
         replace(each, name=each.name or span_set.known[each.first.evidence.span].name)
@@ -90,7 +91,7 @@ def _repeated(span_set: SpanSet) -> tuple[RepeatedFailure, ...]:
 
 
 def _change(reader: AnalysisReader, query: Query, now_us: int) -> Change | None:
-    """Return the figures of the period of a query and of the preceding period."""
+    """Return the figures of a query's period and of the preceding one. None without a period."""
     period = period_of(query, now_us)
     if period is None:
         return None
@@ -129,7 +130,7 @@ _ADVICE: Mapping[Cause, str] = {
 def summary_of(
     summary: Summary, span_set: SpanSet, issues: Sequence[Suspect], focus: Focus
 ) -> tuple[str, ...]:
-    """The summary of a report, in a few sentences."""
+    """Return the summary of a report, in a few sentences."""
     totals = summary.sums.totals
     if not totals.spans:
         return ("No recorded span matches the query.",)

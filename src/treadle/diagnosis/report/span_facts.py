@@ -1,4 +1,4 @@
-"""The facts about a span that an analysis keeps. They take a few hundred bytes."""
+"""The facts about a span that an analysis keeps in memory, in a few hundred bytes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from treadle.diagnosis.span_messages import Call, Message, Role, Text, read, too
 from treadle.spans.span import WAITED, Span, SpanKind
 
 OPENING_MESSAGES = 4
-"""Messages at the beginning of a request that are compared with the preceding request."""
+"""The number of first messages of a request that are compared with the preceding request."""
 _MAX_NAMES = 40
 _MAX_CHARACTERS = 200
 
@@ -30,7 +30,7 @@ class PromptConflict:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A call in a model's reply, by its path and the digest of its tool and arguments."""
+    """A tool call in a model's reply. `call_digest` is a digest of the tool and the arguments."""
 
     path: str
     call_digest: bytes
@@ -47,13 +47,16 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The form of a result. An object has `names`. `empty_names` are its names without a value."""
+    """The form of a result. `names` are the keys of a JSON object.
+
+    `empty_names` are the keys whose values are empty.
+    """
 
     form: Form
     names: frozenset[str] = frozenset()
     empty_names: frozenset[str] = frozenset()
     only_list_empty: bool = False
-    """The result contains lists, and all of them are empty. Lists of errors do not count."""
+    """Whether the result contains lists that are all empty. Lists of errors do not count."""
 
 
 NO_RESULT = Result(Form.NOTHING)
@@ -63,9 +66,10 @@ NO_RESULT = Result(Form.NOTHING)
 class SpanFacts:
     """Digests, sizes and names from a span's content.
 
-    `call_digest` is the digest of a call's tool and arguments. `answer_digest` is the digest of its
-    answer. `arguments` contains the names of its arguments. `opening` contains digests of the first
-    messages of a model call. `requests` contains the calls in its reply. Sizes are in characters.
+    `call_digest` is the digest of a call's tool and arguments. `answer_digest` is the digest of the
+    call's answer. `arguments` contains the names of the call's arguments. `instructions` is the
+    digest of a model call's system messages. `requests` contains the tool calls in a model's reply.
+    Sizes are in characters.
     """
 
     tool: str = ""
@@ -73,16 +77,16 @@ class SpanFacts:
     answer_digest: bytes | None = None
     arguments: frozenset[str] | None = None
     said: str = ""
-    """The part of the argument values that is compared."""
+    """The values of the arguments as text, cut to 200 characters, for comparisons."""
     result: Result = NO_RESULT
     output_size: int = 0
     opening: tuple[bytes, ...] = ()
-    """The first digest is for the instructions, if the request has instructions."""
+    """The digests of the first messages of a model call's request."""
     instructions: bytes | None = None
     requests: tuple[Request, ...] = ()
     conflicts: tuple[PromptConflict, ...] = ()
     waited_us: int = 0
-    """The time that the span waited for a person."""
+    """The time in microseconds that the span waited for a person."""
 
 
 _NOTHING = frozenset({"", "null", "{}", "[]", '""'})
@@ -90,12 +94,12 @@ _EMPTY_VALUES: tuple[object, ...] = (None, "", [], {})
 _WELCOME_EMPTY = word_set(
     "error errors issues warnings problems failures violations conflicts diagnostics"
 )
-"""Names of lists for which being empty is good."""
+"""Names of lists that are empty in a good result."""
 _CALLS = frozenset({SpanKind.TOOL, SpanKind.RETRIEVAL, SpanKind.EMBEDDING, SpanKind.AGENT})
 
 
 def span_facts(span: Span) -> SpanFacts:
-    """The facts of a span."""
+    """Return the facts about a span."""
     waited = span.attributes.get(WAITED)
     waited_us = waited if isinstance(waited, int) else 0
     if span.kind is SpanKind.MODEL:
@@ -117,7 +121,7 @@ def span_facts(span: Span) -> SpanFacts:
 
 
 def result_of(output: str | None) -> Result:
-    """The form of the result of a tool."""
+    """Return the form of the result of a tool."""
     said = (output or "").strip()
     if said in _NOTHING:
         return NO_RESULT

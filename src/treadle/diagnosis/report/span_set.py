@@ -1,4 +1,4 @@
-"""The spans of an analysis, each read once, with the spans shortly before them."""
+"""The spans of an analysis, each read once, and the spans shortly before them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,20 +20,19 @@ from treadle.traces.store.results import ListedSpan
 from treadle.traces.store.span_reader import SpanReader
 
 MAX_READ_SPANS = 10_000
-"""The default number of newest spans whose contents are read."""
+"""The default for the maximum number of spans whose contents are read. The newest are read."""
 EARLIER_READ = 200
 """The number of earlier tool and model calls whose contents are read."""
 MAX_FINDINGS = 5_000
-"""The number of findings that are scored, the most severe ones."""
+"""The maximum number of findings that are scored. The most severe findings are scored."""
 _ROUNDS, _EXAMINED_AT_ONCE = 20, 1_000
-"""The number of rounds in which new spans are examined before the analysis, and the number of spans
-in a round."""
+"""The maximum number of rounds of examination before an analysis, and of spans in a round."""
 
 NO_SPAN_FACTS = SpanFacts()
 
 
 class AnalysisReader(SpanReader, SpanSource, Protocol):
-    """A source of spans, such as a store."""
+    """A source of spans that can also examine them, such as a store."""
 
     def examine(self, examiners: Sequence[SpanExaminer], *, most: int | None = None) -> int:
         """Examine up to `most` new spans. Returns the number of examined spans."""
@@ -44,7 +43,8 @@ class AnalysisReader(SpanReader, SpanSource, Protocol):
 class SpanSet:
     """Spans in order of time, the facts about their contents, and their findings.
 
-    `earlier` are spans before the first of them. They only add to baselines.
+    `earlier` contains spans that began before the first of `spans`. Earlier spans only add to
+    baselines.
     """
 
     spans: tuple[ListedSpan, ...]
@@ -56,7 +56,10 @@ class SpanSet:
     earlier_facts: Mapping[SpanReference, SpanFacts] = field(default_factory=dict)
 
     def fact(self, span: ListedSpan) -> SpanFacts:
-        """The facts about a span's content."""
+        """Return the facts about a span's content.
+
+        The facts are empty if the content was not read.
+        """
         key = reference(span)
         return self.facts.get(key) or self.earlier_facts.get(key) or NO_SPAN_FACTS
 
@@ -67,12 +70,15 @@ class SpanSet:
 
     @cached_property
     def own_us(self) -> Mapping[SpanReference, int]:
-        """The own time of each span, without its children and without waiting for people."""
+        """The own time of each span in microseconds.
+
+        Own time excludes the time of children and the time that a span waited for a person.
+        """
         return self._own(self.spans)
 
     @cached_property
     def earlier_own_us(self) -> Mapping[SpanReference, int]:
-        """The own times of the earlier spans."""
+        """The own times of the earlier spans in microseconds."""
         return self._own(self.earlier)
 
     @cached_property
@@ -84,7 +90,7 @@ class SpanSet:
         return traces
 
     def caller(self, span: ListedSpan) -> SpanReference:
-        """The caller of a span: the nearest span around it that is not a model call."""
+        """Return the caller of a span: the nearest span around it that is not a model call."""
         around = (reference(each) for each in self.above(span) if each.kind is not SpanKind.MODEL)
         return next(around, SpanReference(span.trace_id, span.parent_id or ""))
 
@@ -97,14 +103,14 @@ class SpanSet:
         return made
 
     def after(self, span: ListedSpan) -> Iterator[ListedSpan]:
-        """The later calls of the same caller, in order of time."""
+        """Yield the spans that the same caller began after the end of `span`, in order of time."""
         for each in self._calls[self.caller(span)]:
             if each.start_us >= (span.end_us or 0) and each is not span:
                 yield each
 
     @cached_property
     def wall_us(self) -> Mapping[str, int]:
-        """The duration of each trace, from its first start to its last end."""
+        """The duration of each trace in microseconds, from its first start to its last end."""
         return {
             trace: max(max(span.end_us or 0, span.start_us) for span in spans) - spans[0].start_us
             for trace, spans in self.by_trace.items()
@@ -124,7 +130,10 @@ class SpanSet:
         return worst
 
     def above(self, span: ListedSpan) -> Iterable[ListedSpan]:
-        """Yield the ancestors of a span, the nearest first. Each occurs once, even in a cycle."""
+        """Yield the ancestors of a span, the nearest first.
+
+        A cycle of parents ends the sequence.
+        """
         seen = {span.span_id}
         current: ListedSpan | None = span
         while current is not None and current.parent_id is not None:
@@ -147,7 +156,7 @@ class SpanSet:
 def read_span_set(
     reader: AnalysisReader, query: Query, *, rules: Sequence[Rule], most: int = MAX_READ_SPANS
 ) -> SpanSet:
-    """The newest `most` spans of a query, with the facts about their contents."""
+    """Return the newest spans of a query, at most `most`, with the facts about their contents."""
     spans = newest_spans(reader, query, most)
     earlier = earlier_spans(reader, spans)
     calls = [span for span in earlier if span.kind in {SpanKind.TOOL, SpanKind.MODEL}]
@@ -163,11 +172,11 @@ def read_span_set(
 
 
 def _facts(reader: SpanSource, spans: Iterable[ListedSpan]) -> dict[SpanReference, SpanFacts]:
-    """The facts of spans, which are read one at a time."""
+    """Return the facts about spans. The contents are read one span at a time."""
     found: dict[SpanReference, SpanFacts] = {}
     for listed in spans:
         span = reader.span(listed.trace_id, listed.span_id)
-        if span is not None:  # another process may have deleted it
+        if span is not None:  # another process may have deleted the span
             found[reference(listed)] = span_facts(span)
     return found
 
@@ -175,7 +184,7 @@ def _facts(reader: SpanSource, spans: Iterable[ListedSpan]) -> dict[SpanReferenc
 def _findings(
     reader: AnalysisReader, query: Query, spans: Sequence[ListedSpan], rules: Sequence[Rule]
 ) -> tuple[tuple[Finding, ...], int]:
-    """The worst findings of the spans, and the number of unexamined spans."""
+    """Return the most severe findings of the spans, and the number of unexamined spans."""
     if not spans:
         return (), 0
     for _ in range(_ROUNDS):

@@ -14,15 +14,14 @@ from treadle.diagnosis.report.peer_suspects import odd_suspects
 from treadle.diagnosis.report.span_set import SpanSet
 
 _CORROBORATED = 0.15
-"""Each further reason to suspect the same span adds this share of its own score."""
+"""Each further suspect of a span adds this share of its own score to the score of the span."""
 _OUTSIDE = 0.3
 """The score of a cause outside of the focus is multiplied by this factor."""
 _EXPLAINED = 0.3
 """The score of a suspect that another suspect explains is multiplied by this factor."""
 
 _OFTEN = 0.01
-"""How much a frequent cause gains. The score of a cause that occurs a hundred times rises by a
-tenth."""
+"""The weight of the frequency of a cause. 100 occurrences raise a score by a tenth."""
 
 _ABOUT_TIME = frozenset(
     {Cause.SLOW_STEP, Cause.LOOP, Cause.RETRIES, Cause.POLLING, Cause.NEVER_ENDED}
@@ -59,11 +58,14 @@ _EXPLAINS: Mapping[Cause, frozenset[Cause]] = {
     Cause.CACHE_MISS: frozenset({Cause.COST_SPIKE}),
     Cause.OTHER_MODEL: frozenset({Cause.COST_SPIKE, Cause.SLOW_STEP}),
 }
-"""For each cause of a suspect, the causes that it explains at the suspect's other spans."""
+"""For each cause of a suspect, the causes that it explains at the spans in the suspect's `also`."""
 
 
 def suspects(span_set: SpanSet, focus: Focus = Focus.EVERYTHING) -> tuple[Suspect, ...]:
-    """The suspects, each span once, the likeliest cause first."""
+    """Return the suspects, the likeliest cause first.
+
+    A span is the main span of one suspect only.
+    """
     found = [
         *fault_suspects(span_set),
         *behaviour_suspects(span_set),
@@ -112,9 +114,10 @@ def _explained(found: Sequence[Suspect]) -> list[Suspect]:
 
 
 def _joined(group: Sequence[Suspect]) -> Suspect:
-    """The suspect that combines all reasons to suspect a span.
+    """Combine all suspects of one span into one suspect.
 
-    It has the strongest cause that is not a symptom.
+    The result has the cause with the highest score. A symptom is used only if there is no other
+    cause.
     """
     first, *others = sorted(
         group, key=lambda each: (each.kind in _SYMPTOMS, -each.score, each.kind.value)

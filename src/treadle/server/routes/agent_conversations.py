@@ -23,9 +23,11 @@ from treadle.session.conversation import MessageState
 
 @dataclass(frozen=True, slots=True)
 class ListedConversation:
-    """A conversation in a list. `questions` is their number; times are Unix microseconds.
+    """A conversation with an agent, as the list shows it.
 
-    `stop_reason` is the end of the last question; null while the agent answers it.
+    `questions` is the number of questions that the user has asked. `created_us` and `updated_us`
+    are Unix microseconds. `stop_reason` states why the answer to the last question ended. It is
+    null while the agent is still answering.
     """
 
     id: UUID
@@ -39,7 +41,7 @@ class ListedConversation:
 
     @classmethod
     def of(cls, row: ConversationSummary) -> "ListedConversation":
-        """The JSON of a conversation in a list."""
+        """Convert a stored summary of a conversation into its JSON form."""
         return cls(
             id=row.id,
             agent=row.agent,
@@ -54,9 +56,10 @@ class ListedConversation:
 
 @dataclass(frozen=True, slots=True)
 class AgentCall:
-    """A tool call. `arguments` is the JSON text that the model wrote.
+    """A tool call of an agent.
 
-    `ok` and `summary` are null while the call has no result.
+    `arguments` is the JSON text as the model wrote it. `ok` and `summary` are null until the call
+    has a result.
     """
 
     key: Annotated[CallKey, JsonField(inline=True)]
@@ -68,7 +71,10 @@ class AgentCall:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A reply of the model and its tool calls. `state` is the state of the reply."""
+    """One reply of the model, with the tool calls that it contains.
+
+    `state` is the state of the reply, such as `completed`, `failed` or `cancelled`.
+    """
 
     text: str
     state: MessageState
@@ -77,10 +83,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question, the steps in their order, and the displayed answer.
+    """A question, and everything that the agent did to answer it.
 
-    `request_id` is the id of its events, `trace_id` of its trace. `context` was sent with the
-    question. `stop_reason` is null while the agent answers.
+    `request_id` identifies the events of the question, and `trace_id` identifies its trace.
+    `context` is the page context that was sent with the question. `at_us` is a time in Unix
+    microseconds. `steps` are in chronological order. `answer` is the text that the page shows as
+    the answer. `stop_reason` is null while the agent is still answering.
     """
 
     request_id: UUID | None
@@ -93,20 +101,20 @@ class Exchange:
 
     @json_property
     def trace_id(self) -> str | None:
-        """The id of the trace."""
+        """The trace id: `request_id` in hexadecimal without dashes. None without a `request_id`."""
         return self.request_id.hex if self.request_id else None
 
 
 @dataclass(frozen=True, slots=True)
 class AgentConversation:
-    """A conversation with its exchanges, oldest first."""
+    """A conversation with all its questions and answers, oldest first."""
 
     listed: Annotated[ListedConversation, JsonField(inline=True)]
     exchanges: list[Exchange]
 
     @classmethod
     def of(cls, row: ConversationSummary, conversation: Conversation) -> "AgentConversation":
-        """Add the exchanges to a conversation of a list."""
+        """Build the JSON form of a conversation from its stored summary and its messages."""
         exchanges = [_exchange(entries) for entries in _by_question(conversation.entries)]
         return cls(ListedConversation.of(row), exchanges)
 
@@ -154,7 +162,7 @@ def _step(entry: Entry, reply: AssistantMessage, results: dict[CallKey, ToolMess
 
 
 def _answer(replies: Sequence[AssistantMessage], results: dict[CallKey, ToolMessage]) -> str:
-    """The result of `final`, else the text of the last reply."""
+    """Return the result of the tool `final` if it was called, else the text of the last reply."""
     if not replies:
         return ""
     for call in replies[-1].calls:
@@ -169,14 +177,17 @@ router = APIRouter(prefix="/agents/conversations", tags=["agents"])
 
 @dataclass(frozen=True, slots=True)
 class ConversationList:
-    """The conversations with agents about the repository, most recently changed first."""
+    """One page of the list of agent conversations about the served repository.
+
+    The most recently changed conversation comes first.
+    """
 
     data: list[ListedConversation]
     pagination: OffsetPagination
 
 
 class Renaming(BaseModel):
-    """The new title."""
+    """The body of a request that renames a conversation."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -189,7 +200,7 @@ async def conversations(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
     offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
 ) -> JsonOf[ConversationList]:
-    """A page of the conversations with agents, newest first."""
+    """Return one page of the conversations with agents, most recently changed first."""
     end = offset + limit
     found = await server.conversations.list(root=server.app.root, limit=end + 1, kind=Kind.AGENT)
     data = [ListedConversation.of(row) for row in found[offset:end]]
@@ -198,7 +209,10 @@ async def conversations(
 
 @router.get("/{conversation}", response_class=Response, responses=json_responses(AgentConversation))
 async def show(server: CurrentServer, request: Request, conversation: str) -> Response:
-    """A conversation with its questions, calls and answers, by id, prefix of an id or `last`."""
+    """Return a conversation with its questions, tool calls and answers.
+
+    `conversation` is an id, a prefix of an id, or `last`.
+    """
     return await _conversation_response(server, request, conversation)
 
 
@@ -208,7 +222,7 @@ async def show(server: CurrentServer, request: Request, conversation: str) -> Re
 async def rename(
     server: CurrentServer, request: Request, conversation: str, renaming: Renaming
 ) -> Response:
-    """Change the title."""
+    """Change the title of a conversation."""
     root = server.app.root
     renamed = await server.conversations.rename(
         conversation, renaming.title, root=root, kind=Kind.AGENT
@@ -219,7 +233,7 @@ async def rename(
 
 @router.delete("/{conversation}", status_code=204)
 async def delete(server: CurrentServer, conversation: str) -> None:
-    """Delete a conversation. Its recorded spans stay."""
+    """Delete a conversation. The spans recorded for it are not deleted."""
     root = server.app.root
     deleted = await server.conversations.delete(conversation, root=root, kind=Kind.AGENT)
     await server.announce_conversation(str(deleted.id), deleted=True)

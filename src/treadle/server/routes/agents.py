@@ -1,4 +1,4 @@
-"""Lists the agents, and sends questions to them. A question starts a turn."""
+"""Routes that list the agents and send questions to them."""
 
 from typing import Annotated, Any
 
@@ -17,7 +17,11 @@ router = APIRouter(prefix="/agents", tags=["agents"])
 
 
 class ListedAgent(BaseModel):
-    """The definition of an agent, without its prompt."""
+    """The definition of an agent, without its prompt.
+
+    `origin` states where the definition comes from. `tools`, `external_tools` and `agents` contain
+    the names of the tools and agents that the agent may call.
+    """
 
     name: str
     description: str
@@ -30,14 +34,21 @@ class ListedAgent(BaseModel):
 
 
 class AgentList(BaseModel):
-    """All agents by name. `warnings` name the ignored definitions."""
+    """All agents, sorted by name.
+
+    Each of the `warnings` names an agent definition that the server ignored, and states why.
+    """
 
     data: list[ListedAgent]
     warnings: tuple[str, ...]
 
 
 class Ask(BaseModel):
-    """A question, the content of the screen, and the model to use."""
+    """The body of a request that asks an agent a question.
+
+    `context` describes what the user's page shows. With `stream`, the events contain the reply
+    while the model writes it.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -56,7 +67,7 @@ class Ask(BaseModel):
 
 @router.get("")
 async def agents(server: CurrentServer) -> AgentList:
-    """The available agents."""
+    """Return all available agents."""
     return AgentList(
         data=[
             ListedAgent(origin=agent.origin, **agent.header.model_dump(mode="json"))
@@ -70,13 +81,14 @@ async def agents(server: CurrentServer) -> AgentList:
 async def ask(
     server: CurrentServer, name: Annotated[str, Path(min_length=1, max_length=100)], question: Ask
 ) -> TurnAnswer:
-    """Ask an agent. `GET /turns/{request_id}` returns the state; the events are on `/events`."""
+    """Ask an agent a question, and return the started turn without waiting for the answer.
+
+    `GET /turns/{request_id}` returns the state of the turn. `GET /events` sends its events.
+    """
     if name not in server.agents.agents:
         raise NotFoundError(f"There is no agent {name!r}.", hint="GET /api/v1/agents lists them.")
     if question.page_id is not None:
-        await server.ui.change(
-            Change(), by=question.page_id
-        )  # the page becomes the page that was used last
+        await server.ui.change(Change(), by=question.page_id)  # marks the page as the last used one
     turn = await server.turns.start_question(
         question.question,
         question.context,

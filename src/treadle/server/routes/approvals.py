@@ -1,4 +1,4 @@
-"""The approvals that wait for a person."""
+"""Routes for approval questions. Each question asks a person to allow or deny a tool call."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/approvals", tags=["approvals"])
 
 
 class Scope(StrEnum):
-    """The validity of the answer."""
+    """The answer: allow the call once, allow it for the session, always allow it, or deny it."""
 
     ONCE = ApprovalScope.ONCE.value
     SESSION = ApprovalScope.SESSION.value
@@ -26,7 +26,10 @@ class Scope(StrEnum):
 
 
 class Answer(BaseModel):
-    """The answer of the person. The model receives the `words` of a denial."""
+    """The body of a request that answers an approval question.
+
+    If the answer denies the call, the model receives the text in `words`.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -35,19 +38,29 @@ class Answer(BaseModel):
 
 
 class Pending(BaseModel):
-    """The waiting questions, oldest first, in the format of the event `ApprovalRequested`."""
+    """All unanswered approval questions, oldest first.
+
+    Each question has the format of the event `ApprovalRequested`.
+    """
 
     data: list[Annotated[Any, DocumentedAs(ApprovalRequested)]]
 
 
 @router.get("")
 async def pending(server: CurrentServer) -> Pending:
-    """The waiting questions. None wait unless a client follows the events with `approve=true`."""
+    """Return the unanswered approval questions.
+
+    The server asks questions only while a client receives the events with `approve=true`. Without
+    such a client, the list is empty.
+    """
     return Pending(data=[plain(event) for event in server.app.approvals.pending()])
 
 
 @router.post("/{approval_id}")
 async def answer(server: CurrentServer, approval_id: UUID, body: Answer) -> Taken:
-    """Answer a question. `taken` is false if it no longer waits."""
+    """Answer an approval question.
+
+    `taken` is false if the question was already answered or withdrawn.
+    """
     scope = ApprovalScope(body.scope.value)
     return Taken(taken=server.app.approvals.answer(approval_id, scope, body.words))

@@ -1,4 +1,4 @@
-"""Searches the code, and returns context for a question."""
+"""Routes that search the code and return the code context for a question."""
 
 import asyncio
 import json
@@ -27,14 +27,14 @@ class _CodeQuery(BaseModel):
 
 
 class SearchQuery(_CodeQuery):
-    """The query, and the form of the results."""
+    """The query of a search, the number of results, and whether they are items or files."""
 
     top_k: int = Field(10, ge=1, le=1_000)
     view: View = View.ITEMS
 
 
 class ContextQuery(_CodeQuery):
-    """The question, and the maximum tokens of the answer."""
+    """A question, and the maximum size of the returned context in tokens."""
 
     budget: int = Field(4_000, ge=1, le=1_000_000)
 
@@ -43,14 +43,14 @@ class ContextQuery(_CodeQuery):
 async def search(
     server: CurrentServer, query: Annotated[SearchQuery, Query()]
 ) -> JsonOf[SearchResults]:
-    """Ranked items or files of the refreshed index, in the format of `search --json`."""
+    """Update the index, then return the best matches in the format of `search --json`."""
     _check(server, query)
     return await asyncio.to_thread(_fresh_results, server, query)
 
 
 @router.get("/context", response_class=Response, responses=json_responses(CodeContextResult))
 async def context(server: CurrentServer, query: Annotated[ContextQuery, Query()]) -> Response:
-    """The context that a model gets for a question, in the format of `context --json`."""
+    """Return the code context of a question as models get it, in the format of `context --json`."""
     _check(server, query)
     arguments = json.dumps({"token_budget": query.budget, "hint": query.q})
     return answer(await server.app.executor.call("request_code_context", arguments, vendor="http"))
@@ -74,5 +74,5 @@ def _check(server: ServerState, query: _CodeQuery) -> None:
 def _is_root(name: str, root: Path) -> bool:
     try:
         return Path(name).resolve() == root
-    except (ValueError, OSError):  # a NUL character, or a name that is too long
+    except (ValueError, OSError):  # the name has a NUL character or is too long
         return False

@@ -1,4 +1,4 @@
-"""Shows the effective settings. People change them in files."""
+"""A route that shows the effective settings. It cannot change them."""
 
 import asyncio
 from typing import Any
@@ -15,7 +15,11 @@ router = APIRouter(prefix="/settings", tags=["settings"])
 
 
 class ValueOrigin(BaseModel):
-    """The source of a value: its layer, and the path and line, the variable or the flag."""
+    """Where the value of a setting comes from.
+
+    `layer` is the kind of source. `source` is the path of a file, an environment variable or a
+    command-line flag. `line` is a line number, and is null unless `source` is a file.
+    """
 
     layer: LayerKind
     source: str | None
@@ -23,15 +27,16 @@ class ValueOrigin(BaseModel):
 
     @classmethod
     def of(cls, origin: Origin) -> "ValueOrigin":
-        """The origin as JSON."""
+        """Convert the origin of a value into its JSON form."""
         return cls(layer=origin.layer, source=origin.source or None, line=origin.line)
 
 
 class EffectiveSetting(BaseModel):
-    """A setting, with masked secrets.
+    """A setting with its value. Secrets are masked.
 
-    People change it in `file`, or with the environment variable `variable`. A repository may not
-    set one with `needs_consent` unless you trust it.
+    `file` and `variable` are the configuration file and the environment variable that can set the
+    value. If `needs_consent` is true, a repository's own file cannot set the value unless the user
+    trusts the repository.
     """
 
     key: str
@@ -46,7 +51,7 @@ class EffectiveSetting(BaseModel):
 
 
 class SettingsFile(BaseModel):
-    """A configuration file, whether or not it exists."""
+    """The path of a configuration file, and whether the file exists."""
 
     path: str
     layer: LayerKind
@@ -54,9 +59,10 @@ class SettingsFile(BaseModel):
 
 
 class SettingsAnswer(BaseModel):
-    """All settings as the server read them at its start. A change needs a restart.
+    """All settings with the values that the server read at its start.
 
-    `warnings` name settings that the file of the repository may not set.
+    A changed setting takes effect after a restart. Each of the `warnings` names a setting that the
+    repository's file may not set.
     """
 
     data: list[EffectiveSetting]
@@ -66,7 +72,7 @@ class SettingsAnswer(BaseModel):
 
 @router.get("")
 async def effective_settings(configured: Configured) -> SettingsAnswer:
-    """Every setting with its value, its source, its description and where to change it."""
+    """Return every setting with its value, its origin, its description and where to change it."""
     return await asyncio.to_thread(_answer, configured)
 
 

@@ -1,4 +1,4 @@
-"""The events of the server, as server-sent events and over a WebSocket."""
+"""Routes that send the server's events, as server-sent events and over a WebSocket."""
 
 import asyncio
 import json
@@ -20,7 +20,10 @@ router = APIRouter(tags=["events"])
 sockets = APIRouter(tags=["events"])
 
 _SIGN_OF_LIFE_SECONDS = 15
-"""After this silence the server sends a comment, so that no proxy closes the stream."""
+"""The number of seconds without an event after which the server sends a keep-alive message.
+
+The message prevents proxies from closing an idle stream.
+"""
 
 
 class _EventStream(StreamingResponse):
@@ -37,14 +40,19 @@ async def events(
     page: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
     last_event_id: Annotated[int | None, Header(ge=0)] = None,
 ) -> _EventStream:
-    """Every event as JSON, as `ask --json` prints it, without end. The id is its number.
+    """Send every event as JSON, in the format of `ask --json`, until the client disconnects.
 
-    The stream starts after number `after`, or after the `Last-Event-ID` of a client that
-    reconnects. Without either it starts with the next event, with 0 at the first saved event. An
-    event `gap` with `{"after", "next"}` reports events that are not available: a client then reads
-    everything that it shows again. With `approve`, a person follows the stream and answers at
-    `/approvals`. With `page`, the id that a page chose for itself, the page counts as open: it
-    receives `UiRequested` and answers at `/ui`.
+    The id of an event is its sequence number. The stream starts after the event with the number
+    `after`, or after the `Last-Event-ID` of a client that reconnects. `after=0` starts with the
+    oldest stored event. Without a number, the stream starts with the next new event.
+
+    If events are no longer available, the server sends an event `gap` with `{"after", "next"}`.
+    These are the numbers of the events before and after the gap. The client then has to reload
+    everything that it shows.
+
+    With `approve`, the client states that a person follows the stream and answers approval
+    questions at `/approvals`. `page` is an id that an open page chose for itself. While the stream
+    lasts, that page receives the event `UiRequested` and answers it at `/ui`.
     """
     start = last_event_id if last_event_id is not None else after
     return _EventStream(
@@ -62,15 +70,17 @@ async def events_by_socket(
     page: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
     approve: bool = False,
 ) -> None:
-    """The same over a WebSocket, since a browser opens only six event streams to one server.
+    """Send the events over a WebSocket, for pages in a browser.
 
-    Each message is an event as JSON, `{"type": "gap", "after", "next"}`, or, after a silence,
-    `{"type": "alive"}`. The first message is `{"type": "open", "after"}` with the number before the
-    first event, so that a client can resume even before an event. The server ignores messages of
-    the client.
+    A browser opens only six event streams to one server, but more WebSockets. The meaning of
+    `after`, `page` and `approve` is the same as in `/events`. The first message is `{"type":
+    "open", "after"}`, and the events start after the number `after`. A client can therefore resume
+    even if it has not received an event. Every other message is an event as JSON, `{"type": "gap",
+    "after", "next"}`, or `{"type": "alive"}` after 15 seconds without an event. The server ignores
+    messages from the client.
     """
     if after is None:
-        after = server.log.newest  # includes events during the handshake
+        after = server.log.newest  # the client also gets events published during the handshake
     await socket.accept()
     following = _follow(server, after, None, approve=approve, page=page)
     sending = asyncio.create_task(_send(socket, after, following))
@@ -86,7 +96,7 @@ async def events_by_socket(
 async def _send(
     socket: WebSocket, after: int, following: AsyncGenerator[LoggedEvent | Gap | None]
 ) -> None:
-    """Raises RuntimeError if the client has left, which may happen before the handshake ends."""
+    """Send the events. Raises RuntimeError if the client leaves before the handshake ends."""
     async with aclosing(following):
         await socket.send_text(json.dumps({"type": "open", "after": after}))
         async for event in following:
@@ -121,7 +131,7 @@ async def _follow(
     approve: bool,
     page: str | None,
 ) -> AsyncGenerator[LoggedEvent | Gap | None]:
-    """The events as they come; None after a silence."""
+    """Yield each event when it is published, and None after 15 seconds without an event."""
     async with AsyncExitStack() as stack:
         if approve:
             stack.enter_context(server.app.approvals.allow_questions())

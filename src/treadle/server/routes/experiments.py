@@ -1,4 +1,8 @@
-"""Routes that create, change, run, compare and score experiments."""
+"""Routes that create, change, run, compare and score experiments.
+
+An experiment runs recorded model calls again, with changed requests. A batch runs several variants
+of the request, each of them repeatedly.
+"""
 
 import asyncio
 import logging
@@ -37,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class RunningBatches:
-    """Runs batches until its context ends, and then cancels the batches that still run."""
+    """Runs batches in background tasks. The end of the context cancels all running batches."""
 
     def __init__(self, experiments: Experiments) -> None:
         self._experiments = experiments
@@ -54,7 +58,10 @@ class RunningBatches:
     async def start(
         self, batch_id: str, *, budget: Budget | None = None, retry_failed: bool = False
     ) -> None:
-        """Start or resume a batch; returns once it runs. Raises UsageError if it cannot start."""
+        """Start or resume a batch, and return once it is running.
+
+        With `retry_failed`, failed runs are repeated. Raises UsageError if the batch cannot start.
+        """
         begun = asyncio.Event()
         running = self._experiments.run_batch(
             batch_id, lambda _progress: begun.set(), budget=budget, retry_failed=retry_failed
@@ -68,7 +75,7 @@ class RunningBatches:
         finally:
             waiting.cancel()
         if task.done():
-            task.result()  # raises the reason
+            task.result()  # raises the exception of a batch that could not start
 
     def _ended(self, task: "asyncio.Task[Batch]") -> None:
         self._tasks.discard(task)
@@ -81,7 +88,7 @@ router = APIRouter(prefix="/experiments", tags=["experiments"])
 
 @asynccontextmanager
 async def open_batches(server: ServerState) -> AsyncIterator[RunningBatches]:
-    """The batches that run in the background. The end of the server cancels them."""
+    """Open the object that runs batches in the background. The end of the context cancels them."""
     async with RunningBatches(_experiments(server)) as running:
         yield running
 
@@ -110,7 +117,11 @@ class _Body(BaseModel):
 
 
 class NewExperiment(_Body):
-    """The recorded calls: spans (each `SPAN` or `TRACE/SPAN`), or the newest ones of a query."""
+    """The body of a request that creates an experiment from recorded model calls.
+
+    Either `spans` names the calls, each as `SPAN` or `TRACE/SPAN`, or `query` selects the newest
+    `limit` calls that match it.
+    """
 
     spans: list[str] = Field(default_factory=list, max_length=MAX_ITEMS)
     query: str | None = Field(None, description="a query in the language of the search bar")
@@ -125,14 +136,21 @@ class NewExperiment(_Body):
 
 
 class ExperimentChange(_Body):
-    """A merge patch of the request; `system` sets the text of its system message."""
+    """The body of a request that changes an experiment.
+
+    `data` is a JSON merge patch (RFC 7396) of the chat request. Its additional key `system` sets
+    the text of the system message.
+    """
 
     data: dict[str, Any]
     note: str = Field("", max_length=500)
 
 
 class Limits(_Body):
-    """The limits above which a batch starts no more runs; null: no limit."""
+    """The budget of a batch. When it is used up, no further run starts. Null means no limit.
+
+    `seconds` limits the sum of the durations of all runs.
+    """
 
     cost: float | None = Field(None, gt=0, description="US dollars")
     tokens: int | None = Field(None, gt=0)
@@ -143,7 +161,13 @@ class Limits(_Body):
 
 
 class NewBatch(_Body):
-    """The runs. Variants are `original`, `current` or `v2`, optionally with `@PROVIDER/MODEL`."""
+    """The body of a request that starts a batch.
+
+    A variant is `original`, `current` or a version such as `v2`, optionally followed by
+    `@PROVIDER/MODEL`. A variant without a model runs with each of the `models`. `repeats` is the
+    number of runs of each variant. `at_once` is the maximum number of concurrent runs.
+    `seconds_each` is the time limit of one run.
+    """
 
     repeats: int = Field(5, ge=1, le=MAX_REPEATS)
     variants: list[str] = Field(default_factory=list, max_length=50)
@@ -154,14 +178,22 @@ class NewBatch(_Body):
 
 
 class Resumption(_Body):
-    """The new budget, and whether to repeat failed runs."""
+    """The body of a request that resumes a batch.
+
+    `budget` replaces the old budget unless it is null. With `retry_failed`, failed runs are
+    repeated.
+    """
 
     budget: Limits | None = None
     retry_failed: bool = False
 
 
 class Judging(_Body):
-    """The scoring model, its criterion, and the variant to compare with."""
+    """The body of a request that lets a model score the outputs of a batch.
+
+    `model` scores the outputs by `criteria`. The model compares each variant with the variant
+    `base`.
+    """
 
     model: str = Field(min_length=1, max_length=300)
     criteria: str = Field(CRITERIA, min_length=1, max_length=2_000)
@@ -169,7 +201,7 @@ class Judging(_Body):
 
 
 class Problems(BaseModel):
-    """The errors of a change; empty if the request can run."""
+    """The errors that a changed request would have. The list is empty if the request can run."""
 
     problems: tuple[Problem, ...]
 
@@ -180,14 +212,14 @@ async def experiments(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
     offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
 ) -> JsonOf[ExperimentPage]:
-    """All experiments, without their requests."""
+    """Return one page of all experiments, without their requests."""
     found, total = await asyncio.to_thread(opened.list_experiments, limit=limit, offset=offset)
     return ExperimentPage(found, ExperimentPagination(offset=offset, limit=limit, total=total))
 
 
 @router.post("", status_code=201)
 async def new(opened: OpenedExperiments, body: NewExperiment) -> JsonOf[ExperimentWithBatches]:
-    """Create an experiment from recorded calls."""
+    """Create an experiment from recorded model calls."""
     if body.query is None:
         created = await asyncio.to_thread(opened.from_spans, body.spans, name=body.name)
     else:
@@ -200,7 +232,7 @@ async def new(opened: OpenedExperiments, body: NewExperiment) -> JsonOf[Experime
 
 @router.get("/{reference}")
 async def experiment(opened: OpenedExperiments, reference: str) -> JsonOf[ExperimentWithBatches]:
-    """An experiment with its requests, as recorded and as changed, and its batches."""
+    """Return an experiment with its batches, and with its requests as recorded and as changed."""
     found = await asyncio.to_thread(opened.get, reference)
     return ExperimentWithBatches.of(found, await asyncio.to_thread(opened.batches, found.id))
 
@@ -209,33 +241,36 @@ async def experiment(opened: OpenedExperiments, reference: str) -> JsonOf[Experi
 async def change(
     opened: OpenedExperiments, reference: str, body: ExperimentChange
 ) -> JsonOf[ExperimentWithBatches]:
-    """Add a version. An invalid request is refused with all its errors."""
+    """Add a version with a changed request.
+
+    If the changed request is invalid, the server adds nothing and returns all errors.
+    """
     changed = await asyncio.to_thread(opened.edit, reference, body.data, note=body.note)
     return ExperimentWithBatches.of(changed)
 
 
 @router.post("/{reference}/check")
 async def check(opened: OpenedExperiments, reference: str, body: ExperimentChange) -> Problems:
-    """The errors that a change would cause. This changes nothing."""
+    """Return the errors that a change would cause, without changing the experiment."""
     found = await asyncio.to_thread(opened.check, reference, body.data)
     return Problems(problems=found)
 
 
 @router.delete("/{reference}", status_code=204)
 async def delete(opened: OpenedExperiments, reference: str) -> None:
-    """Delete an experiment with its runs, but not the recorded spans."""
+    """Delete an experiment with its runs. The recorded spans are not deleted."""
     await asyncio.to_thread(opened.delete, reference)
 
 
 @router.get("/{reference}/export")
 async def export(opened: OpenedExperiments, reference: str) -> JsonOf[ExportedExperiment]:
-    """An experiment with its requests, versions, batches, runs, scores and comparisons."""
+    """Return an experiment with its requests, versions, batches, runs, scores and comparisons."""
     return await asyncio.to_thread(opened.export, reference)
 
 
 @router.get("/{reference}/batches")
 async def batches(opened: OpenedExperiments, reference: str) -> JsonOf[BatchList]:
-    """The batches of an experiment with their progress, oldest first."""
+    """Return the batches of an experiment with their progress, oldest first."""
     found = await asyncio.to_thread(opened.get, reference)
     return BatchList(await asyncio.to_thread(opened.batches, found.id))
 
@@ -244,7 +279,10 @@ async def batches(opened: OpenedExperiments, reference: str) -> JsonOf[BatchList
 async def run(
     opened: OpenedExperiments, running: Running, reference: str, body: NewBatch
 ) -> JsonOf[Batch]:
-    """Start to run variants. The batch has the progress."""
+    """Start a batch and return it without waiting for its end.
+
+    A `GET` request for the batch returns its progress.
+    """
     planned = await asyncio.to_thread(
         opened.plan,
         reference,
@@ -263,14 +301,14 @@ async def run(
 async def batch(
     opened: OpenedExperiments, reference: str, batch_reference: str
 ) -> JsonOf[BatchWithRuns]:
-    """A batch with the outcome of each run."""
+    """Return a batch with the outcome of each of its runs."""
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
     return BatchWithRuns.of(found)
 
 
 @router.post("/{reference}/batches/{batch_reference}/cancel", status_code=202)
 async def cancel(opened: OpenedExperiments, reference: str, batch_reference: str) -> JsonOf[Batch]:
-    """Cancel a batch, which takes up to a second. Completed runs stay stored."""
+    """Cancel a batch, which takes up to a second. Its completed runs are not deleted."""
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
     return await asyncio.to_thread(opened.cancel, found.id)
 
@@ -283,7 +321,10 @@ async def resume(
     batch_reference: str,
     body: Annotated[Resumption | None, Body()] = None,
 ) -> JsonOf[Batch]:
-    """Run the missing runs of a cancelled or interrupted batch, or of one without budget left."""
+    """Resume a batch that was cancelled or interrupted, or whose budget was used up.
+
+    The server runs the missing runs. With `retry_failed`, it also repeats the failed runs.
+    """
     body = body or Resumption()
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
     budget = body.budget.budget() if body.budget else None
@@ -298,7 +339,12 @@ async def comparison(
     batch_reference: str,
     base: Annotated[str | None, Query(description="a variant, or `recorded`")] = None,
 ) -> JsonOf[Comparison]:
-    """The variants of a batch compared with a base. The default base is the original."""
+    """Compare the variants of a batch with one variant, or with the recorded calls.
+
+    `base` names the variant to compare with, and is `recorded` for the recorded calls. The default
+    is `original`. If the batch did not run the original, the default is the first of several
+    variants, or the recorded calls for a single variant.
+    """
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
     return await asyncio.to_thread(opened.compare, found.id, base=base)
 
@@ -307,13 +353,16 @@ async def comparison(
 async def judge(
     opened: OpenedExperiments, reference: str, batch_reference: str, body: Judging
 ) -> JsonOf[Comparison]:
-    """Let a model score the outputs, each pair in both orders, then compare."""
+    """Let a model score the outputs, and return the comparison with the scores.
+
+    The model sees each pair of outputs twice, in both orders.
+    """
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
     return await opened.judge(found.id, body.model, criteria=body.criteria, base=body.base)
 
 
 def _batch(opened: Experiments, reference: str, batch_reference: str) -> Batch:
-    """A batch of the experiment. Raises NotFoundError for a batch of another experiment."""
+    """Find a batch of an experiment. Raises NotFoundError for a batch of another experiment."""
     found, of = opened.batch(batch_reference), opened.get(reference)
     if found.experiment_id != of.id:
         raise NotFoundError(f"The experiment {of.id} has no batch {batch_reference[:100]}.")

@@ -1,4 +1,4 @@
-"""Findings in recorded spans, and the requests of calls that can be repeated."""
+"""Routes that return the findings in recorded spans, and recorded requests to run again."""
 
 import asyncio
 from dataclasses import dataclass
@@ -25,14 +25,17 @@ router = APIRouter(tags=["traces"])
 
 
 class FaultsQuery(Filter):
-    """The spans, and the maximum number of findings."""
+    """The query that selects spans, and the maximum number of findings in the response."""
 
     limit: int = Field(50, ge=1, le=1_000)
 
 
 @dataclass(frozen=True, slots=True)
 class ListedFinding:
-    """A finding, as `docs/detectors.md` describes it. `also_in` counts later spans."""
+    """A finding in the format that `docs/detectors.md` describes.
+
+    `also_in` is the number of later spans with the same finding.
+    """
 
     trace_id: str
     span_id: str
@@ -51,7 +54,7 @@ class ListedFinding:
 
     @classmethod
     def of(cls, finding: Finding) -> "ListedFinding":
-        """The JSON of a finding."""
+        """Convert a finding into its JSON form."""
         evidence = finding.evidence
         return cls(
             trace_id=evidence.span.trace_id,
@@ -73,10 +76,12 @@ class ListedFinding:
 
 @dataclass(frozen=True, slots=True)
 class FindingList:
-    """The findings in all matching spans, the most severe ones if there are too many.
+    """The findings in all matching spans.
 
-    `unexamined` of the `spans` have not been examined yet, since too many are new. Repeat the
-    request later.
+    If there are more findings than the limit of the request, `data` has only the most severe ones.
+    `total` is the number of all findings. `spans` is the number of matching spans. `unexamined` is
+    the number of matching spans that are not yet examined, because one request examines a limited
+    number. A repeated request examines further spans.
     """
 
     data: list[ListedFinding]
@@ -87,7 +92,10 @@ class FindingList:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """A recorded model call as a chat request. `notes` state what was not recorded."""
+    """A recorded model call, converted to a chat request.
+
+    Each of the `notes` names a part of the call that was not recorded.
+    """
 
     body: Annotated[dict[str, Any], JsonField(as_is=True)]
     notes: tuple[str, ...]
@@ -95,7 +103,10 @@ class RecordedRequest:
 
 @dataclass(frozen=True, slots=True)
 class ListedRunnable:
-    """Whether an experiment can run a call again, and why."""
+    """Whether an experiment can run a recorded call again, and the reason.
+
+    `operation` is the operation of the call's span.
+    """
 
     operation: str
     found: Annotated[Runnable, JsonField(inline=True)]
@@ -105,7 +116,7 @@ class ListedRunnable:
 async def findings(
     server: CurrentServer, parameters: Annotated[FaultsQuery, Query()], request: Request
 ) -> Response:
-    """The findings of the detectors, in order of time."""
+    """Return the findings of the detectors in chronological order."""
 
     def make() -> FindingList:
         found = detected(
@@ -123,7 +134,7 @@ async def findings(
     responses=json_responses(RecordedRequest),
 )
 async def recorded_request(server: CurrentServer, request: Request, ids: str) -> Response:  # noqa: ARG001  (read before it is decoded)
-    """The chat request of a recorded model call, at `/requests/TRACE/SPAN`."""
+    """Return the chat request of a recorded model call. The path is `/requests/TRACE/SPAN`."""
     trace_id, span_id = ids_in_path(request, "/requests/", 2)
 
     def make() -> RecordedRequest:
@@ -147,7 +158,7 @@ async def can_be_run(
     request: Request,
     ids: str,  # noqa: ARG001
 ) -> Response:
-    """Whether an experiment can run a recorded call again, at `/runnable/TRACE/SPAN`."""
+    """State whether an experiment can run a call again. The path is `/runnable/TRACE/SPAN`."""
     reference = "/".join(ids_in_path(request, "/runnable/", 2))
     listed = await asyncio.to_thread(listed_call, server.traces, reference)
     found = await opened.runnable(reference)

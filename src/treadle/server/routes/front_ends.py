@@ -1,4 +1,4 @@
-"""Connects front ends that run tools, each over a WebSocket."""
+"""The WebSocket route for front ends that run external tools."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,11 @@ _POLICY_VIOLATION = 1008
 
 
 class Hello(BaseModel):
-    """The first message: the tools that it defines, and the external tools that it runs."""
+    """The first message of a front end.
+
+    `tools` defines new external tools. `runs` names the external tools that the front end runs:
+    `"*"` means all, null means those in `tools`.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -34,17 +38,19 @@ async def front_end(
     server: CurrentServer,
     name: Annotated[str, Path(min_length=1, max_length=100)],
 ) -> None:
-    """Serve the front end of that name until it leaves.
+    """Exchange messages with the front end `name` until it disconnects.
 
-    Its first message is `hello`. It receives `{"type": "ready"}`, then `tool_call` and
-    `tool_call_withdrawn`, and sends `tool_result`, `tool_error` and `tool_progress`. The answer to
-    an invalid message is `{"type": "error", "message", "hint"}`.
+    The first message of the front end is `hello`, and the server answers `{"type": "ready"}`. Then
+    the server sends `tool_call` and `tool_call_withdrawn`. The front end sends `tool_result`,
+    `tool_error` and `tool_progress`. The server answers an invalid message with `{"type": "error",
+    "message", "hint"}`.
     """
     await socket.accept()
     try:
         hello = Hello.model_validate_json(await _text(socket))
         for definition in hello.tools:
-            await asyncio.sleep(0)  # the check of a schema takes milliseconds
+            # Lets other tasks run, since checking a schema takes milliseconds.
+            await asyncio.sleep(0)
             server.app.bridge.define(definition)
     except (ValidationError, UsageError) as error:
         what = error if isinstance(error, UsageError) else _unreadable(error)
@@ -82,7 +88,10 @@ async def _receive(socket: WebSocket, connection: Connection) -> None:
 
 
 async def _text(socket: WebSocket) -> str:
-    """The next message. Raises UsageError for a binary message, WebSocketDisconnect at the end."""
+    """Receive a text message.
+
+    Raises UsageError for a binary message, and WebSocketDisconnect if the client has left.
+    """
     message = await socket.receive()
     if message["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(message["code"], message.get("reason"))

@@ -1,4 +1,7 @@
-"""The gateway in the server: its endpoints, breakpoints and held calls."""
+"""Routes of the gateway: its OpenAI-compatible endpoints, its breakpoints and its held calls.
+
+A breakpoint holds the model calls that match it until a person decides what happens to them.
+"""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -26,7 +29,7 @@ _METHODS = ["GET", "POST"]
 async def open_gateway(
     server: ServerState, settings: Settings, env: Mapping[str, str]
 ) -> AsyncIterator[Gateway]:
-    """Open the gateway until the context ends."""
+    """Open the gateway for the duration of the context. Experiments send their calls through it."""
     register_keys(settings, env)
     recording = server.app.recording
     async with Gateway.open(
@@ -43,14 +46,17 @@ async def open_gateway(
 
 
 class _Calls:
-    """Passes calls to the gateway, which exists once the application has started."""
+    """Passes requests to the gateway.
+
+    The routes are created before the gateway, which exists only after the application has started.
+    """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await scope["app"].state.gateway(scope, receive, send)
 
 
 def gateway_routes() -> list[Route]:
-    """The routes of the gateway: the paths that clients of OpenAI use."""
+    """Return the routes of the gateway, at the paths that OpenAI clients use."""
     paths = ("chat/completions", "responses", "embeddings", "models", "models/{model:path}")
     return [
         Route(f"/v1/{path}", _Calls(), methods=_METHODS, include_in_schema=False) for path in paths
@@ -63,23 +69,28 @@ def _gateway(connection: HTTPConnection) -> Gateway:
 
 
 OpenedGateway = Annotated[Gateway, Depends(_gateway)]
-"""The gateway, as a parameter of a route."""
+"""Annotation for route parameters that receive the gateway."""
 
 router = APIRouter(prefix="/breakpoints", tags=["breakpoints"])
 
 
 def _valid(text: str) -> str:
-    text.encode()  # raises a ValueError for a lone surrogate, which an answer cannot contain
+    text.encode()  # raises ValueError for a lone surrogate, which a response cannot contain
     return text
 
 
 ValidText = Annotated[str, AfterValidator(_valid)]
 ShownText = Annotated[str, BeforeValidator(lambda text: text.encode("utf-8", "replace").decode())]
-"""Text of a call. It may contain a lone surrogate."""
+"""Text of a recorded call. Lone surrogates in it are replaced."""
 
 
 class Given(BaseModel):
-    """The calls to hold: calls that match all given fields; without a field all calls."""
+    """A breakpoint that a request creates or changes.
+
+    It holds the calls that match the given `labels`, `thread_id` and `model`. Without these fields
+    it holds all calls. A call waits for at most `timeout` seconds. Null means the time limit in the
+    settings. `on_expiry` states whether a call then continues or is refused.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -91,20 +102,27 @@ class Given(BaseModel):
     on_expiry: Literal["continue", "refuse"] | None = None
 
     def values(self, *, given_only: bool = False) -> dict[str, Any]:
-        """The fields of a breakpoint; with `given_only` only the given ones."""
+        """Return all fields of the breakpoint, or with `given_only` those in the request."""
         values = self.model_dump(exclude_unset=given_only)
         return values | ({"labels": tuple(self.labels)} if "labels" in values else {})
 
 
 class BreakpointList(BaseModel):
-    """All breakpoints. `broken` states why they cannot be saved."""
+    """All breakpoints.
+
+    `broken` states why breakpoints cannot be saved. It is null if they can be saved.
+    """
 
     data: list[Breakpoint]
     broken: str | None
 
 
 class HeldSummary(BaseModel):
-    """A call that is or was held, without its body."""
+    """A call that waits or has waited at a breakpoint, without its body.
+
+    `at_us`, `expires_us` and `decided_us` are Unix microseconds. `decided_us` is null while the
+    call waits.
+    """
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -125,19 +143,27 @@ class HeldSummary(BaseModel):
 
 
 class HeldCall(HeldSummary):
-    """A held call with its body: the body to send while it waits, afterwards without secrets."""
+    """A held call with its body.
+
+    While the call waits, `body` is the body that would be sent. After the decision, `body` contains
+    no secrets.
+    """
 
     body: str
 
 
 class HeldList(BaseModel):
-    """Held calls, newest first."""
+    """Calls that wait or have waited at a breakpoint, newest first."""
 
     data: list[HeldSummary]
 
 
 class Continued(BaseModel):
-    """The body with which the call continues; by default its original body."""
+    """The body of a request that releases a held call.
+
+    `body` replaces the body of the call. It is a JSON object, or the text to send. Null keeps the
+    body of the call.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -145,7 +171,10 @@ class Continued(BaseModel):
 
 
 class Refused(BaseModel):
-    """The reason of the refusal, for the client."""
+    """The body of a request that refuses a held call.
+
+    The client that made the call receives the `reason`.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -154,7 +183,7 @@ class Refused(BaseModel):
 
 @router.get("")
 async def breakpoints(gateway: OpenedGateway) -> BreakpointList:
-    """All breakpoints."""
+    """Return all breakpoints."""
     return BreakpointList(data=gateway.breakpoints.all(), broken=gateway.breakpoints.broken)
 
 
@@ -166,14 +195,14 @@ async def add(gateway: OpenedGateway, body: Annotated[Given, Body()]) -> Breakpo
 
 @router.get("/held")
 async def held(gateway: OpenedGateway, state: HeldState | None = None) -> HeldList:
-    """The calls that are or were held."""
+    """Return the calls that wait or have waited at a breakpoint, optionally those in one state."""
     found = gateway.breakpoints.held(state)
     return HeldList(data=[HeldSummary.model_validate(each) for each in found])
 
 
 @router.get("/held/{held_id}")
 async def held_call(gateway: OpenedGateway, held_id: str) -> HeldCall:
-    """A held call with its body."""
+    """Return a held call with its body."""
     found = gateway.breakpoints.one_held(held_id)
     shown = found.body.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return HeldCall.model_validate(replace(found, body=shown))
@@ -183,13 +212,14 @@ async def held_call(gateway: OpenedGateway, held_id: str) -> HeldCall:
 async def go_on(
     gateway: OpenedGateway, held_id: str, continued: Annotated[Continued | None, Body()] = None
 ) -> HeldSummary:
-    """Release a held call, with the given body if there is one: JSON, or the text to send."""
+    """Let a held call continue, with another body if the request contains one."""
     body = continued.body if continued else None
     content = None
     if isinstance(body, str):
         content = body.encode("utf-8", "surrogateescape")
     elif body is not None:
-        content = json.dumps(body).encode()  # a lone surrogate can only be an escape
+        # Escapes lone surrogates, so that the text can be encoded.
+        content = json.dumps(body).encode()
     return HeldSummary.model_validate(await gateway.breakpoints.go_on(held_id, content))
 
 
@@ -197,7 +227,7 @@ async def go_on(
 async def refuse(
     gateway: OpenedGateway, held_id: str, refused: Annotated[Refused | None, Body()] = None
 ) -> HeldSummary:
-    """Refuse a held call with an error."""
+    """Refuse a held call. The client that made the call receives an error."""
     reason = refused.reason if refused else None
     return HeldSummary.model_validate(await gateway.breakpoints.refuse(held_id, reason))
 
@@ -206,12 +236,12 @@ async def refuse(
 async def change(
     gateway: OpenedGateway, breakpoint_id: str, changed: Annotated[Given, Body()]
 ) -> Breakpoint:
-    """Change a breakpoint."""
+    """Change the given fields of a breakpoint."""
     values = changed.values(given_only=True)
     return await gateway.breakpoints.change(breakpoint_id, **values)
 
 
 @router.delete("/{breakpoint_id}", status_code=204)
 async def remove(gateway: OpenedGateway, breakpoint_id: str) -> None:
-    """Delete a breakpoint. The calls that it holds continue to wait."""
+    """Delete a breakpoint. The calls that it already holds continue to wait."""
     await gateway.breakpoints.remove(breakpoint_id)

@@ -1,4 +1,4 @@
-"""Reports the state of the server and its services."""
+"""The route that reports the state of the server and its services."""
 
 import asyncio
 from dataclasses import asdict
@@ -16,7 +16,10 @@ router = APIRouter(tags=["health"])
 
 
 class IndexHealth(BaseModel):
-    """The code index. `fresh`: no file has changed since the last refresh."""
+    """The state of the code index.
+
+    `fresh` is true if no file has changed since the index was last updated.
+    """
 
     files: int
     items: int
@@ -26,9 +29,11 @@ class IndexHealth(BaseModel):
 
 
 class GatewayHealth(BaseModel):
-    """The number of gateway calls since the start, and of calls that could not be recorded.
+    """The state of the gateway.
 
-    `path` is the base path for OpenAI clients.
+    `path` is the base path for OpenAI clients. `calls` is the number of calls since the start of
+    the server. `unrecorded` is the number of calls that could not be recorded, and `reason` states
+    why.
     """
 
     path: str = "/v1"
@@ -38,9 +43,12 @@ class GatewayHealth(BaseModel):
 
 
 class TraceHealth(BaseModel):
-    """The store of spans: its losses, its size, and the bytes that wait.
+    """The state of the store of spans.
 
-    `redactions` counts the redacted secrets by kind. `otlp_path` is the path for exporters.
+    `otlp_path` is the path for OpenTelemetry exporters. `lost` is the number of spans that could
+    not be recorded. `size_bytes` is the size of the store on disk. `pending_bytes` is the size of
+    received spans that are not yet stored. `redactions` contains the number of redacted secrets of
+    each kind.
     """
 
     otlp_path: str = "/v1/traces"
@@ -53,9 +61,11 @@ class TraceHealth(BaseModel):
 
 
 class ModelHealth(BaseModel):
-    """The default model; `embedded` marks the demonstration model.
+    """The model that answers requests without a model name.
 
-    `error` states why there is none. All fields are null while the server looks for one.
+    `embedded` is true if it is the model that Treadle contains for demonstrations. `error` states
+    why no model is available. `provider`, `model` and `error` are null while the server looks for a
+    model.
     """
 
     model_config = ConfigDict(from_attributes=True)
@@ -67,7 +77,11 @@ class ModelHealth(BaseModel):
 
 
 class Health(BaseModel):
-    """`recording` names the data that could not be recorded."""
+    """The state of the server.
+
+    `root` is the path of the served repository. `recording` states that spans could not be
+    recorded, and why. It is null if all spans were recorded.
+    """
 
     ok: bool
     version: str
@@ -81,7 +95,7 @@ class Health(BaseModel):
 
 @router.get("/health")
 async def health(server: CurrentServer, gateway: OpenedGateway, configured: Configured) -> Health:
-    """The version, the repository, its index, and whether everything is recorded."""
+    """Return the version, the repository, and the state of its index, traces, gateway and model."""
     status = await asyncio.to_thread(server.app.index.status)
     return Health(
         ok=True,

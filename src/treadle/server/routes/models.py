@@ -1,4 +1,4 @@
-"""Lists the available models with their prices, and explains the price of a model."""
+"""Routes that list the available models with their prices, and explain the price of a model."""
 
 import asyncio
 from typing import Annotated, Literal
@@ -18,10 +18,11 @@ router = APIRouter(tags=["settings"])
 
 
 class TokenPrices(BaseModel):
-    """US dollars per million tokens. Null means unknown, or no separate price.
+    """The prices of a model in US dollars per million tokens.
 
-    `request` is the price of a call in US dollars; the prices of its tokens are added to it.
-    `stepped` is true if long inputs cost more.
+    A null price is unknown, or does not differ from the price of other tokens. `request` is a price
+    per call in US dollars, in addition to the prices of the tokens. `stepped` is true if calls with
+    long inputs cost more than these prices.
     """
 
     model_config = ConfigDict(from_attributes=True)
@@ -36,7 +37,7 @@ class TokenPrices(BaseModel):
 
 
 class ListedModel(BaseModel):
-    """A model. Unknown values are null."""
+    """A model, with its context window in tokens and its prices. Unknown values are null."""
 
     id: str
     context_window: int | None
@@ -44,7 +45,11 @@ class ListedModel(BaseModel):
 
 
 class ListedModels(BaseModel):
-    """The models of a provider. `error` states why it did not answer; `latency` is in seconds."""
+    """The models of one provider.
+
+    `reachable` states whether the provider answered. If not, `error` states why. `latency` is the
+    duration of its answer in seconds.
+    """
 
     provider: str
     base_url: str | None
@@ -55,14 +60,17 @@ class ListedModels(BaseModel):
 
 
 class ModelList(BaseModel):
-    """The available providers, and the version of the price list."""
+    """The models of all available providers. `price_list` is the version of the price list."""
 
     data: list[ListedModels]
     price_list: str
 
 
 class PriceQuery(BaseModel):
-    """The names of a model and its provider, as the configuration or a span states them."""
+    """The query parameters: the name of a model, and optionally the name of its provider.
+
+    Both names may come from the configuration or from a recorded span.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -72,11 +80,12 @@ class PriceQuery(BaseModel):
 
 
 class PriceAnswer(BaseModel):
-    """The price of a model, or the reason why there is none.
+    """The price of a model, or the reason why it has no price.
 
-    `found_by` states what identified the provider: its address, its name, or the name of the model
-    alone. `list_provider` and `list_model` identify the entry of the price list. `pages` are the
-    web pages from which the authors of the list took the price. `comment` is their remark.
+    `found_by` states what identified the provider: its address, its name, or only the name of the
+    model. `list_provider` and `list_model` are the names of the entry in the price list. `pages`
+    are the web pages from which the authors of the price list took the price, and `comment` is a
+    remark of these authors.
     """
 
     model: str
@@ -95,14 +104,14 @@ class PriceAnswer(BaseModel):
 
 @router.get("/models")
 async def models(configured: Configured) -> ModelList:
-    """Ask every available provider for its models."""
+    """Ask every available provider for its models, and return them with their prices."""
     found = await list_models(configured.settings, configured.env)
     return await asyncio.to_thread(_model_list, found)
 
 
 @router.get("/prices")
 async def prices(configured: Configured, query: Annotated[PriceQuery, Query()]) -> PriceAnswer:
-    """The price of a model. The costs of recorded spans are computed from the same price."""
+    """Return the price of a model. Treadle computes the costs of recorded spans from this price."""
     return await asyncio.to_thread(_price, configured, query.model, query.provider)
 
 
@@ -169,5 +178,5 @@ def _address(configured: Configuration, provider: str | None) -> str | None:
         return default_address
     try:
         return address_of(configured.settings, provider)
-    except ConfigError:  # spans of other programs name providers that are not configured here
+    except ConfigError:  # recorded spans may name providers that are not configured here
         return None

@@ -1,7 +1,7 @@
-"""Receives spans of OpenTelemetry exporters over OTLP/HTTP.
+"""The route that receives spans of OpenTelemetry exporters over OTLP/HTTP.
 
-The answers follow the protocol: the encoding of the request, errors as `google.rpc.Status`, and 429
-or 503 if the exporter should retry.
+The responses follow the protocol. They have the encoding of the request, and an error is a
+`google.rpc.Status`. The status 429 or 503 makes the exporter send the request again.
 """
 
 import asyncio
@@ -23,12 +23,12 @@ from treadle.spans.span_writer import StoreBusyError
 router = APIRouter(tags=["otlp"])
 
 _INVALID_ARGUMENT, _RESOURCE_EXHAUSTED, _UNAVAILABLE = 3, 8, 14
-"""The codes of google.rpc."""
+"""Error codes of `google.rpc.Code`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Encoding:
-    """An encoding of OTLP/HTTP."""
+    """The functions for one encoding of OTLP/HTTP: JSON or Protobuf."""
 
     media_type: str
     decode: Decode
@@ -41,7 +41,8 @@ def _json_status(code: int, message: str) -> bytes:
 
 
 def _protobuf_status(code: int, message: str) -> bytes:
-    text = message.encode(errors="replace")[:0x3FFF]  # a length of at most two bytes
+    # The Protobuf length of a text of this size fits into two bytes.
+    text = message.encode(errors="replace")[:0x3FFF]
     return bytes((0x08, code, 0x12, len(text) & 0x7F | 0x80, len(text) >> 7)) + text
 
 
@@ -61,12 +62,15 @@ _FAILURES: tuple[tuple[type[TreadleError], int, int], ...] = (
     (StoreError, 503, _UNAVAILABLE),
     (TreadleError, 400, _INVALID_ARGUMENT),
 )
-"""The first match gives the status and the code of an error."""
+"""The HTTP status and the `google.rpc` code of each error. The first matching class applies."""
 
 
 @router.post("/traces", response_class=Response)
 async def traces(server: CurrentServer, request: Request) -> Response:
-    """Store the spans of an export. A 200 means that they are on disk."""
+    """Store the spans of an export request.
+
+    The server sends the status 200 only after it has written the spans to disk.
+    """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     encoding = _ENCODINGS.get(media_type)
     if encoding is None:

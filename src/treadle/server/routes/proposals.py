@@ -1,4 +1,4 @@
-"""Routes that list, show, apply, deny and undo proposed changes."""
+"""Routes that list, show, apply, deny and undo proposed changes of files."""
 
 import asyncio
 from collections.abc import Callable
@@ -26,9 +26,11 @@ router = APIRouter(prefix="/proposals", tags=["proposals"])
 
 
 class Decision(BaseModel):
-    """The selected hunks, and the user's comment.
+    """The hunks that a person approves or denies, and the person's comment.
 
-    A number from 1 selects a hunk, a path all hunks of a file. The default is all hunks.
+    `hunks` contains numbers of hunks, counted from 1 over the whole proposal. `files` contains
+    paths and selects all hunks of these files. Without both, the decision applies to all hunks.
+    `words` is the comment.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -40,7 +42,7 @@ class Decision(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ProposalList:
-    """The proposals, newest first."""
+    """The proposals of the repository, newest first."""
 
     data: list[ListedProposal]
 
@@ -51,7 +53,7 @@ async def proposals(
     state: ProposalState | None = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
 ) -> JsonOf[ProposalList]:
-    """The proposals for the repository."""
+    """Return the proposals of the repository, optionally only those in one state."""
     states = [state] if state else None
     found = await asyncio.to_thread(_edits(server).list, states=states, limit=limit)
     return ProposalList([ListedProposal.of(each) for each in found])
@@ -59,7 +61,7 @@ async def proposals(
 
 @router.get("/{reference}")
 async def proposal(server: CurrentServer, reference: str) -> JsonOf[ShownProposal]:
-    """A proposal with its diffs, and whether its files have changed since."""
+    """Return a proposal with its diffs. State whether its files changed after it was made."""
 
     def read(edits: Edits) -> ShownProposal:
         found = edits.find(reference)
@@ -70,7 +72,7 @@ async def proposal(server: CurrentServer, reference: str) -> JsonOf[ShownProposa
 
 @router.post("/{reference}/approve")
 async def approve(server: CurrentServer, reference: str, body: Decision) -> JsonOf[ListedProposal]:
-    """Apply the proposal, or only the selected hunks and deny the others."""
+    """Apply a proposal. If hunks are selected, apply only these and deny the others."""
 
     def run(edits: Edits, found: Proposal) -> None:
         hunks = chosen_parts(found, body.hunks, body.files)
@@ -81,7 +83,7 @@ async def approve(server: CurrentServer, reference: str, body: Decision) -> Json
 
 @router.post("/{reference}/deny")
 async def deny(server: CurrentServer, reference: str, body: Decision) -> JsonOf[ListedProposal]:
-    """Deny the proposal, or only the selected hunks."""
+    """Deny a proposal, or only the selected hunks."""
 
     def run(edits: Edits, found: Proposal) -> None:
         hunks = chosen_parts(found, body.hunks, body.files)
@@ -94,10 +96,11 @@ async def deny(server: CurrentServer, reference: str, body: Decision) -> JsonOf[
 async def undo(
     server: CurrentServer, reference: str, keep_changed: bool = False
 ) -> JsonOf[ListedProposal]:
-    """Undo the change. Later changes of other lines stay.
+    """Undo the applied changes of a proposal. Later changes of other lines are kept.
 
-    If the changed lines were edited since, the undo is a conflict and writes nothing. With
-    `keep_changed` it keeps such files, and the proposal is partly undone.
+    If a changed line was edited later, the response is an error, and no file is written. With
+    `keep_changed`, files with such lines keep their content, and all other files are undone. The
+    state of the proposal is then "partly undone".
     """
 
     def run(edits: Edits, found: Proposal) -> None:
@@ -108,13 +111,13 @@ async def undo(
 
 @router.post("/{reference}/redo")
 async def redo(server: CurrentServer, reference: str) -> JsonOf[ListedProposal]:
-    """Repeat an undone change."""
+    """Apply the changes of an undone proposal again."""
     return await _changed(server, reference, lambda edits, found: edits.redo(found.id))
 
 
 @router.post("/{reference}/restage")
 async def restage(server: CurrentServer, reference: str) -> JsonOf[ListedProposal]:
-    """Rebase the proposal on files that have changed."""
+    """Adapt a proposal to the current content of its files."""
     return await _changed(server, reference, lambda edits, found: edits.restage(found.id))
 
 
@@ -145,7 +148,7 @@ _EVENTS: dict[ProposalState, type[ProposalEvent]] = {
     ProposalState.UNDONE: EditUndone,
     ProposalState.PARTLY_UNDONE: EditUndone,
 }
-"""The event that the server publishes after a decision."""
+"""The event that the server publishes when a proposal has entered a state."""
 
 
 def _edits(server: ServerState) -> Edits:

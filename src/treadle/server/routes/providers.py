@@ -1,6 +1,6 @@
-"""Shows and tests providers, and saves the API keys that a person enters.
+"""Routes that show and test providers, and save the API keys that a person enters.
 
-No answer contains a key or a part of one.
+No response contains an API key or a part of one.
 """
 
 import asyncio
@@ -34,12 +34,13 @@ Name = Annotated[str, Path(min_length=1, max_length=100)]
 
 
 class KeyInfo(BaseModel):
-    """The location of the API key of a provider, without the key.
+    """Where the API key of a provider comes from. The key itself is not included.
 
-    `state` describes the key that is used. `name` is the environment variable or keyring entry that
-    precedes a saved key. `kept` is the location of a saved key. `kept_for` is the address for which
-    it was saved, if that is not the current address. `wanted` states whether the provider needs a
-    key. `enterable` states whether a person can enter a key.
+    `state` is the location of the key that requests use. `name` is the environment variable or
+    keyring entry whose key has precedence over a saved key. `kept` is the location of the saved
+    key, and null if no key is saved. `kept_for` is the address for which the key was saved. It is
+    null if that is the current address. `wanted` states whether the provider needs a key.
+    `enterable` states whether a person can save a key.
     """
 
     state: KeyState
@@ -51,10 +52,11 @@ class KeyInfo(BaseModel):
 
 
 class ProviderInfo(BaseModel):
-    """A provider. Without `base_url` it runs within the server, or has no address yet.
+    """A provider with its address, the location of its API key, and its configured models.
 
-    `origin` is the source of its address; `default` means a provider that Treadle knows. `models`
-    are the models that the settings name; `/models` lists all models.
+    `base_url` is null if the provider runs within the server, or has no address yet. `origin`
+    states where the address comes from. `models` are the models that the settings name. `GET
+    /models` returns all models. `default` states whether this provider has the default model.
     """
 
     name: str
@@ -66,9 +68,10 @@ class ProviderInfo(BaseModel):
 
 
 class ProviderList(BaseModel):
-    """All providers. `default_model` answers if a request names no model.
+    """All providers, and the default model.
 
-    `error` states why there is none. Both are null while the server looks for it.
+    `default_model` answers requests that name no model. `error` states why no default model is
+    available. Both are null while the server looks for a default model.
     """
 
     data: list[ProviderInfo]
@@ -77,7 +80,10 @@ class ProviderList(BaseModel):
 
 
 class TestRequest(BaseModel):
-    """The model to ask; default: the first model of the provider. `seconds` is the time limit."""
+    """The model to test, and the time limit in seconds.
+
+    If `model` is null, the first model of the provider is tested.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -86,7 +92,11 @@ class TestRequest(BaseModel):
 
 
 class TestAnswer(BaseModel):
-    """The outcome of a small question with a tool. `error` is a sentence; times are in seconds."""
+    """The result of a small test question, which the model should answer with a tool call.
+
+    `tool_call` states whether the model called the tool. `latency` is in seconds. `error` is a
+    sentence, and null if the model answered.
+    """
 
     provider: str
     model: str | None
@@ -106,7 +116,7 @@ class EnteredKey(BaseModel):
 
 @router.get("")
 async def providers(configured: Configured) -> ProviderList:
-    """All providers, and the location of their API keys."""
+    """Return all providers, with the locations of their API keys."""
     chosen = await configured.default_model()
     states = await asyncio.to_thread(provider_states, configured.settings, configured.env)
     return ProviderList(
@@ -118,7 +128,10 @@ async def providers(configured: Configured) -> ProviderList:
 
 @router.post("/{name}/test")
 async def check(configured: Configured, name: Name, test: TestRequest | None = None) -> TestAnswer:
-    """Ask a model of the provider one small question. The answer reports a failure."""
+    """Ask a model of the provider one small question.
+
+    If the provider fails, the status is still 200, and `error` contains the reason.
+    """
     test = test or TestRequest()
     await asyncio.to_thread(state_of, configured.settings, configured.env, name)
     began = time.monotonic()
@@ -142,7 +155,7 @@ async def check(configured: Configured, name: Name, test: TestRequest | None = N
 
 @router.put("/{name}/key")
 async def set_key(configured: Configured, name: Name, entered: EnteredKey) -> ProviderInfo:
-    """Save a key for the current address of the provider. The next call uses it."""
+    """Save an API key for the current address of the provider. The next call uses it."""
     key = entered.key.get_secret_value()
     await asyncio.to_thread(save_key, configured.settings, configured.env, name, key)
     return await _one(configured, name)
@@ -150,7 +163,7 @@ async def set_key(configured: Configured, name: Name, entered: EnteredKey) -> Pr
 
 @router.delete("/{name}/key", status_code=204)
 async def delete_key(configured: Configured, name: Name) -> None:
-    """Delete the saved key, if there is one. A key of the environment or the settings stays."""
+    """Delete the saved API key of the provider. Keys in the environment or the settings remain."""
     await asyncio.to_thread(forget_key, configured.settings, configured.env, name)
 
 
@@ -161,7 +174,7 @@ async def _one(configured: Configuration, name: str) -> ProviderInfo:
 
 
 async def _tested(configured: Configuration, name: str, model: str | None) -> ModelTest:
-    """Test this provider even if TREADLE_BASE_URL is set."""
+    """Test the provider `name` at its own address, even if TREADLE_BASE_URL is set."""
     env = dict(configured.env)
     model_name = f"{name}/{model}" if model and name != EMBEDDED else name
     if name != UNNAMED:

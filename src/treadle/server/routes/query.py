@@ -1,4 +1,4 @@
-"""Help for queries: the names of the query language, parsed texts, and values to choose from."""
+"""Routes for editors of queries: the names of fields, parsed queries, and possible values."""
 
 from typing import Annotated
 
@@ -21,15 +21,16 @@ from treadle.traces.store.results import Facets, FieldValues, ValueCount
 router = APIRouter(tags=["query"])
 
 MAX_CHARACTERS = 20_000
-"""Limits of a query that a person types."""
+"""The maximum length of a query that a person types."""
 
 
 class QueryField(BaseModel):
-    """A field of the query language.
+    """A field of the query language, such as `model` in `model:gpt-4o`.
 
-    `choices` are all its values if they are fixed. `listed`: `/query/values` knows values. In
-    lists, a field applies to the spans of a row, one of which must match. Fields in `of_the_whole`
-    apply to the row itself.
+    `choices` are all values of the field if it has a fixed set of values. `listed` states whether
+    `/query/values` can suggest values. A condition on a field selects a run or thread if one of its
+    spans matches. `of_the_whole` names the lists in which the condition applies to the run or
+    thread itself.
     """
 
     name: str
@@ -43,13 +44,16 @@ class QueryField(BaseModel):
 
 
 class QueryFields(BaseModel):
-    """All fields of the query language, the most used ones first."""
+    """All fields of the query language, most used first."""
 
     data: list[QueryField]
 
 
 class TermValue(BaseModel):
-    """A value in the text: its meaning, and whether it contains a wildcard."""
+    """A value within a term.
+
+    `text` is the value without quotes. `start` and `end` are its position in the query.
+    """
 
     text: str
     wildcard: bool
@@ -58,9 +62,11 @@ class TermValue(BaseModel):
 
 
 class QueryTerm(BaseModel):
-    """A condition in the text, with its negation. One of its values must match.
+    """A condition in the query. It matches if one of its `values` matches.
 
-    `field` is the name of the field, even if the text has an alias; `text` for plain words.
+    `negated` inverts the condition. `field` is the name of the field, even if the query has an
+    alias. `field` is `text` for plain words. `start` and `end` are the position of the term in the
+    query.
     """
 
     start: int
@@ -72,7 +78,7 @@ class QueryTerm(BaseModel):
 
 
 class QueryProblem(BaseModel):
-    """A problem of the text, its position, and a correct form."""
+    """A syntax error in the query, its position, and how to correct it."""
 
     start: int
     message: str
@@ -80,9 +86,10 @@ class QueryProblem(BaseModel):
 
 
 class ParsedQuery(BaseModel):
-    """The terms of a query; with a problem, the terms before it.
+    """A parsed query. If it has a syntax error, `terms` has only the terms before the error.
 
-    Positions count UTF-16 code units from 0, as JavaScript does. An end is exclusive.
+    Every `start` and `end` is a number of UTF-16 code units from 0, as in JavaScript. `end` is
+    exclusive.
     """
 
     terms: list[QueryTerm]
@@ -90,7 +97,7 @@ class ParsedQuery(BaseModel):
 
 
 class Completing(Filter):
-    """The field, and a text that its values contain."""
+    """A query for the values of `field` that contain the text `prefix`."""
 
     field: str = Field(description="a name of the query language")
     prefix: str = Field("", max_length=1_000, description="the beginning or a part of the value")
@@ -98,7 +105,10 @@ class Completing(Filter):
 
 
 class Faceting(Filter):
-    """The list, and the number of values of each facet."""
+    """A query for the counts of field values in the list `rows`.
+
+    The response has at most `limit` values of each field.
+    """
 
     rows: Rows = Rows.SPANS
     limit: int = Field(20, ge=1, le=1_000)
@@ -106,7 +116,7 @@ class Faceting(Filter):
 
 @router.get("/query/fields")
 async def fields() -> QueryFields:
-    """The fields of the query language, for completion and help."""
+    """Return all fields of the query language, for completion and help."""
     return QueryFields(
         data=[
             QueryField(
@@ -126,7 +136,7 @@ async def fields() -> QueryFields:
 
 @router.get("/query/parse")
 async def parse(query: Annotated[str, Query(max_length=MAX_CHARACTERS)] = "") -> ParsedQuery:
-    """Parse a query. An incomplete query is valid input: the answer has a `problem`."""
+    """Parse a query. If it has a syntax error, the status is still 200."""
     terms: list[QueryTerm] = []
     try:
         for term in parse_terms(query, now_us=SystemClock().now_us()):
@@ -142,7 +152,10 @@ async def parse(query: Annotated[str, Query(max_length=MAX_CHARACTERS)] = "") ->
 async def values(
     server: CurrentServer, parameters: Annotated[Completing, Query()], request: Request
 ) -> Response:
-    """Values of a field that contain a text. Values that begin with the text come first."""
+    """Return the values of a field that contain a text.
+
+    Values that begin with the text come first, except for fields with a fixed set of values.
+    """
     name = NAMES.get(parameters.field.lower())
     if name is None:
         raise UsageError(
@@ -165,10 +178,10 @@ async def values(
 async def facets(
     server: CurrentServer, parameters: Annotated[Faceting, Query()], request: Request
 ) -> Response:
-    """The facets of a list.
+    """Count the rows of a list for each value of status, model, label and other fields.
 
-    They count the rows of each status, model, label and so on. Each facet ignores the conditions on
-    itself, so that a choice can be changed.
+    The counts of a field are its facet. A facet ignores the conditions on its own field. A person
+    therefore also sees how many rows the other values would select.
     """
     return await json_response(
         request,
@@ -198,5 +211,5 @@ def _term_json(text: str, term: Term) -> QueryTerm:
 
 
 def _utf16_position(text: str, position: int) -> int:
-    """The position of a character in UTF-16 code units."""
+    """Convert a position in characters to a position in UTF-16 code units."""
     return len(text[:position].encode("utf-16-le", "surrogatepass")) // 2

@@ -1,4 +1,4 @@
-"""Previews of redaction rules before they become settings."""
+"""The route that previews a redaction rule before a person adds it to the settings."""
 
 import time
 from dataclasses import asdict
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/redaction", tags=["traces"])
 
 
 class PreviewParameters(SpanParameters):
-    """A rule, and the query whose newest spans it searches."""
+    """A redaction rule, and a query. The rule is tried on the newest `limit` spans of the query."""
 
     pattern: str = Field(min_length=1, max_length=10_000, description="a RE2 expression")
     limit: int = Field(1_000, ge=1, le=10_000)
@@ -32,7 +32,10 @@ class PreviewParameters(SpanParameters):
 async def preview_rule(
     server: CurrentServer, parameters: Annotated[PreviewParameters, Query()], request: Request
 ) -> Response:
-    """Counts the matches of a pattern in stored spans, with masked examples. Changes nothing."""
+    """Count the matches of a pattern in stored spans, and return masked examples.
+
+    The request changes neither the spans nor the settings.
+    """
 
     def make_preview() -> dict[str, Any]:
         try:

@@ -1,4 +1,4 @@
-"""Shows the limits of stored traces, and previews the deletions that other limits would cause."""
+"""Routes that show the limits of stored traces, and the traces that other limits would delete."""
 
 import asyncio
 import time
@@ -18,9 +18,11 @@ router = APIRouter(prefix="/retention", tags=["settings"])
 
 
 class RetentionAnswer(BaseModel):
-    """The limits of the settings, all stored traces, and the traces that the next pruning deletes.
+    """The limits in the settings, and the totals of the stored traces.
 
-    A limit of null means that there is no limit.
+    A limit of null means that there is no limit. `held` contains the totals of all stored traces,
+    such as their number and size. `due` contains the totals of the traces that exceed the limits
+    and will be deleted next.
     """
 
     keep: str | None
@@ -30,7 +32,11 @@ class RetentionAnswer(BaseModel):
 
 
 class RetentionPreview(BaseModel):
-    """The traces that these limits would delete, and all stored traces."""
+    """The effect of other limits on the stored traces.
+
+    `held` contains the totals of all stored traces. `deleted` contains the totals of the traces
+    that these limits would delete.
+    """
 
     keep: str | None
     max_size: str | None
@@ -39,7 +45,7 @@ class RetentionPreview(BaseModel):
 
 
 class Limits(BaseModel):
-    """Limits in the format of the settings. An absent limit means none."""
+    """Limits in the format of the settings. An absent limit means that there is no limit."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -52,7 +58,7 @@ class Limits(BaseModel):
 
 @router.get("")
 async def retention(server: CurrentServer, configured: Configured) -> RetentionAnswer:
-    """The limits, and the current amount of traces."""
+    """Return the limits, and the totals of the stored traces."""
     own = configured.settings.traces
     held, due = await asyncio.to_thread(_count_traces, server, own.keep, own.max_size)
     return RetentionAnswer(keep=own.keep, max_size=own.max_size, held=held, due=due)
@@ -60,7 +66,7 @@ async def retention(server: CurrentServer, configured: Configured) -> RetentionA
 
 @router.get("/preview")
 async def preview(server: CurrentServer, limits: Annotated[Limits, Query()]) -> RetentionPreview:
-    """The traces that these limits would delete. This request deletes nothing."""
+    """Return the totals of the traces that other limits would delete, without deleting any."""
     held, deleted = await asyncio.to_thread(_count_traces, server, limits.keep, limits.max_size)
     return RetentionPreview(keep=limits.keep, max_size=limits.max_size, held=held, deleted=deleted)
 

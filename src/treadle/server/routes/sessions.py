@@ -1,4 +1,4 @@
-"""Routes that list, show, rename, branch and delete saved conversations."""
+"""Routes that list, show, rename, branch and delete saved conversations with the assistant."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ router = APIRouter(prefix="/sessions", tags=["sessions"])
 
 @dataclass(frozen=True, slots=True)
 class SessionPage:
-    """The conversations about the repository, most recently changed first."""
+    """One page of the list of conversations about the repository, most recently changed first."""
 
     data: Sequence[ConversationSummary]
     pagination: OffsetPagination
 
 
 class ListQuery(BaseModel):
-    """The position of the page in the list."""
+    """The range of conversations to return. `offset` is the number of conversations to skip."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -35,7 +35,7 @@ class ListQuery(BaseModel):
 
 
 class SessionChange(BaseModel):
-    """The new values. Absent fields keep their values."""
+    """The new title and the message to continue from. Absent fields do not change."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -47,7 +47,7 @@ class SessionChange(BaseModel):
 async def sessions(
     server: CurrentServer, query: Annotated[ListQuery, Query()]
 ) -> JsonOf[SessionPage]:
-    """A page of the conversations, as in `sessions list --json`."""
+    """Return one page of the conversations in the format of `sessions list --json`."""
     end = query.offset + query.limit
     found = await server.conversations.list(root=server.app.root, limit=end + 1)
     page = OffsetPagination(query.offset, query.limit, more=len(found) > end)
@@ -56,14 +56,17 @@ async def sessions(
 
 @router.get("/{session}")
 async def show(server: CurrentServer, session: str) -> JsonOf[Session]:
-    """Every message of every branch, as in `sessions export`. `session` is as in `ask`."""
+    """Return every message of every branch in the format of `sessions export`.
+
+    `session` is an id, a prefix of an id, or `last`.
+    """
     conversation = await server.conversations.load(session, root=server.app.root)
     return Session.of(conversation, await server.conversations.tree(conversation))
 
 
 @router.patch("/{session}")
 async def change(server: CurrentServer, session: str, changes: SessionChange) -> JsonOf[Session]:
-    """Change the title, or the message from which the conversation continues."""
+    """Change the title of a conversation, or the message from which it continues."""
     if changes.title is not None:
         await server.conversations.rename(session, changes.title, root=server.app.root)
     if changes.at is not None:

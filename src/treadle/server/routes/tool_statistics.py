@@ -1,4 +1,4 @@
-"""Statistics of the recorded calls of each tool."""
+"""The route that returns statistics of the recorded calls of each tool."""
 
 import asyncio
 import time
@@ -17,7 +17,10 @@ router = APIRouter(prefix="/tools", tags=["tools"])
 
 
 class CallLatency(BaseModel):
-    """Milliseconds of finished calls, without the time that they waited for a person."""
+    """The latency of calls that succeeded or failed, in milliseconds.
+
+    The time in which a call waited for a person is not included.
+    """
 
     p50: float
     p95: float
@@ -25,10 +28,11 @@ class CallLatency(BaseModel):
 
 
 class ToolCalls(BaseModel):
-    """The calls of one tool, by all programs. `last_us` is the start of the last one.
+    """Statistics of all recorded calls of one tool, from Treadle and from other programs.
 
-    `by_status` counts the calls by outcome, `failures` the failed ones by kind. `success_rate` and
-    `latency_ms` refer to finished calls; null if there are none.
+    `last_us` is the start of the last call in Unix microseconds. `by_status` is the number of calls
+    with each status. `failures` is the number of failed calls of each error kind. `success_rate`
+    and `latency_ms` refer to calls that succeeded or failed. They are null without such calls.
     """
 
     name: str
@@ -41,7 +45,11 @@ class ToolCalls(BaseModel):
 
 
 class ToolStatistics(BaseModel):
-    """The tools with calls in the period, by name. A null bound means no limit."""
+    """The statistics of the tools that have calls in the period, sorted by tool name.
+
+    `since_us` and `until_us` are Unix microseconds. `since_us` is null if the period has no start,
+    and `until_us` is null if the period has no end.
+    """
 
     data: list[ToolCalls]
     since_us: int | None
@@ -49,7 +57,7 @@ class ToolStatistics(BaseModel):
 
 
 class PeriodQuery(BaseModel):
-    """The period; default: all."""
+    """The period of the statistics. Without parameters, it includes all recorded calls."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -63,7 +71,7 @@ class PeriodQuery(BaseModel):
 async def tool_statistics(
     server: CurrentServer, parameters: Annotated[PeriodQuery, Query()]
 ) -> ToolStatistics:
-    """Calls, failures and durations of each tool, counted by the database."""
+    """Return the number of calls, the failures and the latencies of each tool."""
     since, until = _bounds(parameters, time.time_ns() // 1_000)
     found = await asyncio.to_thread(
         server.traces.tool_stats,
@@ -76,7 +84,7 @@ async def tool_statistics(
 
 
 def _bounds(parameters: PeriodQuery, now_us: int) -> tuple[int | None, int | None]:
-    """The intersection of all requested periods."""
+    """Return the start and end of the intersection of all periods in the request."""
     bounds = (None, None) if parameters.period is None else period_bounds(parameters.period, now_us)
     since = _without_none(bounds[0], _moment("since", parameters.since, now_us))
     until = _without_none(bounds[1], _moment("until", parameters.until, now_us))

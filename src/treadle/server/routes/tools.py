@@ -1,4 +1,4 @@
-"""Lists the tools, and calls them outside a session."""
+"""Routes that list the tools and call them outside a session."""
 
 from typing import Any
 
@@ -15,7 +15,12 @@ router = APIRouter(prefix="/tools", tags=["tools"])
 
 
 class ListedTool(BaseModel):
-    """A tool as a model sees it, and its effect."""
+    """A tool as a model receives it, together with its class, its place and its effect.
+
+    `tool_class` is `background` if a call may take minutes. `place` states whether Treadle or a
+    front end runs the tool. `effect` states whether the tool reads, writes, changes the page or
+    costs money.
+    """
 
     name: str
     description: str
@@ -27,14 +32,14 @@ class ListedTool(BaseModel):
 
 
 class Listed(BaseModel):
-    """All tools. The tools of front ends come last."""
+    """All tools. The tools that front ends run come last."""
 
     data: list[ListedTool]
 
 
 @router.get("")
 async def tools(server: CurrentServer) -> Listed:
-    """The tools with the JSON schemas of their arguments."""
+    """Return all tools with the JSON schemas of their arguments."""
     registry = server.app.registry.with_tools(server.app.bridge.tools())
     return Listed(
         data=[
@@ -53,7 +58,7 @@ async def tools(server: CurrentServer) -> Listed:
 
 
 _OBJECT = {"content": {"application/json": {"schema": {"type": "object"}}}}
-"""The schema in the API document where each tool has its own format."""
+"""The OpenAPI schema of arguments and results: any object, since each tool has its own format."""
 _ARGUMENTS = {
     "requestBody": {"description": "the arguments, by the schema of the tool", **_OBJECT},
     "responses": {"200": {"description": "the result of the tool", **_OBJECT}},
@@ -62,13 +67,16 @@ _ARGUMENTS = {
 
 @router.post("/{name}/call", response_class=Response, openapi_extra=_ARGUMENTS)
 async def call(name: str, server: CurrentServer, request: Request) -> Response:
-    """Run a tool with the arguments in the body. The answer is the tool message, byte for byte."""
+    """Call a tool with the arguments in the body.
+
+    The response body is exactly the message that a model would receive.
+    """
     arguments = (await request.body()).decode(errors="replace")
     return answer(await server.app.executor.call(name, arguments, vendor="http"))
 
 
 def answer(outcome: Outcome) -> Response:
-    """The tool message; a failed call has the status of its error."""
+    """Convert the outcome of a call into a response. An error determines its HTTP status."""
     if isinstance(outcome, ToolCallCompleted):
         return Response(outcome.content, media_type="application/json")
     status = HTTP_STATUS[outcome.error.kind]

@@ -1,4 +1,4 @@
-"""Lists, sums up, shows and deletes the recorded spans."""
+"""Routes that list, count, show and delete recorded spans."""
 
 import asyncio
 import re
@@ -40,24 +40,25 @@ from treadle.traces.store.results import (
 router = APIRouter(tags=["traces"])
 
 _SHOWN_TYPES = ("image/", "audio/", "video/", "text/plain")
-"""Media types that a browser may show. None except SVG can run scripts."""
+"""Media types that a browser may display. Of these, only SVG images can contain scripts."""
 
 
 class Filter(SpanParameters):
-    """The selection of spans."""
+    """The parameters that select spans."""
 
     token: str | None = Field(None, description="the server's token, if it has one")
 
     def span_query(self) -> SpanQuery:
-        """The conditions, without Treadle's own calls unless the query selects them.
+        """Return the conditions that the parameters express.
 
-        Raises UsageError for an invalid time or query.
+        They exclude Treadle's own model calls, unless the parameters ask for these calls. Raises
+        UsageError for an invalid time or query.
         """
         return without_own(self.to_query(time.time_ns() // 1_000))
 
 
 class Paging(Filter):
-    """The selection, the order, and the part of the list."""
+    """The parameters that select spans and one page of a sorted list."""
 
     limit: int = Field(50, ge=1, le=1_000)
     offset: int = Field(0, ge=0, le=1_000_000)
@@ -66,18 +67,21 @@ class Paging(Filter):
     ascending: bool = False
 
     def page(self) -> dict[str, Any]:
-        """The arguments of all reading methods."""
+        """Return the parameters of the page as keyword arguments of the store's methods."""
         sort = Sort(self.sort, self.ascending)
         return {"sort": sort, "limit": self.limit, "offset": self.offset, "cursor": self.cursor}
 
 
 class Searching(Paging):
-    """The selection, with the searched text in `text` or in `query`."""
+    """The parameters of a text search. The text can also be part of `query`."""
 
     q: str | None = Field(None, min_length=1, max_length=10_000, description="literal text")
 
     def span_query(self) -> SpanQuery:
-        """The conditions. Raises UsageError for an invalid time or query."""
+        """Return the conditions with the searched text.
+
+        Raises UsageError for an invalid time or query.
+        """
         query = super().span_query()
         if self.q is None:
             return query
@@ -85,7 +89,7 @@ class Searching(Paging):
 
 
 class Grouping(Filter):
-    """The grouping, and the part of the groups."""
+    """The parameters that group spans and select a range of the groups."""
 
     group_by: GroupBy
     bucket_size: int = Field(3_600, ge=1, le=366 * 86_400, description="seconds, for `time`")
@@ -94,13 +98,13 @@ class Grouping(Filter):
 
 
 class Counting(Filter):
-    """The maximum number of labels."""
+    """The parameters that select spans, and the maximum number of labels in the response."""
 
     limit: int = Field(100, ge=1, le=10_000)
 
 
 def _page_type(item: type) -> Any:
-    """A page of these rows, for the OpenAPI document."""
+    """Build the type of a page of `item` rows for the OpenAPI document."""
     name = item.__name__.removeprefix("Listed").removesuffix("Summary") + "Page"
     return object_type(name, Page, {"data": list[item], "pagination": Pagination})  # type: ignore[valid-type]  # known at run time
 
@@ -111,7 +115,7 @@ def _page_responses(item: type) -> dict[int | str, dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class RunWithSpans:
-    """A run with its spans, in order of time."""
+    """A run with one page of its spans in chronological order."""
 
     run: Annotated[RunSummary, JsonField(inline=True)]
     spans: Annotated[Page[ListedSpan], JsonField(documented_as=lambda: _page_type(ListedSpan))]
@@ -121,7 +125,10 @@ class RunWithSpans:
 async def threads(
     server: CurrentServer, parameters: Annotated[Paging, Query()], request: Request
 ) -> Response:
-    """Threads with matching spans, by default in the order of their newest runs."""
+    """Return the threads with matching spans.
+
+    By default, the thread with the newest run comes first.
+    """
     return await _page(request, parameters, server.traces.threads)
 
 
@@ -129,7 +136,7 @@ async def threads(
 async def runs(
     server: CurrentServer, parameters: Annotated[Paging, Query()], request: Request
 ) -> Response:
-    """Runs with matching spans, by default newest first."""
+    """Return the runs with matching spans, by default newest first."""
     return await _page(request, parameters, server.traces.runs)
 
 
@@ -137,7 +144,7 @@ async def runs(
 async def spans(
     server: CurrentServer, parameters: Annotated[Paging, Query()], request: Request
 ) -> Response:
-    """Matching spans without their whole content, by default newest first."""
+    """Return the matching spans without their full content, by default newest first."""
     return await _page(request, parameters, server.traces.spans)
 
 
@@ -145,7 +152,7 @@ async def spans(
 async def search(
     server: CurrentServer, parameters: Annotated[Searching, Query()], request: Request
 ) -> Response:
-    """Spans that contain a text, with its position."""
+    """Return the spans that contain a text, each with an excerpt and the positions of the text."""
     return await _page(request, parameters, server.traces.search)
 
 
@@ -157,7 +164,10 @@ async def _page(request: Request, parameters: Paging, read: Callable[..., Page[A
 async def groups(
     server: CurrentServer, parameters: Annotated[Grouping, Query()], request: Request
 ) -> Response:
-    """Counts, tokens and cost by time, model, thread, run, label or operation."""
+    """Group the spans by time, model, thread, run, label or operation.
+
+    The response has the number of spans, the tokens and the cost of each group.
+    """
     return await json_response(
         request,
         lambda: server.traces.groups(
@@ -174,7 +184,7 @@ async def groups(
 async def labels(
     server: CurrentServer, parameters: Annotated[Counting, Query()], request: Request
 ) -> Response:
-    """Labels with the number of spans, most frequent first."""
+    """Return the labels of the matching spans with the number of spans, most frequent first."""
     return await json_response(
         request, lambda: server.traces.labels(parameters.span_query(), limit=parameters.limit)
     )
@@ -184,7 +194,7 @@ async def labels(
 async def summary(
     server: CurrentServer, parameters: Annotated[Filter, Query()], request: Request
 ) -> Response:
-    """The sums of all matching spans."""
+    """Return the counts, sums and percentiles of all matching spans."""
     return await json_response(request, lambda: server.traces.summary(parameters.span_query()))
 
 
@@ -200,7 +210,10 @@ async def run(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 500,
     cursor: str | None = None,
 ) -> Response:
-    """A run with its spans, in order of time. `spans.pagination` leads to further spans."""
+    """Return a run with its spans in chronological order.
+
+    `spans.pagination` contains the cursor of the next page of spans.
+    """
     (reference,) = ids_in_path(request, "/runs/")
 
     def make() -> RunWithSpans:
@@ -222,7 +235,7 @@ async def run(
     responses=json_responses(Skeleton),
 )
 async def trace(server: CurrentServer, request: Request, trace_id: str) -> Response:  # noqa: ARG001
-    """The skeleton of a trace: all its spans in columns, without content."""
+    """Return all spans of a trace, as one array for each column and without content."""
     (reference,) = ids_in_path(request, "/traces/")
     return await json_response(request, lambda: server.traces.skeleton(reference))
 
@@ -233,10 +246,10 @@ async def trace(server: CurrentServer, request: Request, trace_id: str) -> Respo
     responses=json_responses(SpanContent),
 )
 async def span(server: CurrentServer, request: Request, ids: str, whole: bool = False) -> Response:  # noqa: ARG001
-    """A span with its content, at `/spans/TRACE/SPAN`.
+    """Return a span with its content. The path is `/spans/TRACE/SPAN`.
 
-    Large values are previews unless `whole` is set. `cut` lists them, and the hashes of their
-    parts.
+    Only the beginning of a large value is included, unless `whole` is set. `cut` lists the
+    shortened values, and the hashes with which `/blobs` returns their parts.
     """
     trace_id, span_id = ids_in_path(request, "/spans/", 2)
 
@@ -260,14 +273,16 @@ _MEDIA_TYPE = re.compile(r"[a-zA-Z0-9!#$&^_.+-]{1,100}/[a-zA-Z0-9!#$&^_.+-]{1,10
 async def blob(
     server: CurrentServer, digest: Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
 ) -> Response:
-    """A large value or an attachment by its hash. Content that a page could run is a download."""
+    """Return a large value or an attachment by its hash, 256-bit BLAKE2b.
+
+    A browser downloads content that could run scripts, instead of displaying it.
+    """
     found = await asyncio.to_thread(server.traces.blob, digest)
     if found is None:
         raise NotFoundError(f"There is no blob {digest}.")
     media_type = found.media_type or ""
-    if not _MEDIA_TYPE.fullmatch(
-        media_type
-    ):  # the type is recorded text, and a header accepts only some characters
+    # The media type is recorded text. It may contain characters that a header cannot contain.
+    if not _MEDIA_TYPE.fullmatch(media_type):
         media_type = "application/octet-stream"
     shown = media_type.startswith(_SHOWN_TYPES) and "svg" not in media_type
     return Response(

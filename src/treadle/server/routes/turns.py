@@ -1,4 +1,7 @@
-"""Routes that send messages, and follow, steer and cancel their turns."""
+"""Routes that send messages to the assistant, and that follow, steer and cancel turns.
+
+In these routes, a turn is the processing of one message or question until its answer.
+"""
 
 import asyncio
 import json
@@ -69,7 +72,11 @@ AttachmentBody = Annotated[
 
 
 class Begin(BaseModel):
-    """A message, the conversation to continue, and the options of the turn."""
+    """The body of a request that sends a message to the assistant.
+
+    `session` is the conversation to continue. Null starts a new conversation. Without `tools`, the
+    model cannot call tools. With `stream`, the events contain the reply while the model writes it.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -83,7 +90,7 @@ class Begin(BaseModel):
 
 
 class Steer(BaseModel):
-    """Another message for the model's next request."""
+    """A message that a running turn adds to the model's next request."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -91,7 +98,7 @@ class Steer(BaseModel):
 
 
 class State(StrEnum):
-    """The state of a turn."""
+    """The state of a turn. A turn that waits for other turns is also `running`."""
 
     RUNNING = "running"
     DONE = "done"
@@ -100,10 +107,12 @@ class State(StrEnum):
 
 
 class TurnAnswer(BaseModel):
-    """A turn. `final` is the last line of `ask --json`, once the turn is done.
+    """A turn of the assistant or of an agent.
 
-    An agent's turn has the name of the `agent` and a `conversation_id`. The assistant's turn has a
-    `session_id`. Its events contain `request_id`, which is the id of its trace without the dashes.
+    `request_id` identifies the turn, and its events contain it. Without its dashes it is the trace
+    id. A turn of the assistant has a `session_id`. A turn of an agent has the name of the `agent`
+    and a `conversation_id`. When the turn is done, `final` is the last line that `ask --json`
+    prints.
     """
 
     request_id: UUID
@@ -116,35 +125,39 @@ class TurnAnswer(BaseModel):
 
 
 class TurnEvents(BaseModel):
-    """The events of a turn in order, as `GET /events` sends them.
+    """The past events of a turn in chronological order, in the format of `GET /events`.
 
-    They do not contain the messages to the models. The trace contains those.
+    `input_text` is null: the events omit the messages to the models. The trace contains these
+    messages.
     """
 
     data: list[Annotated[Any, DocumentedAs(any_event)]]
 
 
 class Cancelled(BaseModel):
-    """Whether the turn was running or waiting."""
+    """The result of a cancellation. `cancelled` is false if the turn had already ended."""
 
     cancelled: bool
 
 
 class CallPlace(BaseModel):
-    """The recorded span of a tool call, in the trace of the turn."""
+    """The id of the recorded span of a tool call."""
 
     span_id: str
 
 
 class TurnList(BaseModel):
-    """The running and waiting turns, oldest first."""
+    """All turns that are running or waiting, oldest first."""
 
     data: list[TurnAnswer]
 
 
 @router.post("", status_code=202)
 async def begin(server: CurrentServer, message: Begin) -> TurnAnswer:
-    """Send a message. Its turn starts at once, or after the other turns of the conversation."""
+    """Send a message to the assistant, and return its turn without waiting for the answer.
+
+    The turn starts when the earlier turns of its conversation have ended.
+    """
     turn = await server.turns.start(
         message.text,
         session=message.session,
@@ -157,7 +170,7 @@ async def begin(server: CurrentServer, message: Begin) -> TurnAnswer:
 
 @router.get("")
 async def running(server: CurrentServer) -> TurnList:
-    """The running and waiting turns."""
+    """Return the turns that are running or waiting, oldest first."""
     return TurnList(data=[turn_answer(turn) for turn in server.turns.running()])
 
 
@@ -165,7 +178,10 @@ async def running(server: CurrentServer) -> TurnList:
 async def show(
     server: CurrentServer, request_id: UUID, wait: Annotated[float, Query(ge=0, le=60)] = 0
 ) -> TurnAnswer:
-    """A running or recently ended turn, after at most `wait` seconds for its end."""
+    """Return a turn that is running or ended recently.
+
+    The server first waits until the turn ends, but at most `wait` seconds.
+    """
     turn = server.turns.turn(request_id)
     await asyncio.wait({turn.task}, timeout=wait)
     return turn_answer(turn)
@@ -173,10 +189,10 @@ async def show(
 
 @router.get("/{request_id}/events")
 async def replay(server: CurrentServer, request_id: UUID) -> TurnEvents:
-    """The past events of a turn and of the agents that it called.
+    """Return the past events of a turn and of the agents that it called.
 
-    A client that joins a running turn reads these first; later events have higher numbers. Events
-    that the server no longer keeps are missing.
+    A client that joins a running turn reads these events first. All later events have higher
+    numbers. Events that the server has already dropped are missing.
     """
     return TurnEvents(data=await asyncio.to_thread(_events, server.log.of_turn(request_id)))
 
@@ -185,19 +201,25 @@ async def replay(server: CurrentServer, request_id: UUID) -> TurnEvents:
 async def call_place(
     request_id: UUID, turn: Annotated[int, Path(ge=0)], slot: Annotated[int, Path(ge=0)]
 ) -> CallPlace:
-    """The span id of a call of that request, even if the request had no such call."""
+    """Return the span id of a tool call of that turn.
+
+    The server computes the id without checking that the call exists.
+    """
     return CallPlace(span_id=call_span_id(request_id, turn, slot))
 
 
 @router.post("/{request_id}/steer")
 async def steer(server: CurrentServer, request_id: UUID, message: Steer) -> Taken:
-    """Add a message to the model's next request; `taken` is false if it is too late."""
+    """Add a message to the model's next request.
+
+    `taken` is false if the turn waits, has ended, or belongs to an agent.
+    """
     return Taken(taken=await server.turns.steer(request_id, message.text))
 
 
 @router.post("/{request_id}/cancel")
 async def cancel(server: CurrentServer, request_id: UUID) -> Cancelled:
-    """Cancel a turn; `cancelled` is false if it had ended."""
+    """Cancel a turn. `cancelled` is false if the turn had already ended."""
     return Cancelled(cancelled=server.turns.cancel(request_id))
 
 
@@ -212,7 +234,7 @@ def _attachment(body: AttachmentBody) -> Attachment:
 
 
 def turn_answer(turn: Turn) -> TurnAnswer:
-    """The current state of a turn."""
+    """Return the current state of a turn in its JSON form."""
     answer = TurnAnswer(
         request_id=turn.request_id,
         session_id=turn.conversation_id if turn.agent is None else None,

@@ -1,4 +1,4 @@
-"""The state that pages mirror, and requests to pages."""
+"""Routes for the state that all open pages share, and for requests to pages."""
 
 from typing import Annotated
 from uuid import UUID
@@ -29,9 +29,10 @@ Spans = Annotated[tuple[Id, ...], Field(max_length=MAX_COLLAPSED)]
 
 
 class Shown(BaseModel):
-    """The state, and the open pages, last used first.
+    """The state that all pages share, and the open pages, last used first.
 
-    `changed_by` is the page that made the last change, null for a tool or a program.
+    `revision` is the number of changes so far. `changed_by` is the id of the page that made the
+    last change. It is null if a tool or another program made that change.
     """
 
     revision: int
@@ -44,10 +45,10 @@ class Shown(BaseModel):
 
 
 class UiChange(BaseModel):
-    """A change of a page; fields that are absent stay.
+    """A change of the shared state by a page. Absent fields do not change.
 
-    `label_filters` replaces the filters of the views that it names. With `page` alone, it reports
-    that a person used the page.
+    `page` is the id of the page. `label_filters` replaces the filters of the views that it names. A
+    request with only `page` reports that a person used that page.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -61,7 +62,7 @@ class UiChange(BaseModel):
 
 
 class PageQuestion(BaseModel):
-    """A request to a page; default: the page that was used last."""
+    """A request to an open page. If `page` is null, the page that was used last receives it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -70,7 +71,11 @@ class PageQuestion(BaseModel):
 
 
 class PageAnswer(BaseModel):
-    """The page that received the request, null if none is open, and its answer."""
+    """The answer of a page to a request.
+
+    `page` is the id of the page that received the request, and null if no page is open. `answer` is
+    null if the page did not answer in time.
+    """
 
     page: str | None
     answer: AnyAnswer | None
@@ -78,13 +83,13 @@ class PageAnswer(BaseModel):
 
 @router.get("")
 async def state(server: CurrentServer) -> Shown:
-    """The current state. `UiChanged` among the events reports each change."""
+    """Return the shared state. The event `UiChanged` reports each later change."""
     return await _shown(server, await server.ui.state())
 
 
 @router.patch("")
 async def change(server: CurrentServer, changes: UiChange) -> Shown:
-    """Report the change of a person on a page."""
+    """Change the shared state, because a person did something on a page."""
     given = changes.model_fields_set
     changed = Change(
         location=changes.location,
@@ -107,7 +112,10 @@ async def ask(server: CurrentServer, question: PageQuestion) -> PageAnswer:
 async def take_answer(
     server: CurrentServer, ui_id: UUID, body: Annotated[UiAnswer, Body(discriminator="type")]
 ) -> Taken:
-    """The answer of a page to `UiRequested`. `taken` is false if there is one already."""
+    """Receive the answer of a page to the event `UiRequested`.
+
+    `taken` is false if an answer arrived earlier.
+    """
     return Taken(taken=await server.ui.answer(ui_id, body))
 
 

@@ -1,4 +1,8 @@
-"""Lists, saves, changes and deletes saved views. `UiChanged` reports each change to pages."""
+"""Routes that list, save, change and delete saved views.
+
+A view is a named filter of a list, with the columns to show. The event `UiChanged` reports each
+change to the open pages.
+"""
 
 from dataclasses import replace
 from typing import Annotated
@@ -18,9 +22,10 @@ Columns = Annotated[tuple[Name, ...], Field(max_length=200)]
 
 
 class View(BaseModel):
-    """A named view. The name is unique within its screen.
+    """A saved view. Its name is unique within its screen.
 
-    `query` is a text of the query language, `search` the query string of the address.
+    `query` is a query in the query language. `search` is the query string of the page's address.
+    `updated_us` is a time in Unix microseconds.
     """
 
     model_config = ConfigDict(from_attributes=True)
@@ -35,13 +40,13 @@ class View(BaseModel):
 
 
 class ViewList(BaseModel):
-    """All views, by screen and name."""
+    """All saved views, sorted by screen and name."""
 
     data: list[View]
 
 
 class NewView(BaseModel):
-    """A new view."""
+    """The body of a request that saves a new view."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -53,7 +58,7 @@ class NewView(BaseModel):
 
 
 class ViewChange(BaseModel):
-    """The changes; fields that are absent stay."""
+    """The body of a request that changes a view. Absent fields do not change."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -65,20 +70,20 @@ class ViewChange(BaseModel):
 
 @router.get("")
 async def views(server: CurrentServer, screen: str | None = None) -> ViewList:
-    """The saved views. `screen` selects the views of one screen."""
+    """Return the saved views, optionally only those of one screen."""
     return ViewList(data=[View.model_validate(each) for each in await server.ui.views(screen)])
 
 
 @router.post("", status_code=201)
 async def save(server: CurrentServer, body: NewView) -> View:
-    """Save a view."""
+    """Save a new view."""
     kept = await server.ui.save_view(SavedView(id="", updated_us=0, **body.model_dump()))
     return View.model_validate(kept)
 
 
 @router.patch("/{view_id}")
 async def change(server: CurrentServer, view_id: str, body: ViewChange) -> View:
-    """Change a view."""
+    """Change a saved view."""
     found = await server.ui.view(view_id)
     changed = replace(found, **body.model_dump(exclude_none=True))
     return View.model_validate(await server.ui.save_view(changed))
@@ -86,5 +91,5 @@ async def change(server: CurrentServer, view_id: str, body: ViewChange) -> View:
 
 @router.delete("/{view_id}", status_code=204)
 async def delete(server: CurrentServer, view_id: str) -> None:
-    """Delete a view."""
+    """Delete a saved view."""
     await server.ui.delete_view(view_id)

@@ -1,8 +1,8 @@
 """OTLP/JSON: reads export requests, and writes responses.
 
-Ids are hex digits, and numbers may be text. The reader also accepts unambiguous deviations: field
-names in snake case, ids in base64, an export without its outer levels, and several exports in a
-row. It counts unreadable spans as rejected, so nothing is lost silently.
+Ids are hex digits, and numbers may be text. The reader also accepts unambiguous deviations. These
+are field names in snake case, ids in base64, an export without its outer levels, and several
+exports in a row. The reader counts unreadable spans as rejected, so nothing is lost silently.
 """
 
 import json
@@ -38,7 +38,7 @@ from treadle.spans.span import Attributes, JsonValue, SpanEvent, SpanLink
 from treadle.spans.span_batch import SpanBatch
 
 _LEVELS = ("resourceSpans", "scopeSpans", "instrumentationLibrarySpans", "spans")
-"""The nested lists from an export to its spans."""
+"""The names of the nested lists from an export down to its spans."""
 _MAX_LEVELS = 8
 _SHARED = frozenset({"resource", "scope", "instrumentationLibrary", "schemaUrl"})
 _DROPPED_FIELDS = dict(
@@ -51,11 +51,11 @@ _DROPPED_FIELDS = dict(
 _DROPPED_ATTRIBUTES = "droppedAttributesCount"
 _STATUS_NAMES = {f"STATUS_CODE_{status.name}": status for status in RawStatus}
 _NO_TIME = -1
-"""Replaces a time that cannot be read."""
+"""A time out of range, which replaces a time that cannot be read."""
 
 
 def decode_json(body: bytes) -> SpanBatch[RawSpan]:
-    """The spans of an export request in JSON. Raises OtlpError for any other body.
+    """Return the spans of an export request in JSON. Raises OtlpError for any other body.
 
     Unknown fields are ignored, as the protocol requires.
     """
@@ -69,7 +69,10 @@ def decode_json(body: bytes) -> SpanBatch[RawSpan]:
 
 
 def respond_json(batch: SpanBatch[object]) -> bytes:
-    """The response in OTLP/JSON. `rejectedSpans` is a string, like every int64 in this format."""
+    """Return the response in OTLP/JSON.
+
+    `rejectedSpans` is a string, like every int64 in this format.
+    """
     if not (batch.rejected or batch.damaged):
         return b"{}"
     partial = {"rejectedSpans": str(batch.rejected), "errorMessage": batch.problems()}
@@ -77,7 +80,10 @@ def respond_json(batch: SpanBatch[object]) -> bytes:
 
 
 def _parse(body: bytes, hook: Callable[[Pairs], object] | None) -> tuple[list[Any], bool]:
-    """The documents in a body, and whether they were repaired. A body usually has one document."""
+    """Return the documents in a body, and whether they were repaired.
+
+    A body usually has one document.
+    """
     try:
         documents, repaired = [json.loads(body, object_pairs_hook=hook)], False
     except (ValueError, RecursionError):
@@ -91,7 +97,7 @@ def _parse(body: bytes, hook: Callable[[Pairs], object] | None) -> tuple[list[An
 
 
 def _with_joined_lists(pairs: Pairs) -> dict[str, Any]:
-    """An object in which lists under the same name are joined."""
+    """Return an object in which lists under the same name are joined."""
     merged: dict[str, Any] = {}
     for name, value in pairs:
         before = merged.get(name)
@@ -114,7 +120,7 @@ class _Reader:
             self._level(document, "the body", {}, {}, 0)
 
     def decoded(self) -> SpanBatch[RawSpan]:
-        """The spans. Raises OtlpError."""
+        """Return the spans. Raises OtlpError if the documents contain nothing readable."""
         return self._collector.decoded()
 
     def _level(
@@ -201,7 +207,7 @@ class _Reader:
                 self._dropped(raw, span[field], field, attribute)
 
     def _reference(self, value: object, what: str) -> str:
-        """The id of another span. An id in an unknown form is kept unchanged."""
+        """Return the id of another span. An id in an unknown form is kept unchanged."""
         try:
             return read_id(value, what, SPAN_ID_DIGITS)
         except SpanFaultError as fault:
@@ -229,7 +235,7 @@ class _Reader:
             self._collector.note_fault(str(fault))
 
     def _each(self, sent: object, what: str, read: Callable[[Object], Any]) -> list[Any]:
-        """Read the entries of a list. Entries that cannot be read are left out."""
+        """Read the entries of a list with `read`. Entries that cannot be read are left out."""
         entries = []
         try:
             for each in read_list(sent, what):
@@ -255,7 +261,7 @@ class _Reader:
         )
 
     def _attributes(self, part: Object) -> Attributes:
-        """The attributes of an event or a link, and the number that the exporter dropped."""
+        """Return the attributes of an event or a link, with the count of dropped attributes."""
         attributes = read_attributes(part.get("attributes"), self._collector.note_fault)
         dropped = read_integer(part.get(_DROPPED_ATTRIBUTES), _DROPPED_ATTRIBUTES)
         return {**attributes, DROPPED[0]: dropped} if dropped else attributes
@@ -273,7 +279,7 @@ class _Reader:
         return scope
 
     def _shared(self, sent: object) -> dict[str, JsonValue]:
-        """The attributes of a resource or scope. Their faults do not affect spans."""
+        """Return the attributes of a resource or scope. Faults in these do not affect spans."""
         faults: list[str] = []
         try:
             values = read_object(without_marks(sent) if self._repaired else sent)

@@ -1,4 +1,4 @@
-"""Readers of single fields of OTLP/JSON, in both spellings of their names."""
+"""Readers of single fields of OTLP/JSON, whose names are in camel case or in snake case."""
 
 import base64
 import json
@@ -26,7 +26,7 @@ _NAMES = (
     *("arrayValue", "kvlistValue"),
 )
 _SNAKE = {re.sub("([A-Z])", lambda found: f"_{found[0].lower()}", name): name for name in _NAMES}
-"""The names in camel case by the names in snake case, which JSON of protobuf also allows."""
+"""Maps names in snake case, which JSON of protobuf also allows, to names in camel case."""
 
 _HEX = frozenset("0123456789abcdef")
 _URL_SAFE = str.maketrans("-_", "+/")
@@ -34,14 +34,17 @@ _INT64 = 1 << 63
 
 
 def with_camel_case(sent: Object) -> Object:
-    """`sent` with its field names in camel case."""
+    """Return `sent` with its field names in camel case."""
     if _SNAKE.keys().isdisjoint(sent):
         return sent
     return {_SNAKE.get(name, name): value for name, value in sent.items()}
 
 
 def read_object(value: object) -> Object:
-    """An object with names in camel case. Empty if absent. Raises SpanFaultError."""
+    """Return `value` as an object with names in camel case. None becomes an empty object.
+
+    Raises SpanFaultError if `value` is not an object.
+    """
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -50,7 +53,10 @@ def read_object(value: object) -> Object:
 
 
 def read_list(value: object, what: str) -> list[object]:
-    """A list. Empty if absent. Raises SpanFaultError."""
+    """Return `value` as a list. None becomes an empty list.
+
+    Raises SpanFaultError if `value` is not a list. `what` names the value in the error.
+    """
     if value is None:
         return []
     if not isinstance(value, list):
@@ -59,7 +65,10 @@ def read_list(value: object, what: str) -> list[object]:
 
 
 def read_text(value: object, what: str) -> str:
-    """A text. Empty if absent. Raises SpanFaultError."""
+    """Return `value` as a text. None becomes an empty text.
+
+    Raises SpanFaultError if `value` is not a text. `what` names the value in the error.
+    """
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -68,10 +77,10 @@ def read_text(value: object, what: str) -> str:
 
 
 def read_id(value: object, what: str, digits: int) -> str:
-    """An id in hex digits. Raises SpanFaultError.
+    """Return `value` as an id in hex digits. Raises SpanFaultError if it cannot be one.
 
-    Some exporters send ids in base64, the form of bytes in JSON of protobuf. The length
-    distinguishes base64 from hex digits.
+    `digits` is the expected number of digits. Some exporters send ids in base64, the form of bytes
+    in JSON of protobuf. The length distinguishes base64 from hex digits.
     """
     text = read_text(value, what).lower()
     if len(text) == digits and _HEX.issuperset(text):
@@ -87,9 +96,10 @@ def read_id(value: object, what: str, digits: int) -> str:
 
 
 def read_integer(value: object, what: str) -> int:
-    """A whole number, or 0 if absent. Raises SpanFaultError.
+    """Return `value` as a whole number. None becomes 0.
 
-    It may be text, since many JSON parsers cannot represent 64 bits.
+    A number may be text, since many JSON parsers cannot represent 64 bits. Raises SpanFaultError if
+    `value` is not a whole number, or does not fit 64 bits.
     """
     if value is None:
         return 0
@@ -111,7 +121,10 @@ def read_integer(value: object, what: str) -> int:
 def read_attributes(
     sent: object, fault: Callable[[str], None], depth: int = 0
 ) -> dict[str, JsonValue]:
-    """The attributes in a list of KeyValues. Calls `fault` with the reason for each omission."""
+    """Return the attributes in a list of KeyValues.
+
+    Calls `fault` with the reason for each omitted value.
+    """
     attributes: dict[str, JsonValue] = {}
     if isinstance(sent, dict):  # some exporters send a plain object instead of KeyValues
         sent = [{"key": key, "value": value} for key, value in sent.items()]
@@ -121,7 +134,7 @@ def read_attributes(
         fault(str(error))
         return attributes
     for entry in entries:
-        # This is a fast path, since most attributes are texts.
+        # This is a fast path for texts, since most attributes are texts.
         if (
             type(entry) is dict
             and type(key := entry.get("key")) is str
@@ -157,8 +170,11 @@ def _key_value(entry: object, depth: int) -> tuple[str, JsonValue]:
 
 
 def _value(value: object, key: str, depth: int) -> JsonValue:
-    """An AnyValue of the attribute `key`. Raises SpanFaultError."""
-    if isinstance(value, str | int | float):  # it lacks the type that JSON of protobuf requires
+    """Return the value of an AnyValue. Raises SpanFaultError if it cannot be read.
+
+    `key` is the name of the attribute, for errors.
+    """
+    if isinstance(value, str | int | float):  # some exporters omit the type of a value
         return double_value(value) if isinstance(value, float) else value
     what = f"its attribute {key}"
     sent = read_object(value)
@@ -200,11 +216,11 @@ _SIMPLE: Mapping[str, Callable[[object, str], JsonValue]] = {
     "doubleValue": _double,
     "bytesValue": lambda value, what: base64_value(read_text(value, what)),
 }
-"""The readers of values that are not nested."""
+"""The reader of each type of value that is not nested."""
 
 
 def describe_value(value: object) -> str:
-    """The type or the beginning of a value, for an error message."""
+    """Return the type or the beginning of a value, for an error message."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):

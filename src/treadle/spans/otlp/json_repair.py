@@ -22,16 +22,19 @@ _FAULTS = {
     _TOO_DEEP: f"one of its attributes is nested deeper than {DEPTH_LIMIT} levels",
 }
 _LEVELS = 4 * (DEPTH_LIMIT + 8)
-"""The most nested brackets. Each level of an attribute has up to four."""
+"""The maximum number of nested brackets. Each level of an attribute has up to four brackets."""
 
 _UNDECODED = re.compile("[\udc80-\udcff]+")
 _TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 _BETWEEN = re.compile(r"[\s\x1e\ufeff]*")
-"""Separators of documents: white space, the separator of RFC 7464, a byte order mark."""
+"""Matches separators of documents: white space, the RFC 7464 separator, a byte order mark."""
 
 
 def parse_repaired(body: bytes, hook: Callable[[Pairs], object] | None) -> tuple[list[Any], bool]:
-    """The documents in `body`, and whether any was repaired. No documents if it is not JSON."""
+    """Return the documents in `body`, and whether any document was repaired.
+
+    The list of documents is empty if `body` is not JSON.
+    """
     decoded = body.decode("utf-8", "surrogateescape")
     text = _shallow(_UNDECODED.sub(_NO_TEXT, decoded))
     decoder = json.JSONDecoder(parse_int=_whole_number, object_pairs_hook=hook)
@@ -43,13 +46,13 @@ def parse_repaired(body: bytes, hook: Callable[[Pairs], object] | None) -> tuple
 
 
 def faults_in(value: object) -> list[str]:
-    """The faults whose marks `value` contains."""
+    """Return the descriptions of the faults whose marks `value` contains."""
     text = json.dumps(value, ensure_ascii=False)
     return [fault for mark, fault in _FAULTS.items() if mark in text]
 
 
 def without_marks(value: Any) -> Any:
-    """`value`, in which the Unicode replacement character replaces each mark."""
+    """Return `value` with the Unicode replacement character in place of each mark."""
     text = json.dumps(value, ensure_ascii=False)
     return json.loads(re.sub(f"[{''.join(_FAULTS)}]", "\ufffd", text))
 
@@ -68,12 +71,15 @@ def _next(text: str, at: int) -> int:
 
 
 def _whole_number(digits: str) -> int | str:
-    """The number. With 100 or more digits it stays text, since Python refuses very long numbers."""
+    """Return the number. From 100 digits on, return the digits as text.
+
+    Python refuses to convert very long numbers.
+    """
     return int(digits) if len(digits) < 100 else digits
 
 
 def _shallow(text: str) -> str:
-    """`text`, in which a mark replaces each value that is nested too deeply."""
+    """Return `text` with a mark in place of each value that is nested too deeply."""
     parts: list[str] = []
     depth, kept_from = 0, 0
     for token in _TOKENS.finditer(text):

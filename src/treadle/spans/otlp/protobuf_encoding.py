@@ -2,8 +2,8 @@
 
 A broken span does not affect other spans. The field numbers are defined in
 opentelemetry/proto/trace/v1/trace.proto and common/v1/common.proto, and never change. The official
-parser is not used: it refuses the whole message for one text that is not UTF-8, it loses lone
-surrogates, and it is not faster (decision 0035).
+parser is not used (decision 0035). It refuses the whole message for one text that is not UTF-8,
+loses lone surrogates, and is not faster.
 """
 
 import struct
@@ -35,34 +35,38 @@ _TAG_LIMIT = 1 << 32
 
 _NESTED = {0x5A: "one of its events", 0x6A: "one of its links", 0x7A: "its status"}
 _DROPPED = dict(zip((0x50, 0x60, 0x70), DROPPED, strict=True))
-"""The attributes for counts of dropped data, by the tags of the fields with these counts."""
+"""For each tag of a field that counts dropped data, the attribute for the count."""
 
 _Field = tuple[int, int, int]
 """The tag of a field (number << 3 | wire type), then the start and the end of its bytes.
 
-A number has its value in place of the start. A field of an unexpected type is treated as unknown.
+For a number, the value takes the place of the start. A field of an unexpected type is treated as
+unknown.
 """
 
 
 class _MalformedError(Exception):
-    """The bytes are not a protobuf message."""
+    """Raised when bytes are not a protobuf message."""
 
 
 _BROKEN = (SpanFaultError, _MalformedError, IndexError, struct.error)
-"""The errors of reading a field."""
+"""The errors that reading a field can raise."""
 
 _SCOPE_SPANS, _EARLIER_SCOPE_SPANS = 0x12, 1000 << 3 | _BYTES
-"""Earlier versions, which call a scope an instrumentation library, use field 1000 for it."""
+"""Earlier versions of the protocol use field 1000 for scopes (instrumentation libraries)."""
 _SCHEMA_URL = 0x1A
 
 
 def decode_protobuf(body: bytes) -> SpanBatch[RawSpan]:
-    """The spans of an ExportTraceServiceRequest. Raises OtlpError for any other body."""
+    """Return the spans of an ExportTraceServiceRequest. Raises OtlpError for any other body."""
     return _Reader(body).read()
 
 
 def respond_protobuf(batch: SpanBatch[object]) -> bytes:
-    """An ExportTraceServiceResponse. It is empty if every span was accepted with all its fields."""
+    """Return an ExportTraceServiceResponse.
+
+    It is empty if every span was accepted with all its fields.
+    """
     if not (batch.rejected or batch.damaged):
         return b""
     message = batch.problems().encode(errors="replace")
@@ -73,7 +77,7 @@ def respond_protobuf(batch: SpanBatch[object]) -> bytes:
 
 
 class _Reader:
-    """Reads one body. It decodes each attribute key only once, since keys repeat."""
+    """Reads one body. It decodes each attribute key only once, since keys are often repeated."""
 
     def __init__(self, body: bytes) -> None:
         self._data = body
@@ -116,7 +120,7 @@ class _Reader:
             if tag == 0x0A:
                 resource = self._shared_attributes(begin, stop, 0x0A)
             elif tag in (_SCOPE_SPANS, _EARLIER_SCOPE_SPANS):
-                scopes.append((begin, stop))  # the resource may follow them
+                scopes.append((begin, stop))  # the resource may follow the scopes
             elif tag != _SCHEMA_URL:
                 self._unknown(tag, "ResourceSpans")
         for begin, stop in scopes:
@@ -152,7 +156,7 @@ class _Reader:
         return scope
 
     def _shared_attributes(self, start: int, end: int, attributes_tag: int) -> dict[str, JsonValue]:
-        """The attributes of a resource or scope. Their faults do not affect spans."""
+        """Return the attributes of a resource or scope. Faults in these do not affect spans."""
         attributes: dict[str, JsonValue] = {}
         for tag, begin, stop in _fields(self._data, start, end):
             if tag == attributes_tag:
@@ -167,7 +171,10 @@ class _Reader:
         return attributes
 
     def _span(self, raw: RawSpan, start: int, end: int) -> None:
-        """Read a Span. The loop over the fields is inlined: `_fields` would take twice the time."""
+        """Read a Span.
+
+        The loop over the fields is inlined, since `_fields` takes twice the time.
+        """
         data, attributes = self._data, raw.attributes
         while start < end:
             tag = data[start]
@@ -283,7 +290,7 @@ class _Reader:
     def _quick_attribute(self, start: int, end: int) -> tuple[str, str | int] | None:
         """Read a KeyValue with a short, known key and a text or a number. None for other KeyValues.
 
-        It returns the same result as `_attribute` in half the time.
+        The result is the same as from `_attribute`, in half the time.
         """
         data = self._data
         middle = start + 2 + data[start + 1] if end - start > 5 else end
@@ -308,7 +315,7 @@ class _Reader:
         return (key, self._text(data[begin:end], key)) if begin + size == end else None
 
     def _text(self, raw: bytes, key: str) -> str:
-        """Decode UTF-8. A lone surrogate is kept, since some exporters send it."""
+        """Decode UTF-8. Lone surrogates are kept, since some exporters send them."""
         try:
             return raw.decode()
         except UnicodeDecodeError:
@@ -321,7 +328,7 @@ class _Reader:
                 return raw.decode("utf-8", "replace")
 
     def _attribute(self, start: int, end: int, depth: int = 0) -> tuple[str, JsonValue]:
-        """A KeyValue."""
+        """Return the key and the value of a KeyValue."""
         key, value = "", None
         for tag, begin, stop in _fields(self._data, start, end):
             if tag == 0x0A:
@@ -335,7 +342,7 @@ class _Reader:
         return key, value
 
     def _value(self, start: int, end: int, key: str, depth: int) -> JsonValue:
-        """An AnyValue of the attribute `key`."""
+        """Return the value of an AnyValue. `key` is the name of the attribute, for errors."""
         value: JsonValue = None
         known = True
         for tag, begin, stop in _fields(self._data, start, end):
@@ -374,12 +381,12 @@ class _Reader:
 
 
 def _signed(value: int) -> int:
-    """The int64 that has these 64 bits."""
+    """Return the signed integer that has these 64 bits."""
     return value - (1 << 64) if value & _SIGN_BIT else value
 
 
 def _fields(data: bytes, start: int, end: int) -> Iterator[_Field]:
-    """The fields of the message between `start` and `end`."""
+    """Yield the fields of the message between `start` and `end`."""
     while start < end:
         tag = data[start]
         start += 1
@@ -412,7 +419,7 @@ def _fields(data: bytes, start: int, end: int) -> Iterator[_Field]:
 
 
 def _varint(data: bytes, start: int, end: int) -> tuple[int, int]:
-    """The number at `start`, and the position of its end."""
+    """Return the varint at `start`, and the position of its end."""
     value = shift = 0
     while start < end and shift < 70:
         byte = data[start]

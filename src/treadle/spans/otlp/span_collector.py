@@ -11,20 +11,20 @@ from treadle.spans.span import Attributes, JsonValue, SpanEvent
 from treadle.spans.span_batch import SpanBatch
 
 DEPTH_LIMIT = 64
-"""The most levels of lists and maps in an attribute."""
+"""The maximum number of nested lists and maps in an attribute."""
 
 DROPPED = (
     "otel.dropped_attributes_count",
     "otel.dropped_events_count",
     "otel.dropped_links_count",
 )
-"""Attributes with the counts of data that the exporter dropped."""
+"""Attributes with the counts of attributes, events and links that the exporter dropped."""
 
 UNREADABLE = "otel.unreadable"
 """The attribute that lists the fields of a span that could not be read."""
 
 _NOT_A_TIME = "is not between the years 1970 and 2262"
-"""63 bits of nanoseconds since 1970 end in the year 2262."""
+"""63 bits of nanoseconds since 1970 reach to the year 2262."""
 
 _REASONS_LIMIT = 20
 _NAME_LIMIT = 80
@@ -36,7 +36,7 @@ SPAN_ID_DIGITS = 16
 
 
 class OtlpError(TreadleError):
-    """The body is not an export of traces. Nothing is stored."""
+    """Raised when a body is not an export of traces. Nothing is stored."""
 
 
 class SpanFaultError(Exception):
@@ -89,7 +89,10 @@ class SpanCollector:
         self._lost.append(what)
 
     def decoded(self) -> SpanBatch[RawSpan]:
-        """The collected spans. Raises OtlpError if parts were lost and there are no spans."""
+        """Return the collected spans.
+
+        Raises OtlpError if parts were lost and there are no spans.
+        """
         if self._lost and not self._spans and not self._rejected:
             raise OtlpError(
                 f"The body contains no readable span: {self._lost[0]}.",
@@ -134,24 +137,24 @@ def _title(raw: RawSpan) -> str:
 
 
 def resource_attributes(resource: Attributes, scope: Mapping[str, JsonValue]) -> Attributes:
-    """The attributes of a resource and of its instrumentation scope together."""
+    """Return the attributes of a resource and of its instrumentation scope together."""
     return {**resource, **{f"otel.scope.{name}": value for name, value in scope.items()}}
 
 
 def build_event(at_ns: int, name: str, attributes: Attributes) -> SpanEvent:
-    """An event of a span. Raises SpanFaultError if its time is out of range."""
+    """Return an event of a span. Raises SpanFaultError if the time is out of range."""
     if not 0 <= at_ns < _TIME_LIMIT:
         raise SpanFaultError(f'the time of its event "{name[:_NAME_LIMIT]}" {_NOT_A_TIME}')
     return SpanEvent(at_ns // 1_000, name, attributes)
 
 
 def bytes_value(raw: bytes) -> JsonValue:
-    """The JSON value for bytes."""
+    """Return the JSON value for bytes."""
     return base64_value(base64.b64encode(raw).decode())
 
 
 def base64_value(encoded: str) -> JsonValue:
-    """The JSON value for bytes in base64."""
+    """Return the JSON value for bytes in base64."""
     return {"base64": encoded}
 
 
@@ -162,14 +165,14 @@ def check_depth(depth: int, key: str) -> None:
 
 
 def double_value(value: float) -> JsonValue:
-    """The JSON value for a double: text for NaN and infinities, as in OTLP/JSON."""
+    """Return the JSON value for a double: text for NaN and infinities, as in OTLP/JSON."""
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def read_status(code: int) -> RawStatus:
-    """The status with a code. An unknown code becomes `UNSET`."""
+    """Return the status for the number `code`. An unknown code becomes `UNSET`."""
     return _STATUSES.get(code, RawStatus.UNSET)
 
 
@@ -184,5 +187,5 @@ def _check_id(digits: str, length: int, what: str) -> None:
 
 
 def describe_duplicate(key: str) -> str:
-    """The description of the fault that a key has two different values."""
+    """Return the description of a fault: the attribute `key` has two different values."""
     return f"its attribute {key} has two different values; only the last one is kept"

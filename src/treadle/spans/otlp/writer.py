@@ -1,7 +1,8 @@
-"""Writes spans as OTLP/JSON, one request in each line, like the file exporter of the collector.
+"""Writes spans as OTLP/JSON, with one request in each line.
 
-An id that OpenTelemetry does not allow is replaced by its hash. Attributes such as
-`treadle.trace_id` keep the original id. Input and output have the attribute names of OpenInference.
+The file exporter of OpenTelemetry's collector uses the same form. A hash replaces an id that
+OpenTelemetry does not allow. Attributes such as `treadle.trace_id` keep the original id. Input and
+output have the attribute names of OpenInference.
 """
 
 import json

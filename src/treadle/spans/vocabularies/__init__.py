@@ -1,1 +1,1 @@
-"""The attribute vocabularies of other programs, mapped to the columns of a span."""
+"""Maps the attribute vocabularies of other programs to the columns of a span."""

@@ -1,4 +1,4 @@
-"""Claude Code: spans named `claude_code.…` with flat attributes such as `input_tokens`."""
+"""The vocabulary of Claude Code: spans named `claude_code.…` with names like `input_tokens`."""
 
 from treadle.spans.span import SpanKind
 from treadle.spans.vocabularies.columns import SpanColumns, Vocabulary

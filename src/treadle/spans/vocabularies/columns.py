@@ -29,7 +29,7 @@ class SpanColumns:
     """Whether the source's input count excludes cached tokens. None if this is not known."""
     cost: float | None = None
     priceable: bool = True
-    """False if a count that prices depend on could not be read."""
+    """Whether the call can be priced. False if a count that prices depend on could not be read."""
     time_to_first_token_us: int | None = None
     labels: list[str] = field(default_factory=list)
     thread_id: str | None = None
@@ -40,7 +40,7 @@ class SpanColumns:
     error: str | None = None
 
     def set_kind(self, kind: SpanKind | None, operation: str | None = None) -> None:
-        """Set the kind and the operation, unless an earlier vocabulary did."""
+        """Set the kind and the operation, unless an earlier vocabulary set the kind."""
         if self.kind is None and kind is not None:
             self.kind, self.operation = kind, operation or _OPERATIONS[kind]
 
@@ -61,7 +61,10 @@ class SpanColumns:
             self.reasoning, self.total_tokens = as_count(reasoning), as_count(total)
 
     def set_first_token(self, at_us: int | None) -> None:
-        """Set the time of the first token, in microseconds since the epoch."""
+        """Set the time to the first token.
+
+        `at_us` is the moment of the token in Unix microseconds.
+        """
         if self.time_to_first_token_us is None and at_us is not None:
             after = at_us - self.raw.start_ns // 1_000
             self.time_to_first_token_us = after if after >= 0 else None
@@ -71,8 +74,8 @@ class SpanColumns:
 class Vocabulary:
     """The attribute names of one family of programs.
 
-    A span is read if an attribute is in `names`, or if the first dotted part of an attribute is
-    in `prefixes`.
+    A vocabulary reads a span if an attribute is in `names`, or if the first dotted part of an
+    attribute is in `prefixes`.
     """
 
     read: Callable[[SpanColumns], None]

@@ -28,7 +28,7 @@ _OPERATIONS = {
     "db": "db", "http": "http", "rpc": "rpc", "messaging": "messaging", "faas": "faas",
     "graphql": "graphql",
 }  # fmt: skip
-"""The operation of a span by the first part of its attribute names."""
+"""Maps the first part of an attribute name to the operation of a span."""
 
 _QUERIES = ("db.query.text", "db.statement", "graphql.document")
 
@@ -67,12 +67,15 @@ def _first(attributes: Attributes, names: tuple[str, ...]) -> str | None:
 
 
 def _single(value: JsonValue) -> JsonValue:
-    """The entry of a list with one entry. Instrumentations report a header as a list of values."""
+    """Return the entry of a list with one entry, and any other value unchanged.
+
+    Instrumentations report a header as a list of values.
+    """
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def _thread_id(attributes: Attributes) -> str | None:
-    """`thread.id`, if it is a text. A number is the id of an operating-system thread."""
+    """Return `thread.id` if it is a text. A number is the id of an operating-system thread."""
     thread = attributes.get("thread.id")
     return (
         thread if isinstance(thread, str) and "thread.name" not in attributes and thread else None

@@ -43,7 +43,7 @@ _KINDS = {
     "invoke_workflow": SpanKind.AGENT,
 }
 _RENAMED = {"embedding": "embeddings", "completion": "text_completion", "responses": "chat"}
-"""Operations that the current version names differently."""
+"""Operations that have another name in the current version of the vocabulary."""
 
 _EARLIEST = frozenset({"llm.request.type", "llm.usage.total_tokens", "llm.usage.prompt_tokens"})
 """Names that Traceloop used before OpenTelemetry had a vocabulary."""
@@ -208,7 +208,7 @@ def _flat_messages(found: Mapping[str, Any], role: str) -> str | None:
 
 
 def _read_events(columns: SpanColumns) -> None:
-    for event in columns.raw.events:  # one version sent messages with these event names
+    for event in columns.raw.events:  # one version sent messages in these events
         if event.name == "gen_ai.content.prompt" and columns.input is None:
             columns.input = messages_json(event.attributes.get("gen_ai.prompt"), "user")
         elif event.name == "gen_ai.content.completion" and columns.output is None:

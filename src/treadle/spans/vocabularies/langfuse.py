@@ -1,4 +1,4 @@
-"""Langfuse: `langfuse.observation.…` and `langfuse.trace.…`, from clients up to version 5.0."""
+"""The vocabulary of Langfuse, `langfuse.…`, as sent by clients up to version 5.0."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -97,7 +97,11 @@ def _read_usage(columns: SpanColumns, attributes: Attributes) -> None:
 
 
 def _count(columns: SpanColumns, usage: Mapping[str, Any]) -> None:
-    """Set the counts. Langfuse's own counts do not overlap. Counts of an OpenAI server do."""
+    """Set the token counts.
+
+    Langfuse's own counts do not overlap. The input count of an OpenAI server includes cached
+    tokens.
+    """
 
     def first(*names: str) -> Any:
         return next((usage[name] for name in names if as_count(usage.get(name)) is not None), None)
@@ -122,7 +126,7 @@ def _count(columns: SpanColumns, usage: Mapping[str, Any]) -> None:
 
 
 def _total(costs: Mapping[str, Any]) -> float | None:
-    """The reported total, or the sum of the costs."""
+    """Return the reported total, or the sum of the costs."""
     total = as_dollars(costs.get("total"))
     if total is not None:
         return total

@@ -1,4 +1,4 @@
-"""Logfire and pydantic-ai: `logfire.…`, `pydantic_ai.…`, and names of pydantic-ai without a prefix.
+"""The vocabularies of Logfire and pydantic-ai, including pydantic-ai's names without a prefix.
 
 Current versions send model calls and tools in the vocabulary of OpenTelemetry, which `gen_ai`
 reads. This module reads their additional attributes, and the attributes of earlier versions.
@@ -79,7 +79,10 @@ def _read_call(columns: SpanColumns, attributes: Attributes) -> None:
 
 
 def _only_opened(columns: SpanColumns, attributes: Attributes) -> bool:
-    """Whether the span ended without an error and without a reply, like one that opens a stream."""
+    """Return whether the span ended without an error and without a reply.
+
+    Such a span may only have opened a stream.
+    """
     ended = columns.raw.end_ns is not None and columns.raw.status is not RawStatus.ERROR
     answered = columns.output is not None or columns.input_tokens is not None
     return ended and not answered and "gen_ai.response.id" not in attributes

@@ -30,7 +30,7 @@ _VOCABULARIES = (
     gen_ai.VOCABULARY,
     logfire.VOCABULARY,
 )
-"""All vocabularies, the most specific first. A later one sets only columns that are still empty."""
+"""All vocabularies, the most specific first. Each sets only columns that are still empty."""
 
 
 def map_spans(batch: SpanBatch[RawSpan]) -> SpanBatch[Span]:
@@ -39,7 +39,10 @@ def map_spans(batch: SpanBatch[RawSpan]) -> SpanBatch[Span]:
 
 
 def to_span(raw: RawSpan) -> Span:
-    """The span with all columns that can be derived from its attributes. Never raises."""
+    """Return the span of `raw`, with all columns that can be derived from its attributes.
+
+    The function never raises an exception.
+    """
     columns = _map_attributes(raw)
     usage, inside = read_usage(columns)
     cost, cost_source = price_call(columns, usage)
@@ -86,23 +89,26 @@ def _map_attributes(raw: RawSpan) -> SpanColumns:
         ):
             vocabulary.read(columns)
     if columns.kind is None and any(event.name.startswith("gen_ai.") for event in raw.events):
-        gen_ai.VOCABULARY.read(columns)  # some of its versions send messages only as events
+        gen_ai.VOCABULARY.read(columns)  # some versions send messages only as events
     common.read(columns, prefixes)
     return columns
 
 
 def _name(columns: SpanColumns) -> str:
-    """The name of the span. For a tool call it contains the tool, since statistics group by it."""
+    """Return the name of the span.
+
+    The name of a tool call contains the tool, since statistics are grouped by name.
+    """
     if columns.kind is SpanKind.TOOL and columns.tool:
         return TOOL_NAME_PREFIX + columns.tool
     return columns.name or columns.raw.name
 
 
 def _outcome(columns: SpanColumns) -> tuple[SpanStatus, str | None]:
-    """The status, and the text of the error.
+    """Return the status, and the text of the error.
 
-    A reported status is used. Most exporters leave it unset. They report a failure as an exception
-    or in `error.type`.
+    A reported status is used. Most exporters leave the status unset, and report a failure as an
+    exception or in `error.type`.
     """
     raw = columns.raw
     exception = _exception(raw.events)
@@ -119,7 +125,7 @@ def _outcome(columns: SpanColumns) -> tuple[SpanStatus, str | None]:
 
 
 def _exception(events: Iterable[SpanEvent]) -> str | None:
-    """The type and the message of the last exception."""
+    """Return the type and the message of the last exception, or None."""
     text = None
     for event in events:
         if event.name == "exception":

@@ -1,7 +1,7 @@
 """Converts messages of all vocabularies to the form of OpenAI's chat requests.
 
-Messages in that form stay unchanged. Tool arguments stay unchanged if they are a text. An object
-becomes JSON text.
+Messages in that form stay unchanged. Tool arguments become JSON text, unless they already are a
+text.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ _FOREIGN = _CALLS | _RESULTS | _THOUGHTS | _IMAGES
 
 
 def messages_json(value: JsonValue, role: str, system: JsonValue = None) -> str | None:
-    """The messages in `value` as JSON text. None if there are no messages.
+    """Return the messages in `value` as JSON text. None if there are no messages.
 
     Messages without a role get `role`. `system` contains separate instructions.
     """
@@ -35,7 +35,7 @@ def messages_json(value: JsonValue, role: str, system: JsonValue = None) -> str 
 
 
 def read_messages(value: Any, role: str) -> list[Message]:
-    """The messages in a text, JSON text, message, list of messages, request or response."""
+    """Return the messages in a text, JSON text, message, list of messages, request or response."""
     value = parse_json(value)
     if value is None:
         return []
@@ -47,7 +47,7 @@ def read_messages(value: Any, role: str) -> list[Message]:
 
 
 def tool_call(call_id: Any, name: Any, arguments: Any) -> Message:
-    """A tool call. `arguments` are None, a text that stays unchanged, or any other value."""
+    """Return a tool call. Arguments that are neither None nor a text become JSON text."""
     if arguments is not None and not isinstance(arguments, str):
         arguments = to_json(arguments)
     function = {"name": name, "arguments": arguments}
@@ -55,7 +55,7 @@ def tool_call(call_id: Any, name: Any, arguments: Any) -> Message:
 
 
 def _plain(value: JsonValue, role: str) -> str | None:
-    """One message with the whole text, for values that are nested too deeply."""
+    """Return one message with the whole text, for values that are nested too deeply."""
     return to_json([{"role": role, "content": value}]) if isinstance(value, str) else None
 
 
@@ -99,7 +99,7 @@ def _is_part(value: Any) -> bool:
 
 
 def read_event_messages(events: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Message]:
-    """The messages in events such as `gen_ai.user.message` and `gen_ai.choice`."""
+    """Return the messages in events such as `gen_ai.user.message` and `gen_ai.choice`."""
     found: list[Message] = []
     for name, attributes in events:
         role = _EVENT_ROLES.get(name)
@@ -108,7 +108,7 @@ def read_event_messages(events: Iterable[tuple[str, Mapping[str, Any]]]) -> list
         body = parse_json(attributes.get("gen_ai.event.content"))
         values = {**attributes, **body} if isinstance(body, dict) else attributes
         inner = parse_json(values.get("message"))
-        if isinstance(inner, dict):  # a choice has its message inside
+        if isinstance(inner, dict):  # the message of a choice is nested
             values = {**values, **inner}
         elif isinstance(inner, str):
             values = {**values, "content": inner}
@@ -131,7 +131,7 @@ _EVENT_ROLES = {
 
 
 def _message(value: Mapping[str, Any], role: str) -> list[Message]:
-    """The messages of one object. Each tool result becomes a separate message."""
+    """Return the messages of one object. Each tool result becomes a separate message."""
     if isinstance(value.get("parts"), list):
         return _of_parts(value)
     if (
@@ -158,14 +158,20 @@ def _message(value: Mapping[str, Any], role: str) -> list[Message]:
 
 
 def _call(value: Any) -> Any:
-    """A tool call in OpenAI's form. It may be given as a flat object (`name`, `arguments`)."""
+    """Return a tool call in OpenAI's form.
+
+    The given call may be a flat object with `name` and `arguments`.
+    """
     if not isinstance(value, dict) or "function" in value or "name" not in value:
         return value
     return tool_call(value.get("id"), value["name"], _arguments(value))
 
 
 def _of_parts(value: Mapping[str, Any]) -> list[Message]:
-    """The messages of a message with parts, as OpenTelemetry, Vercel and Anthropic send it."""
+    """Return the messages in a message with parts. Each tool result becomes a separate message.
+
+    OpenTelemetry, Vercel and Anthropic send messages with parts.
+    """
     message: Message = {"role": _role(value.get("role") or "user"), "content": None}
     message |= {name: value[name] for name in ("name", "tool_call_id") if name in value}
     shown: list[Any] = []
@@ -198,7 +204,7 @@ def _of_parts(value: Mapping[str, Any]) -> list[Message]:
 
 
 def _arguments(value: Mapping[str, Any]) -> Any:
-    """The arguments of a call, or None."""
+    """Return the arguments of a tool call, or None."""
     return _first(value, "arguments", "input", "args")
 
 
@@ -216,7 +222,7 @@ def _result(part: Mapping[str, Any]) -> Message:
 
 
 def _part(part: Any) -> Any:
-    """A part of a content in OpenAI's form. A part without such a form stays unchanged."""
+    """Return a part of a message's content in OpenAI's form. Unknown parts stay unchanged."""
     if isinstance(part, str):
         return {"type": "text", "text": part}
     if not isinstance(part, dict):
@@ -230,7 +236,7 @@ def _part(part: Any) -> Any:
 
 
 def _image_url(part: Mapping[str, Any]) -> str | None:
-    """The address of an image, which may be a `data:` URL. None for other parts."""
+    """Return the address of an image, which may be a `data:` URL. None for other parts."""
     source = part.get("source")
     inner = source if isinstance(source, dict) else part
     media = str(_first(inner, "mime_type", "media_type", "mediaType", "mimeType") or "")
@@ -246,21 +252,21 @@ def _image_url(part: Mapping[str, Any]) -> str | None:
 
 
 def is_plain_text(part: Any) -> bool:
-    """Whether a part of a content consists only of text."""
+    """Return whether a part of a message's content consists only of text."""
     return isinstance(part, dict) and part.get("type") == "text" and set(part) == {"type", "text"}
 
 
 def _kind(part: Any) -> str:
-    """The type of a part, or an empty text."""
+    """Return the type of a part, or an empty text."""
     kind = part.get("type") if isinstance(part, dict) else None
     return kind if isinstance(kind, str) else ""
 
 
 def _role(role: Any) -> Any:
-    """The role in OpenAI's form. Unknown roles stay unchanged."""
+    """Return the role in OpenAI's form. Unknown roles stay unchanged."""
     return _ROLES.get(role, role) if isinstance(role, str) else role
 
 
 def _first(values: Mapping[str, Any], *names: str) -> Any:
-    """The value of the first name that is present and not None."""
+    """Return the first value under `names` that is not None, or None."""
     return next((values[name] for name in names if values.get(name) is not None), None)

@@ -1,4 +1,4 @@
-"""MLflow: `mlflow.…`. The values are JSON text, as the OTLP exporter of MLflow sends them."""
+"""The vocabulary of MLflow, `mlflow.…`. MLflow's exporter sends all values as JSON text."""
 
 from treadle.spans.span import SpanKind
 from treadle.spans.vocabularies.columns import SpanColumns, Vocabulary

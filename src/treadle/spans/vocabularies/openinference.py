@@ -1,4 +1,4 @@
-"""OpenInference: `openinference.span.kind`, `llm.…`, `tool.…`, `retrieval.…`, `embedding.…`.
+"""The vocabulary of OpenInference: `openinference.span.kind`, `llm.…`, `tool.…` and others.
 
 The names are from openinference-semantic-conventions 0.1.42.
 """
@@ -127,7 +127,7 @@ def _read_messages(columns: SpanColumns, attributes: Attributes) -> None:
 
 
 def _nested(attributes: Attributes, *prefixes: str) -> dict[str, dict[str, Any]]:
-    """The lists under dotted names. Some programs send a list as JSON text instead."""
+    """Return the lists under dotted names. Some programs send a list as JSON text instead."""
     found = nest_attributes(attributes, *prefixes)
     for name in prefixes:
         if name[:-1] in attributes:
@@ -142,7 +142,7 @@ def _written(found: Any) -> str | None:
 
 
 def _prompts(found: Any, role: str) -> str | None:
-    """Prompts or completions of models that complete text: `prompt.text`, `completion.text`."""
+    """Return the prompts or the completions of a text-completion model, as messages."""
     name = "prompt" if role == "user" else "completion"
     texts = [_inner(each, name).get("text") for each in list_items(found)]
     messages = [{"role": role, "content": text} for text in texts]
@@ -150,7 +150,7 @@ def _prompts(found: Any, role: str) -> str | None:
 
 
 def _inner(value: Any, name: str) -> Mapping[str, Any]:
-    """The map under `name`, which wraps every entry of a list."""
+    """Return the map under `name` in an entry of a list. Empty if there is no map."""
     inner = value.get(name) if isinstance(value, dict) else None
     return inner if isinstance(inner, dict) else {}
 
@@ -182,7 +182,7 @@ def _call(call: Mapping[str, Any]) -> Message:
 
 
 def _content(part: Mapping[str, Any]) -> dict[str, Any]:
-    """A part of the content of a message."""
+    """Return a part of the content of a message in OpenAI's form."""
     kind = part.get("type")
     if kind == "text" or (kind is None and "text" in part):
         return {"type": "text", "text": part.get("text")}

@@ -1,6 +1,6 @@
-"""Traceloop (OpenLLMetry): the attributes `traceloop.…` of its decorators and properties.
+"""The vocabulary of Traceloop (OpenLLMetry): its decorators and properties, `traceloop.…`.
 
-Its instrumentations of providers use the vocabulary of OpenTelemetry, which `gen_ai` reads.
+Traceloop's instrumentations of providers use the vocabulary of OpenTelemetry, which `gen_ai` reads.
 """
 
 from treadle.spans.span import JsonValue, SpanKind
@@ -42,7 +42,7 @@ def _read(columns: SpanColumns) -> None:
 
 
 def _arguments(given: JsonValue) -> str | None:
-    """The arguments of a function. If all are keyword arguments, only these are returned."""
+    """Return the arguments of a function. An empty list of positional arguments is left out."""
     value = parse_json(given)
     if isinstance(value, dict) and set(value) == {"args", "kwargs"} and not value["args"]:
         return as_content(value["kwargs"])

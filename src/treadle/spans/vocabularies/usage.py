@@ -1,9 +1,10 @@
-"""The tokens and the cost of a call. Its input tokens include the cached tokens.
+"""Derives the tokens and the cost of a call. Input tokens include cached tokens.
 
 Providers count in two ways. OpenAI's input count includes the tokens that were read from or written
-to its cache. The input counts of Anthropic and Bedrock do not. OpenTelemetry requires that an
-instrumentation adds cached tokens to the input, but some do not add them. The scope of a span
-identifies its instrumentation. If the counts of a span contradict the rule, the counts decide.
+to its cache. The input counts of Anthropic and Bedrock do not include these tokens. OpenTelemetry
+requires that an instrumentation adds cached tokens to the input, but some instrumentations do not.
+The scope of a span identifies its instrumentation. If the counts of a span show another way of
+counting, the counts decide.
 """
 
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ _TABLE_TIERS = {"", "none", "auto", "default", "standard", "standard_only", "on_
 
 
 def read_usage(columns: SpanColumns) -> tuple[Usage, bool | None]:
-    """The tokens, and whether the source's input count includes cached tokens.
+    """Return the tokens, and whether the source's input count includes cached tokens.
 
     The second value is None if there are no cached tokens. Unknown counts are None.
     """
@@ -45,7 +46,7 @@ def read_usage(columns: SpanColumns) -> tuple[Usage, bool | None]:
 def _add_unnamed_counts(columns: SpanColumns) -> None:
     """Set counts from attributes that no vocabulary names.
 
-    If a count has no column, no price is computed for the call, since it could be wrong.
+    If a count has no column, the call gets no price, since the price could be wrong.
     """
     if columns.kind not in (SpanKind.MODEL, SpanKind.EMBEDDING) or columns.input_tokens is None:
         return
@@ -68,7 +69,7 @@ def _add_unnamed_counts(columns: SpanColumns) -> None:
 
 
 def _has_other_prices(attributes: Mapping[str, object]) -> bool:
-    """Whether the call used a service tier whose prices are not in the table."""
+    """Return whether the call used a service tier whose prices are not in the table."""
     tiers = {
         name: str(value).lower()
         for name, value in attributes.items()
@@ -79,7 +80,10 @@ def _has_other_prices(attributes: Mapping[str, object]) -> bool:
 
 
 def _json_object(value: object) -> object:
-    """The object in the JSON text of an object. None if it is malformed. Others are unchanged."""
+    """Return the object in a JSON text, and any other value unchanged.
+
+    None if the text begins like an object but is malformed.
+    """
     if not isinstance(value, str) or not value.startswith("{"):
         return value
     parsed = parse_json(value)
@@ -98,7 +102,7 @@ def _counts_inside(columns: SpanColumns, reported: int, cache: int) -> bool:
 
 
 def price_call(columns: SpanColumns, usage: Usage) -> tuple[float | None, CostSource | None]:
-    """The reported cost, or the cost from the price table, in US dollars, with its source.
+    """Return the reported cost, or the cost from the price table, in US dollars, with its source.
 
     Both are None if the cost is unknown.
     """

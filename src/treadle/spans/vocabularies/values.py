@@ -14,12 +14,15 @@ Nested = dict[str, Any]
 
 
 def as_text(value: JsonValue) -> str | None:
-    """The text, or None if the value is blank or is not a text."""
+    """Return `value` if it is a text that is not blank, and otherwise None."""
     return value if isinstance(value, str) and value.strip() else None
 
 
 def as_name(value: JsonValue) -> str | None:
-    """An id or a name, from a text or a number. A double such as 1.0 is read as an integer."""
+    """Return `value` as an id or a name. None if it is neither a text nor a number.
+
+    A double such as 1.0 becomes "1".
+    """
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else str(value)
     if isinstance(value, int) and not isinstance(value, bool):
@@ -28,14 +31,14 @@ def as_name(value: JsonValue) -> str | None:
 
 
 def as_content(value: JsonValue) -> str | None:
-    """The content of a message, an argument or a result. Text is unchanged. Others become JSON."""
+    """Return a text unchanged, and any other value as JSON text. None stays None."""
     if value is None or isinstance(value, str):
         return value
     return to_json(value)
 
 
 def as_count(value: JsonValue) -> int | None:
-    """A number of tokens, or None if the value cannot be one."""
+    """Return `value` as a number of tokens, or None if it is not a valid one."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 12:
         value = int(value)
     if isinstance(value, float) and value.is_integer():
@@ -46,12 +49,15 @@ def as_count(value: JsonValue) -> int | None:
 
 
 def as_dollars(value: JsonValue) -> float | None:
-    """A cost, or None if the value cannot be one."""
+    """Return `value` as a cost in US dollars, or None if it is not a valid one."""
     return read_cost(_number(value))
 
 
 def as_microseconds(value: JsonValue, unit_us: int) -> int | None:
-    """The microseconds of a duration in units of `unit_us` microseconds. None if it is invalid."""
+    """Return the duration `value` in microseconds. None if it is invalid.
+
+    `unit_us` is the unit of `value` in microseconds.
+    """
     number = _number(value)
     if number is None or not 0 <= number <= _LONGEST_SECONDS:  # this refuses NaN too
         return None
@@ -68,7 +74,7 @@ def _number(value: JsonValue) -> int | float | None:
 
 
 def parse_json(value: JsonValue) -> Any:
-    """The value of a JSON text. Any other value is returned unchanged."""
+    """Return the value of a JSON text. Any other value is returned unchanged."""
     if not isinstance(value, str) or value[:1] not in _BEGINS:
         return value
     try:
@@ -81,7 +87,7 @@ _BEGINS = frozenset('[{"')
 
 
 def to_json(value: Any) -> str | None:
-    """JSON text in which letters are not escaped. None if `value` is nested too deeply."""
+    """Return JSON text in which letters are not escaped. None if `value` is nested too deeply."""
     try:
         return _WRITER.encode(value)
     except RecursionError:
@@ -92,7 +98,7 @@ _WRITER = json.JSONEncoder(ensure_ascii=False)
 
 
 def as_texts(value: JsonValue, *, separator: str | None = None) -> list[str]:
-    """The texts of a list, of a JSON list, or of one text that `separator` splits."""
+    """Return the texts of a list, of a JSON list, or of one text that `separator` splits."""
     value = parse_json(value)
     if isinstance(value, str):
         return [each.strip() for each in (value.split(separator) if separator else [value])]
@@ -102,7 +108,7 @@ def as_texts(value: JsonValue, *, separator: str | None = None) -> list[str]:
 
 
 def nest_attributes(attributes: Attributes, *prefixes: str) -> dict[str, Nested]:
-    """The attributes under each prefix, such as `llm.input.`, as nested maps.
+    """Return the attributes under each prefix, such as `llm.input.`, as nested maps.
 
     Each part of a dotted name is a key. One pass over the attributes handles all prefixes.
     """
@@ -126,7 +132,7 @@ def _put(tree: Nested, key: str, value: Any) -> None:
 
 
 def list_items(value: Any) -> list[Any]:
-    """The entries of a list, or of a map whose keys are indexes, in order."""
+    """Return the entries of a list, or of a map whose keys are indexes, in order."""
     if isinstance(value, list):
         return value
     if not isinstance(value, dict):
@@ -136,7 +142,7 @@ def list_items(value: Any) -> list[Any]:
 
 
 def nest_names(value: Any) -> Any:
-    """`value`, in which each dotted name becomes nested maps, at every level."""
+    """Return `value` with nested maps in place of dotted names, at every level."""
     if isinstance(value, list):
         return [nest_names(each) for each in value]
     if not isinstance(value, dict):
@@ -175,7 +181,7 @@ _APIS = frozenset(
 
 
 def canonical_provider(name: str | None) -> str | None:
-    """The name of a provider in OpenTelemetry. An unknown name only becomes lower case."""
+    """Return OpenTelemetry's name for a provider. An unknown name only becomes lower case."""
     if name is None:
         return None
     head, _, api = name.partition(".")

@@ -1,4 +1,4 @@
-"""Vercel's AI SDK: the attributes `ai.…` of versions 5 and 6 of the package `ai`, and most of 4.
+"""The vocabulary of Vercel's AI SDK, `ai.…`, in versions 5 and 6 and most of version 4.
 
 A call has spans of two kinds. `ai.generateText` contains all requests and the tool calls between
 them. Each request is a span `ai.generateText.doGenerate`. Only this span is a model call.
@@ -81,7 +81,7 @@ def _read_usage(columns: SpanColumns, attributes: Attributes) -> None:
         total=first("totalTokens"),
     )
     if columns.cache_outside_input is None:
-        # Version 6 adds cached tokens to the input; version 5 forwards the provider's counts.
+        # Version 6 adds cached tokens to the input. Version 5 forwards the provider's counts.
         adds = any(name.startswith("ai.usage.inputTokenDetails.") for name in attributes)
         columns.cache_outside_input = not adds and columns.provider == "anthropic"
     if columns.time_to_first_token_us is None:
@@ -92,7 +92,10 @@ def _read_usage(columns: SpanColumns, attributes: Attributes) -> None:
 
 
 def _prompt(given: JsonValue) -> str | None:
-    """The messages. A content that consists of one text part becomes its text."""
+    """Return the messages of a prompt as JSON text, or None.
+
+    A content that consists of one text part becomes the text.
+    """
     messages = read_messages(given, "user")
     for message in messages:
         parts = message.get("content")
@@ -102,7 +105,7 @@ def _prompt(given: JsonValue) -> str | None:
 
 
 def _reply(attributes: Attributes) -> str | None:
-    """The reply of the model, from its text, reasoning and tool calls."""
+    """Return the model's reply as JSON text, built from its text, reasoning and tool calls."""
     shown = attributes.get("ai.response.text")
     calls = parse_json(attributes.get("ai.response.toolCalls"))
     if shown is None and "ai.response.object" in attributes:
@@ -126,7 +129,10 @@ def _call(call: Any) -> Any:
 
 
 def _unquoted(value: JsonValue) -> JsonValue:
-    """The text of a JSON string. Vercel encodes a single value as JSON."""
+    """Return the text in a JSON string, and any other value unchanged.
+
+    Vercel encodes a single value as JSON.
+    """
     inner = parse_json(value)
     return inner if isinstance(inner, str) else value
 

@@ -1,4 +1,4 @@
-"""run_check: a test run, build or linter of the project, by name."""
+"""run_check: runs a test, build, lint or type check of the project, selected by name."""
 
 import asyncio
 from typing import Literal
@@ -26,10 +26,10 @@ from treadle.tools.contract import (
 )
 
 PASSED_LINES = 10
-"""The number of output lines in the result of a check that passed."""
+"""The maximum number of output lines in the result of a check that passed."""
 
 HEAD_LINES = 20
-"""Lines of the beginning to show for a failed check without diagnostics."""
+"""The maximum number of lines in `head`, for a failed check without diagnostics."""
 
 _NONE_FOUND = (
     "No checks were found in the project's files; a person can set them in [checks.commands] of "
@@ -37,11 +37,14 @@ _NONE_FOUND = (
 )
 
 _ENDING_SECONDS = 60.0
-"""Seconds in addition to the longest check: for the copy, and for ending its processes."""
+"""Seconds that are added to the longest timeout of a check.
+
+This time allows for copying the repository and for ending processes.
+"""
 
 
 class RunCheckArguments(Arguments):
-    """The check, and the files to check."""
+    """The check to run, and the files to check."""
 
     check: str | None = Field(
         default=None, description="Name of the check. Default: list the available checks."
@@ -61,7 +64,10 @@ class RunCheckArguments(Arguments):
 
 
 class AvailableCheck(BaseModel):
-    """A check that may be run. `origin` is the file that defines it, or the configuration."""
+    """A check that can be run.
+
+    `origin` is the file that defines the check, or the configuration.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -74,7 +80,10 @@ class AvailableCheck(BaseModel):
 
 
 class CheckDiagnostic(BaseModel):
-    """A fault and its location. `code` is a rule, an error number, or the id of a test."""
+    """A problem that a check reports, with its location.
+
+    `code` is the name of a rule, an error number, or the id of a test.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -87,11 +96,12 @@ class CheckDiagnostic(BaseModel):
 
 
 class RunCheckResult(Result):
-    """The result of a run, or, without a name, the available checks.
+    """The result of a check, or the available checks if the call names no check.
 
-    `counts` are the tool's own totals. `tail` is the end of the output, `head` its beginning if
-    that is more useful; `total_diagnostics` counts all, shown or not. `scratch` states that it ran
-    in a copy.
+    `counts` has the totals that the checking program reports, such as passed tests. `tail` has the
+    last lines of the output. `head` has the first lines, if a failed check has no diagnostics.
+    `total_diagnostics` is the number of all diagnostics, including diagnostics that are not shown.
+    `scratch` is true if the check ran in a copy of the repository.
     """
 
     type: str = "check"
@@ -112,17 +122,20 @@ class RunCheckResult(Result):
 
 
 class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
-    """Runs checks. A person approves the exact command first. A failed check is not an error."""
+    """Runs a check after its exact command is approved.
+
+    A failed check is a result, not a tool error.
+    """
 
     name = "run_check"
     description = (
         "Run a test, build, lint or type check of this project: status, counts, and problems with "
-        "file and line. Use it after an edit, or before one with the id of its proposal. Call it "
+        "file and line. Use it after an edit, or with a proposal's id before an edit. Call it "
         "without `check` to list the checks; it runs no other commands."
     )
     tool_class = ToolClass.BACKGROUND
     effect = ToolEffect.WRITE
-    timeout = MAX_CHECK_SECONDS + _ENDING_SECONDS  # the check's own limit comes first
+    timeout = MAX_CHECK_SECONDS + _ENDING_SECONDS  # a check's own timeout is always shorter
     policy = Policy.ASK
     arguments = RunCheckArguments
     result = RunCheckResult
@@ -135,7 +148,7 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
         return frozenset({EVERYTHING}) if in_place else frozenset()
 
     def subjects(self, arguments: RunCheckArguments) -> tuple[Subject, ...]:  # noqa: ARG002
-        return ()  # `run` asks when it knows the exact command; a list needs no approval
+        return ()  # `run` asks for approval of the exact command; a list needs no approval
 
     async def run(self, arguments: RunCheckArguments, context: ToolContext) -> RunCheckResult:
         if arguments.check is None:
@@ -143,7 +156,7 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
         try:
             check = await self._checks.get(arguments.check)
             paths = await asyncio.to_thread(self._checks.paths, check, arguments.paths)
-        except (NotFoundError, UsageError) as error:  # nothing has been run
+        except (NotFoundError, UsageError) as error:  # raised before any program starts
             unknown = isinstance(error, NotFoundError)
             raise ToolError(
                 ErrorKind.NOT_FOUND if unknown else ErrorKind.VALIDATION,
@@ -205,10 +218,10 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
         arguments: RunCheckArguments,
         context: ToolContext,
     ) -> Program | None:
-        """Ask for approval of the exact command, for each of its paths; returns its program.
+        """Ask for approval of the command with these paths, and return its program.
 
-        A proposal that changes what the check runs needs approval every time: nobody has approved
-        its files yet. Raises ToolError if it is not allowed.
+        If the proposal changes files that the check runs, every call needs approval, because nobody
+        has approved the new content. Raises ToolError if the command is not allowed.
         """
         command = check.command(paths)
         where = f" with the proposal {arguments.proposal}, in a copy" if arguments.proposal else ""
@@ -237,7 +250,11 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
         return program
 
     def _fitted(self, ran: CheckRun, budget: int) -> RunCheckResult:
-        """The result cut to the budget. The end of the output gets at least a third of it."""
+        """Cut the result to `budget` tokens.
+
+        If there are diagnostics, the last lines of the output may use at least a third of the
+        budget.
+        """
         found = len(ran.reading.diagnostics)
         end = len(ran.output.tail)
         if ran.status is CheckStatus.PASSED:
@@ -254,7 +271,10 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
 
 
 def _result(ran: CheckRun, diagnostics: int, lines: int) -> RunCheckResult:
-    """The result with the first diagnostics and the last lines."""
+    """Build a result with the first diagnostics and the last output lines.
+
+    `diagnostics` and `lines` are the numbers of diagnostics and lines to show.
+    """
     found, output = ran.reading, ran.output
     tail = output.tail[-lines:] if lines else ()
     unexplained = ran.status is not CheckStatus.PASSED and not found.total
@@ -278,7 +298,10 @@ def _result(ran: CheckRun, diagnostics: int, lines: int) -> RunCheckResult:
 
 
 def _more(diagnostics: int, lines: int, status: CheckStatus) -> str | None:
-    """The omitted parts, and how to get them."""
+    """Return a sentence about the omitted diagnostics and lines.
+
+    Returns None if nothing was omitted, or only lines of a passed check.
+    """
     left_out = [counted(diagnostics, "diagnostic")] if diagnostics else []
     if lines and status is not CheckStatus.PASSED:
         left_out.append(f"{counted(lines, 'line')} of output")

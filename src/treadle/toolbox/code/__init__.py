@@ -1,4 +1,4 @@
-"""Tools that read code."""
+"""Tools that read the code of a repository."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ __all__ = ["code_tools"]
 
 
 def code_tools(root: Path, index: "CodeIndex") -> list[Tool[Any, Any]]:
-    """The tools that read the repository at `root`, whose index is `index`."""
+    """Create the tools that read the repository at `root`, whose index is `index`."""
     workspace = Workspace(root.resolve(), index)
     return [
         RequestCodeContext(workspace),

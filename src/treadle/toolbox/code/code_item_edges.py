@@ -19,7 +19,7 @@ _PLACES = 12
 
 
 class EdgesArguments(Arguments):
-    """The item, and the direction of the edges."""
+    """The item, and the edges to list."""
 
     name: ItemName
     file: InFile = None
@@ -39,7 +39,7 @@ class EdgesArguments(Arguments):
 
 
 class End(BaseModel):
-    """One end of an edge."""
+    """The item at one end of an edge."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -50,11 +50,11 @@ class End(BaseModel):
 
 
 class EdgeShown(BaseModel):
-    """One edge.
+    """One edge: a relation between two items, such as a call.
 
-    `source` or `target` is left out if it is the requested item. If the target is unknown,
-    `unresolved` states the reason, and `text` is the name in the code. `at` is the file and line of
-    the text.
+    `source` or `target` is left out if it is the requested item. `step` is left out in the first
+    step. If the target is unknown, `unresolved` states the reason. `text` is the name of the target
+    as the code writes it. `at` is the file and the line of that name.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -70,11 +70,11 @@ class EdgeShown(BaseModel):
 
 
 class EdgesResult(Result):
-    """The edges of an item by step, resolved ones first.
+    """The edges of an item, sorted by step, with resolved edges first.
 
-    `total` counts all edges, shown or not. `unresolved` counts the edges without a target and the
-    positions in `possible`, which lists where the name may mean the item. `note` states what else
-    was not searched.
+    `total` is the number of all edges, including edges that are not shown. `unresolved` is the
+    number of edges without a target. Some of these edges are in `possible`: uses of the item's name
+    that may mean another item. `note` states whether the search stopped early.
     """
 
     type: str = "edges"
@@ -88,7 +88,7 @@ class EdgesResult(Result):
 
 
 class CodeItemEdges(Tool[EdgesArguments, EdgesResult]):
-    """Walks the graph of items."""
+    """Lists edges of an item from the code graph of the index."""
 
     name = "code_item_edges"
     description = (
@@ -130,9 +130,10 @@ class CodeItemEdges(Tool[EdgesArguments, EdgesResult]):
         return built(most_that_fit(len(rows), tokens, arguments.max_tokens))
 
     def _item(self, arguments: EdgesArguments) -> FoundItem:
-        """The item with this name; ToolError if there is none, or if there are several.
+        """Return the item with the requested name.
 
-        Parts with one canonical path in one file (overloads, impl blocks) are one item.
+        Raises ToolError if no item or several items have this name. Parts with the same canonical
+        path in one file, such as overloads and Rust `impl` blocks, count as one item.
         """
         found = self._workspace.index.lookup(
             arguments.name, file=arguments.file, kind=arguments.kind, limit=_CANDIDATES
@@ -157,12 +158,12 @@ class CodeItemEdges(Tool[EdgesArguments, EdgesResult]):
 
 
 def _is_possible(edge: Edge) -> bool:
-    """Whether an edge is an unresolved use of the name, which may mean the item."""
+    """Whether the edge is an unresolved use of the item's name, which may mean another item."""
     return edge.target is None and edge.direction is Direction.IN
 
 
 def _possible(edges: list[Edge]) -> str | None:
-    """The first positions of unresolved names, and the number of the others."""
+    """Return a sentence with the positions of possible uses, or None if `edges` is empty."""
     if not edges:
         return None
     positions = [

@@ -20,7 +20,7 @@ _MOST = 200
 
 
 class LookupArguments(Arguments):
-    """The name of the item."""
+    """The name of the item, and filters for the matches."""
 
     name: ItemName
     file: InFile = None
@@ -30,13 +30,16 @@ class LookupArguments(Arguments):
 
 
 class ItemFound(ItemShown):
-    """An item with its signature, cut if it is very long."""
+    """An item with its signature. A very long signature is cut."""
 
     signature: str
 
 
 class LookupResult(Result):
-    """The matches, best first. `total` counts all of them, shown or not."""
+    """The matches, best first.
+
+    `total` is the number of all matches, including matches not shown.
+    """
 
     type: str = "items"
     items: list[ItemFound]
@@ -45,7 +48,7 @@ class LookupResult(Result):
 
 
 class CodeItemLookup(Tool[LookupArguments, LookupResult]):
-    """Finds definitions by name."""
+    """Finds items by name or canonical path."""
 
     name = "code_item_lookup"
     description = (
@@ -92,14 +95,17 @@ class CodeItemLookup(Tool[LookupArguments, LookupResult]):
         return built(most_that_fit(len(rows), tokens, arguments.max_tokens))
 
     def _described(self, item: FoundItem, open_to: Callable[[str], bool]) -> ItemFound:
-        """The item with its current signature, unless a rule closes its file."""
+        """Return the item with its current signature.
+
+        The signature is empty if a rule denies reading the file.
+        """
         if not open_to(item.file):
             return ItemFound(**shown(item).model_dump(), signature="")
         try:
             with read_inside(self._workspace.root, item.file) as file:
                 file.seek(item.signature_start)
                 raw = file.read(item.signature_end - item.signature_start)
-        except OSError:  # deleted since the refresh
+        except OSError:  # the file was deleted after the refresh
             raw = b""
         text = raw.decode("utf-8", "replace")
         cut = len(text) > _SIGNATURE_CHARACTERS

@@ -25,10 +25,12 @@ class FileMetadataArguments(Arguments):
 
 
 class FileMetadataResult(Result):
-    """The metadata of a file. If it does not exist, `nearest` lists similar paths that do.
+    """The properties of a file.
 
-    `modified` is UTC in ISO 8601. `content_hash` is BLAKE2b-256 of the bytes, hexadecimal.
-    `language` and `items` come from the index, and are missing if it does not contain the file.
+    If the file does not exist, `nearest` lists similar paths. `size` is in bytes. `modified` is a
+    UTC time in ISO 8601. `content_hash` is the BLAKE2b-256 hash of the content in hexadecimal.
+    `language` and `items` (the number of items) come from the index. Both are left out if the index
+    does not contain the file.
     """
 
     type: str = "file_metadata"
@@ -46,7 +48,7 @@ class FileMetadataResult(Result):
 
 
 class GetFileMetadata(Tool[FileMetadataArguments, FileMetadataResult]):
-    """Describes files inside the root."""
+    """Reports the properties of a file inside the repository root."""
 
     name = "get_file_metadata"
     description = (

@@ -1,4 +1,4 @@
-"""grep: the lines of the repository that match a pattern."""
+"""grep: finds the lines of the repository that match a pattern."""
 
 import asyncio
 import re
@@ -23,13 +23,19 @@ from treadle.tools.approvals.question import Subject
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
 
 TIME_LIMIT = 20.0
-"""Seconds after which the search returns its results so far: less than the timeout of a call."""
+"""Seconds after which a search stops and returns the matches found so far.
+
+This limit is shorter than the default timeout of a tool call.
+"""
 
 TOKENS_PER_HIT = 4
-"""The fewest tokens of a matching line in a result. It limits the number of cached lines."""
+"""The minimum number of tokens that a matching line takes in a result.
+
+A search keeps only as many matches as could fit into the result at this size.
+"""
 
 GLOB_CHOICES = 1_000
-"""Most patterns that the braces of one glob expand to."""
+"""The maximum number of patterns to which the braces of one glob expand."""
 
 
 class GrepArguments(Arguments):
@@ -54,7 +60,7 @@ class GrepArguments(Arguments):
 
 
 class GrepFile(BaseModel):
-    """Matching lines of a file as "12: text", lines around them as "13- text"."""
+    """The lines of one file: a match as "12: text", and a context line as "13- text"."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -63,7 +69,7 @@ class GrepFile(BaseModel):
 
 
 class GrepResult(Result):
-    """The matching lines. The totals count all matches, shown or not."""
+    """The matching lines by file. The totals include matches that are not shown."""
 
     type: str = "grep"
     files: list[GrepFile]
@@ -76,7 +82,10 @@ class GrepResult(Result):
 
 @dataclass(slots=True)
 class _Found:
-    """The results of a search so far; only the first hits are kept."""
+    """The matches found so far.
+
+    `hits` has only the first matches, and `total` counts all matches.
+    """
 
     hits: list[tuple[str, Hit]] = field(default_factory=list)
     total: int = 0
@@ -86,7 +95,7 @@ class _Found:
 
 
 class Grep(Tool[GrepArguments, GrepResult]):
-    """Searches the files inside the root that are not ignored."""
+    """Searches the files inside the repository root that no ignore file excludes."""
 
     name = "grep"
     description = (
@@ -136,7 +145,10 @@ class Grep(Tool[GrepArguments, GrepResult]):
         return self._fitted(arguments, found, self._note(target, found))
 
     def _files(self, target: Path, glob: str | None, context: ToolContext) -> Iterator[str]:
-        """The paths to search, relative to the root. A file that the call names is included."""
+        """Yield the paths to search, relative to the root.
+
+        A file that the call names is included.
+        """
         if not target.is_dir():
             named = self._workspace.file(str(target), context.private)
             yield named.relative_to(self._workspace.root).as_posix()
@@ -177,7 +189,7 @@ class Grep(Tool[GrepArguments, GrepResult]):
                             found.total += 1
                             if len(found.hits) < keep:
                                 found.hits.append((path, hit))
-                except OSError:  # deleted or replaced by a link since the walk, or not readable
+                except OSError:  # the file was deleted, became a link, or is not readable
                     continue
                 found.files += found.total > before
                 found.searched += 1
@@ -199,7 +211,7 @@ class Grep(Tool[GrepArguments, GrepResult]):
         return None
 
     def _fitted(self, arguments: GrepArguments, found: _Found, note: str | None) -> GrepResult:
-        """The result with as many hits as fit."""
+        """Build the result with as many matches as fit into the token budget."""
 
         def built(count: int) -> GrepResult:
             more = None
@@ -246,10 +258,10 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
 def _glob_filter(glob: str) -> Callable[[str], bool]:
-    """A function that returns whether a path matches `glob`, an ignore pattern with braces."""
+    """Return a function that tests paths against `glob`, an ignore pattern that may have braces."""
     from pathspec import GitIgnoreSpec
 
-    parts = _BRACES.split(glob)  # text and alternatives alternately
+    parts = _BRACES.split(glob)  # literal text and the content of braces, alternately
     choices = [part.split(",") if turn % 2 else [part] for turn, part in enumerate(parts)]
     if prod(map(len, choices)) > GLOB_CHOICES:
         raise ToolError(

@@ -1,4 +1,4 @@
-"""Items as tools receive and show them."""
+"""Arguments that select an item of code, and the form of an item in results."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,7 +29,10 @@ OfKind = Annotated[Kind | None, Field(description="Only items of this kind.")]
 
 
 class ItemShown(BaseModel):
-    """The location of an item. `lines` is first-last, from 1. `end_byte` is exclusive."""
+    """An item and its location.
+
+    `lines` is such as "12-40", counted from 1. `end_byte` is exclusive.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -43,7 +46,7 @@ class ItemShown(BaseModel):
 
 
 def shown(item: FoundItem) -> ItemShown:
-    """An item of the index as tools show it."""
+    """Convert an item of the index to the form of results."""
     return ItemShown(
         name=item.name,
         canonical_path=shown_path(item.canonical_path),
@@ -56,7 +59,7 @@ def shown(item: FoundItem) -> ItemShown:
 
 
 def none_of_that_name(name: str, found: "Lookup") -> ToolError:
-    """The error for an unknown name, with the nearest items."""
+    """Create the error for a name that no item has. Its hint lists the nearest items."""
     nearest = ", ".join(
         f"{shown_path(item.canonical_path)} ({shown_path(item.file)}:{item.start_line})"
         for item in found.nearest

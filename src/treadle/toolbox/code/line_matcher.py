@@ -1,7 +1,7 @@
 """Finds lines that match a pattern, in time linear in the size of the files.
 
-The engine is RE2: Python's own `re` may need exponential time for a pattern that a model wrote, and
-a thread in it cannot be stopped.
+The engine is RE2. Python's own `re` may need exponential time for a pattern that a model wrote, and
+a thread that runs `re` cannot be stopped.
 """
 
 import codecs
@@ -15,22 +15,34 @@ from treadle.toolbox.code.text import BLOCK, READABLE, SNIFFED, decode, sniff
 from treadle.tools.contract import ToolError
 
 LONGEST_LINE = 1 << 20
-"""Minimum bytes of a line that is searched in blocks."""
+"""A line of this many bytes or more is searched in several blocks."""
 
 LARGEST_PROGRAM = 20_000
-"""Most instructions of a compiled pattern. Typical patterns have less than a hundred."""
+"""The maximum number of RE2 instructions in a compiled pattern.
+
+A typical pattern has fewer than 100 instructions.
+"""
 
 STEP = 30_000_000
-"""Most bytes times instructions in one call of the engine, which cannot be interrupted: below a
-second in its slowest mode (1.3 thousand million took 39 s)."""
+"""The maximum product of bytes and instructions in one call of RE2, which cannot be interrupted.
+
+A call at this limit takes less than a second in RE2's slowest mode, in which a product of 1.3
+billion took 39 s.
+"""
 
 SHOWN = 240
-"""Characters of a line that are shown, around its first match."""
+"""The maximum number of bytes of a line in a result.
+
+A longer line is cut around its first match.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A line that matches: its number, from 1, and its text, cut around the match if long."""
+    """A line that matches the pattern.
+
+    `line` counts from 1. A long `text` is cut around the match.
+    """
 
     line: int
     text: str
@@ -40,7 +52,11 @@ class Matcher:
     """A compiled pattern that finds matching lines."""
 
     def __init__(self, pattern: str, *, literal: bool, ignore_case: bool) -> None:
-        """Raises ToolError of kind `validation` for a pattern that RE2 does not accept."""
+        """Compile the pattern.
+
+        Raises ToolError of kind `validation` if RE2 does not accept the pattern, and of kind
+        `limit` if the compiled pattern is too large.
+        """
         import re2  # type: ignore[import-untyped]  # it ships no types
 
         options = re2.Options()
@@ -73,11 +89,11 @@ class Matcher:
     def lines(
         self, file: BinaryIO, stopped: Callable[[], bool], *, consented: bool = False
     ) -> Iterator[Hit]:
-        """The matching lines of a file, in order; none for a file that is not text.
+        """Yield the matching lines of a file in order, or nothing if the file is not text.
 
-        A file that contains secrets is skipped unless its path is in `consented`. The file is read
-        in blocks. Each line gives at most one hit. The search stops when `stopped()`, which is
-        called for each block, returns true. Raises OSError.
+        A file that contains secrets is skipped, unless `consented` states that the call may read
+        the file. The file is read in blocks. The search ends if `stopped()`, which is called before
+        each block, returns true. Raises OSError.
         """
         number, reported = 1, 0
         for text in _texts(file, self._longest_line, consented=consented):
@@ -90,7 +106,7 @@ class Matcher:
             number += text.count(b"\n")
 
     def _in_text(self, text: bytes, number: int) -> Iterator[Hit]:
-        text = text.replace(b"\r\n", b"\n")  # "$" matches at the end of every line
+        text = text.replace(b"\r\n", b"\n")  # otherwise "$" would not match before "\r\n"
         position = 0
         while position < len(text):
             match = self._regex.search(text, position)
@@ -106,7 +122,7 @@ class Matcher:
 
 
 def _texts(file: BinaryIO, longest_line: int, *, consented: bool) -> Iterator[bytes]:
-    """The bytes of a text file in blocks that end with a line, except for very long lines."""
+    """Yield the bytes of a text file in blocks of whole lines. A very long line is split."""
     rest = b""
     head = file.read(SNIFFED)
     if sniff(head) not in READABLE or (not consented and why_private_content(head)):
@@ -128,7 +144,7 @@ def _texts(file: BinaryIO, longest_line: int, *, consented: bool) -> Iterator[by
 
 
 def first_lines(file: BinaryIO, last: int) -> Iterator[str]:
-    """The first `last` lines of a text file, cut to the shown length. Raises OSError."""
+    """Yield the first `last` lines of a text file. A long line is cut. Raises OSError."""
     for number in range(1, last + 1):
         head = line = file.readline(LONGEST_LINE)
         if not line:
@@ -141,7 +157,7 @@ def first_lines(file: BinaryIO, last: int) -> Iterator[str]:
 
 
 def _around(line: bytes, position: int) -> str:
-    """`line` as text, or its part around byte `position` when it is long."""
+    """Return `line` as text. A long line is cut to the part around byte `position`."""
     if len(line) <= SHOWN:
         return decode(line)
     start = max(0, min(position - SHOWN // 4, len(line) - SHOWN))

@@ -32,7 +32,7 @@ class ListDirArguments(Arguments):
 
 
 class DirEntry(BaseModel):
-    """One entry. `size` is the size of a file in bytes. `target` is the target of a link."""
+    """One entry of a folder. `size` is in bytes. `target` is the path to which a link points."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -43,9 +43,10 @@ class DirEntry(BaseModel):
 
 
 class ListDirResult(Result):
-    """Entries of a folder by name. `total` counts all readable entries, shown or not.
+    """The entries of a folder, sorted by name.
 
-    `ignored` counts the entries that ignore files exclude.
+    `total` is the number of listed entries, including entries that are not shown. `ignored` is the
+    number of entries that are not listed because an ignore file excludes them.
     """
 
     type: str = "dir"
@@ -57,7 +58,7 @@ class ListDirResult(Result):
 
 
 class ListDir(Tool[ListDirArguments, ListDirResult]):
-    """Lists folders inside the root."""
+    """Lists the entries of a folder inside the repository root."""
 
     name = "list_dir"
     description = (
@@ -126,6 +127,6 @@ def _described(entry: os.DirEntry[str], folder: str, folders: Folders) -> DirEnt
         if entry.is_file(follow_symlinks=False):
             size = entry.stat(follow_symlinks=False).st_size
             return DirEntry(name=name, kind="file", size=size)
-    except OSError:  # deleted since it was listed, or not readable
+    except OSError:  # the entry was deleted after it was listed, or is not readable
         pass
     return DirEntry(name=name, kind="other")

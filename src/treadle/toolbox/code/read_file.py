@@ -16,7 +16,10 @@ from treadle.tools.approvals.question import Subject
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
 
 BYTES_PER_TOKEN = 8
-"""The most bytes that are read for each token of the budget. Code has about 4."""
+"""The maximum number of bytes that are read for each token of the budget.
+
+Code has about 4 bytes per token.
+"""
 
 
 class ReadFileArguments(Arguments):
@@ -33,10 +36,12 @@ class ReadFileArguments(Arguments):
 
 
 class ReadFileResult(Result):
-    """Lines of a file. `more` states which lines are omitted and how to get them.
+    """Lines of a file.
 
-    If the file is not UTF-8, `snippet` is empty, and `text` has the lines.
-    `content_hash` is BLAKE2b-256 of the whole file, hexadecimal; edits take it as `expected_hash`.
+    `more` states which lines are omitted and how to get them. `snippet` has the lines in the code
+    snippet format (`treadle.code.snippets`). If the file is in a known encoding other than UTF-8,
+    `snippet` is empty and `text` has the decoded lines. `content_hash` is the BLAKE2b-256 hash of
+    the whole file in hexadecimal. The edit tools accept this hash as `expected_hash`.
     """
 
     type: str = "file"
@@ -53,7 +58,7 @@ class ReadFileResult(Result):
 
 
 class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
-    """Reads text files inside the root."""
+    """Reads lines of a text file inside the repository root."""
 
     name = "read_file"
     description = (
@@ -103,7 +108,7 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
         budget = arguments.max_tokens
         lines = most_that_fit(len(ends), lambda count: tokens(ends[count - 1]), budget)
         end = ends[lines - 1] if lines else 0
-        if not lines and passage.data:  # not even one line fits: show a part of it
+        if not lines and passage.data:  # no whole line fits, so a part of the first line is shown
             longest = ends[0] if ends else len(passage.data)
             end = most_that_fit(longest, lambda size: tokens(_at_character(passage, size)), budget)
             end = _at_character(passage, end)
@@ -131,7 +136,7 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
     def _result(
         self, path: Path, first: int, passage: Passage, size: int, charset: Charset | None
     ) -> ReadFileResult:
-        """The answer with the first `size` bytes of the passage."""
+        """Build the answer with the first `size` bytes of `passage`."""
         start = passage.start or 0
         data = passage.data[:size]
         text = decode(data)
@@ -172,7 +177,10 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
         charset: Charset,
         more: str | None,
     ) -> ReadFileResult:
-        """The result for a file in another encoding: decoded text instead of the exact bytes."""
+        """Build the result for a file in another encoding.
+
+        The result has decoded text instead of exact bytes.
+        """
         last = first + data.count(b"\n") - (data.endswith(b"\n") or not data)
         return ReadFileResult(
             file=self._workspace.relative(path),
@@ -190,7 +198,7 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
 
 
 def _line_ends(passage: Passage) -> list[int]:
-    """The end position of each complete line in the data of `passage`."""
+    """Return the position after each complete line of `passage.data`, in bytes."""
     ends: list[int] = []
     position = 0
     while newline := passage.data.find(b"\n", position) + 1:
@@ -203,7 +211,7 @@ def _line_ends(passage: Passage) -> list[int]:
 
 
 def _at_character(passage: Passage, size: int) -> int:
-    """`size`, reduced to the end of a character."""
+    """Reduce `size` so that the data is not cut inside a UTF-8 character."""
     data = passage.data
     for back in range(min(4, size)):
         if size - back == len(data) or data[size - back] & 0xC0 != 0x80:

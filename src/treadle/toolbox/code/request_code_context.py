@@ -25,7 +25,10 @@ from treadle.tools.contract import (
 )
 
 QUERY_CHARACTERS = 120
-"""The result repeats at most this many characters of the query. The search uses all of it."""
+"""The maximum number of characters of the query that the result repeats.
+
+The search uses the whole query.
+"""
 
 
 class CodeContextArguments(Arguments):
@@ -42,7 +45,11 @@ class CodeContextArguments(Arguments):
 
 
 class CodeSnippet(BaseModel):
-    """One item. `lines` is such as "12-40". `snippet` has its bytes in the code snippet format."""
+    """One item of code.
+
+    `lines` is such as "12-40". `snippet` is in the code snippet format. The module
+    `treadle.code.snippets` describes this format.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -54,10 +61,12 @@ class CodeSnippet(BaseModel):
 
 
 class CodeContextResult(Result):
-    """The best items first; `omitted` counts the found items that did not fit.
+    """The most relevant items, best first.
 
-    `note` states which words of the query occur nowhere and which files could not be read. If
-    nothing fitted, it states a budget that suffices.
+    `omitted` is the number of items that were found but left out, because they did not fit or
+    because a rule denies reading their files. `note` names the words of the query that occur
+    nowhere, and the files that could not be read. If no item fits, `note` states a budget that
+    suffices.
     """
 
     type: str = Field(default="code_context", exclude=True)
@@ -71,7 +80,7 @@ class CodeContextResult(Result):
 
 
 class RequestCodeContext(Tool[CodeContextArguments, CodeContextResult]):
-    """Searches the index of the repository."""
+    """Searches the index for the code that a question is about."""
 
     name = "request_code_context"
     description = (
@@ -147,7 +156,10 @@ class RequestCodeContext(Tool[CodeContextArguments, CodeContextResult]):
 
 
 def only_open(found: ContextResult, open_to: Callable[[str], bool]) -> ContextResult:
-    """`found` without the entries of files that approval rules deny."""
+    """Return `found` without the entries of files that the approval rules deny.
+
+    The removed entries count as omitted.
+    """
     entries = tuple(entry for entry in found.entries if open_to(entry.file))
     closed = len(found.entries) - len(entries)
     return found._replace(entries=entries, omitted=found.omitted + closed) if closed else found
@@ -155,18 +167,22 @@ def only_open(found: ContextResult, open_to: Callable[[str], bool]) -> ContextRe
 
 @dataclass(slots=True)
 class _Answer:
-    """Measures answers while they are assembled, and creates the final one."""
+    """Measures candidate answers for the index search, and creates the result."""
 
     tool: RequestCodeContext
     query: str
     top_k: int
     budget: int
     smallest: int | None = None
-    """The size of the smallest answer with one entry that did not fit, in tokens."""
+    """The tokens of the smallest answer with one entry that exceeded the budget, or None if every
+    such answer fits.
+    """
     room: ContextBudget | None = None
-    """The budget of the entries, without the rest of the message."""
+    """The token budget of the entries alone, or None before an answer with several entries is
+    measured.
+    """
     shown: str = field(init=False)
-    """The part of the query that the result repeats, without secrets."""
+    """The part of the query that the result repeats, with secrets redacted."""
 
     def __post_init__(self) -> None:
         query = redact(self.query)
@@ -174,7 +190,7 @@ class _Answer:
         self.shown = shown_path(f"{query[:QUERY_CHARACTERS]}…" if long else query)
 
     def fits(self, entries: Sequence[ContextEntry], omitted: int) -> bool:
-        """Whether the whole message with these entries is within the budget."""
+        """Whether an answer with these entries fits into the token budget."""
         if len(entries) > 1:
             if self.room is None:
                 frame = self._tokens(self._message((), omitted)) + 1
@@ -188,7 +204,7 @@ class _Answer:
         return tokens <= self.budget
 
     def result(self, found: ContextResult) -> CodeContextResult:
-        """The answer, with its size in tokens."""
+        """Create the result from the found entries, and set its size in tokens."""
         message = self._message(found.entries, found.omitted)
         if not found.entries and self.smallest is not None:
             enough = (self.smallest // 10 + 1) * 10

@@ -1,4 +1,4 @@
-"""Text files of any size: their encoding, line endings, and positions of lines."""
+"""Reads text files of any size in blocks, with their encoding, line endings and line positions."""
 
 import codecs
 import hashlib
@@ -12,7 +12,7 @@ BLOCK = 1 << 18
 """The number of bytes that are read at once."""
 
 SNIFFED = 8_000
-"""A NUL in this many bytes at the start of a file shows that it is binary, as in git."""
+"""A file with a NUL byte among its first 8,000 bytes counts as binary, as in git."""
 
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 
@@ -26,11 +26,11 @@ class Encoding(StrEnum):
     UTF_32 = "utf-32"
     BINARY = "binary"
     OTHER = "not utf-8"
-    """Text in some other encoding, or UTF-8 with damaged bytes."""
+    """Text in another encoding, or UTF-8 text with invalid bytes."""
 
 
 READABLE = frozenset({Encoding.UTF_8, Encoding.UTF_8_BOM, Encoding.OTHER})
-"""Encodings whose lines can be shown."""
+"""The encodings of files whose lines can be shown."""
 
 
 class LineEnds(StrEnum):
@@ -43,13 +43,16 @@ class LineEnds(StrEnum):
 
 
 def sniff(head: bytes) -> Encoding:
-    """The encoding according to the first bytes of a file. Later bytes may show `OTHER`."""
+    """Return the encoding that the first bytes of a file indicate.
+
+    The whole file may still have the encoding `OTHER`.
+    """
     for mark, encoding in (
         (codecs.BOM_UTF8, Encoding.UTF_8_BOM),
         (
             codecs.BOM_UTF32_LE,
             Encoding.UTF_32,
-        ),  # before UTF-16, since its mark begins with the mark of UTF-16
+        ),  # checked before UTF-16, whose byte order mark is a prefix of this mark
         (codecs.BOM_UTF32_BE, Encoding.UTF_32),
         (codecs.BOM_UTF16_LE, Encoding.UTF_16),
         (codecs.BOM_UTF16_BE, Encoding.UTF_16),
@@ -60,21 +63,25 @@ def sniff(head: bytes) -> Encoding:
 
 
 def decode(data: bytes) -> str:
-    """`data` as UTF-8 text of the same length: an invalid byte becomes "?"."""
+    """Decode `data` as UTF-8.
+
+    Each invalid byte becomes "?", so the length in bytes stays the same.
+    """
     return _ESCAPED_BYTE.sub("?", data.decode("utf-8", "surrogateescape"))
 
 
 def blocks(file: BinaryIO) -> Iterator[bytes]:
-    """The rest of `file` in blocks."""
+    """Yield the rest of `file` in blocks of at most `BLOCK` bytes."""
     while block := file.read(BLOCK):
         yield block
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The result of reading a whole file. `lines` is None for a file without lines.
+    """The properties of a whole file.
 
-    `content_hash` is BLAKE2b-256 of the bytes, hexadecimal.
+    `size` is in bytes. `lines` and `line_ends` are None if the encoding is not in `READABLE`.
+    `content_hash` is the BLAKE2b-256 hash of the content in hexadecimal.
     """
 
     size: int
@@ -85,7 +92,7 @@ class Survey:
 
 
 def survey(opened: BinaryIO) -> Survey:
-    """Read a file once, in blocks, and close it. Raises OSError."""
+    """Read a file once in blocks, close it, and return its properties. Raises OSError."""
     digest = hashlib.blake2b(digest_size=32)
     size = newlines = crlf = 0
     last = b""
@@ -129,10 +136,12 @@ def _line_ends(newlines: int, crlf: int) -> LineEnds:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Some lines of a file: `data` begins at byte `start`, and may have been cut.
+    """A range of lines of a file.
 
-    `end` is the end of the requested lines; `start` is None if the file has fewer lines.
-    `content_hash` is the hash of the whole file, as in `Survey`.
+    `data` has the bytes of the lines, and `start` is their offset in the file. `end` is the offset
+    at which the requested lines end. If `data` was cut, it ends before `end`. `start` is None if
+    the file has fewer lines than requested. `content_hash` is the hash of the whole file, as in
+    `Survey`.
     """
 
     start: int | None
@@ -145,10 +154,11 @@ class Passage:
 
 
 def read_passage(opened: BinaryIO, first: int, last: int | None, limit: int) -> Passage:
-    """Lines `first` to `last` (from 1, inclusive; None: to the end), cut to `limit` bytes.
+    """Read lines `first` to `last` of a file, cut to at most `limit` bytes.
 
-    The file is read once in blocks, and then closed. A byte order mark is left out. Raises
-    OSError.
+    Lines count from 1, and `last` is inclusive. If `last` is None, the lines up to the end of the
+    file are read. The function reads the file in blocks and closes it. A byte order mark is left
+    out. Raises OSError.
     """
     digest = hashlib.blake2b(digest_size=32)
     newlines = size = 0
@@ -172,7 +182,7 @@ def read_passage(opened: BinaryIO, first: int, last: int | None, limit: int) -> 
             size += len(block)
             final = block[-1:]
         if start is not None and start >= size and first > 1:
-            start = None  # nothing follows the last line break
+            start = None  # no line follows the last line break
         end = size if end is None else end
         data = b""
         if start is not None and encoding in READABLE:
@@ -183,7 +193,7 @@ def read_passage(opened: BinaryIO, first: int, last: int | None, limit: int) -> 
 
 
 def _after_newline(block: bytes, count: int) -> int:
-    """The start of the line after newline number `count` of `block`."""
+    """Return the position in `block` after its newline number `count`, or 0 if `count` is 0."""
     position = 0
     for _ in range(count):
         position = block.index(b"\n", position) + 1

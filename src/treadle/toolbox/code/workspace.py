@@ -17,31 +17,38 @@ if TYPE_CHECKING:  # the index imports libraries that are slow to load
     from treadle.code import CodeIndex
 
 MAX_BYTES = 512 << 20
-"""Larger files are not read, since a repository may contain a huge sparse file."""
+"""The maximum size of a file that is read, in bytes.
+
+A repository may contain a huge sparse file.
+"""
 NEAREST = 5
-"""Paths that an error suggests for an unknown name."""
+"""The maximum number of similar paths that an error suggests for an unknown path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A resolved root and the index of its files. All methods block: call them in threads.
+    """A resolved root and the index of its files.
 
-    All methods raise PathRefusedError for a path outside of the root. They also raise it for a
-    private file, unless `private` has its path: the call has consent to read these files.
+    The methods block, so call them in threads. A path argument `name` is relative to the root or
+    absolute. A method with such an argument raises PathRefusedError for a path outside the root.
+    Such a method also raises PathRefusedError for a private file, a file that usually contains
+    secrets. The argument `private` lists the private files that the call may read, because a person
+    consented.
     """
 
     root: Path
     index: "CodeIndex"
 
     def relative(self, path: Path) -> str:
-        """`path` relative to the root for messages: with slashes, and "." for the root.
+        """Convert `path` to a path relative to the root, for messages.
 
-        Bytes of a name that are not UTF-8 are shown as question marks.
+        The path has slashes as separators. The root itself becomes ".". Bytes of a name that are
+        not UTF-8 become question marks.
         """
         return shown_path(path.relative_to(self.root).as_posix())
 
     def existing(self, name: str, private: Collection[Path] = ()) -> Path:
-        """The file or folder with a name. Raises ToolError of kind `not_found`."""
+        """Return the path of a file or folder. Raises ToolError of kind `not_found`."""
         path = resolve_readable(self.root, name, private)
         if not os.path.lexists(path):
             nearest = self.nearest(name)
@@ -57,7 +64,10 @@ class Workspace:
         return path
 
     def file(self, name: str, private: Collection[Path] = ()) -> Path:
-        """The regular file with a name; ToolError if it is missing or not a file."""
+        """Return the path of a regular file.
+
+        Raises ToolError if the path is missing or another kind of file.
+        """
         path = self.existing(name, private)
         if path.is_dir():
             raise ToolError(
@@ -73,9 +83,10 @@ class Workspace:
         return path
 
     def opened(self, path: Path) -> BinaryIO:
-        """The file at a path that `file` returned, open for reading; ToolError if it is unreadable.
+        """Open a file whose path `file` returned.
 
-        A path that has become a link since then is not followed.
+        Raises ToolError if the file is unreadable or too large. If the file has been replaced by a
+        link, the link is not followed.
         """
         relative = path.relative_to(self.root).as_posix()
         try:
@@ -99,7 +110,7 @@ class Workspace:
         return opened
 
     def folder(self, name: str, private: Collection[Path] = ()) -> Path:
-        """The folder with a name; ToolError if it is missing or not a folder."""
+        """Return the path of a folder. Raises ToolError if the path is missing or not a folder."""
         path = self.existing(name, private)
         if not path.is_dir():
             raise ToolError(
@@ -113,7 +124,10 @@ class Workspace:
         return path
 
     def charset(self, path: Path) -> Charset | None:
-        """The encoding of a text file that is not UTF-8, if it is certain."""
+        """Return the encoding of a text file.
+
+        The result is None for UTF-8, for an uncertain encoding and for an unreadable file.
+        """
         inside = path.relative_to(self.root).as_posix()
         data = self._content(inside)
         if data is None or (data.isascii() and b"\x1b$" not in data):
@@ -128,11 +142,11 @@ class Workspace:
             return None
 
     def nearest(self, name: str) -> list[str]:
-        """The indexed paths that are most similar to `name`, best first."""
+        """Return the indexed paths that are most similar to `name`, best first."""
         self.index.refresh()
         return [shown_path(path) for path in self.index.nearest_paths(name, NEAREST)]
 
 
 def shown_path(text: str) -> str:
-    """`text` with question marks for lone surrogates, which messages cannot contain."""
+    """Replace lone surrogates in `text` with question marks, since messages cannot contain them."""
     return text.encode("utf-8", "replace").decode("utf-8")

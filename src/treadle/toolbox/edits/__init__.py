@@ -1,4 +1,4 @@
-"""Tools that change files, by proposals that a person approves."""
+"""Tools that change files. Each change is a proposal that needs approval."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +12,14 @@ from treadle.toolbox.edits.item_ranges import ItemRanges
 from treadle.toolbox.edits.proposals import Proposer
 from treadle.tools.contract import Tool
 
-if TYPE_CHECKING:  # it imports libraries that are slow to load
+if TYPE_CHECKING:  # the index imports libraries that are slow to load
     from treadle.code import CodeIndex
 
 __all__ = ["edit_tools"]
 
 
 def edit_tools(edits: Edits, index: "CodeIndex", settings: EditSettings) -> list[Tool[Any, Any]]:
-    """The tools that change the repository of `edits`, whose index is `index`."""
+    """Create the tools that change the repository of `edits`, whose index is `index`."""
     edits = edits.with_examiner(broken)
     proposer = Proposer(edits, index, settings)
     return [

@@ -1,4 +1,4 @@
-"""apply_code_edit: changes items, passages or ranges of files. It makes all edits or none."""
+"""apply_code_edit: replaces items, texts or ranges in files. It applies all edits or none."""
 
 from typing import Self
 
@@ -39,7 +39,7 @@ class ByteRange(EditPart):
 
 
 class LineRange(EditPart):
-    """Lines of the file, from 1, `last` inclusive. `last` = `first` - 1 inserts before `first`."""
+    """Lines `first` to `last` (inclusive, from 1). `last` = `first` - 1 inserts before `first`."""
 
     first: int = Field(ge=1)
     last: int = Field(ge=0)
@@ -49,7 +49,7 @@ class LineRange(EditPart):
 class CodeEdit(EditPart):
     """One edit of a file, with exactly one of `item`, `replace`, `range` and `lines`."""
 
-    file: str = Field(min_length=1, description="Its path, relative to the root.")
+    file: str = Field(min_length=1, description="Path, relative to the root.")
     expected_hash: str | None = EXPECTED_HASH
     item: ItemCode | None = None
     replace: Replacement | None = None
@@ -76,7 +76,7 @@ class ApplyCodeEditArguments(Arguments):
 
 
 class ApplyCodeEdit(Tool[ApplyCodeEditArguments, EditResult]):
-    """Changes existing files."""
+    """Replaces parts of existing files."""
 
     name = "apply_code_edit"
     description = (
@@ -118,5 +118,5 @@ class ApplyCodeEdit(Tool[ApplyCodeEditArguments, EditResult]):
             return RangeEdit(file, edit.range.start, edit.range.end, edit.range.code, expected)
         if edit.lines is not None:
             return LineRangeEdit(file, edit.lines.first, edit.lines.last, edit.lines.code, expected)
-        assert edit.item is not None  # the arguments were validated
+        assert edit.item is not None  # `CodeEdit` requires exactly one of the four fields
         return self._ranges.edit(number, file, edit.item, expected)

@@ -39,7 +39,10 @@ class ApplyPatch(Tool[ApplyPatchArguments, EditResult]):
         self._proposer = proposer
 
     def subjects(self, arguments: ApplyPatchArguments) -> tuple[Subject, ...]:
-        """Raises ToolError for a patch that cannot be parsed."""
+        """Return an approval subject for each path of the patch.
+
+        Raises ToolError if the patch cannot be parsed.
+        """
         return _subjects(_requests(arguments))
 
     def writes(self, arguments: ApplyPatchArguments) -> frozenset[str]:

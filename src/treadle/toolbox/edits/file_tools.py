@@ -1,4 +1,4 @@
-"""create_file, delete_file and rename_file: changes to whole files."""
+"""create_file, delete_file and rename_file: create, delete and rename whole files."""
 
 from abc import abstractmethod
 from typing import ClassVar, Literal, TypeVar
@@ -17,9 +17,9 @@ from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect
 
 
 class FileArguments(Arguments):
-    """A file, by its path."""
+    """Base class of the arguments of the three tools. `path` is the path of the file."""
 
-    path: str = Field(min_length=1, description="Its path, relative to the root.")
+    path: str = Field(min_length=1, description="Path, relative to the root.")
 
     def paths(self) -> tuple[str, ...]:
         """The paths that the call writes."""
@@ -55,7 +55,7 @@ A = TypeVar("A", bound=FileArguments)
 
 
 class _FileTool(Tool[A, EditResult]):
-    """The common base of the three tools."""
+    """Base class of the three tools of this module."""
 
     result = EditResult
     effect: ClassVar[ToolEffect] = ToolEffect.WRITE
@@ -66,7 +66,7 @@ class _FileTool(Tool[A, EditResult]):
 
     @abstractmethod
     def request(self, arguments: A) -> EditRequest:
-        """The edit request of the arguments."""
+        """Convert the arguments to an edit request."""
 
     def subjects(self, arguments: A) -> tuple[Subject, ...]:
         return tuple(Subject(path=path) for path in arguments.paths())
@@ -85,7 +85,7 @@ class _FileTool(Tool[A, EditResult]):
 
 
 class CreateFile(_FileTool[CreateFileArguments]):
-    """Adds files."""
+    """Creates a file with its content."""
 
     name = "create_file"
     description = (
@@ -99,7 +99,7 @@ class CreateFile(_FileTool[CreateFileArguments]):
 
 
 class DeleteFile(_FileTool[DeleteFileArguments]):
-    """Removes files."""
+    """Deletes a file."""
 
     name = "delete_file"
     description = (
@@ -113,7 +113,7 @@ class DeleteFile(_FileTool[DeleteFileArguments]):
 
 
 class RenameFile(_FileTool[RenameFileArguments]):
-    """Moves files."""
+    """Renames or moves a file."""
 
     name = "rename_file"
     description = (

@@ -15,7 +15,7 @@ from treadle.events.types import ErrorKind
 from treadle.toolbox.code.items import ItemName, none_of_that_name
 from treadle.toolbox.code.workspace import shown_path
 
-if TYPE_CHECKING:  # they import libraries that are slow to load
+if TYPE_CHECKING:  # the index imports libraries that are slow to load
     from treadle.code import CodeIndex
 from dataclasses import replace
 from typing import NamedTuple
@@ -29,7 +29,7 @@ _LISTED = 8
 
 
 class EditPart(BaseModel):
-    """Base of the parts of an edit's arguments."""
+    """Base class of the nested arguments of an edit."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -38,9 +38,7 @@ class ItemCode(EditPart):
     """A complete item, and its new code."""
 
     canonical_path: ItemName
-    kind: Kind | None = Field(
-        default=None, description="Its kind, if several items share the path."
-    )
+    kind: Kind | None = Field(default=None, description="Kind, if several items share the path.")
     code: str = Field(
         description="The whole new item, with its doc comment, attributes and decorators; "
         "empty deletes it. A plain comment above the item stays unless `code` "
@@ -50,26 +48,31 @@ class ItemCode(EditPart):
 
 @dataclass(frozen=True, slots=True)
 class ItemRanges:
-    """Finds items in the current files. Its methods block.
+    """Finds the bytes of items in the current files.
 
-    A file is parsed in a separate process, since a hostile file can crash its parser.
+    The methods block. Each file is parsed in a separate process, since a hostile file can crash the
+    parser.
     """
 
     edits: Edits
     index: "CodeIndex"
 
     def edit(self, number: int, file: str, item: ItemCode, expected_hash: str | None) -> RangeEdit:
-        """The edit of the item's bytes, with the hash of the content in which they were found.
+        """Return the edit that replaces an item with new code.
 
-        Raises EditError if the file does not contain exactly one such item, or if the item cannot
-        be edited without changing others. A ToolError names the most similar items.
+        `number` is the position of the edit in the call. If the call gives no `expected_hash`, the
+        edit gets the hash of the content in which the item was found. Raises EditError if the file
+        does not contain exactly one item of that name, or if the item cannot be edited without
+        changing other items. Raises ToolError, with the nearest items, if no file contains such an
+        item.
         """
         from treadle.toolbox.edits.item_ranges import Exact, Missing, Refused, Several
 
         path = self.edits.relative(file)
         data = self.edits.read(path)
         if data is None:
-            return RangeEdit(path, 0, 0, item.code, expected_hash)  # planning reports it
+            # The planning of all edits reports that the file does not exist.
+            return RangeEdit(path, 0, 0, item.code, expected_hash)
         answer = self._answer(number, path, data, item)
         match answer:
             case Exact():
@@ -170,7 +173,7 @@ def _several(number: int, path: str, name: str, items: "Sequence[Candidate]") ->
 
 
 class Exact(NamedTuple):
-    """The range of the item and its new code, as in a `RangeEdit`."""
+    """The byte range of the item and its new code, as in `RangeEdit`."""
 
     start: int
     end: int
@@ -180,7 +183,7 @@ class Exact(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """The reason why the item cannot be edited without changing others."""
+    """The reason why the item cannot be edited by its name."""
 
     message: str
     hint: str | None
@@ -202,7 +205,11 @@ class Several(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """No item has the name. `is_file`: a file has it. `other`: an item with it in another case."""
+    """No item has the name.
+
+    `is_file` states that the name is the canonical path of the whole file. `other` is an item whose
+    name differs only in upper and lower case, or None if there is none.
+    """
 
     is_file: bool
     other: str | None
@@ -212,7 +219,7 @@ Answer = Exact | Refused | Several | Missing
 
 
 def item_answer(path: str, data: bytes, name: str, kind: Kind | None, code: str) -> Answer:
-    """The edit that replaces the item `name` in the content `data` of a file with `code`."""
+    """Find the edit that replaces the item `name` with `code` in a file with the content `data`."""
     source = EditableFile(path, data)
     try:
         chosen = source.meant(name, kind)
@@ -233,9 +240,9 @@ def _candidate(entry: EditableItem) -> Candidate:
 
 
 def exact_edit(source: EditableFile, entry: EditableItem, code: str) -> RangeEdit:
-    """The first edit to the new `code` that does not change another item.
+    """Return the first edit that replaces `entry` with `code` and changes no other item.
 
-    Raises NotEditableError if every edit would change another item.
+    Raises NotEditableError if every such edit would change another item.
     """
     changed = ""
     for each in source.edits(entry, code):
@@ -244,7 +251,7 @@ def exact_edit(source: EditableFile, entry: EditableItem, code: str) -> RangeEdi
         )
         edited = _edited(source, request)
         if edited is None:
-            return request  # planning all edits together reports the reason
+            return request  # the planning of all edits reports the reason
         size = len(edited.data) - len(source.data) + each.end - each.start
         other = changed_item(source, entry, each, edited, size)
         if other is None:
@@ -259,7 +266,7 @@ def exact_edit(source: EditableFile, entry: EditableItem, code: str) -> RangeEdi
 
 
 def _edited(source: EditableFile, request: RangeEdit) -> EditableFile | None:
-    """The file after the edit, with its code indented like the file."""
+    """Return the file after the edit, or None if the edit cannot be planned."""
     try:
         planned = plan([request], lambda _path: source.data)
     except EditError:

@@ -1,4 +1,4 @@
-"""The common steps of all tools that change files: stage, ask, apply, report the outcome."""
+"""The steps that all editing tools share: stage, get approval, apply, and report the result."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ from treadle.tokens import estimate
 from treadle.tools.approvals.question import Decision, Policy, Question, Subject
 from treadle.tools.contract import Result, ToolContext, ToolError
 
-if TYPE_CHECKING:  # it imports libraries that are slow to load
+if TYPE_CHECKING:  # the index imports libraries that are slow to load
     from treadle.code import CodeIndex
 
 PREVIEW_TOKENS = 2_000
@@ -41,7 +41,9 @@ _OUT_OF_DATE = (
 class EditedFile(BaseModel):
     """The change of one file.
 
-    `hash` is the hash of the file after the change. `denied` is the number of denied hunks.
+    `added` and `removed` are numbers of lines. `preview` is the diff, cut to the token budget.
+    `hash` is the content hash of the file after the change, or None if a hunk was denied. `denied`
+    is the number of denied hunks.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -55,7 +57,11 @@ class EditedFile(BaseModel):
 
 
 class EditResult(Result):
-    """A proposal and its state. `staged`: nothing is written until a person approves it."""
+    """A proposal and its state.
+
+    A `staged` proposal is not written until a person approves it. `said` is the comment of the
+    person who approved the proposal.
+    """
 
     type: str = "edit"
     proposal_id: str
@@ -68,7 +74,7 @@ class EditResult(Result):
 def edit_result(
     proposal: Proposal, warnings: Sequence[str] = (), *, said: str | None = None
 ) -> EditResult:
-    """The result of the call that created `proposal`, which is waiting or applied."""
+    """Convert `proposal`, which is staged or applied, to the result of the call that created it."""
     applied = proposal.state is ProposalState.APPLIED
     notices = [*proposal.notes, *proposal.warnings, *warnings]
     if not applied:
@@ -87,7 +93,7 @@ def edit_result(
 
 
 def view(result: EditResult) -> ToolView:
-    """One line about a change for the person."""
+    """Summarize the changed files in one line for a person."""
     changed = [file for file in result.files if file.preview]
     added, removed = sum(f.added for f in changed), sum(f.removed for f in changed)
     names = ", ".join(file.path for file in changed[:_NAMED])
@@ -96,7 +102,7 @@ def view(result: EditResult) -> ToolView:
 
 
 def _files(proposal: Proposal) -> list[EditedFile]:
-    """Each file with as much of its diff as fits into `PREVIEW_TOKENS`."""
+    """Describe each file, with as much of its diff as fits into `PREVIEW_TOKENS` for all files."""
     kept = {change.path: change for change in proposal.selected()}
     left = PREVIEW_TOKENS
     shown = []
@@ -122,7 +128,7 @@ def _shown(change: FileChange, preview: str, denied: int) -> EditedFile:
 
 
 def _cut(preview: str, tokens: int) -> str:
-    """As many lines of a diff as fit into `tokens`, and a note about the lines that do not fit."""
+    """Cut a diff to the lines that fit into `tokens`, and append the number of the other lines."""
     if estimate(preview) <= tokens:
         return preview
     lines = preview.splitlines(keepends=True)
@@ -157,11 +163,12 @@ class Proposer:
     ) -> EditResult:
         """Stage the requests that `requests` returns, and apply them after approval.
 
-        `requests` runs in a thread. An error names the argument `field`. If that is None, it names
-        the failing edit in `edits`.
+        `requests` runs in a thread. `subjects` are the paths for the approval rules. `field` is the
+        argument that an error names. If `field` is None, an error names the failing edit, such as
+        `edits.2`.
 
-        Raises ToolError. Its kind is `denied` if a person denied the edit, and `conflict` if a file
-        changed meanwhile. Other kinds mean that the edits cannot be planned or written.
+        Raises ToolError of kind `denied` if a person denied the edit, and of kind `conflict` if a
+        file changed meanwhile. Other kinds mean that the edits cannot be planned or written.
         """
         proposal = await asyncio.to_thread(self._staged, requests, context, field)
         event = partial(
@@ -184,7 +191,7 @@ class Proposer:
         except EditError as error:
             await context.publish(event(EditFailed, reason=error.message))
             if error.kind is ErrorKind.CONFLICT:
-                error.hint = _READ_AGAIN  # only a person can restage it
+                error.hint = _READ_AGAIN  # only a person can stage the edit again
             raise tool_error(error, field) from error
         files = tuple(change.path for change in applied.selected())
         await context.publish(event(EditApplied, files=files))
@@ -235,7 +242,10 @@ class Proposer:
         return all(map(matches, paths))
 
     def _denied(self, staged: Proposal, decision: Decision) -> bool:
-        """Deny the proposal; False if another process has applied it meanwhile."""
+        """Deny the proposal.
+
+        Returns False if another process has applied the proposal meanwhile.
+        """
         try:
             self.edits.deny(staged.id, words=decision.words)
         except EditError:
@@ -247,10 +257,10 @@ class Proposer:
         return True
 
     def _applied(self, staged: Proposal) -> tuple[Proposal, bool]:
-        """The applied proposal, and whether the person edited it first."""
+        """Apply the proposal. Also return whether the person edited it before approving it."""
         approved = self.edits.get(staged.id)
         edited = approved.changes != staged.changes
-        if approved.state is not ProposalState.APPLIED:  # another process may have decided it
+        if approved.state is not ProposalState.APPLIED:  # another process may have applied it
             approved = self.edits.apply(staged.id)
         self.index.refresh()
         return approved, edited
@@ -265,7 +275,7 @@ def _event(kind: type[ProposalEvent], **fields: Any) -> ProposalEvent:
 
 
 def tool_error(error: EditError, field: str | None) -> ToolError:
-    """The error of an edit in the form for the model. For `field` see `propose`."""
+    """Convert an error of an edit to the error for the model. `propose` explains `field`."""
     if field is None and error.number is not None:
         field = f"edits.{error.number}"
     return ToolError(
@@ -280,7 +290,7 @@ def tool_error(error: EditError, field: str | None) -> ToolError:
 
 
 def inside(root: Path, path: str) -> str:
-    """The normalized path of a file that a call writes. Links are not resolved."""
+    """Return the normalized path of a file that a call writes. Links are not resolved."""
     return os.path.normpath(os.path.join(root, path))  # noqa: PTH118  (Path keeps "a/..")
 
 

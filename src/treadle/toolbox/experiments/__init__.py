@@ -13,7 +13,10 @@ __all__ = ["experiment_tools"]
 
 
 def experiment_tools(experiments: Experiments, ui: Ui) -> list[AnyTool]:
-    """All tools of this area. The default experiment is the one open on the page."""
+    """Create the tools.
+
+    If a call names no experiment, the tool uses the experiment that is open on the page.
+    """
     return [
         IsValidForOptimize(experiments),
         GetExperimentData(experiments, ui),

@@ -1,4 +1,4 @@
-"""apply_experiment_data: changes the request of an experiment with a merge patch."""
+"""apply_experiment_data: changes the request of an experiment with a JSON merge patch."""
 
 import asyncio
 import json
@@ -27,13 +27,13 @@ from treadle.ui import messages
 from treadle.ui.state import Change
 
 EXPERIMENTS = "experiments"
-"""The resource that these tools write."""
+"""The name of the resource that the experiment tools write (see `Tool.writes`)."""
 
 _SHOWN = 20
 
 
 class ApplyArguments(Arguments):
-    """The experiment, and the change of its request."""
+    """The experiment, and a patch for its request."""
 
     data: Annotated[
         dict[str, Any],
@@ -57,7 +57,7 @@ class ApplyArguments(Arguments):
 
 
 class FoundProblem(BaseModel):
-    """An error in the changed request."""
+    """An error in one field of the changed request."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -66,8 +66,8 @@ class FoundProblem(BaseModel):
 
 
 class ApplyResult(ExperimentResult):
-    """`changed` contains the paths of changed values. Without `success`, nothing was changed, and
-    `problems` contains each field and its error.
+    """The outcome of a change to an experiment. `changed` has the paths of the changed values. If
+    `success` is false, nothing was changed, and `problems` has each invalid field with its error.
     """  # noqa: D205
 
     type: str = "experiment_changed"
@@ -156,7 +156,7 @@ class ApplyExperimentData(ExperimentTool[ApplyArguments, ApplyResult]):
 
 
 def changed_paths(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """The first twenty paths with different values."""
+    """Return the first 20 paths whose values differ, and the number of further paths."""
     found = [each.path for each in json_changes(json.dumps(before), json.dumps(after)) or ()]
     more = len(found) - _SHOWN
     return [*found[:_SHOWN], *([f"and {counted(more, 'more path')}"] if more > 0 else [])]

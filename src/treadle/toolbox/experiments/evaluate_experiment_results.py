@@ -1,4 +1,8 @@
-"""evaluate_experiment_results: compares the results of an experiment with the original."""
+"""evaluate_experiment_results: compares the results of an experiment with the original.
+
+A batch is one execution of an experiment. It runs one or more variants. A variant is a version of
+the request, with its own or another model.
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -27,16 +31,18 @@ _MILLISECOND = 1_000
 
 
 class EvaluateArguments(Arguments):
-    """The experiment."""
+    """The experiment to evaluate."""
 
     experimentId: ExperimentId = None
     maxTokens: MaxTokens = BRIEF_TOKENS
 
 
 class EvaluateResult(ExperimentResult):
-    """`original` and `new` contain the output, the model and mean figures. In `comparison`, `n` is
-    the number of pairs. `…_change_percent` is null if the base is null or 0. Each figure has the
-    mean paired difference (new minus original), with a 95 % bootstrap interval from 5 pairs on.
+    """The comparison of the newest results with the original. `original` and `new` have the output,
+    the model and the mean figures of each side. In `comparison`, `n` is the number of pairs of
+    runs. A `…_change_percent` is null if a figure is unknown or the original's figure is 0.
+    `differences` has the mean paired difference (new minus original) of each figure. From 5 pairs
+    on, `low` and `high` are the bootstrapped 95 % confidence interval of this mean.
     """  # noqa: D205
 
     type: str = "experiment_results"
@@ -45,14 +51,14 @@ class EvaluateResult(ExperimentResult):
     new: dict[str, Any] | None
     comparison: dict[str, Any] | None
     variants: list[dict[str, Any]] | None = if_any()
-    """The verdict of each variant if several were run. `new` is the last variant."""
+    """The verdict on each variant, if the batch has several variants. `new` is the last variant."""
     experimentId: str
     batchId: str | None
     next_step: str = Field(serialization_alias="_next_step")
 
 
 class EvaluateExperimentResults(ExperimentTool[EvaluateArguments, EvaluateResult]):
-    """Compares the variants of the newest batch with runs."""
+    """Compares the variants of the newest batch that has results with the original."""
 
     name = "evaluate_experiment_results"
     description = (
@@ -111,14 +117,20 @@ def _result(
 
 
 def _first(batch: Batch, variant: int) -> Outcome | None:
-    """The first successful run of a variant, else its first run."""
+    """Return the first successful outcome of a variant, or else its first outcome.
+
+    Returns None if the variant has no outcome.
+    """
     found = [outcome for cell, outcome in batch.outcomes.items() if cell.variant == variant]
     good = [outcome for outcome in found if outcome.error is None]
     return next(iter([*good, *found]), None)
 
 
 def _figures(compared: VariantComparison) -> dict[str, tuple[Difference, float]]:
-    """Each figure by its key, with the divisor of its unit."""
+    """Return each figure by its JSON key, in a pair with a divisor.
+
+    The divisor converts the figure to the unit of the key.
+    """
     return {
         "cost": (compared.cost, 1),
         "tokens": (compared.tokens, 1),

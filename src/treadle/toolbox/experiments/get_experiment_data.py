@@ -27,7 +27,7 @@ from treadle.ui import messages
 
 
 class DataArguments(Arguments):
-    """The experiment, by its id or by a call in it."""
+    """The experiment, by its id or by the span of one of its calls."""
 
     experimentId: ExperimentId = None
     spanId: Annotated[
@@ -35,7 +35,7 @@ class DataArguments(Arguments):
         Field(
             min_length=1,
             max_length=500,
-            description="A model call; if it has no experiment, the initial data of one.",
+            description="A model call, whose experiment or initial data is read.",
         ),
     ] = None
     item: Annotated[int, Field(ge=0, description="Index of a call in a data set, from 0.")] = 0
@@ -43,9 +43,11 @@ class DataArguments(Arguments):
 
 
 class DataResult(ExperimentResult):
-    """`experimentData` is the request in the open form, saved or not, else the newest version.
-    Each request has model, messages, parameters, tools, headers and variables. `result` is the
-    result of the newest run of that version. `experimentId` is null if no experiment exists yet.
+    """An experiment with its requests and its newest result. `experimentData` is the request in the
+    open form, including unsaved changes. If no form is open, `experimentData` is the request of the
+    newest version. Each request has model, messages, parameters, tools, headers and variables.
+    `result` is the result of the newest run of the newest version. `experimentId` is null if no
+    experiment exists yet.
     """  # noqa: D205
 
     type: str = "experiment_data"
@@ -55,7 +57,7 @@ class DataResult(ExperimentResult):
     items: int
     experimentData: dict[str, Any]
     originalExperimentData: dict[str, Any] | None
-    """Null if nothing was changed."""
+    """The recorded request, or null if the experiment has no changed version."""
     result: dict[str, Any] | None
     running: bool
     unsaved: bool
@@ -66,7 +68,7 @@ class DataResult(ExperimentResult):
 
 
 class GetExperimentData(ExperimentTool[DataArguments, DataResult]):
-    """Shows an experiment."""
+    """Reads an experiment, and the form that shows it on the page."""
 
     name = "get_experiment_data"
     description = (
@@ -102,7 +104,7 @@ class GetExperimentData(ExperimentTool[DataArguments, DataResult]):
     async def _typed(
         self, experiment: Experiment, item: int, context: ToolContext
     ) -> dict[str, Any] | None:
-        """The content of the form on the page, if it shows this call of this experiment."""
+        """Return the request in the form on the page, or None if the form shows another call."""
         if not experiment.id or (await self._ui.state()).experiment_id != experiment.id:
             return None
         reply = await self._ui.ask(messages.GetExperimentData(), request_id=context.request_id)
@@ -126,7 +128,10 @@ class GetExperimentData(ExperimentTool[DataArguments, DataResult]):
 
 
 def newest_outcome(experiment: Experiment, batches: tuple[Batch, ...], item: int) -> Outcome | None:
-    """The outcome of the newest run of the newest version for a call."""
+    """Return the newest outcome of the newest version for the call at index `item`.
+
+    Returns None if there is no such outcome.
+    """
     for batch in reversed(batches):
         found = [
             outcome
@@ -139,7 +144,7 @@ def newest_outcome(experiment: Experiment, batches: tuple[Batch, ...], item: int
 
 
 def shortened_outcome(outcome: Outcome, characters: int) -> dict[str, Any]:
-    """An outcome with its figures and shortened texts."""
+    """Convert an outcome to JSON values, with texts shortened to `characters`."""
     return {
         "content": shortened(outcome.content, characters),
         "tool_calls": [

@@ -1,4 +1,4 @@
-"""is_valid_for_optimize: checks whether a span is a model call that can change and run again."""
+"""is_valid_for_optimize: checks whether a span is a model call that can be edited and rerun."""
 
 import asyncio
 from collections import OrderedDict
@@ -21,7 +21,7 @@ _CACHED = "This result is cached; the span has not changed since."
 
 
 class ValidArguments(Arguments):
-    """The span."""
+    """The span to check."""
 
     spanId: Annotated[
         str, Field(min_length=1, max_length=500, description="The span, or TRACE/SPAN.")
@@ -29,7 +29,10 @@ class ValidArguments(Arguments):
 
 
 class ValidResult(ExperimentResult):
-    """`reason` explains either result. `operation_name` is null if there is no such span."""
+    """Whether a span can be run again.
+
+    `reason` explains the result in both cases. `operation_name` is null if the span does not exist.
+    """
 
     type: str = "valid_for_optimize"
     valid: bool
@@ -41,11 +44,14 @@ class ValidResult(ExperimentResult):
 
 
 _Seen = tuple[str, str, int]
-"""Trace, span and revision."""
+"""The trace id, the span id and the revision of a span."""
 
 
 class IsValidForOptimize(Tool[ValidArguments, ValidResult]):
-    """Reads the request of a span. A positive result is cached until the span changes."""
+    """Reads the request of a span.
+
+    A positive result is cached until the span changes, for at most five minutes.
+    """
 
     name = "is_valid_for_optimize"
     description = (

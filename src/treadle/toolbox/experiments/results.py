@@ -1,4 +1,4 @@
-"""Shared by the tools of experiments: finds the experiment, and shortens answers to fit."""
+"""Helpers of the experiment tools: find the experiment, and shorten results to a token budget."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from treadle.traces.fencing import quotable
 from treadle.ui.service import Ui
 
 CHARACTERS = 100_000
-"""The maximum characters of one text in an answer."""
+"""The maximum number of characters of one text in a result."""
 _LEAST = 20
 _STEPS = 400
 
@@ -31,13 +31,13 @@ ExperimentId = Annotated[
 ]
 
 RUN_IT = "Run it with run_experiment."
-"""The next step for a version without runs."""
+"""The `_next_step` of a result for a version that has not run yet."""
 
 T = TypeVar("T", bound=BaseModel)
 
 
 class ExperimentResult(Result):
-    """Base class of the results of this area. An unknown value is null."""
+    """Base class of the results of the experiment tools. An unknown value is null."""
 
 
 A = TypeVar("A", bound=Arguments)
@@ -45,7 +45,10 @@ R = TypeVar("R", bound=ExperimentResult)
 
 
 class ExperimentTool(Tool[A, R], Generic[A, R]):
-    """Base class of the tools of this area. The default experiment is the one on the page."""
+    """Base class of the experiment tools.
+
+    If a call names no experiment, the tool uses the experiment that is open on the page.
+    """
 
     def __init__(self, experiments: Experiments, ui: Ui) -> None:
         self._experiments = experiments
@@ -58,7 +61,10 @@ class ExperimentTool(Tool[A, R], Generic[A, R]):
 async def resolve_experiment(
     experiments: Experiments, ui: Ui, experiment_id: str | None
 ) -> Experiment:
-    """The experiment with this id, or the one open on the page. Raises ToolError."""
+    """Return the experiment with this id, or else the one that is open on the page.
+
+    Raises ToolError if there is no such experiment.
+    """
     reference = experiment_id or (await ui.state()).experiment_id
     if reference is None:
         raise ToolError(
@@ -76,9 +82,10 @@ async def resolve_experiment(
 
 
 def fitted(build: Callable[[int], T], most_tokens: int) -> T:
-    """Call `build` with the largest limit of characters per text at which the answer fits.
+    """Build a result that fits into `most_tokens`, with texts that are as long as possible.
 
-    The candidate limits grow by a constant factor.
+    `build` creates the result from the maximum number of characters of each text. The numbers that
+    are tried form a geometric series from 20 to 100,000.
     """
     whole = build(CHARACTERS)
     if estimate(written(whole)) <= most_tokens:
@@ -94,7 +101,7 @@ def fitted(build: Callable[[int], T], most_tokens: int) -> T:
 
 
 def shortened(value: Any, characters: int) -> Any:
-    """Recorded JSON with long texts cut in the middle and hidden characters shown."""
+    """Copy recorded JSON. Long texts are cut in the middle, and hidden characters are escaped."""
     if isinstance(value, str):
         return quotable(value, limit=characters)
     if isinstance(value, Mapping):
@@ -108,7 +115,7 @@ def shortened(value: Any, characters: int) -> Any:
 
 
 def longer_texts(value: Any, characters: int) -> int:
-    """The number of texts that `shortened` cuts."""
+    """Return the number of texts that `shortened` cuts."""
     if isinstance(value, str):
         return int(len(value) > characters)
     if isinstance(value, Mapping):

@@ -31,7 +31,7 @@ SECONDS_EACH = 60.0
 
 
 class RunArguments(Arguments):
-    """The number of runs."""
+    """The experiment, and the number of runs."""
 
     n: Annotated[
         int,
@@ -47,8 +47,10 @@ class RunArguments(Arguments):
 
 
 class RunResult(ExperimentResult):
-    """`result` is the outcome of the last successful run of the newest version: its text
-    (`content`), the recorded output (`raw`) and its figures.
+    """The outcome of running an experiment. `result` is the result of the last successful run of
+    the newest version, or of its last run if all runs failed. `result` has the text (`content`),
+    the recorded output (`raw`) and the figures of that run. `runs` and `failed` count all runs of
+    the call.
     """  # noqa: D205
 
     type: str = "experiment_run"
@@ -64,7 +66,7 @@ class RunResult(ExperimentResult):
 
 
 class RunExperiment(ExperimentTool[RunArguments, RunResult]):
-    """Runs an experiment with the gateway. Completed runs are kept if the call is cancelled."""
+    """Runs an experiment through the gateway. If the call is cancelled, completed runs are kept."""
 
     name = "run_experiment"
     description = (
@@ -159,7 +161,7 @@ def _result(outcome: Outcome, characters: int) -> dict[str, Any]:
 
 
 def _raw(outcome: Outcome, characters: int) -> Any:
-    """The recorded output: messages, or text."""
+    """Return the recorded output: the parsed JSON value, or the text if it is not JSON."""
     try:
         return shortened(json.loads(outcome.raw or "null"), characters)
     except (ValueError, RecursionError):

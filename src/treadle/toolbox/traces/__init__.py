@@ -26,10 +26,11 @@ def trace_tools(
     rules: Sequence[Rule] = (),
     connect: Callable[[], Awaitable[ChatModel]] | None = None,
 ) -> list[Tool[Any, Any]]:
-    """The tools over the spans of `reader`, with the user's `rules` in addition to the detectors.
+    """Create the tools that read the spans of `reader`.
 
-    `connect` returns the model for a call of `analyze_with_llm`, and raises TreadleError if there
-    is none. Without a model that tool answers with the findings of the detectors.
+    `rules` are the user's rules, which supplement the built-in detectors. `connect` returns the
+    model for a call of `analyze_with_llm`, or raises TreadleError if no model is available. Without
+    a model, `analyze_with_llm` returns only the findings of the detectors.
     """
     return [
         FetchRuns(reader),

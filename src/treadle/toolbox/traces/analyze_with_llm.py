@@ -44,11 +44,11 @@ from treadle.traces.query import Field as About
 from treadle.traces.query import Query, any_of
 
 MAX_SPANS = 20
-"""The most spans of one request."""
+"""The maximum number of spans in one request."""
 _MAX_CHARACTERS = 48_000
-"""Characters of recorded text in one request, about 12,000 tokens."""
+"""The maximum number of characters of recorded text in one request, about 12,000 tokens."""
 _CHARACTERS_A_TOKEN = 2
-"""A token has at least this many characters in any language."""
+"""The assumed minimum number of characters per token, for text in any language."""
 
 Connect = Callable[[], Awaitable[ChatModel]]
 
@@ -72,7 +72,7 @@ class AnalyzeWithLlmArguments(Arguments):
 class Verdict(AnswerPart):
     """A fault that the model reports, with a verified quote.
 
-    `context` are characters `start` to `end` of the text at `field` of the span.
+    `context` is the quote: characters `start` to `end` of the text at the path `field` of the span.
     """
 
     span_id: str
@@ -86,7 +86,7 @@ class Verdict(AnswerPart):
 
 
 class FoundIssue(Issue):
-    """A finding of a detector."""
+    """A finding of a detector, with the id of its span."""
 
     span_id: str
 
@@ -99,10 +99,12 @@ class Duplicate(AnswerPart):
 
 
 class AnalyzeWithLlmResult(TraceResult):
-    """Verdicts of a model and findings of the detectors on the same spans.
+    """Verdicts of a model, and findings of the detectors, on the same spans.
 
-    `unverified` verdicts were removed, since their quotes are not in the span. Without a model
-    there are only findings, and `note` states the reason.
+    `spans` is the number of these spans. `not_read` is the number of requested spans beyond the
+    limit of a call. `not_found` has the ids without a span. `unverified` is the number of verdicts
+    that were removed, because they are malformed or their quotes are not in the span. If no model
+    could be called, `verdicts` is empty and `note` states the reason.
     """
 
     type: str = "verdicts"
@@ -123,7 +125,7 @@ class AnalyzeWithLlmResult(TraceResult):
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """The spans to evaluate. `revisions` identify their state."""
+    """The spans to evaluate. `revisions` has the trace id, span id and revision of each span."""
 
     spans: tuple[Span, ...]
     revisions: tuple[tuple[str, str, int], ...]
@@ -135,7 +137,10 @@ class _Sample:
 
 @dataclass(frozen=True, slots=True)
 class _Opinion:
-    """The answer of a model. `model` is None if none answered, and `note` gives the reason."""
+    """The verdicts of a model.
+
+    If no model answered, `model` is None and `note` states the reason.
+    """
 
     verdicts: Verdicts
     model: str | None
@@ -147,7 +152,7 @@ _NO_VERDICTS = Verdicts((), 0)
 
 
 class AnalyzeWithLlm(TraceTool[AnalyzeWithLlmArguments, AnalyzeWithLlmResult]):
-    """Asks a model about spans."""
+    """Asks a model to evaluate spans."""
 
     name = "analyze_with_llm"
     description = (
@@ -229,7 +234,7 @@ class AnalyzeWithLlm(TraceTool[AnalyzeWithLlmArguments, AnalyzeWithLlmResult]):
             return _Opinion(_NO_VERDICTS, None, _without_model(error.message))
         try:
             while True:
-                with suppress(ModelReplacedError):  # until no other model is left
+                with suppress(ModelReplacedError):  # retry until no fallback model is left
                     return await self._asked(model, sample, focus, context)
         except TreadleError as error:
             return _Opinion(_NO_VERDICTS, None, _without_model(error.message))

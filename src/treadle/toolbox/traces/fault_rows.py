@@ -1,4 +1,4 @@
-"""Findings as rows with their evidence, and repeated failures."""
+"""Converts the findings of detectors to rows of a result, and groups repeated failures."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,9 +25,10 @@ _TOLD_BY_STATUS = (Kind.STATUS, Kind.DENIED)
 class Issue(AnswerPart):
     """A fault in the content of a span.
 
-    `context` are exactly the characters `start` to `end` of the text at `field`. `count` is the
-    number of lines in that field with the same fault. `first_in` is an earlier span with the fault,
-    which this one repeats. `also_in` is the number of later spans that repeat it.
+    `context` is the quote of the fault: characters `start` to `end` of the text at the path
+    `field`. `count` is the number of lines of that text with the same fault. If this span only
+    repeats the fault of an earlier span, `first_in` is the id of the earlier span. `also_in` is the
+    number of later spans that repeat the fault.
     """
 
     pattern: str
@@ -42,10 +43,11 @@ class Issue(AnswerPart):
 
 
 class RepeatedFailureRow(AnswerPart):
-    """The same failure of the same tool in `count` spans. `repeated_in` later spans only repeat it.
+    """The same failure of the same tool in `count` spans.
 
-    Failures are the same if their texts differ only in numbers and ids. `span_ids` are the first
-    spans.
+    Failures are the same if their quotes differ only in numbers and ids. `repeated_in` is the
+    number of later spans that only repeat the text of the failure, such as requests with the
+    history. `span_ids` has the first three spans.
     """
 
     name: str
@@ -59,7 +61,7 @@ class RepeatedFailureRow(AnswerPart):
 
 
 def issue(finding: Finding, *, first_in: str | None = None) -> Issue:
-    """A finding as a row."""
+    """Convert a finding to a row. `Issue` explains `first_in`."""
     place = finding.evidence
     return Issue(
         pattern=finding.kind.value,
@@ -77,10 +79,10 @@ def issue(finding: Finding, *, first_in: str | None = None) -> Issue:
 def by_span(
     findings: Iterable[Finding], repeats: Collection[SpanReference] = ()
 ) -> dict[SpanReference, list[Finding]]:
-    """The faults in the content of each span, except the one of its status.
+    """Group findings by span, without findings that the status of the span already shows.
 
-    The worst spans come first. The spans of `repeats`, which have the fault of another span, come
-    last.
+    Spans with the most severe findings come first. The spans in `repeats` come last, since they
+    have the same failure as another span.
     """
     found: dict[SpanReference, list[Finding]] = defaultdict(list)
     for finding in findings:
@@ -94,7 +96,7 @@ def by_span(
 
 
 def repeated_row(repeated: RepeatedFailure, name: str = "") -> RepeatedFailureRow:
-    """The row of a repeated failure. `name` is the name of its spans if it has no tool."""
+    """Convert a repeated failure to a row. `name` is used if the failure has no tool."""
     first, spans = repeated.first, repeated.spans
     return RepeatedFailureRow(
         name=named(repeated.name or name),
@@ -113,15 +115,18 @@ def _worst_first(finding: Finding) -> int:
 
 
 MAX_FAULTS = 2_000
-"""The most faults that are listed, the worst ones. It limits memory and time."""
+"""The maximum number of findings that are listed, the most severe first.
+
+This maximum limits memory and time.
+"""
 _MAX_LISTED = 20
-"""The maximum number of faulty spans and repeated failures in an answer."""
+"""The maximum number of faulty spans, and of repeated failures, in a result."""
 _LOOKED_UP = 2 * _MAX_LISTED
 _ISSUES_OF_SPAN = 3
 
 
 class FaultySpan(AnswerPart):
-    """A span with a fault in its content, whose status is not an error."""
+    """A span with faults in its content, whose status is not an error."""
 
     span_id: str
     name: str
@@ -133,7 +138,11 @@ class FaultySpan(AnswerPart):
 
 @dataclass(frozen=True, slots=True)
 class FaultRows:
-    """The faults as rows, with the numbers of faulty `spans` and of `unverified` quotes."""
+    """The rows of faults.
+
+    `spans` is the number of faulty spans. `unverified` is the number of findings that were removed
+    because their quotes are not in the spans.
+    """
 
     repeated: Sequence[RepeatedFailureRow]
     faulty: Sequence[FaultySpan]
@@ -142,7 +151,7 @@ class FaultRows:
 
 
 def fault_rows(reader: TraceReader, found: Findings) -> FaultRows:
-    """The rows of findings. Each quote is verified in its span."""
+    """Convert findings to rows. A finding whose quote is not in its span is removed."""
     groups = repeated_failures(found.data)
     repeats = {span for group in groups for span in group.spans[1:]}
     every = by_span(found.data, repeats)
@@ -167,7 +176,7 @@ def fault_rows(reader: TraceReader, found: Findings) -> FaultRows:
 def _hidden(
     reader: TraceReader, found: Mapping[SpanReference, Sequence[Finding]]
 ) -> Iterator[tuple[SpanReference, tuple[ListedSpan, Sequence[Finding]]]]:
-    """The spans whose status is not an error, in order."""
+    """Yield the spans whose status is not an error, with their findings, in order."""
     references = list(found)
     for start in range(0, len(references), _LOOKED_UP):
         batch = references[start : start + _LOOKED_UP]

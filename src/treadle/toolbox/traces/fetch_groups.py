@@ -1,4 +1,4 @@
-"""fetch_groups: counts, tokens and cost by time, model, thread, run, label or operation."""
+"""fetch_groups: sums up spans by time, model, thread, run, label or operation."""
 
 from typing import Annotated
 
@@ -49,22 +49,23 @@ class FetchGroupsArguments(Arguments):
 
 
 class GroupValue(AnswerPart):
-    """The common value of a group: a model, thread, run, label or operation.
+    """The value that the spans of a group share: a model, thread, run, label or operation.
 
-    The value of a time bucket is its beginning. `""` is the group of spans without a model.
+    The value of a time bucket is the time at which the bucket begins. The value is empty for spans
+    without a model.
     """
 
     value: str
 
 
 class GroupRow(SumsRow, GroupValue):
-    """One group, with its totals."""
+    """One group, with the totals of its spans."""
 
 
 class FetchGroupsResult(TraceResult):
-    """Time buckets, the newest first, or other groups, the largest first.
+    """The groups: time buckets with the newest first, or other groups with the largest first.
 
-    A span counts in the group of each of its labels.
+    A span with several labels counts in the group of each label.
     """
 
     type: str = "groups"
@@ -75,7 +76,7 @@ class FetchGroupsResult(TraceResult):
 
 
 class FetchGroups(TraceTool[FetchGroupsArguments, FetchGroupsResult]):
-    """Groups spans and adds up their figures."""
+    """Groups spans, and adds up the figures of each group."""
 
     name = "fetch_groups"
     description = (
@@ -112,6 +113,6 @@ class FetchGroups(TraceTool[FetchGroupsArguments, FetchGroupsResult]):
 
 
 def group_row(group: Group) -> GroupRow:
-    """A group with its totals."""
+    """Convert a group to a row."""
     value = group.value if isinstance(group.value, str) else str(moment(group.value))
     return GroupRow(value=value, **sums_row(group.sums).model_dump())

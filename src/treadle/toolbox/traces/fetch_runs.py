@@ -1,4 +1,4 @@
-"""fetch_runs: the matching runs, the newest first."""
+"""fetch_runs: lists the matching runs, newest first."""
 
 from typing import Annotated
 
@@ -29,7 +29,7 @@ from treadle.tools.contract import Arguments
 
 
 class FetchRunsArguments(Arguments):
-    """The filters that select runs, and the page of the list."""
+    """The filters that select runs, and the part of the list to return."""
 
     threadIds: ThreadIds = ()
     runIds: RunIds = ()
@@ -47,7 +47,7 @@ class FetchRunsArguments(Arguments):
 
 
 class FetchRunsResult(TraceResult):
-    """Runs by their start, the newest first."""
+    """The matching runs, sorted by their start, newest first."""
 
     type: str = "runs"
     data: list[RunRow]
@@ -56,13 +56,13 @@ class FetchRunsResult(TraceResult):
 
 
 class FetchRuns(TraceTool[FetchRunsArguments, FetchRunsResult]):
-    """Lists runs."""
+    """Lists the runs that match the filters."""
 
     name = "fetch_runs"
     description = (
         "List recorded runs (a user message and everything it triggered), newest first, with "
-        "status, duration, calls, errors, tokens, cost, models and labels. get_run_details then "
-        "shows one run, fetch_spans_summary the totals of several."
+        "status, duration, calls, errors, tokens, cost, models and labels. get_run_details shows "
+        "one run, and fetch_spans_summary sums up several."
     )
     arguments = FetchRunsArguments
     result = FetchRunsResult

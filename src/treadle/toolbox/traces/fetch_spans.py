@@ -1,4 +1,4 @@
-"""fetch_spans: the matching spans, the newest first, with previews of their content."""
+"""fetch_spans: lists the matching spans, newest first, with previews of their content."""
 
 from typing import Annotated
 
@@ -33,7 +33,7 @@ NOTE = "Texts are truncated recorded data. get_span_content reads a span and fin
 
 
 class FetchSpansArguments(Arguments):
-    """The filters that select spans, and the page of the list."""
+    """The filters that select spans, and the part of the list to return."""
 
     spanIds: SpanIds = ()
     threadIds: ThreadIds = ()
@@ -53,7 +53,7 @@ class FetchSpansArguments(Arguments):
 
 
 class FetchSpansResult(TraceResult):
-    """Spans by their start, the newest first."""
+    """The matching spans, sorted by their start, newest first."""
 
     type: str = "spans"
     data: list[SpanRow]
@@ -63,7 +63,7 @@ class FetchSpansResult(TraceResult):
 
 
 class FetchSpans(TraceTool[FetchSpansArguments, FetchSpansResult]):
-    """Lists spans."""
+    """Lists the spans that match the filters."""
 
     name = "fetch_spans"
     description = (

@@ -1,4 +1,4 @@
-"""fetch_spans_summary: the figures and faults of a set of spans."""
+"""fetch_spans_summary: summarizes the figures and faults of a set of spans."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ from treadle.traces.query import Query, any_of
 from treadle.traces.store.results import Summary
 
 MIN_TOKENS = 800
-"""The figures alone take about 600 tokens."""
+"""The minimum token budget. The figures alone take about 600 tokens."""
 
 
 class FetchSpansSummaryArguments(Arguments):
@@ -85,10 +85,11 @@ class FetchSpansSummaryArguments(Arguments):
 
 
 class Efficiency(AnswerPart):
-    """Cost and cache use of runs; null if the base is unknown or 0.
+    """The cost and cache use of runs.
 
-    `cache_hit_rate` is the share of input tokens from a cache. `cost_per_successful_run` is all
-    cost divided by the number of successful runs.
+    A ratio is null if one of its values is unknown or its divisor is 0. `cache_hit_rate` is the
+    fraction of input tokens that came from a cache. `cost_per_successful_run` is the cost of all
+    runs divided by the number of successful runs.
     """
 
     runs: int | None
@@ -98,10 +99,12 @@ class Efficiency(AnswerPart):
 
 
 class Faults(AnswerPart):
-    """The number of faults and of faulty spans. `unexamined` spans are too new.
+    """The number of faults, and of spans with faults.
 
-    If there are very many faults, the lists contain only the `worst`. Each listed quote was
-    verified; `unverified` quotes were wrong.
+    `unexamined` is the number of new spans that the detectors have not examined yet. A later call
+    examines these spans. If there are very many faults, the lists contain only the `worst` most
+    severe faults. `unverified` is the number of listed faults that were removed, because their
+    quotes are not in the spans.
     """
 
     found: int
@@ -112,9 +115,10 @@ class Faults(AnswerPart):
 
 
 class FetchSpansSummaryResult(TraceResult):
-    """Figures and faults of a set of spans at the snapshot, in milliseconds and US dollars.
+    """The figures and faults of a set of spans.
 
-    `left_out` is the number of omitted entries of each list.
+    Times are in milliseconds, and costs in US dollars. `snapshot_id` is the newest revision of a
+    span at the time of the call. `left_out` is the number of omitted entries of each list.
     """
 
     type: str = "summary"
@@ -139,7 +143,7 @@ class FetchSpansSummaryResult(TraceResult):
 
 @dataclass(frozen=True, slots=True)
 class _Material:
-    """A complete summary, before it is cut."""
+    """A complete summary, before its lists are cut."""
 
     summary: Summary
     found: Findings
@@ -149,7 +153,7 @@ class _Material:
     outliers: Sequence[OutlyingSpan]
 
     def lengths(self) -> dict[str, int]:
-        """The length of each list, the most important list first."""
+        """Return the length of each list, the most important list first."""
         summary = self.summary
         return {
             "error_spans": len(summary.errors),
@@ -165,7 +169,7 @@ class _Material:
         }
 
     def answer(self, counts: Mapping[str, int]) -> FetchSpansSummaryResult:
-        """The answer with `counts` entries of each list."""
+        """Create the answer with the first `counts[name]` entries of each list."""
         summary = self.summary
         cut = left_out(self.lengths(), counts)
         return FetchSpansSummaryResult(
@@ -252,7 +256,10 @@ class FetchSpansSummary(TraceTool[FetchSpansSummaryArguments, FetchSpansSummaryR
         )
 
     def _change(self, query: Query, summary: Summary, now_us: int) -> Mapping[str, Change] | None:
-        """The change against the preceding period of equal length, if the query has a period."""
+        """Compare the summary with the summary of the preceding period of equal length.
+
+        Returns None if the query has no period.
+        """
         period = period_of(query, now_us)
         if period is None:
             return None

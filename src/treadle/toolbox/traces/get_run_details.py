@@ -18,7 +18,7 @@ _MAX_SPANS = 1_000
 
 
 class GetRunDetailsArguments(Arguments):
-    """The run, and the page of its spans."""
+    """The run, and the part of its list of spans to return."""
 
     runId: Annotated[str, Field(description="The id of the run.")]
     offset: Offset = 0
@@ -27,7 +27,7 @@ class GetRunDetailsArguments(Arguments):
 
 
 class GetRunDetailsResult(TraceResult):
-    """A run, and its spans sorted by start."""
+    """A run, and its spans sorted by their start."""
 
     type: str = "run"
     run: RunRow
@@ -37,7 +37,7 @@ class GetRunDetailsResult(TraceResult):
 
 
 class GetRunDetails(TraceTool[GetRunDetailsArguments, GetRunDetailsResult]):
-    """Shows one run."""
+    """Returns one run and its spans."""
 
     name = "get_run_details"
     description = (

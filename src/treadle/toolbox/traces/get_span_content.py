@@ -39,16 +39,16 @@ from treadle.traces.store.results import ListedSpan
 
 MAX_SPANS = 5
 _ISSUES = (50, 10, 5, 3, 1, 0)
-"""Numbers of issues of a span to try, until all spans fit."""
+"""The numbers of issues per span that are tried in this order, until all spans fit."""
 _CHARACTERS_A_TOKEN = 12
-"""Text of any language has at most this many characters for each token."""
+"""The assumed maximum number of characters per token, for text in any language."""
 
 ContentField = Literal["input", "output", "error"]
 CONTENT_FIELDS: tuple[ContentField, ...] = ("input", "output", "error")
 
 
 class GetSpanContentArguments(Arguments):
-    """The spans, and the parts of their content."""
+    """The spans, and the parts of their content to return."""
 
     spanIds: Annotated[
         tuple[str, ...],
@@ -68,7 +68,10 @@ class GetSpanContentArguments(Arguments):
 
 
 class ContentStats(AnswerPart):
-    """Characters of the input and the output; null if there is none."""
+    """The lengths of the input and the output in characters.
+
+    A length is null if the text is missing.
+    """
 
     input_length: int | None
     output_length: int | None
@@ -76,7 +79,11 @@ class ContentStats(AnswerPart):
 
 
 class ContentPiece(AnswerPart):
-    """Characters `start` to `end` of a recorded text, fenced as data."""
+    """Characters `start` to `end` of a recorded text.
+
+    `text` has these characters in a fence, which marks them as data (see `treadle.traces.fencing`).
+    `length` is the length of the whole text in characters.
+    """
 
     field: ContentField
     start: int
@@ -86,7 +93,7 @@ class ContentPiece(AnswerPart):
 
 
 class SpanContent(AnswerPart):
-    """A span and its faults. `issues_left_out` counts the faults that did not fit."""
+    """A span and its faults. `issues_left_out` is the number of faults that did not fit."""
 
     span_id: str
     trace_id: str
@@ -100,7 +107,7 @@ class SpanContent(AnswerPart):
     semantic_issues: list[Issue]
     issues_left_out: int | None = if_any()
     record_faults: tuple[str, ...] = if_any()
-    """Faults of the record itself, which make its figures or texts misleading."""
+    """Faults in how the span was recorded. They make figures or texts of the span misleading."""
     content_stats: ContentStats
     assessment: str
     link: str
@@ -108,9 +115,9 @@ class SpanContent(AnswerPart):
 
 
 class GetSpanContentResult(TraceResult):
-    """The spans in the order of the request.
+    """The spans in the order of the requested ids.
 
-    An id that several traces use is listed for each of them, the newest first.
+    If spans of several traces have the same id, all of them are listed, newest first.
     """
 
     type: str = "span_content"
@@ -121,16 +128,19 @@ class GetSpanContentResult(TraceResult):
 
 @dataclass(frozen=True, slots=True)
 class _Examined:
-    """A span with its own faults, and the first span with each fault."""
+    """A span with its faults.
+
+    Each fault is paired with the id of the earlier span that has the same fault, or with None.
+    """
 
     span: Span
     calls: bool
-    """Whether the reply in the span calls tools."""
+    """Whether the model's reply in the span calls tools."""
     faults: tuple[tuple[Finding, str | None], ...]
 
 
 class GetSpanContent(TraceTool[GetSpanContentArguments, GetSpanContentResult]):
-    """Reads and evaluates single spans."""
+    """Reads single spans, and finds faults in them."""
 
     name = "get_span_content"
     description = (
@@ -206,7 +216,7 @@ class GetSpanContent(TraceTool[GetSpanContentArguments, GetSpanContentResult]):
 
 
 def _next_of(before: dict[tuple[Kind, str], list[str]], finding: Finding) -> str | None:
-    """The first span with the fault. Several are used in their order."""
+    """Return and remove the id of the first span with the fault, or None if no span is left."""
     firsts = before.get((finding.kind, finding.evidence.quote))
     return firsts.pop(0) if firsts else None
 
@@ -242,7 +252,7 @@ def _content(
 
 
 def _record_faults(span: Span) -> tuple[str, ...]:
-    """The faults of the record, except the one that its status states too."""
+    """Return the faults of the record. A missing end is left out, since the status shows it."""
     faults = [each for each in record_faults(span) if each.kind is not RecordFaultKind.UNFINISHED]
     return tuple(short(f"{each.kind.value}: {each.message}", 300) or "" for each in faults)
 
@@ -254,7 +264,7 @@ def _explicit_error(span: Span) -> str | None:
 
 
 def _assessment(span: Span, faults: Sequence[tuple[Finding, str | None]]) -> str:
-    """The state of the span in one sentence."""
+    """Describe the outcome and the faults of the span in one sentence."""
     ended = {
         SpanStatus.ERROR: "It ended with an error",
         SpanStatus.UNFINISHED: "It has not ended",
@@ -301,7 +311,7 @@ def _texts(span: Span) -> Iterator[str]:
 
 
 def _rest(data: Sequence[SpanContent], others: int, unfit: int) -> str | None:
-    """A sentence about how to get the omitted text."""
+    """State what was left out, and how to get it. Returns None if nothing was left out."""
     sentences = []
     if unfit:
         what = counted(unfit, "span")

@@ -1,4 +1,4 @@
-"""list_labels: lists the labels, with the number of spans of each."""
+"""list_labels: lists the labels of spans, with the number of spans of each label."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from treadle.traces.query import GroupBy, Query, any_of
 
 
 class ListLabelsArguments(Arguments):
-    """The filters that select spans, and the page of the list."""
+    """The filters that select spans, and the part of the list of labels to return."""
 
     threadId: Annotated[str | None, Field(description="Only labels of this thread.")] = None
     own: Own = None
@@ -26,14 +26,14 @@ class ListLabelsArguments(Arguments):
 
 
 class LabelRow(AnswerPart):
-    """A label, and the number of its spans."""
+    """A label, and the number of spans that have it."""
 
     name: str
     count: int
 
 
 class ListLabelsResult(TraceResult):
-    """Labels by their number of spans; `total` counts all labels."""
+    """The labels, most frequent first. `total` is the number of all labels."""
 
     type: str = "labels"
     data: list[LabelRow]
@@ -43,7 +43,7 @@ class ListLabelsResult(TraceResult):
 
 
 class ListLabels(TraceTool[ListLabelsArguments, ListLabelsResult]):
-    """Lists labels."""
+    """Lists the labels of spans."""
 
     name = "list_labels"
     description = (

@@ -1,4 +1,4 @@
-"""Fits lists into the token budget of an answer, and states how to get the rest."""
+"""Fits lists into the token budget of a result, and states how to get the rest."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -9,19 +9,23 @@ from treadle.toolbox.traces.trace_tool import AnswerPart, TraceResult
 from treadle.traces.query import Page
 
 PREVIEWS = (160, 80, 40, 0)
-"""The lengths of recorded texts in a row that `fitted` tries until all rows fit."""
+"""The maximum lengths of recorded texts in characters.
+
+`fitted` tries them in this order until all rows fit.
+"""
 _SOME_CURSOR = "0" * 64
-"""A cursor of the greatest length, for the estimate."""
+"""A cursor of the maximum length, to estimate the size of a result."""
 
 Row = TypeVar("Row")
 R = TypeVar("R", bound=TraceResult)
 
 
 class Pagination(AnswerPart):
-    """The part of a list in an answer.
+    """The position of the returned rows in the whole list.
 
-    `total` is null if counting takes long. `returned` may be less than `limit`. `next_cursor`
-    continues after the last row, and stays correct while spans arrive.
+    `total` is null if counting takes too long. `returned` is less than `limit` if the list ends or
+    more rows do not fit. `next_cursor` selects the rows after the last returned row. The cursor
+    stays correct while new spans arrive.
     """
 
     offset: int
@@ -39,9 +43,10 @@ def fitted(
     offset: int,
     most_tokens: int,
 ) -> R:
-    """The answer that `build` creates from rows, the length of their texts, and the page.
+    """Read a part of a list, and build a result that fits into `most_tokens`.
 
-    `read` returns at most the given number of rows from the requested position.
+    `read` returns at most the given number of rows from the requested position. `build` gets the
+    rows, the maximum length of their texts, and the pagination.
     """
     page = read(limit)
 
@@ -64,15 +69,15 @@ def fitted(
             return built(len(page.data), characters)
     count = most_that_fit(len(page.data), lambda count: tokens(count, PREVIEWS[-1]), most_tokens)
     while count:
-        page = read(count)  # so that its cursor continues after the shown rows
+        page = read(count)  # so that the cursor continues after the last returned row
         if tokens(len(page.data), PREVIEWS[-1]) <= most_tokens:
             return built(len(page.data), PREVIEWS[-1])
-        count -= 1  # other spans arrived meanwhile
+        count -= 1  # new, longer rows arrived meanwhile
     return built(0, PREVIEWS[-1])
 
 
 def rest(pagination: Pagination, noun: str) -> str | None:
-    """A sentence about how to get the other rows; None if there are no others."""
+    """Return a sentence that states how to get the other rows, or None if there are none."""
     following = pagination.offset + pagination.returned
     left = None if pagination.total is None else pagination.total - following
     if pagination.next_cursor is None and not left:
@@ -88,10 +93,11 @@ Counts = Mapping[str, int]
 
 
 def filled(lengths: Mapping[str, int], build: Callable[[Counts], R], most_tokens: int) -> R:
-    """The answer that `build` creates from the longest lists that fit.
+    """Build a result whose lists are as long as the token budget allows.
 
-    The lists are in order of importance. All of them grow together by one entry, until the next
-    entry of each does not fit.
+    `lengths` has the full length of each list, the most important list first. `build` gets the
+    number of entries of each list. First, all lists get the same number of entries. Then each list
+    grows by one entry in turn, until no further entry fits.
     """
     full = dict(lengths)
     result = build(full)
@@ -110,7 +116,7 @@ def filled(lengths: Mapping[str, int], build: Callable[[Counts], R], most_tokens
 
 
 def _even(full: Counts, build: Callable[[Counts], R], most_tokens: int) -> dict[str, int]:
-    """The largest number of entries for which all lists fit."""
+    """Give all lists the same number of entries, as many as fit. Shorter lists stay complete."""
 
     def shares(count: int) -> dict[str, int]:
         return {name: min(length, count) for name, length in full.items()}
@@ -120,7 +126,7 @@ def _even(full: Counts, build: Callable[[Counts], R], most_tokens: int) -> dict[
 
 
 def left_out(full: Counts, shown: Counts) -> dict[str, int] | None:
-    """The number of omitted entries by list; None if all are shown."""
+    """Return the number of omitted entries of each list, or None if no entry is omitted."""
     return {name: full[name] - shown[name] for name in full if shown[name] < full[name]} or None
 
 

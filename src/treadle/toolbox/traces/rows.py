@@ -1,17 +1,17 @@
-"""Spans and runs as rows of a list, without unknown values and with the beginnings of texts."""
+"""Rows for spans, runs and sums. Unknown values are left out, and long texts are cut."""
 
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.traces.trace_tool import AnswerPart, milliseconds, moment, named, short
 from treadle.traces.store.results import ListedSpan, RunSummary, Sums
 
 _MAX_LABELS = 8
-"""The maximum number of labels of a row."""
+"""The maximum number of labels in a row."""
 
 
 class SpanRow(AnswerPart):
-    """A span without its whole content.
+    """A span with the beginnings of its texts.
 
-    `run_id` is left out if it equals `trace_id`, and `thread_id` if it equals `run_id`.
+    `run_id` is left out if it equals `trace_id`. `thread_id` is left out if it equals `run_id`.
     """
 
     span_id: str
@@ -40,7 +40,7 @@ class SpanRow(AnswerPart):
 class RunRow(AnswerPart):
     """A run with the totals of its spans.
 
-    `thread_id` and `trace_id` are left out if they equal `run_id`. `cost` is in US dollars.
+    `cost` is in US dollars. `thread_id` and `trace_id` are left out if they equal `run_id`.
     """
 
     run_id: str
@@ -64,7 +64,7 @@ class RunRow(AnswerPart):
 
 
 class SumsRow(AnswerPart):
-    """The totals of the spans of a group. `busy_ms` is the sum of their durations."""
+    """The totals of a group of spans. `busy_ms` is the sum of the durations of all spans."""
 
     spans: int
     model_calls: int
@@ -80,7 +80,10 @@ class SumsRow(AnswerPart):
 
 
 def span_row(span: ListedSpan, characters: int, *, within_run: bool = False) -> SpanRow:
-    """A row with at most `characters` of each text. `within_run` leaves out the ids of the run."""
+    """Convert a span to a row with at most `characters` of each text.
+
+    With `within_run`, the row has no ids of the run and the thread.
+    """
     return SpanRow(
         span_id=span.span_id,
         trace_id=span.trace_id,
@@ -107,7 +110,7 @@ def span_row(span: ListedSpan, characters: int, *, within_run: bool = False) -> 
 
 
 def run_row(run: RunSummary, characters: int) -> RunRow:
-    """A row with at most `characters` of each text."""
+    """Convert a run to a row with at most `characters` of each text."""
     totals = run.sums.totals
     return RunRow(
         run_id=run.run_id,
@@ -132,7 +135,7 @@ def run_row(run: RunSummary, characters: int) -> RunRow:
 
 
 def sums_row(sums: Sums) -> SumsRow:
-    """The sums as a row."""
+    """Convert sums to a row."""
     totals = sums.totals
     return SumsRow(
         spans=totals.spans,

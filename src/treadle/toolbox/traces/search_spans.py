@@ -35,7 +35,7 @@ _SHORTEST_EXCERPT = 60
 
 
 class SearchSpansArguments(Arguments):
-    """The text or query, the filters that select spans, and the page of the list."""
+    """The text or query, the filters that select spans, and the part of the list to return."""
 
     query: Annotated[
         str,
@@ -63,14 +63,17 @@ class SearchSpansArguments(Arguments):
 
 
 class FoundSpan(SpanRow):
-    """A matching span; `excerpt` is a part of its `found_in`: name, input or output."""
+    """A matching span.
+
+    `excerpt` is a part of its name, input or output. `found_in` states which of them.
+    """
 
     found_in: str | None = if_any()
     excerpt: str | None = if_any()
 
 
 class SearchSpansResult(TraceResult):
-    """Spans by their start, the newest first."""
+    """The matching spans, sorted by their start, newest first."""
 
     type: str = "found_spans"
     data: list[FoundSpan]
@@ -79,7 +82,7 @@ class SearchSpansResult(TraceResult):
 
 
 class SearchSpans(TraceTool[SearchSpansArguments, SearchSpansResult]):
-    """Searches spans."""
+    """Finds spans by their text or by a query."""
 
     name = "search_spans"
     description = (
@@ -112,7 +115,7 @@ class SearchSpans(TraceTool[SearchSpansArguments, SearchSpansResult]):
         )
 
     def _hits(self, query: Query, **part: Unpack[Part]) -> Page[Hit]:
-        """The matching spans. Without a text in the query they have no excerpts."""
+        """Return the matching spans. They have no excerpts if the query contains no text."""
         if any(not each.negated for each in query.of(About.TEXT)):
             return self._reader.search(query, **part)
         page = self._reader.spans(query, **part)
@@ -130,7 +133,7 @@ def _found_span(hit: Hit, characters: int) -> FoundSpan:
 
 
 def _excerpt(hit: Hit, characters: int) -> str:
-    """About `characters` of the excerpt, around the match."""
+    """Return the part of the excerpt around the first match, about `characters` long."""
     text = hit.excerpt
     first, last = hit.ranges[0] if hit.ranges else (0, 0)
     around = max(0, characters - (last - first))

@@ -1,4 +1,4 @@
-"""The figures and the outliers of a summary as rows."""
+"""Converts the figures and outliers of a summary to rows of a result."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +34,10 @@ _TEXT_CHARACTERS = 120
 
 
 class Latency(AnswerPart):
-    """Percentiles of `n` values in milliseconds, each a recorded value; null without values."""
+    """The percentiles of `n` durations in milliseconds.
+
+    Each percentile is one of the recorded values, or null if there are no values.
+    """
 
     n: int
     p50: float | None
@@ -44,11 +47,12 @@ class Latency(AnswerPart):
 
 
 class Figures(AnswerPart):
-    """Counts and totals.
+    """The counts and totals of the spans.
 
-    `total_duration_ms` is from the first start to the last end, `busy_ms` the sum of durations.
-    Tokens and cost are totals of known values: `unmetered` and `unpriced` count the calls with
-    unknown tokens and unknown cost.
+    `total_duration_ms` is the time from the first start to the last end. `busy_ms` is the sum of
+    all durations. The totals of tokens and of cost in US dollars contain only known values.
+    `unmetered` is the number of calls with unknown tokens. `unpriced` is the number of calls with
+    unknown cost.
     """
 
     total_spans: int
@@ -86,7 +90,7 @@ class ModelRow(AnswerPart):
 
 
 class ToolRow(AnswerPart):
-    """The calls of one tool, without waits for a person."""
+    """The calls of one tool. The durations do not include waiting for a person."""
 
     name: str
     calls: int
@@ -117,14 +121,17 @@ class FailedSpan(AnswerPart):
 
 
 class Change(AnswerPart):
-    """A figure of the preceding period, and the change; null if that is unknown or 0."""
+    """A figure of the preceding period, and the change since then in percent.
+
+    `change_percent` is null if a figure is unknown or `before` is 0.
+    """
 
     before: float | None
     change_percent: float | None
 
 
 def changes(now: Summary, before: Summary) -> dict[str, Change]:
-    """The main figures, compared with the figures of the preceding period."""
+    """Compare the main figures of a summary with the summary of the preceding period."""
     was = _main_figures(before)
     return {
         name: Change(before=was[name], change_percent=percent(value, was[name]))
@@ -146,17 +153,23 @@ def _main_figures(summary: Summary) -> dict[str, float | None]:
 
 
 def ratio(value: float | None, base: float | None) -> float | None:
-    """The ratio to six digits; None if the base is unknown or 0."""
+    """Divide `value` by `base`, rounded to six decimals.
+
+    Returns None if a value is unknown or the base is 0.
+    """
     return None if value is None or not base else round(value / base, 6)
 
 
 def percent(value: float | None, before: float | None) -> float | None:
-    """The change in percent to one digit; None if `before` is unknown or 0."""
+    """Return the change from `before` to `value` in percent, rounded to one decimal.
+
+    Returns None if a value is unknown or `before` is 0.
+    """
     return None if value is None or not before else round(100 * (value - before) / before, 1)
 
 
 def latency(percentiles: Percentiles) -> Latency:
-    """Percentiles in milliseconds."""
+    """Convert percentiles from microseconds to milliseconds."""
     return Latency(
         n=percentiles.n,
         p50=milliseconds(percentiles.p50_us),
@@ -167,7 +180,10 @@ def latency(percentiles: Percentiles) -> Latency:
 
 
 def figures(summary: Summary, counts: Mapping[str, int]) -> Figures:
-    """The figures, with `counts` operations and labels."""
+    """Convert a summary to figures.
+
+    `counts` limits the numbers of operations, models and labels.
+    """
     totals = summary.sums.totals
     return Figures(
         total_spans=totals.spans,
@@ -194,7 +210,7 @@ def figures(summary: Summary, counts: Mapping[str, int]) -> Figures:
 
 
 def model_row(usage: ModelUsage) -> ModelRow:
-    """The calls of a model. `errors` is the number of failed spans."""
+    """Convert the usage of a model to a row. `errors` is the number of failed spans."""
     totals = usage.sums.totals
     return ModelRow(
         model=named(usage.name),
@@ -210,7 +226,7 @@ def model_row(usage: ModelUsage) -> ModelRow:
 
 
 def tool_row(usage: ToolUsage) -> ToolRow:
-    """The calls of a tool."""
+    """Convert the usage of a tool to a row."""
     return ToolRow(
         name=named(usage.name),
         calls=usage.calls,
@@ -221,7 +237,7 @@ def tool_row(usage: ToolUsage) -> ToolRow:
 
 
 def slow_span(span: ListedSpan) -> BriefSpan:
-    """A row of a slow span."""
+    """Convert a slow span to a row."""
     return BriefSpan(
         span_id=span.span_id,
         name=named(span.name),
@@ -231,14 +247,14 @@ def slow_span(span: ListedSpan) -> BriefSpan:
 
 
 def expensive_span(span: ListedSpan) -> BriefSpan:
-    """A row of an expensive span."""
+    """Convert an expensive span to a row."""
     row = slow_span(span)
     used = {"input_tokens": span.tokens.input, "output_tokens": span.tokens.output}
     return row.model_copy(update={**used, "cost": span.cost})
 
 
 def failed_span(span: ListedSpan, link: str) -> FailedSpan:
-    """A row of a failed span."""
+    """Convert a failed span to a row."""
     return FailedSpan(
         span_id=span.span_id,
         name=named(span.name),
@@ -248,19 +264,24 @@ def failed_span(span: ListedSpan, link: str) -> FailedSpan:
 
 
 _NEWEST, _EARLIER = 200, 100
-"""The newest spans are compared. If there are fewer than `_NEWEST`, up to `_EARLIER` are added."""
+"""The number of newest spans to compare, and of earlier spans to add if there are fewer."""
 _DEVIATIONS_OF_P95 = 1.645
-"""The distance of the 95th percentile from the median in a normal distribution."""
+"""The 95th percentile of a normal distribution, in standard deviations above the median."""
 _MOST = 5
 _MAX_CHILDREN = 100
 _OWN_TIME = {SpanKind.TOOL, SpanKind.MODEL, SpanKind.RETRIEVAL, SpanKind.EMBEDDING}
-"""Kinds of spans with few children, so that their own time is known without the whole trace."""
+"""The kinds of spans that have few children.
+
+The own time of such a span, without its children, can be computed without reading the whole trace.
+"""
 
 
 class OutlyingSpan(AnswerPart):
-    """A span whose own duration or cost is `times` the median of `n` similar spans.
+    """A span whose own time or cost is `times` the median of `n` similar spans.
 
-    The newest spans were compared, and the slowest and most expensive spans of all.
+    The own time is the duration without the time of children and without waiting for a person.
+    `duration_ms` is the own time. `median` has the same unit as the compared figure, milliseconds
+    or US dollars. The newest spans were compared, and the slowest and most expensive spans of all.
     """
 
     span_id: str
@@ -273,7 +294,10 @@ class OutlyingSpan(AnswerPart):
 
 
 def outlier_rows(reader: TraceReader, query: Query, summary: Summary) -> list[OutlyingSpan]:
-    """The outliers: first the slow spans, one of each group of peers, the farthest first."""
+    """Return the outliers: slow spans with the largest distance first, then expensive spans.
+
+    Of each group of similar spans, only one slow span is listed.
+    """
     newest = newest_spans(reader, query, _NEWEST)
     earlier = earlier_spans(reader, newest, _EARLIER) if len(newest) < _NEWEST else ()
     slowest = list(_slowest(reader, query, summary))
@@ -289,7 +313,7 @@ def outlier_rows(reader: TraceReader, query: Query, summary: Summary) -> list[Ou
 
 
 def _slowest(reader: TraceReader, query: Query, summary: Summary) -> Iterator[ListedSpan]:
-    """The slowest spans of models and tools that are outliers by the percentiles of the summary."""
+    """Yield the slowest span of each model and tool whose percentiles indicate an outlier."""
     found = [
         (latency.max_us / latency.p50_us, condition, latency.max_us)
         for condition, latency in _groups(summary)
@@ -316,7 +340,10 @@ def _groups(summary: Summary) -> Iterator[tuple[Condition, Percentiles]]:
 
 
 def _children(reader: TraceReader, spans: Iterable[ListedSpan]) -> Sequence[ListedSpan]:
-    """The children of spans, whose time is not part of the own time of their parent."""
+    """Return the children of `spans`.
+
+    The time of a child is not part of the own time of its parent.
+    """
     parents = sorted({span.span_id for span in spans})
     if not parents:
         return ()
@@ -326,7 +353,10 @@ def _children(reader: TraceReader, spans: Iterable[ListedSpan]) -> Sequence[List
 def _slow_rows(
     reader: TraceReader, slow: Iterable[Outlier[ListedSpan]], own_us: SelfTimes
 ) -> Iterator[OutlyingSpan]:
-    """A row for the farthest outlier of each group. Waiting for a person does not count."""
+    """Yield a row for the most distant outlier of each group.
+
+    Waiting for a person does not count as own time.
+    """
     shown = set()
     for each in sorted(slow, key=lambda outlier: -outlier.distance):
         peers = time_peers(each.item)

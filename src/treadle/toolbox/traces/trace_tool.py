@@ -1,4 +1,4 @@
-"""The base of the tools over spans: arguments that select spans, and the form of answers."""
+"""Base classes of the tools that read spans, the arguments that select spans, and conversions."""
 
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -19,10 +19,13 @@ from treadle.traces.store.span_reader import EVERYTHING, SpanReader
 
 
 class TraceReader(SpanReader, Protocol):
-    """A reader of spans, such as `SqliteTraceStore`. Its methods block: call them in threads."""
+    """Reads spans, for example from a `SqliteTraceStore`.
+
+    The methods block, so call them in threads.
+    """
 
     def span(self, trace_id: str, span_id: str) -> Span | None:
-        """The whole span, exactly as it was written; None if it does not exist."""
+        """Return the whole span exactly as it was written, or None if it does not exist."""
         ...
 
 
@@ -30,13 +33,13 @@ NAME_CHARACTERS = 120
 
 
 class AnswerPart(BaseModel):
-    """Base of rows. An unknown figure is null or left out, never 0."""
+    """Base class of the parts of a result. An unknown figure is null or left out, never 0."""
 
     model_config = ConfigDict(frozen=True)
 
 
 class TraceResult(Result):
-    """Base of the answers of this area."""
+    """Base class of the results of the tools that read spans."""
 
     success: Literal[True] = True
 
@@ -46,7 +49,7 @@ R = TypeVar("R", bound=TraceResult)
 
 
 class TraceTool(Tool[A, R], Generic[A, R]):
-    """A tool that reads spans. Equal calls over equal spans give equal bytes."""
+    """A tool that reads spans. Equal calls over equal spans return equal bytes."""
 
     def __init__(self, reader: TraceReader) -> None:
         self._reader = reader
@@ -57,34 +60,40 @@ class TraceTool(Tool[A, R], Generic[A, R]):
 
     @abstractmethod
     def answer(self, arguments: A, now_us: int) -> R:
-        """The answer, in a thread. Ages and periods count back from `now_us`."""
+        """Create the result in a thread.
+
+        Ages and periods count back from `now_us`, in Unix microseconds.
+        """
 
     def content(self, result: R) -> str:
         return written(result)
 
 
 def short(text: str | None, limit: int) -> str | None:
-    """Recorded text as a value; None without text or for a limit of 0."""
+    """Cut recorded text to `limit` characters. Returns None without text, or for a limit of 0."""
     return quotable(text, limit=limit) if text and limit else None
 
 
 def named(text: str) -> str:
-    """A recorded name, cut if it is very long."""
+    """Cut a recorded name to `NAME_CHARACTERS`."""
     return quotable(text, limit=NAME_CHARACTERS)
 
 
 def milliseconds(microseconds: int | None) -> float | None:
-    """Microseconds as milliseconds with decimals."""
+    """Convert microseconds to milliseconds with decimals."""
     return None if microseconds is None else microseconds / 1_000
 
 
 def moment(at_us: int | None) -> str | None:
-    """The time in ISO format, UTC."""
+    """Convert Unix microseconds to a UTC time in ISO 8601."""
     return None if at_us is None else write_moment(at_us)
 
 
 def as_list(value: object) -> object:
-    """A list with one name for a text. It is not split at commas, which ids and labels contain."""
+    """Put a single text into a tuple.
+
+    The text is not split at commas, since ids and labels may contain commas.
+    """
     return (value,) if isinstance(value, str) else value
 
 
@@ -135,10 +144,10 @@ _ARGUMENT_FIELDS = {
 
 
 def query_of(arguments: Arguments, now_us: int, also: Query = EVERYTHING) -> Query:
-    """The query of the shared arguments, combined with `also`.
+    """Build the query of the shared arguments, combined with `also`.
 
-    It leaves out Treadle's own calls unless the arguments include them. Raises UsageError for an
-    invalid time.
+    The query leaves out Treadle's own calls, unless the arguments include them. Raises UsageError
+    for an invalid time.
     """
     given = {name: getattr(arguments, name) for name in type(arguments).model_fields}
     conditions = [
@@ -157,7 +166,7 @@ def query_of(arguments: Arguments, now_us: int, also: Query = EVERYTHING) -> Que
 def times(
     period: Period | None, since: str | None, until: str | None, *, now_us: int
 ) -> Iterable[Condition]:
-    """The conditions on the start of a span. Raises UsageError for an invalid time."""
+    """Yield the conditions on the start of a span. Raises UsageError for an invalid time."""
     if period is not None:
         start, end = period_bounds(period, now_us)
         yield Condition(About.START, Operator.AT_LEAST, (start,))

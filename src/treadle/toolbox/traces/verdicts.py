@@ -1,4 +1,7 @@
-"""The request for verdicts on spans, and the verdicts whose quotes are in the spans."""
+"""Requests verdicts on spans from a model, and verifies the quotes in the answer.
+
+A verdict is a fault of a span that the model reports together with a quote.
+"""
 
 import json
 import threading
@@ -25,7 +28,10 @@ REQUEST_VERSION = 1
 MAX_VERDICTS = 20
 MAX_OUTPUT_TOKENS = 2_000
 SHORTEST_QUOTE = 4
-"""The least length of a quote. A shorter quote occurs in any text and proves nothing."""
+"""The minimum length of a quote in characters.
+
+A shorter quote occurs in almost any text and proves nothing.
+"""
 _MIN_SHOWN = 400
 
 _LOOK_FOR = {
@@ -66,7 +72,7 @@ class Reply(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class QuotedClaim:
-    """A claim whose quote is at the location of its evidence."""
+    """A claim whose quote was found in the span. `evidence` is the location of the quote."""
 
     claim: Claim
     evidence: Evidence
@@ -74,9 +80,11 @@ class QuotedClaim:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """The verified verdicts of an answer. `unverified` claims have a wrong quote.
+    """The verified verdicts of an answer.
 
-    `readable` is false if the answer does not have the requested format.
+    `unverified` is the number of claims that were removed, because they are malformed or their
+    quotes are not in the span. `readable` is false if the answer does not have the requested
+    format.
     """
 
     quoted: tuple[QuotedClaim, ...]
@@ -85,7 +93,11 @@ class Verdicts:
 
 
 def without_duplicates(spans: Sequence[Span]) -> tuple[list[Span], dict[SpanReference, Span]]:
-    """The spans with distinct content, and for each other span the first one with its content."""
+    """Separate spans with distinct content from duplicates.
+
+    Returns the spans with distinct content, and maps each duplicate to the first span with the same
+    content.
+    """
     kept: dict[bytes, Span] = {}
     duplicates: dict[SpanReference, Span] = {}
     for span in spans:
@@ -101,7 +113,7 @@ def without_duplicates(spans: Sequence[Span]) -> tuple[list[Span], dict[SpanRefe
 def verdict_request(
     spans: Sequence[Span], findings: Sequence[Finding], focus: Focus, *, characters: int
 ) -> ChatRequest:
-    """The request about these spans, with about `characters` of recorded text."""
+    """Build the request for verdicts on `spans`, with about `characters` of recorded text."""
     task = _TASK.format(
         focus=_LOOK_FOR[focus], schema=json.dumps(schema_of(Reply)), most=MAX_VERDICTS
     )
@@ -131,7 +143,10 @@ def _lines(span: Span, findings: Sequence[Finding], share: int) -> Iterator[str]
 
 
 def _middle_out(text: str, most: int) -> str:
-    """The beginning and the end of a text. The end is longer, since it states the outcome."""
+    """Cut the middle of a long text.
+
+    The remaining end is longer than the remaining beginning, since the end states the outcome.
+    """
     if len(text) <= most:
         return text
     first = cut_before(text, most // 3)
@@ -140,7 +155,7 @@ def _middle_out(text: str, most: int) -> str:
 
 
 def quoted_verdicts(answer: str, spans: Sequence[Span]) -> Verdicts:
-    """The verdicts of an answer whose quotes are in the spans."""
+    """Read the verdicts in an answer, and keep the verdicts whose quotes are in the spans."""
     claims, invalid = _claims(answer)
     if claims is None:
         return Verdicts((), 0, readable=False)
@@ -161,7 +176,7 @@ def quoted_verdicts(answer: str, spans: Sequence[Span]) -> Verdicts:
 
 
 def _claims(answer: str) -> tuple[list[Claim] | None, int]:
-    """The claims in the JSON object of an answer, and the number of invalid ones."""
+    """Return the claims in the JSON object of an answer, and the number of invalid claims."""
     try:
         value = json.loads(answer[answer.index("{") : answer.rindex("}") + 1])
         listed = value["verdicts"]
@@ -179,7 +194,7 @@ def _claims(answer: str) -> tuple[list[Claim] | None, int]:
 
 
 def _evidence(span: Span, quote: str) -> Evidence | None:
-    """The position of a quote in the plain texts of a span, else in the recorded form."""
+    """Find a quote in the plain texts of a span, or else in the recorded forms of its texts."""
     if len(quote.strip()) < SHORTEST_QUOTE:
         return None
     texts = [(text.path, text.text) for text in reversed(read(span).texts)]
@@ -197,14 +212,17 @@ MAX_KEPT = 256
 
 
 class VerdictCache:
-    """The latest verdicts by request. The caller passes the time."""
+    """Caches the latest verdicts by request. Callers pass the current time in seconds."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, tuple[float, Verdicts]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, request_key: Hashable, now: float) -> Verdicts | None:
-        """The verdicts on a request; None if there are none or they are too old."""
+        """Return the cached verdicts on a request.
+
+        Returns None if they are missing or older than an hour.
+        """
         with self._lock:
             kept = self._kept.get(request_key)
             if kept is None or now - kept[0] >= KEPT_SECONDS:
@@ -213,7 +231,7 @@ class VerdictCache:
             return kept[1]
 
     def put(self, request_key: Hashable, verdicts: Verdicts, now: float) -> None:
-        """Cache verdicts, and remove the least recently used ones."""
+        """Cache verdicts, and remove the least recently used verdicts from a full cache."""
         with self._lock:
             self._kept[request_key] = (now, verdicts)
             self._kept.move_to_end(request_key)

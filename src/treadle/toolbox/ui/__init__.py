@@ -1,4 +1,4 @@
-"""Tools that read and change what a person sees on the page."""
+"""Tools that read and change what a person sees on Treadle's web page."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ __all__ = ["ui_tools"]
 
 
 def ui_tools(ui: Ui, spans: SpanReader) -> list[Tool[Any, Any]]:
-    """The tools over the state `ui` and its pages; `spans` resolves spans."""
+    """Create the tools. `ui` has the state of the page, and `spans` finds recorded spans."""
     return [
         GetCollapsedSpansTool(ui),
         NavigateToTool(ui),

@@ -1,4 +1,4 @@
-"""apply_label_filter: shows only the rows with certain labels on the page."""
+"""apply_label_filter: filters a list on the page by labels."""
 
 from typing import Self
 
@@ -13,7 +13,7 @@ from treadle.ui.service import Ui
 from treadle.ui.state import Change, View
 
 _MAX_LISTED = 5
-"""The maximum number of labels in the message."""
+"""The maximum number of labels that the message names."""
 
 
 class FilterArguments(Arguments):
@@ -38,10 +38,11 @@ class FilterArguments(Arguments):
 
 
 class FilterResult(Result):
-    """The labels of the filter: the view shows the rows that have one of them.
+    """The filter after the call.
 
-    If `success` is false, the page refused and the filter is unchanged. `page` is the page that
-    received the request.
+    The list shows the rows that have one of `applied_labels`. If `success` is false, the page
+    refused the request and the filter is unchanged. `page` is the id of the page that received the
+    request, or null if no page is open.
     """
 
     type: str = "label_filter"
@@ -87,7 +88,7 @@ class ApplyLabelFilterTool(Tool[FilterArguments, FilterResult]):
         request = ApplyLabelFilter(labels=arguments.labels, action=arguments.action, view=view)
         reply = await self._ui.ask(request, request_id=context.request_id)
         reason = refusal(reply)
-        if reason is not None:  # the page did not change
+        if reason is not None:  # the page refused, so the saved filter is restored
             await self._ui.change(Change(label_filters={view: before}))
             return FilterResult(
                 success=False,
@@ -116,7 +117,7 @@ class ApplyLabelFilterTool(Tool[FilterArguments, FilterResult]):
 
 
 def _changed_filter(before: tuple[str, ...], arguments: FilterArguments) -> tuple[str, ...]:
-    """The labels of the changed filter."""
+    """Return the labels of the filter after the action."""
     if arguments.action == "set":
         return tuple(dict.fromkeys(arguments.labels))
     if arguments.action == "add":

@@ -12,7 +12,7 @@ from treadle.ui.service import Ui
 
 
 class CollapsedArguments(Arguments):
-    """The page of the list to return."""
+    """The part of the list to return."""
 
     offset: int = Field(default=0, ge=0, description="Ids to skip.")
     maxTokens: MaxTokens = BRIEF_TOKENS
@@ -21,7 +21,8 @@ class CollapsedArguments(Arguments):
 class CollapsedResult(Result):
     """The ids of the collapsed spans, in the order in which the person collapsed them.
 
-    `total` counts all of them. `page` is the page that received the request.
+    `total` is the number of all collapsed spans. `page` is the id of the page that received the
+    request, or null if no page is open.
     """
 
     type: str = "collapsed_spans"
@@ -33,7 +34,7 @@ class CollapsedResult(Result):
 
 
 class GetCollapsedSpansTool(Tool[CollapsedArguments, CollapsedResult]):
-    """Asks the page, and reads the saved state if no page answers."""
+    """Asks the page for the collapsed spans, or reads the saved state if no page answers."""
 
     name = "get_collapsed_spans"
     description = (

@@ -11,7 +11,7 @@ from treadle.ui.service import Ui
 
 
 class NavigateArguments(Arguments):
-    """The address."""
+    """The address to open."""
 
     url: str = Field(
         min_length=1,

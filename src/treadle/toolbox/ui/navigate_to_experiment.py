@@ -1,4 +1,4 @@
-"""navigate_to_experiment: opens the form for an experiment with a recorded call."""
+"""navigate_to_experiment: opens the form of a new experiment with a recorded model call."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ from treadle.ui.service import Ui
 
 
 class ExperimentArguments(Arguments):
-    """The recorded call."""
+    """The recorded model call."""
 
     spanId: SpanId = Field(
         description="The model call to experiment with: its span, or TRACE/SPAN."
@@ -51,7 +51,10 @@ class NavigateToExperimentTool(Tool[ExperimentArguments, NavigationResult]):
         return ToolView(result.message)
 
     def _model_call(self, span_id: str) -> ListedSpan:
-        """The span of a model call. Raises ToolError if it is unknown or not a model call."""
+        """Return the span of a model call.
+
+        Raises ToolError for an unknown span or another kind of span.
+        """
         try:
             found = listed_call(self._spans, span_id)
         except (NotFoundError, UsageError) as error:

@@ -1,4 +1,4 @@
-"""Shared by the tools that control the page: navigation, and the outcome of a request."""
+"""Helpers of the tools that control the page: navigate, and read the reply of the page."""
 
 from typing import Annotated
 
@@ -16,9 +16,11 @@ _NO_ANSWER = "The page received the request and did not answer in time"
 
 
 class NavigationResult(Result):
-    """The outcome of a navigation: `success` for a valid address, `navigated` if `page` shows it.
+    """The outcome of a navigation.
 
-    `success` without `navigated` means that the next page that opens shows the address.
+    `success` is false if the page refused the address. `navigated` is true if the page shows the
+    address. If only `success` is true, the next page that opens shows the address. `page` is the id
+    of the page that received the request, or null if no page is open.
     """
 
     type: str = "navigation"
@@ -32,7 +34,7 @@ class NavigationResult(Result):
 async def navigate(
     ui: Ui, request: NavigateTo | NavigateToExperiment, url: str, context: ToolContext
 ) -> NavigationResult:
-    """Ask the page to open the address, and save it as the last address."""
+    """Ask the page to open `url`, and save `url` as the last address unless the page refuses."""
     reply = await ui.ask(request, request_id=context.request_id)
     reason = refusal(reply)
     if reason is None:
@@ -52,14 +54,17 @@ def done(reply: Reply) -> bool:
 
 
 def refusal(reply: Reply) -> str | None:
-    """The reason why a page refused the request; None if it did not refuse."""
+    """Return the reason why a page refused the request, or None if no page refused."""
     if not isinstance(reply.answer, Done) or reply.answer.success:
         return None
     return reply.answer.error or "The page refused the request without a reason."
 
 
 def outcome_text(reply: Reply, shown: str, otherwise: str) -> str:
-    """The sentence `shown` if a page fulfilled the request, else the reason and `otherwise`."""
+    """Return the sentence `shown` if a page fulfilled the request.
+
+    Otherwise return the reason why no page did, followed by `otherwise`.
+    """
     if done(reply):
         return f"{shown}."
     return f"{_NO_PAGE if reply.page is None else _NO_ANSWER}: {otherwise}."

@@ -52,8 +52,8 @@ class _Open:
 class Approvals:
     """Decides about the calls in one repository. Use it from the event loop of `bus` only.
 
-    A front end that can ask a person enters `attend`, receives `ApprovalRequested` and calls
-    `answer`. Without such a front end, every call that needs a person is refused.
+    A front end that can ask a person enters `allow_questions`, receives `ApprovalRequested` and
+    calls `answer`. Without such a front end, every call that needs a person is refused.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Approvals:
         store: GrantStore | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Without a `store`, permanent grants last until this process ends."""
+        """Create a gate. Without a `store`, permanent grants last until this process ends."""
         self._bus = bus
         self._root = root.resolve()
         self._rules = Rules(settings or ApprovalSettings())
@@ -89,16 +89,16 @@ class Approvals:
                     _settle(each, ApprovalScope.WITHDRAWN, None)
 
     def pending(self) -> tuple[ApprovalRequested, ...]:
-        """The questions that wait for an answer, oldest first.
+        """Return the questions that wait for an answer, oldest first.
 
-        A front end that connects late reads them.
+        A front end that connects late reads these questions.
         """
         return tuple(each.event for each in self._open.values())
 
     def answer(self, approval_id: UUID, scope: ApprovalScope, words: str | None = None) -> bool:
         """Answer a question, and return False when it no longer waits.
 
-        A denial passes `words` to the model.
+        The model receives `words` with a denial.
         """
         waiting_question = self._open.get(approval_id)
         if waiting_question is None or waiting_question.answer.done():
@@ -113,7 +113,7 @@ class Approvals:
         return True
 
     async def wait_until_settled(self, approval_id: UUID) -> None:
-        """Return when a question no longer waits for an answer."""
+        """Wait until a question no longer waits for an answer."""
         waiting_question = self._open.get(approval_id)
         if waiting_question is not None:
             await asyncio.wait({waiting_question.answer})
@@ -130,8 +130,8 @@ class Approvals:
     ) -> Decision:
         """Decide by the rules and earlier answers, or ask a person.
 
-        `waiting` is entered while a person is asked. Raises PathRefusedError for a path outside
-        the root.
+        The context manager `waiting` is active while a person is asked. Raises PathRefusedError for
+        a path outside the root.
         """
         decision, assessment = await self._decide_by_rules(question, context.tool, _owner(context))
         if not decision.unanswered:
@@ -293,7 +293,7 @@ def question_about(tool: AnyTool, arguments: Arguments) -> Question:
 
 
 def _owner(context: ToolContext) -> UUID:
-    """The owner of a grant for a session: the conversation, or the call if it has none."""
+    """Return the owner of session grants: the conversation, or the request if it has none."""
     return context.session_id or context.request_id
 
 

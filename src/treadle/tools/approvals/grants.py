@@ -1,4 +1,4 @@
-"""Permanent grants of a person: stored for each repository, listed and revoked."""
+"""Permanent grants of a person for each repository. They can be listed and revoked."""
 
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
@@ -19,13 +19,15 @@ _MIGRATIONS = (
     )""",
 )
 SCHEMA = Schema.of_migrations("approvals", _MIGRATIONS, busy_seconds=5.0)
-"""The table of grants. Old grants, which name only a path, are in another table and are not valid.
+"""The schema of the grants.
+
+Old grants, which name only a path, are in another table and are not valid.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Permission to call one tool on one path, or to run one command with it.
+    """Permission to call one tool on one path, or to run one command with one tool.
 
     `path` is relative to the root of the repository. For a command, `program` is the path of its
     program. `digest` is a hash of the program, if the program is inside the repository.
@@ -41,7 +43,7 @@ class Grant:
 
     @classmethod
     def of(cls, tool: str, path: str, command: str, program: Program | None) -> Self:
-        """The grant for a call with a path or a command."""
+        """Return the grant for a call with a path or a command."""
         if program is None:
             return cls(tool, path, command)
         return cls(tool, path, command, program.path, program.digest, program.environment)
@@ -79,7 +81,7 @@ class GrantStore:
             )
 
     def list_grants(self, root: Path) -> list[StoredGrant]:
-        """The grants for the repository that is at `root` now, the oldest first."""
+        """Return the grants for the repository that is at `root` now, the oldest first."""
         if not self._path.exists():
             return []
         with Database(self._path, SCHEMA) as database, database.use() as connection:
@@ -91,7 +93,7 @@ class GrantStore:
             return [StoredGrant(row[0], Grant(*row[1:7]), row[7]) for row in found]
 
     def revoke(self, root: Path, number: int | None = None) -> int:
-        """Delete the grant `number`, by default all grants of the repository.
+        """Delete the grant `number` of the repository, or all its grants if `number` is None.
 
         Returns the number of deleted grants.
         """

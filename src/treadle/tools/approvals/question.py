@@ -9,7 +9,7 @@ from treadle.events.types import ApprovalScope, ErrorKind, ToolFailure
 
 
 class Policy(StrEnum):
-    """The decision for a call that no rule covers."""
+    """A decision about a call: allow the call, ask a person, or refuse the call."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -21,7 +21,7 @@ class Program:
     """The program that a command starts.
 
     `path` is relative to the root if the program is `inside` the repository. `digest` is a hash of
-    such a program. `environment` is a hash of the variables that decide what it loads.
+    such a program. `environment` is a hash of the variables that decide what the program loads.
     """
 
     path: str
@@ -54,8 +54,8 @@ class Subject:
 class Question:
     """A request for approval: a call before it runs, or a change that a running call proposes.
 
-    `policy` decides if no rule covers the subjects. `summary` states the action in a few words.
-    `preview` is the unified diff of a proposal, or the arguments as JSON.
+    `policy` is the decision if no rule covers the subjects. `summary` states the action in a few
+    words. `preview` is the unified diff of a proposal, or the arguments as JSON.
     """
 
     subjects: tuple[Subject, ...]
@@ -66,7 +66,7 @@ class Question:
     asked_later: bool = False
     """Whether the call asks again with a preview before it changes anything.
 
-    Until then, ask rules apply only to files that usually contain secrets.
+    Until then, the `ask` rules of the settings apply only to files that usually contain secrets.
     """
 
 
@@ -88,7 +88,7 @@ class Decision:
     """Whether the question needs a person but nobody answered."""
 
     def failure(self, summary: str) -> ToolFailure:
-        """The failure of a refused call, for the model."""
+        """Return the failure of a refused call, for the model."""
         if self.scope is ApprovalScope.DENIED:
             said = f", and said: {self.words}" if self.words else "."
             return ToolFailure(

@@ -67,8 +67,6 @@ class ResolvedSubject:
 
 
 class _Matcher:
-    """One parsed rule."""
-
     def __init__(self, rule: ApprovalRule) -> None:
         self.rule = rule
         self._path: Callable[[str], bool] | None = None
@@ -89,7 +87,8 @@ class _Matcher:
 
             assert self.rule.path is not None
             self._path = GitIgnoreSpec.from_lines([self.rule.path]).match_file
-        # A pattern that ends with a slash matches only folders, so the path is also tried as one.
+        # A pattern that ends with a slash matches only folders, so the path is also tried as a
+        # folder.
         return self._path(path) or self._path(f"{path}/")
 
     @property
@@ -112,10 +111,10 @@ class Rules:
     def verdict(  # noqa: PLR0911  (one line for each rule, in their order)
         self, tool: str, target: ResolvedSubject, otherwise: Policy
     ) -> Verdict:
-        """The verdict on a call of `tool` about `target`.
+        """Return the verdict on a call of `tool` about `target`.
 
-        If no rule covers the call, `otherwise` decides. Files that usually contain secrets need a
-        question, unless a rule that names such files allows them.
+        If no rule covers the call, `otherwise` is the verdict. Files that usually contain secrets
+        need the consent of a person, unless a rule that names such files allows them.
         """
         about = partial(_first, tool=tool, target=target)
         if denied := about(self._deny):
@@ -140,7 +139,7 @@ class Rules:
     def open_to(self, tool: str, path: str) -> bool:
         """Whether `tool` may read a path, relative to the root, that is not in its arguments.
 
-        Only rules with paths count, and nobody is asked. The path has no links.
+        Only rules with paths count, and nobody is asked. The path must contain no links.
         """
         about = [each for each in (*self._deny, *self._ask) if each.rule.path is not None]
         return not any(fnmatchcase(tool, each.rule.tool) and each.matches(path) for each in about)

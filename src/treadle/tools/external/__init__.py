@@ -1,6 +1,7 @@
 """External tools: tools that a front end runs, and the bridge that carries their calls.
 
-The bridge uses no transport: a WebSocket, a page in the same process or a test carries messages.
+The bridge does not depend on a transport. A WebSocket, a page in the same process or a test can
+carry the messages.
 """
 
 from treadle.tools.external.bridge import AnswerStatus, Bridge, CallOffer, Connection, Withdrawal

@@ -1,7 +1,8 @@
 """The bridge: carries the calls of external tools to front ends, and their answers back.
 
-The bridge offers a call to one front end. If the front end leaves, the call waits for its return,
-and the bridge offers it again. The first answer counts, and a later answer is a late result.
+The bridge offers a call to one front end. If the front end leaves, the call waits until the front
+end returns, and the bridge offers the call again. The first answer counts, and a later answer is a
+late result.
 """
 
 import asyncio
@@ -30,13 +31,13 @@ from treadle.tools.external.definitions import ExternalTool, ToolDefinition, ext
 from treadle.tools.failures import no_front_end
 
 EVERY_TOOL = "*"
-"""In a list of names, this means every external tool."""
+"""The name that stands for all external tools in a list of names."""
 
 RECONNECT_SECONDS = 15.0
 """The seconds that a call waits for a front end that has disconnected."""
 
 ENDED_KEPT = 1_000
-"""The number of ended calls that are remembered, so that a late answer is not an unknown call."""
+"""The number of ended calls that are remembered, so that a late answer is recognized."""
 
 _Slot = tuple[UUID, CallKey]
 
@@ -54,11 +55,11 @@ class FrontEndLostError(TreadleError):
 
 
 class AnswerStatus(StrEnum):
-    """The status of an answer."""
+    """The status of an answer that a front end sent."""
 
     TAKEN = "taken"
     LATE = "late"
-    """The call ended without the answer, by a time-out or a cancellation."""
+    """The call had ended before the answer arrived, by a time-out or a cancellation."""
     REPEATED = "repeated"
     """The call has an answer already."""
     UNKNOWN = "unknown"
@@ -69,7 +70,7 @@ class AnswerStatus(StrEnum):
 class CallOffer:
     """A call for the front end to run.
 
-    `again` means that the call was offered before the front end left.
+    `again` means that the call was already offered before the front end disconnected.
     """
 
     request_id: UUID
@@ -82,7 +83,7 @@ class CallOffer:
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """A call that ended without its answer."""
+    """A call that has ended, so the front end need not answer it any more."""
 
     request_id: UUID
     key: CallKey
@@ -97,7 +98,7 @@ class _FrontEnd:
     requests: set[UUID] = field(default_factory=set)
     connection: "Connection | None" = None
     connected_at: int = 0
-    """The number of its last connection. All front ends share one count."""
+    """The number of the last connection of this front end. All front ends share one counter."""
     left_at: float = -math.inf
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     """An event that is set, and then replaced, when the front end connects or leaves."""
@@ -125,8 +126,8 @@ class _Ended:
 class Bridge:
     """The external tools, the front ends that run them, and the open calls.
 
-    Pass it to the executor of the bus, and its `tools()` to the registry of each session. Use it
-    from the event loop of that bus only.
+    Pass the bridge to the executor of the bus. Add the tools of `tools()` to the registry of each
+    session. Use the bridge from the event loop of the bus only.
     """
 
     def __init__(
@@ -137,7 +138,7 @@ class Bridge:
         clock: Clock | None = None,
         reconnect_seconds: float = RECONNECT_SECONDS,
     ) -> None:
-        """`reserved` are the names of the registry, which no front end may use."""
+        """Create a bridge. `reserved` are names of other tools, which no external tool may have."""
         self._bus = bus
         self._reserved = frozenset(reserved)
         self._clock = clock or SystemClock()
@@ -149,7 +150,10 @@ class Bridge:
         self._ended: OrderedDict[_Slot, _Ended] = OrderedDict()
 
     def define(self, definition: ToolDefinition) -> None:
-        """Add a tool, or replace the tool of the same name. Raises UsageError."""
+        """Add a tool, or replace the tool of the same name.
+
+        Raises UsageError for a reserved name or an unusable schema.
+        """
         if definition.name in self._reserved:
             raise UsageError(
                 f"A tool named {definition.name} already exists.", hint="Choose another name."
@@ -157,14 +161,14 @@ class Bridge:
         self._tools[definition.name] = external_tool(definition, self._ask)
 
     def tools(self) -> tuple[ExternalTool, ...]:
-        """All external tools, in the order of their first definitions."""
+        """Return all external tools, in the order of their first definitions."""
         return tuple(self._tools.values())
 
     def connect(self, front_end: str, *, runs: Collection[str] = (EVERY_TOOL,)) -> "Connection":
-        """Connect the front end of that name, which runs the tools named in `runs`.
+        """Connect the front end with this name, which runs the tools named in `runs`.
 
-        The connection replaces an earlier connection of the same front end, whose iteration ends.
-        The front end is offered again the calls that it has not answered.
+        The connection replaces an earlier connection of the same front end. The iteration over the
+        earlier connection ends. The bridge offers the front end's unanswered calls to it again.
         """
         self._forget_gone()
         known = self._front_ends.setdefault(front_end, _FrontEnd(front_end))
@@ -191,7 +195,10 @@ class Bridge:
     async def settle(
         self, front_end: str, request_id: UUID, key: CallKey, answer: JsonValue | ToolFailure
     ) -> AnswerStatus:
-        """Take the answer of a front end to a call. Its connection calls this method."""
+        """Record the answer of a front end to a call, and return its status.
+
+        `Connection.answer` calls this method.
+        """
         slot = (request_id, key)
         call = self._open.get(slot)
         if call is not None and call.front_end.name == front_end:
@@ -225,7 +232,7 @@ class Bridge:
             )
 
     def left(self, front_end: "_FrontEnd", connection: "Connection") -> None:
-        """Note that a connection was closed. The connection calls this method."""
+        """Record that a connection was closed. The connection calls this method."""
         if front_end.connection is connection:
             front_end.left_at = self._clock.monotonic()
             front_end.change(None)
@@ -279,7 +286,10 @@ class Bridge:
                 call.front_end.connection.send(Withdrawal(*slot))
 
     def _front_end_for(self, tool: str, request_id: UUID) -> _FrontEnd | None:
-        """The front end that runs a call: the front end of its request, or else the newest."""
+        """Return the front end for a call: the front end of its request, or else the newest.
+
+        Returns None if no connected or recently disconnected front end runs the tool.
+        """
         running = [
             each
             for each in self._front_ends.values()
@@ -324,7 +334,7 @@ class Connection:
     """A connected front end. Iterate over it for messages. Close it when the front end leaves."""
 
     def __init__(self, bridge: Bridge, front_end: _FrontEnd) -> None:
-        """Use `Bridge.connect` instead."""
+        """Create a connection. Use `Bridge.connect` instead."""
         self._bridge = bridge
         self._front_end = front_end
         self._messages: asyncio.Queue[CallOffer | Withdrawal | None] = asyncio.Queue()
@@ -338,7 +348,7 @@ class Connection:
     async def answer(
         self, request_id: UUID, key: CallKey, answer: JsonValue | ToolFailure
     ) -> AnswerStatus:
-        """Answer a call with the result of its tool, any JSON value, or with a failure."""
+        """Answer a call with a failure, or with the result of its tool, which is any JSON value."""
         return await self._bridge.settle(self._front_end.name, request_id, key, answer)
 
     async def report(self, request_id: UUID, key: CallKey, text: str) -> None:
@@ -346,7 +356,7 @@ class Connection:
         await self._bridge.report(self._front_end.name, request_id, key, text)
 
     def close(self) -> None:
-        """Note that the front end has left. A second call has no effect."""
+        """Record that the front end has left. A second call has no effect."""
         if not self._closed:
             self._closed = True
             self._messages.put_nowait(None)
@@ -364,7 +374,7 @@ class Connection:
 
 
 async def _answer_or_change(answer: asyncio.Future[JsonValue], changed: asyncio.Event) -> None:
-    """Return when there is an answer, or when the front end connects or leaves."""
+    """Wait until there is an answer, or until the front end connects or leaves."""
     change = asyncio.ensure_future(changed.wait())
     waited: set[asyncio.Future[Any]] = {answer, change}
     try:

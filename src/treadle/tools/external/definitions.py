@@ -20,20 +20,20 @@ from treadle.tools.contract import (
 )
 from treadle.tools.schemas import JsonSchema, in_words, plain_schema, schema_at
 
-if TYPE_CHECKING:  # it is slow to import, and most sessions have no front end
+if TYPE_CHECKING:  # this library is slow to import, and most sessions have no front end
     from jsonschema.exceptions import ValidationError  # type: ignore[import-untyped]
 
 SHOWN_CHARACTERS = 100
 """The number of characters of an invalid value that an error shows."""
 
 Ask = Callable[["ExternalTool", JsonValue, ToolContext], Awaitable[JsonValue]]
-"""Sends the arguments to a front end that runs the tool, and returns its answer."""
+"""A function that sends the arguments to a front end and returns the answer of the front end."""
 
 
 class ToolDefinition(BaseModel):
     """A tool as a front end describes it. `parameters` is the JSON schema of its arguments.
 
-    An argument outside the schema is refused unless `additionalProperties` allows it.
+    An argument that the schema does not name is refused unless `additionalProperties` allows it.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -45,11 +45,11 @@ class ToolDefinition(BaseModel):
     effect: ToolEffect = ToolEffect.UI
     tool_class: ToolClass = Field(default=ToolClass.REALTIME, alias="class")
     timeout: float | None = Field(default=None, gt=0)
-    """Seconds; None means the configured default."""
+    """The time limit in seconds. None means the configured default."""
 
 
 class ExternalResult(Result):
-    """The answer of the front end."""
+    """The result of an external tool: the answer of the front end."""
 
     type: str = "external"
     result: JsonValue
@@ -86,7 +86,7 @@ def external_tool(definition: ToolDefinition, ask: Ask) -> ExternalTool:
 
 
 def _arguments_model(definition: ToolDefinition) -> type[Arguments]:
-    """A model that accepts the arguments that the schema of the definition accepts."""
+    """Return a model class that accepts the arguments that the schema of the definition accepts."""
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
     from jsonschema.exceptions import best_match
 
@@ -105,14 +105,17 @@ def _arguments_model(definition: ToolDefinition) -> type[Arguments]:
         def _fit(cls, value: Any) -> Any:
             error = best_match(validator.iter_errors(value))
             if error is not None:
-                raise _tool_error(name, schema, error)  # pydantic passes it on unchanged
+                raise _tool_error(name, schema, error)  # pydantic does not wrap this error
             return value
 
     return Given
 
 
 def _usable_schema(definition: ToolDefinition) -> JsonSchema:
-    """The schema in plain form, which accepts only arguments that it names. Raises UsageError."""
+    """Return the schema in plain form. Raises UsageError if it cannot be used.
+
+    Arguments that the schema does not name are refused by default.
+    """
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 

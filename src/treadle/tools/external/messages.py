@@ -32,7 +32,10 @@ class ToolResult(_Message):
 
 
 class ToolFailed(_Message):
-    """The front end could not run a call. `error` is one sentence, `effect` the possible effect."""
+    """The front end could not run a call.
+
+    `error` is one sentence. `effect` states whether the call may have changed something.
+    """
 
     type: Literal["tool_error"]
     error: str = Field(min_length=1, max_length=2_000)
@@ -53,10 +56,10 @@ _INCOMING: TypeAdapter[Incoming] = TypeAdapter(Annotated[Incoming, Field(discrim
 
 
 def message_json(message: CallOffer | Withdrawal) -> dict[str, object]:
-    """A message to a front end, as a dict for `json.dumps`.
+    """Return a message to a front end as a dict for `json.dumps`.
 
-    `{"type": "tool_call", "request_id", "key": {"turn", "slot"}, "call_id", "name", "arguments",
-    "again"}`, or `{"type": "tool_call_withdrawn", "request_id", "key"}`.
+    A call is `{"type": "tool_call", "request_id", "key": {"turn", "slot"}, "call_id", "name",
+    "arguments", "again"}`. A withdrawal is `{"type": "tool_call_withdrawn", "request_id", "key"}`.
     """
     sent: dict[str, object] = {
         "type": "tool_call_withdrawn",

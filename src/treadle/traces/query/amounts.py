@@ -1,4 +1,4 @@
-"""Numbers with units, as people write them, and back."""
+"""Converts numbers with units, such as `250ms` and `1.5k`, to integers and back."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _DURATIONS = frozenset({Field.DURATION, Field.TTFT})
 
 
 def read_amount(field: Field, text: str, now_us: int) -> int:
-    """The integer that conditions on this field compare.
+    """Read `text` as an integer in the unit that conditions on `field` compare.
 
     Raises ValueError with a message and a hint.
     """
@@ -35,7 +35,7 @@ def read_amount(field: Field, text: str, now_us: int) -> int:
 
 
 def write_amount(field: Field, amount: int) -> str:
-    """The text that `read_amount` reads as `amount`."""
+    """Return the text that `read_amount` reads as `amount`."""
     if field is Field.START:
         return write_moment(amount)
     if field is Field.COST:

@@ -21,13 +21,13 @@ class Field(StrEnum):
     MODEL = "model"
     PROVIDER = "provider"
     COST = "cost"
-    """Billionths of a US dollar."""
+    """The cost in billionths of a US dollar."""
     DURATION = "duration"
-    """Microseconds. A span without a duration never matches."""
+    """The duration in microseconds. A span without a duration never matches."""
     TTFT = "ttft"
-    """Microseconds to the first token."""
+    """The time to the first token in microseconds."""
     TOKENS = "tokens"
-    """The sum of input and output."""
+    """The sum of input and output tokens."""
     INPUT = "input"
     OUTPUT = "output"
     CACHED = "cached"
@@ -60,25 +60,25 @@ class Operator(StrEnum):
     """How a field is compared with the values of a condition."""
 
     IS = "is"
-    """Equal to one of the values."""
+    """The field equals one of the values."""
     LIKE = "like"
-    """Matched by one of the patterns. Their wildcards are `*` and `?`; see `patterns`."""
+    """The field matches one of the patterns, which have the wildcards `*` and `?` (`patterns`)."""
     MORE = ">"
     AT_LEAST = ">="
     LESS = "<"
     AT_MOST = "<="
     CONTAINS = "contains"
-    """For text: contains exactly these words or this phrase. The case is ignored."""
+    """The text contains exactly these words or this phrase. The case is ignored."""
     BEGINS = "begins"
-    """For text: contains a word that begins with the value."""
+    """The text contains a word that begins with the value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
     """A condition that a span must meet, or must not meet if `negated`.
 
-    `values` are strings, or integers for the fields of `NUMERIC`. One of them must match. The field
-    `ERROR` takes no values.
+    `values` are strings, or integers for the fields of `NUMERIC`. One of the values must match. The
+    field `ERROR` takes no values.
     """
 
     field: Field
@@ -97,12 +97,12 @@ class Query:
         return Query(self.conditions + other.conditions)
 
     def of(self, *fields: Field) -> tuple[Condition, ...]:
-        """The conditions about one of these fields."""
+        """Return the conditions about one of these fields."""
         return tuple(each for each in self.conditions if each.field in fields)
 
 
 def any_of(field: Field, values: Iterable[str], *, negated: bool = False) -> Condition:
-    """The condition that `field` equals one of `values`. They are not patterns."""
+    """Return the condition that `field` equals one of `values`, which are not patterns."""
     return Condition(field, Operator.IS, tuple(values), negated)
 
 

@@ -1,8 +1,9 @@
 """The query language for people: `status:error model:gpt* cost>0.01 label:search "not found"`.
 
 A query is a list of terms, and a span must match all of them. A term is a field with its values, or
-text that the span must contain. `-` before a term negates it. `not` before a field or quotes also
-negates it; in `file not found` it is a word. `docs/trace-queries.md` shows the language by example.
+text that the span must contain. A `-` before a term negates the term. A `not` before a field or a
+quotation mark also negates the term. In `file not found`, `not` is a plain word.
+`docs/trace-queries.md` shows the language by example.
 """
 
 import difflib
@@ -32,7 +33,7 @@ _COMPARISONS = {"": Operator.IS, "=": Operator.IS} | {
 
 
 MAX_VALUES = 300
-"""The most values of a query. SQLite takes expressions that are at most 1,000 deep."""
+"""The maximum number of values in a query. SQLite's expressions are at most 1,000 deep."""
 
 
 class QuerySyntaxError(UsageError):
@@ -90,18 +91,18 @@ class Term:
 
 
 def parse_query(text: str, *, now_us: int) -> Query:
-    """The conditions of the query `text`. Relative times are relative to `now_us`.
+    """Return the conditions of the query `text`. Relative times are relative to `now_us`.
 
-    Raises QuerySyntaxError. The error states the column and how to correct the query.
+    Raises QuerySyntaxError, which states the column and how to correct the query.
     """
     terms = parse_terms(text, now_us=now_us)
     return Query(tuple(each for term in terms for each in term.conditions))
 
 
 def parse_terms(text: str, *, now_us: int) -> Iterator[Term]:
-    """The terms of a query. The terms before an error are yielded before it is raised.
+    """Return an iterator over the terms of a query.
 
-    Raises QuerySyntaxError.
+    The iterator yields the terms before the first error, and then raises QuerySyntaxError.
     """
     return _Parser(text, now_us).terms()
 
@@ -177,7 +178,7 @@ class _Parser:
             self._place += 1
 
     def _value(self, bare: re.Pattern[str]) -> Value:
-        """A value of bare and quoted parts without spaces between them."""
+        """Read a value, which consists of bare and quoted parts without spaces between them."""
         start = self._place
         parts = []
         while True:
@@ -322,18 +323,18 @@ def _meant(text: str, known: Sequence[str]) -> str:
 
 
 def _message_and_hint(error: ValueError) -> tuple[str, str]:
-    """The message and the hint of an error of `amounts` or `moments`."""
+    """Return the message and the hint of an error of `amounts` or `moments`."""
     what, hint = error.args
     return what, hint
 
 
 _PLAIN = re.compile(r"[^\s\",*?\\]+")
 _COMPARISON = ("<", ">", "=")
-"""A value that begins with one of these is quoted. Else the parser takes it for an operator."""
+"""Characters that are operators. A value that begins with one of them is quoted."""
 
 
 def format_query(query: Query) -> str:
-    """A text that `parse_query` reads as `query`."""
+    """Return a text that `parse_query` reads as `query`."""
     return " ".join(map(_term, query.conditions))
 
 
@@ -357,7 +358,7 @@ def _positive(condition: Condition) -> str:
 
 
 def write_value(text: str) -> str:
-    """A value in the syntax of the query language, quoted if necessary."""
+    """Return a value in the syntax of the query language, quoted if necessary."""
     plain = _PLAIN.fullmatch(text) and not text.startswith(_COMPARISON)
     return text if plain else _quoted(text)
 

@@ -1,4 +1,4 @@
-"""Moments and periods: ISO dates and times, or ages. Times without an offset are in UTC."""
+"""Reads and writes moments and periods. A time without an offset is in UTC."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -38,7 +38,7 @@ _DAYS = {period.value: period for period in (Period.TODAY, Period.YESTERDAY)}
 
 
 def period_bounds(period: Period, now_us: int) -> tuple[int, int | None]:
-    """The start and end of a period in Unix microseconds. An open end is None.
+    """Return the start and end of a period in Unix microseconds. An open end is None.
 
     A month has 30 days.
     """
@@ -52,7 +52,10 @@ def period_bounds(period: Period, now_us: int) -> tuple[int, int | None]:
 
 
 def read_period(text: str, now_us: int) -> tuple[int, int | None]:
-    """The bounds of the period named `text`. An unknown name raises ValueError with valid names."""
+    """Return the bounds of the period named `text`.
+
+    An unknown name raises ValueError with valid names.
+    """
     if text.lower() not in list(Period):
         raise ValueError(f"{text!r} is not a period.", f"It is one of {', '.join(Period)}.")
     return period_bounds(Period(text.lower()), now_us)
@@ -61,8 +64,8 @@ def read_period(text: str, now_us: int) -> tuple[int, int | None]:
 def read_moment(text: str, now_us: int) -> int:
     """Read a moment: an ISO date or time, an age such as `2h`, or the name of a day.
 
-    Returns Unix microseconds. `today` and `yesterday` are the beginnings of these days in UTC.
-    `now` is `now_us`.
+    Returns Unix microseconds. `today` and `yesterday` are the beginnings of these days in UTC. The
+    text `now` means `now_us`.
 
     Raises ValueError with a message and a hint.
     """
@@ -83,7 +86,10 @@ def read_moment(text: str, now_us: int) -> int:
 
 
 def write_moment(at_us: int) -> str:
-    """The moment in ISO form, to the microsecond. It is limited to the years from 1 to 9999."""
+    """Return the moment in ISO form, to the microsecond.
+
+    A moment outside of the years from 1 to 9999 becomes the nearest moment in these years.
+    """
     try:
         moment = _EPOCH + at_us * _MICROSECOND
     except OverflowError:

@@ -18,8 +18,8 @@ T = TypeVar("T")
 class Pagination:
     """The position of a page in its list. `total` is None if counting would take long.
 
-    A request with `next_cursor` returns the next page. It is None on the last page. A cursor stays
-    valid while spans arrive: the next page does not repeat or skip rows.
+    `next_cursor` requests the next page. It is None on the last page. A cursor stays valid while
+    spans arrive. The next page then neither repeats nor skips rows.
     """
 
     offset: int
@@ -51,14 +51,14 @@ class Part(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The last row of a page: its sort value, or None if unknown, and its key."""
+    """The last row of a page, by its sort value and its key. An unknown value is None."""
 
     value: int | None
     key: int
 
 
 def list_name(rows: str, query: Query, sort: Sort) -> str:
-    """The name that identifies a list in its cursors.
+    """Return the name that identifies a list in its cursors.
 
     The name does not include times, since `since:2h` means another time in each request.
     """
@@ -67,13 +67,19 @@ def list_name(rows: str, query: Query, sort: Sort) -> str:
 
 
 def write_cursor(position: Position, list_name: str) -> str:
-    """The cursor of a position in a list. `list_name` must identify the query and the order."""
+    """Return the cursor of a position in a list.
+
+    `list_name` must identify the query and the order.
+    """
     content = json.dumps([_mark(list_name), position.value, position.key])
     return base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
 
 
 def read_cursor(cursor: str, list_name: str) -> Position:
-    """The position in a cursor. Raises UsageError if it is invalid or belongs to another list."""
+    """Return the position in a cursor.
+
+    Raises UsageError if the cursor is invalid or belongs to another list.
+    """
     try:
         content = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         mark, value, key = json.loads(content)

@@ -63,7 +63,7 @@ class SpanParameters(BaseModel):
     query: str | None = Parameter(None, description="a query in the language of the search bar")
 
     def to_query(self, now_us: int) -> Query:
-        """The filters as a query. Raises UsageError for an invalid time or query."""
+        """Return the filters as a query. Raises UsageError for an invalid time or query."""
         query = Query((*self._names(), *self._amounts(), *self._times(now_us)))
         if self.text is not None:
             query &= Query((Condition(Field.TEXT, Operator.CONTAINS, (self.text,)),))

@@ -4,22 +4,22 @@ import re
 
 
 def literal(text: str) -> str:
-    """A pattern that matches only `text`."""
+    """Return a pattern that matches only `text`."""
     return re.sub(r"([*?\\])", r"\\\1", text)
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
-    """The pattern as a regular expression that matches whole values and ignores case."""
+    """Return the pattern as a regular expression that matches whole values and ignores case."""
     return re.compile("".join(map(_regex, tokens(pattern))), re.IGNORECASE | re.DOTALL)
 
 
 def glob(pattern: str) -> str:
-    """The pattern in lower case, in the syntax of SQLite's GLOB."""
+    """Return the pattern in lower case, in the syntax of SQLite's GLOB."""
     return "".join(map(_glob, tokens(pattern))).lower()
 
 
 def tokens(pattern: str) -> list[tuple[bool, str]]:
-    """The characters of a pattern in order, and whether each is a wildcard."""
+    """Return the characters of a pattern in order, and whether each is a wildcard."""
     found: list[tuple[bool, str]] = []
     escaped = False
     for character in pattern:

@@ -22,7 +22,7 @@ class Takes(StrEnum):
     """A whole id."""
     TEXT = "text"
     COST = "cost"
-    """US dollars."""
+    """An amount in US dollars."""
     DURATION = "duration"
     """A time with its unit, such as `250ms`."""
     COUNT = "count"
@@ -33,10 +33,10 @@ class Takes(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name that may precede a colon. `choices` are its values if they are fixed.
+    """A name that may precede a colon. `choices` contains its values if only these are possible.
 
-    A `short` name is a brief form of another name, and takes one value. The parser puts `prefix`
-    in front of the value that the user writes.
+    A `short` name is a brief form of another name, and takes one value. The parser puts `prefix` in
+    front of the value that the user writes.
     """
 
     name: str
@@ -111,4 +111,4 @@ VOCABULARY = (
 """All names, the most used ones first."""
 
 NAMES = {name: each for each in VOCABULARY for name in (each.name, *each.aliases)}
-"""All names by name and by alias."""
+"""Maps each name and each alias to its `Name`."""

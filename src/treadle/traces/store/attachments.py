@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 SHORTEST = 1024
-"""Base64 of at least this many characters is stored as an attachment."""
+"""The minimum number of characters of base64 that is stored as an attachment."""
 
 _BLOCK = SHORTEST // 2
 _RUN = re.compile(rf"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{{{SHORTEST},}}={{0,2}}")
@@ -30,7 +30,7 @@ _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A run of base64: its position in the text, and its decoded bytes."""
+    """A sequence of base64 in a text, with its position and its decoded bytes."""
 
     start: int
     end: int
@@ -39,10 +39,10 @@ class Attachment:
 
 
 def may_hold_base64(text: str) -> bool:
-    """Whether `text` may contain a long run of base64. The check is quick. False is always right.
+    """Return whether `text` may contain a long sequence of base64. False is always correct.
 
-    The text is checked in blocks of half the shortest length, so every long run contains a block.
-    Other text rarely has a block with neither spaces nor quotation marks.
+    The check is quick. It reads blocks of half the minimum length, so every long sequence contains
+    a block. Other text rarely has a block without spaces and quotation marks.
     """
     return any(
         text.find(" ", start, start + _BLOCK) < 0 and text.find('"', start, start + _BLOCK) < 0
@@ -51,7 +51,10 @@ def may_hold_base64(text: str) -> bool:
 
 
 def attachments(text: str) -> Iterator[Attachment]:
-    """The long runs of base64 in `text`, in order. Encoding their bytes restores the same text."""
+    """Yield the long sequences of base64 in `text`, in order.
+
+    Encoding the bytes of a sequence restores its text.
+    """
     if not may_hold_base64(text):
         return
     for match in _RUN.finditer(text):
@@ -66,7 +69,10 @@ def attachments(text: str) -> Iterator[Attachment]:
 
 
 def is_random(run: str) -> bool:
-    """Whether a run mixes digits and letters of both cases, unlike words and separator lines."""
+    """Return whether a sequence of characters mixes digits and letters of both cases.
+
+    Words and separator lines do not mix them.
+    """
     sample = run[:_SAMPLE]
     return (
         any(map(str.isdigit, sample))
@@ -76,7 +82,10 @@ def is_random(run: str) -> bool:
 
 
 def _decoded(run: str) -> tuple[bytes, int] | None:
-    """The decoded bytes, and the number of decoded characters. Further characters stay text."""
+    """Return the decoded bytes, and the number of decoded characters.
+
+    None if the sequence is not base64. Characters that are not decoded stay text.
+    """
     if not is_random(run):
         return None
     whole = len(run) // 4 * 4

@@ -3,7 +3,7 @@
 Every request of a conversation repeats the messages and images of the earlier requests. Therefore
 attachments are stored separately from the text around them, and a long list of messages is split
 into chunks. The split starts at the beginning of the list, and new messages are added at the end.
-So the earlier chunks stay the same.
+Therefore the earlier chunks stay the same.
 """
 
 import base64
@@ -19,9 +19,9 @@ from treadle.traces.store.attachments import attachments
 from treadle.traces.store.results import Blob
 
 CHUNK = 8_192
-"""A chunk of messages has at least this many characters."""
+"""The minimum number of characters of a chunk of messages."""
 LARGE_VALUE = 32_768
-"""Any other value becomes a blob if it has at least this many characters."""
+"""The minimum number of characters of any other value that becomes a blob."""
 
 _MESSAGE_START = '{"role"'
 _SEPARATORS = ", \n\t]"
@@ -31,7 +31,10 @@ _TEXT = "text/plain; charset=utf-8"
 _STORED_HASHES = "SELECT hash FROM blobs WHERE hash IN ({})"
 
 Part = str | tuple[str, bool]
-"""Unchanged text, or a blob: its hexadecimal hash, and whether the text has it as base64."""
+"""Unchanged text, or a tuple of a blob's hexadecimal hash and a flag.
+
+The flag states whether the text contains the blob as base64.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,10 @@ NewBlobs = dict[bytes, NewBlob]
 
 
 def split(text: str, new_blobs: NewBlobs) -> list[Part] | None:
-    """Split `text` into parts, and add its large parts to `new_blobs`. None if no part is large."""
+    """Split `text` into parts, and add the large parts to `new_blobs`.
+
+    Returns None if no part is large.
+    """
     parts: list[Part] = []
     position = 0
     for found in attachments(text):
@@ -59,7 +65,7 @@ def split(text: str, new_blobs: NewBlobs) -> list[Part] | None:
 
 
 def join(parts: Iterable[Part], blobs: Mapping[str, bytes]) -> str:
-    """The text that was split into `parts`."""
+    """Return the text that was split into `parts`."""
     return "".join(
         part if isinstance(part, str) else _part_text(blobs[part[0]], as_base64=part[1])
         for part in parts
@@ -85,7 +91,7 @@ def store(connection: sqlite3.Connection, new_blobs: NewBlobs) -> None:
 
 
 def load(connection: sqlite3.Connection, hashes: Sequence[str]) -> dict[str, bytes]:
-    """The bytes of blobs by their hash in hexadecimal."""
+    """Return the bytes of blobs by their hash in hexadecimal."""
     rows = statements.select(
         connection,
         "SELECT hash, size, data FROM blobs WHERE hash IN ({})",
@@ -95,7 +101,7 @@ def load(connection: sqlite3.Connection, hashes: Sequence[str]) -> dict[str, byt
 
 
 def read(connection: sqlite3.Connection, hash_hex: str) -> Blob | None:
-    """The blob with a hexadecimal hash. None if it does not exist."""
+    """Return the blob with a hexadecimal hash. None if it does not exist."""
     try:
         key = bytes.fromhex(hash_hex)
     except ValueError:
@@ -107,7 +113,7 @@ def read(connection: sqlite3.Connection, hash_hex: str) -> Blob | None:
 
 
 def _expanded(size: int, data: bytes) -> bytes:
-    """Decompress the stored `data` of a blob. It is not compressed if it has `size` bytes."""
+    """Decompress the stored `data` of a blob. Data of `size` bytes is not compressed."""
     return isal_zlib.decompress(data) if len(data) < size else data
 
 
@@ -137,7 +143,7 @@ def _split_text(text: str, new_blobs: NewBlobs) -> list[Part]:
 
 
 def _chunks(text: str) -> Iterator[tuple[int, int]]:
-    """The positions of the chunks of `text`, without the separators between messages."""
+    """Yield the start and end of each chunk of `text`, without separators between messages."""
     if len(text) < CHUNK:
         return
     start = text.find(_MESSAGE_START)

@@ -27,7 +27,10 @@ class Column:
 
     sql: str
     source: str = ""
-    """A path of attributes in `RowSource`. By default, the span's attribute of the same name."""
+    """A dotted path of Python attributes of `RowSource`.
+
+    By default, it is the attribute of the span that has the name of the column.
+    """
     convert: Callable[[Any], Any] | None = None
     """Converts the value of the source for SQLite. By default, the value is stored unchanged."""
 
@@ -85,9 +88,9 @@ class SpanRow(NamedTuple):
     """A row of the table `spans`."""
 
     id: Annotated[int, Column("INTEGER PRIMARY KEY", "unset")]
-    """The key, which orders spans by their start; see `SpanKeys`."""
+    """The key, which orders spans by their start (`SpanKeys`)."""
     trace: Annotated[int, Column("INTEGER NOT NULL", "unset")]
-    """`traces.id`."""
+    """The key of the trace, `traces.id`."""
     span_id: Annotated[Text, Column("TEXT NOT NULL", convert=pack_text)]
     parent_id: Annotated[Text | None, Column("TEXT", convert=packed)]
     revision: Annotated[int, Column("INTEGER NOT NULL", "unset")]
@@ -105,9 +108,9 @@ class SpanRow(NamedTuple):
     start_us: Annotated[int, Column("INTEGER NOT NULL")]
     end_us: Annotated[int | None, Column("INTEGER")]
     duration_us: Annotated[int | None, Column("INTEGER")]
-    """NULL if the span is unfinished or ended before it started."""
+    """The duration in microseconds. NULL if the span is unfinished or ended before it started."""
     work_us: Annotated[int | None, Column("INTEGER", "span", _work_us)]
-    """The duration without the time that the span waited for a person."""
+    """The duration in microseconds, without the time that the span waited for a person."""
     ttft_us: Annotated[int | None, Column("INTEGER", "span.time_to_first_token_us")]
     input_tokens: Annotated[int | None, Column("INTEGER", "span.tokens.input")]
     output_tokens: Annotated[int | None, Column("INTEGER", "span.tokens.output")]
@@ -118,9 +121,9 @@ class SpanRow(NamedTuple):
     cost_nano: Annotated[int | None, Column("INTEGER", "span.cost", _cost_nano)]
     cost_source: Annotated[str | None, Column("TEXT", convert=_enum_value)]
     counted: Annotated[int, Column("INTEGER NOT NULL", "span.kind", _is_model)]
-    """1 if the sums include this call, its tokens and its cost."""
+    """1 if the sums include this call, its tokens and its cost, and otherwise 0."""
     labels: Annotated[str | None, Column("TEXT", convert=_labels)]
-    """A JSON list. NULL if the span has no labels."""
+    """The labels as a JSON list. NULL if the span has no labels."""
     input_preview: Annotated[str | None, Column("TEXT", "input_preview")]
     output_preview: Annotated[str | None, Column("TEXT", "output_preview")]
 
@@ -139,7 +142,7 @@ _CONVERTED = [
 
 
 def span_row(span: Span, input_text: str, output_text: str) -> SpanRow:
-    """The row of `span`. The writer sets its `id`, `trace` and `revision`."""
+    """Return the row of `span`. The writer sets its `id`, `trace` and `revision`."""
     values = list(_read_values(RowSource(span, input_text, output_text)))
     for position, convert in _CONVERTED:
         values[position] = convert(values[position])
@@ -147,5 +150,5 @@ def span_row(span: Span, input_text: str, output_text: str) -> SpanRow:
 
 
 def last_us(row: SpanRow) -> int:
-    """The last known moment of the span."""
+    """Return the last known moment of the span, in Unix microseconds."""
     return row.start_us if row.end_us is None else max(row.start_us, row.end_us)

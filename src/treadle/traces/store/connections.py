@@ -1,4 +1,4 @@
-"""Connections to the database of spans: a pool of readers, and the upkeep of the log."""
+"""Connections to the database of spans: a pool of readers, and the write-ahead log."""
 
 import sqlite3
 import threading
@@ -33,7 +33,7 @@ class Readers:
 
     @contextmanager
     def reader(self) -> Iterator[sqlite3.Connection]:
-        """A connection that sees one state of the file.
+        """Open a connection that sees one state of the file.
 
         A query is cancelled at the deadline. Any failure becomes a StoreError.
         """
@@ -95,7 +95,7 @@ class LogKeeper:
         self._written = 0
 
     def keep_small(self, connection: sqlite3.Connection, size: int) -> None:
-        """Record that about `size` bytes were committed. Checkpoint or truncate the log if due."""
+        """Record that about `size` bytes were committed. From time to time, empty the log."""
         self._written += size
         if self._written < _CHECKPOINT_BYTES:
             return
@@ -115,7 +115,7 @@ class LogKeeper:
 
 
 def empty_log(connection: sqlite3.Connection, wait_ms: int) -> bool:
-    """Truncate the log. Returns False if a reader still needs it after `wait_ms`."""
+    """Truncate the log. Returns False if a reader still needs the log after `wait_ms`."""
     before = connection.execute("PRAGMA busy_timeout").fetchone()[0]
     connection.execute(f"PRAGMA busy_timeout = {wait_ms}")
     try:

@@ -1,9 +1,10 @@
 """Encodes complete spans as bytes and decodes them without loss.
 
 The compressed bytes are a line of JSON, `[fields, moved, sizes]`, followed by the unchanged input
-and output. `sizes` are their lengths in characters. Fields with their default values are omitted.
-A value may be stored elsewhere: in blobs, or in another field of the span. Then `moved` lists it
-with its path, and it is null in the fields. So no value of a span can be mistaken for a reference.
+and output. `sizes` are the lengths of the input and the output in characters. Fields with their
+default values are omitted. A value may be stored elsewhere: in blobs, or in another field of the
+span. Then `moved` lists the value with its path, and the fields contain null instead. Therefore no
+value of a span can be mistaken for a reference.
 """
 
 import json
@@ -22,7 +23,7 @@ from treadle.traces.store.statements import packed
 
 _COMPRESSION = 1
 _REPEATED = 200
-"""A text of at least this many characters that a span contains twice is stored once."""
+"""The minimum length of a text that is stored only once if a span contains it twice."""
 
 _TEXTS = ("input", "output")
 
@@ -30,7 +31,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 _Path = list[str | int]
 _Moved = list[tuple[_Path, list[blobs.Part] | str]]
-"""The paths of values that are stored elsewhere. Each has its parts in blobs, or a field's name."""
+"""For each value that is stored elsewhere: its path, and its parts or the name of a field."""
 _Values = dict[str, Any]  # a JSON object, as `_values` returns it
 
 _ONE = """
@@ -45,7 +46,7 @@ _BY_KEY = "SELECT id, data FROM contents WHERE id IN ({})"
 
 
 def encode(span: Span) -> tuple[bytes, blobs.NewBlobs]:
-    """The bytes of `span`, and the blobs that they refer to."""
+    """Encode `span` as bytes. Also returns the blobs that the bytes refer to."""
     moved: _Moved = []
     values = _without_repeated(span, _values(span), moved)
     new_blobs: blobs.NewBlobs = {}
@@ -61,20 +62,20 @@ def encode(span: Span) -> tuple[bytes, blobs.NewBlobs]:
 
 
 def span(connection: sqlite3.Connection, trace_id: str, span_id: str) -> Span | None:
-    """The stored span with these ids. None if it does not exist."""
+    """Return the stored span with these ids. None if it does not exist."""
     found = connection.execute(_ONE, (packed(trace_id), packed(span_id))).fetchone()
     return _decoded(connection, [found[0]])[0] if found else None
 
 
 def spans(connection: sqlite3.Connection, trace_id: str) -> list[Span]:
-    """The complete spans of a trace, sorted by start time and id."""
+    """Return the complete spans of a trace, sorted by start time and id."""
     rows = connection.execute(_OF_TRACE, (packed(trace_id),)).fetchall()
     found = _decoded(connection, [data for (data,) in rows])
     return sorted(found, key=lambda span: (span.start_us, span.span_id))
 
 
 def spans_by_key(connection: sqlite3.Connection, keys: Iterable[int]) -> dict[int, Span]:
-    """The stored spans with these keys (`spans.id`)."""
+    """Return the stored spans with these keys (`spans.id`), by key."""
     rows = dict(statements.select(connection, _BY_KEY, keys))
     found = _decoded(connection, list(rows.values()))
     return dict(zip(rows, found, strict=True))
@@ -109,7 +110,7 @@ def _may_be_cut(text: str) -> bool:
 
 
 def _cut(field: str, text: str, moved: _Moved, new_blobs: blobs.NewBlobs) -> str:
-    """The text to store in the contents: the whole input or output, or '' if it is in blobs."""
+    """Return `text`, or an empty text if the parts of `text` are stored in blobs."""
     parts = blobs.split(text, new_blobs)
     if parts is None:
         return text
@@ -118,7 +119,7 @@ def _cut(field: str, text: str, moved: _Moved, new_blobs: blobs.NewBlobs) -> str
 
 
 def _without_repeated(span: Span, values: _Values, moved: _Moved) -> _Values:
-    """`values` without the attributes that repeat the input or the output."""
+    """Return `values` with null in place of attributes that repeat the input or the output."""
     attributes = values.get("attributes")
     for field, content in ((field, getattr(span, field)) for field in _TEXTS):
         if content is None or attributes is None or len(content) < _REPEATED:
@@ -130,7 +131,7 @@ def _without_repeated(span: Span, values: _Values, moved: _Moved) -> _Values:
 
 
 def _without_large(value: Any, path: _Path, moved: _Moved, new_blobs: blobs.NewBlobs) -> Any:
-    """`value`, in which null replaces each text that is stored in blobs."""
+    """Return `value` with null in place of each text that is stored in blobs."""
     if isinstance(value, str):
         parts = blobs.split(value, new_blobs) if len(value) >= SHORTEST else None
         if parts is None:
@@ -166,7 +167,7 @@ def _put(values: Any, path: _Path, text: str) -> None:
 
 
 def _values(span: Span) -> _Values:
-    """The fields whose values differ from their defaults, as JSON values."""
+    """Return the fields whose values differ from their defaults, as JSON values."""
     values: _Values = {name: value for name in _PLAIN if (value := getattr(span, name)) is not None}
     values |= {name: None for name in _TEXTS if getattr(span, name) is not None}
     tokens = span.tokens

@@ -1,4 +1,4 @@
-"""Updates `spans.counted`, which states which model calls count, when spans change.
+"""Updates `spans.counted` (whether a model call counts) when spans change.
 
 `spans.totals.counted_calls` defines the rule. A changed span can affect its ancestors and
 descendants up to the next model calls. Only these spans are read.
@@ -16,10 +16,10 @@ from treadle.traces.store.columns import SpanRow
 from treadle.traces.store.statements import Text
 
 SpanId = tuple[int, Text]
-"""A trace (`traces.id`) and a span id."""
+"""The key of a trace (`traces.id`) and a span id."""
 
 KINDS = "kind IN ('model', 'other', 'agent')"
-"""The condition of an index: the kinds of spans that may be between two model calls."""
+"""The SQL condition for the kinds of spans that may be between two model calls."""
 
 _PASSES = f"""(s.{KINDS} AND (s.kind = 'model'
     OR s.kind = 'other' AND s.operation NOT IN {SEPARATE}
@@ -34,7 +34,10 @@ _RELATED = f"""
         SELECT 1 FROM spans own JOIN spans s ON s.span_id = own.parent_id AND s.trace = own.trace
         WHERE own.span_id = column2 AND own.trace = column1 AND {_PASSES}
     )"""  # noqa: S608  (constants)
-"""Selects the spans whose parent or child is a step. Most calls have none, so they count."""
+"""Selects the spans that have a step (`is_step`) as their parent or child.
+
+Most model calls have neither, so they count.
+"""
 _ABOVE = f"""
     WITH RECURSIVE above (trace, span_id, parent_id, kind) AS (
         SELECT s.trace, s.span_id, s.parent_id, s.kind
@@ -63,7 +66,7 @@ _BELOW = f"""
 
 
 class _Found(NamedTuple):
-    """A row of the second statement."""
+    """A row of the statement `_BELOW`."""
 
     trace: int
     span_id: Text
@@ -74,12 +77,15 @@ class _Found(NamedTuple):
 
 
 def is_step(row: SpanRow) -> bool:
-    """Whether the span is a model call, or may be between two model calls."""
+    """Return whether the span is a model call, or may be between two model calls."""
     return row.kind == SpanKind.MODEL or forwards_call(row.kind, str(row.operation))
 
 
 def left_by(before: SpanRow, row: SpanRow) -> set[SpanId]:
-    """The span and its old parent, if the change can affect which calls around them count."""
+    """Return the span and its old parent if the change may affect which calls count.
+
+    Otherwise the result is empty. `before` is the old row of the span, and `row` is the new one.
+    """
     if not is_step(before) or (before.parent_id == row.parent_id and is_step(row)):
         return set()
     spans = {(row.trace, row.span_id)}
@@ -91,9 +97,10 @@ def left_by(before: SpanRow, row: SpanRow) -> set[SpanId]:
 def miscounted(
     connection: sqlite3.Connection, changed: Iterable[SpanId], left: Iterable[SpanId]
 ) -> list[SpanId]:
-    """The model calls whose `counted` is wrong.
+    """Return the model calls whose `counted` is wrong.
 
-    Only the calls near `changed` and `left` are checked.
+    Only the calls around and below the spans of `changed` and `left` are checked. `left_by` returns
+    the spans of `left`.
     """
     spans = {*left, *statements.select(connection, _RELATED, changed)}
     if not spans:
@@ -126,7 +133,7 @@ def miscounted(
 
 
 def _outermost_calls(connection: sqlite3.Connection, spans: set[SpanId]) -> set[SpanId]:
-    """The outermost model call around each span that is within a model call."""
+    """Return the outermost model call around each span that is within a model call."""
     parents: dict[SpanId, SpanId | None] = {}
     calls: set[SpanId] = set()
     for trace, span_id, parent_id, kind in statements.select(connection, _ABOVE, spans):
@@ -149,5 +156,5 @@ def _outermost_calls(connection: sqlite3.Connection, spans: set[SpanId]) -> set[
 
 
 def _id(text: Text) -> str:
-    """A string key for a text, which may be stored as bytes."""
+    """Return a string key for a text, which may be stored as bytes."""
     return text if isinstance(text, str) else f"\0{text.hex()}"

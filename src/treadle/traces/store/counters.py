@@ -14,12 +14,12 @@ from treadle.spans.totals import REPLIED
 from treadle.traces.store.columns import SpanRow
 
 Counters = list[int]
-"""Additive integers in the order of `COUNTERS`."""
+"""The values of all counters, in the order of `COUNTERS`."""
 
 LONGEST_US = 10**12
-"""The longest duration that a span adds to a sum, about 11 days.
+"""The maximum duration that a span adds to a sum, in microseconds (about 11 days).
 
-Without it, a start time of 0 could overflow the sum.
+Without this limit, a start time of 0 could overflow the sum.
 """
 MAX_TOKENS = 10**12
 MAX_NANO_DOLLARS = 10**14
@@ -69,13 +69,13 @@ _TOKENS_KNOWN = _known("input_tokens") & _known("output_tokens")
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Adds 1, or the value of a column, for each span for which a condition holds."""
+    """A counter that adds 1, or the value of a column, for each span that meets a condition."""
 
     name: str
     when: RowCondition
     column: str | None = None
     most: int = 0
-    """The largest value that one span adds from the column, positive or negative."""
+    """The maximum absolute value that one span adds from the column."""
 
     @property
     def sql(self) -> str:
@@ -137,15 +137,15 @@ _ADDERS = tuple(map(_adder, COUNTERS))
 
 
 def counters(row: SpanRow) -> Counters:
-    """The values that the span adds to each sum that includes it."""
+    """Return the values that the span adds to each sum that includes it."""
     return [int(add(row)) for add in _ADDERS]
 
 
 def nothing() -> Counters:
-    """Counters that are all 0."""
+    """Return counters that are all 0."""
     return [0] * len(COUNTERS)
 
 
 def added(one: Sequence[int], other: Iterable[int], sign: int = 1) -> Counters:
-    """The sum of two rows of counters, or their difference if `sign` is -1."""
+    """Return the sum of two rows of counters, or their difference if `sign` is -1."""
     return [left + sign * right for left, right in zip(one, other, strict=True)]

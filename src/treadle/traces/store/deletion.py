@@ -1,7 +1,7 @@
 """Deletes traces permanently: rows, sums, search text and attachments, then the bytes in the file.
 
 Deletion runs in steps, and the writer commits spans between them. SQLite overwrites deleted rows
-(`secure_delete`), but the words stay in the search index until its segments are merged. After the
+(`secure_delete`), but their words stay in the search index until its segments are merged. After the
 merge, free pages are returned to the file system and the log is truncated.
 
 When SQLite splits a page, the old page may keep a copy of a row that moves to the new page. To
@@ -58,18 +58,21 @@ class Size:
     bytes: int
 
     def estimated_bytes(self, spans: int) -> int:
-        """The approximate size of this number of spans in bytes."""
+        """Return the approximate size of a number of spans, in bytes."""
         return self.bytes * spans // self.spans if self.spans else 0
 
     def excess_spans(self, max_bytes: int | None) -> int:
-        """The approximate number of spans to delete until the store has at most `max_bytes`."""
+        """Return the approximate number of spans to delete to reach `max_bytes`.
+
+        The result is 0 if `max_bytes` is None.
+        """
         if max_bytes is None or self.bytes <= max_bytes:
             return 0
         return -(-(self.bytes - max_bytes) * self.spans // self.bytes)
 
 
 def size_of(connection: sqlite3.Connection) -> Size:
-    """The size of the whole store."""
+    """Return the size of the whole store."""
     (spans,) = connection.execute(
         "SELECT coalesce(sum(spans), 0) FROM rollups WHERE dimension = 'all'"
     ).fetchone()
@@ -83,7 +86,10 @@ def size_of(connection: sqlite3.Connection) -> Size:
 def oldest(
     connection: sqlite3.Connection, *, after: tuple[int, int], before_us: int
 ) -> list[OldTrace]:
-    """A batch of the oldest traces after a position that ended before `before_us`."""
+    """Return a batch of the traces that ended before `before_us`, the oldest first.
+
+    The batch begins behind the position `after`.
+    """
     found = connection.execute(_OLDEST, (*after, before_us, before_us, _TRACES_AT_ONCE))
     return [OldTrace(*row) for row in found]
 
@@ -122,7 +128,7 @@ def to_prune(
 
 
 def held(connection: sqlite3.Connection) -> HeldTraces:
-    """The totals of all traces in the store."""
+    """Return the totals of all traces in the store."""
     size = size_of(connection)
     traces, runs, first, last = connection.execute(_TOTALS).fetchone()
     return HeldTraces(size.spans, traces, runs, size.bytes, first, last)
@@ -131,7 +137,10 @@ def held(connection: sqlite3.Connection) -> HeldTraces:
 def preview_prune(
     connection: sqlite3.Connection, *, before_us: int | None, max_bytes: int | None
 ) -> HeldTraces:
-    """The totals of the traces that pruning with these limits would delete. Deletes nothing."""
+    """Return the totals of the traces that pruning with these limits would delete.
+
+    Deletes nothing.
+    """
     size = size_of(connection)
     runs: set[str | bytes | None] = set()
     spans = traces = 0
@@ -159,7 +168,7 @@ _PAGES_AT_ONCE = 500
 _CLEANED_FRACTION = 20
 """Pruning cleans the file if it deletes at least a twentieth of the spans."""
 _MAX_REWRITTEN_BYTES = 100_000_000
-"""The size up to which the whole file is rewritten, which takes about a second."""
+"""The maximum size in bytes of a file that is rewritten. Rewriting takes about a second."""
 _LOG_ATTEMPTS = 50
 _LOG_WAIT_MS = 200
 
@@ -195,7 +204,10 @@ class Deleter:
         return Deleted(deleted[0], deleted[1], size.estimated_bytes(deleted[0]))
 
     def prune(self, *, before_us: int | None, max_bytes: int | None, dry_run: bool) -> Deleted:
-        """Delete the traces that ended before `before_us`, then the oldest above `max_bytes`."""
+        """Delete the traces that ended before `before_us`.
+
+        Then delete the oldest traces until the store has at most `max_bytes`.
+        """
         size = self._do(size_of)
         deleted = [0, 0]
         for found in to_prune(self._oldest, size, before_us, max_bytes):
@@ -209,7 +221,7 @@ class Deleter:
         return Deleted(deleted[0], deleted[1], size.estimated_bytes(deleted[0]))
 
     def _oldest(self, before_us: int) -> Iterator[list[OldTrace]]:
-        """Batches of the traces that ended before `before_us`, oldest first."""
+        """Yield batches of the traces that ended before `before_us`, the oldest first."""
         after = BEGINNING
         while rows := self._do(partial(oldest, after=after, before_us=before_us)):
             yield rows
@@ -298,7 +310,7 @@ def _pages(connection: sqlite3.Connection) -> int:
 
 
 def _merge(connection: sqlite3.Connection) -> bool:
-    """Merge a part of the search index. Returns whether it changed, so that more may remain."""
+    """Merge a part of the search index. Returns whether the index changed and more may remain."""
     before = connection.total_changes
     with transaction(connection):
         connection.execute(

@@ -52,7 +52,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """The next spans, by key, with their revisions. `last` is the highest revision."""
+    """A batch of spans by key, with their revisions. `last` is the highest of these revisions."""
 
     spans: Mapping[int, Span]
     revisions: Mapping[int, int]
@@ -66,7 +66,7 @@ Results = Mapping[int, bytes | None]
 def progress(
     connection: sqlite3.Connection, examiners: Sequence[SpanExaminer]
 ) -> dict[ExaminationTable, Progress]:
-    """The progress of each examiner. Results with another digest are ignored."""
+    """Return the progress of each examiner. A stored progress with another digest is ignored."""
     found = {
         table: Progress(digest, revision)
         for table, digest, revision in connection.execute("SELECT * FROM examinations")
@@ -139,7 +139,10 @@ class ExaminationWriter:
 
 
 def _next(connection: sqlite3.Connection, after: int, most: int) -> _Batch:
-    """The spans after a revision, up to a total size, but at least one."""
+    """Return the next spans with revisions above `after`.
+
+    The total size of the spans is limited, but one span is always returned if there is one.
+    """
     revisions: dict[int, int] = {}
     total, last = 0, after
     for key, revision, size in connection.execute(_NEXT, (after, min(most, _AT_ONCE))):
@@ -198,7 +201,7 @@ def _delete_some(connection: sqlite3.Connection, examiner: SpanExaminer) -> bool
     table = examiner.table
     with transaction(connection):
         if progress(connection, [examiner])[table].digest is not None:
-            return False  # another process with the same examiner has deleted them
+            return False  # another process with the same examiner has deleted the results
         deleted = connection.execute(
             f"DELETE FROM {table} WHERE span IN (SELECT span FROM {table} LIMIT ?)",  # noqa: S608
             (_DELETED_AT_ONCE,),

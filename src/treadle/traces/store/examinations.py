@@ -31,7 +31,7 @@ class SpanExaminer:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The stored result of one span."""
+    """The stored result of the examination of one span."""
 
     trace_id: str
     span_id: str
@@ -69,7 +69,7 @@ EXAMINATION_TABLES: tuple[str, ...] = (
     ) WITHOUT ROWID""",
     "INSERT INTO examinations VALUES ('examined', NULL, 0), ('ruled', NULL, 0)",
 )
-"""The tables that the fifth version of the file adds.
+"""The tables that version 5 of the schema adds.
 
 Each row is the result for one version of a span, and is deleted with that version. A span without a
 result has no row. `examinations` has the revision up to which all spans were examined, and the

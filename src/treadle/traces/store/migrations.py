@@ -64,7 +64,7 @@ _SUM_UP = (
         )
     ),
 )
-"""Compute one counter in all tables of sums, the spans of a trace first."""
+"""SQL that computes one counter in all tables of sums, beginning with `traces`."""
 
 _OLD_SPANS = """
     SELECT spans.trace_id, spans.span_id, parent_id, kind, operation, name, start_us, end_us,

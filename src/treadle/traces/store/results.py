@@ -17,7 +17,7 @@ from treadle.traces.store.statements import From, Selection
 
 
 def dollars(nano: int | None) -> float | None:
-    """US dollars of a number of billionths."""
+    """Return the US dollars of a number of billionths. None stays None."""
     return None if nano is None else nano / NANO
 
 
@@ -30,9 +30,11 @@ def _shown_labels(labels: str | None) -> tuple[str, ...]:
 
 
 class ListedSpan(NamedTuple):
-    """A span as lists show it. `key` orders spans by their start; previews are of the content.
+    """A span as lists show it.
 
-    `counted` is false for a model call around another one, whose tokens and cost count there.
+    `key` orders spans by their start. The previews are the beginnings of the input and the output.
+    `counted` is false for a model call that contains another one. Only the inner call then counts,
+    with its tokens and its cost.
     """
 
     key: Annotated[int, From("s.id"), JsonField(omit=True)]
@@ -74,15 +76,16 @@ class ListedSpan(NamedTuple):
 
 
 LISTED_SPAN = Selection(ListedSpan, "s")
-"""Reads from spans `s`, their traces `t` and their runs `r`."""
+"""Reads a `ListedSpan` from spans `s`, their traces `t` and their runs `r`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sums:
     """The sums of the spans of a run, a thread or a group.
 
-    Tokens and cost are sums of the known values, None if none is known. `busy_us` is the sum of all
-    durations, whether they overlap or not; `errors` counts failed spans of any kind.
+    Tokens and cost are sums of the known values. They are None if no value is known. `busy_us` is
+    the sum of all durations in microseconds, whether they overlap or not. `errors` counts failed
+    spans of any kind.
     """
 
     totals: Annotated[Totals, JsonField(inline=True)]
@@ -92,13 +95,13 @@ class Sums:
 
 
 def sums(*counters: int | None) -> Sums:
-    """The sums of a row of counters. Without any span all of them are None."""
+    """Return the sums of a row of counters. Without any span, all counters are None."""
     of = {name: count or 0 for name, count in zip(COUNTER_NAMES, counters, strict=True)}
     metered = of["metered"] > 0
     usage = Usage(
         input=of["input_tokens"] if metered or of["input_tokens"] else None,
         output=of["output_tokens"] if metered or of["output_tokens"] else None,
-        # No counter states how many calls reported these, so a sum of 0 may be unknown.
+        # No counter states how many calls reported these tokens, so a sum of 0 may be unknown.
         cached=of["cached_tokens"] or None,
         reasoning=of["reasoning_tokens"] or None,
         cache_write=of["cache_write_tokens"] or None,
@@ -124,9 +127,11 @@ _SUMS_OF_ROW = From(*(f"g.{name}" for name in COUNTER_NAMES), convert=sums)
 
 
 class RunSummary(NamedTuple):
-    """A run as lists show it. `trace_id` is the trace of its root, `question` the root's input.
+    """A run as lists show it.
 
-    `duration_us` is the root's, None while that is unfinished.
+    `trace_id` is the trace of the run's root. `question` and `answer` are the beginnings of the
+    root's input and output. `duration_us` is the duration of the root. It is None while the root is
+    unfinished.
     """
 
     key: Annotated[int, From("g.id"), JsonField(omit=True)]
@@ -146,7 +151,7 @@ class RunSummary(NamedTuple):
 
 
 RUN_SUMMARY = Selection(RunSummary, "g", given=("models", "labels"))
-"""Reads from runs `g`, the spans `s` that are their roots, and the traces `t` of these."""
+"""Reads from runs `g`, their root spans `s`, and the traces `t` of these spans."""
 
 
 def _title(question: str | None, name: str) -> str:
@@ -154,7 +159,7 @@ def _title(question: str | None, name: str) -> str:
 
 
 class ThreadSummary(NamedTuple):
-    """A thread as lists show it. `title` is the question of its first run."""
+    """A thread as lists show it. `title` is the question or the name of its first run."""
 
     key: Annotated[int, From("g.id"), JsonField(omit=True)]
     thread_id: str
@@ -175,7 +180,8 @@ THREAD_SUMMARY = Selection(ThreadSummary, "g", given=("models", "labels"))
 class Group:
     """The sums of one group.
 
-    `value` is its model, thread, … or, in groups by time, the start in Unix microseconds.
+    `value` is the model, the thread or another property by which spans are grouped. In groups by
+    time, it is the start in Unix microseconds.
     """
 
     value: str | int
@@ -192,7 +198,7 @@ class LabelCount:
 
 @dataclass(frozen=True, slots=True)
 class LabelCounts:
-    """The labels with the most spans; `total` is the number of labels."""
+    """The labels with the most spans. `total` is the number of all labels."""
 
     data: tuple[LabelCount, ...]
     total: int
@@ -200,7 +206,7 @@ class LabelCounts:
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
-    """A value, the number of spans, runs or threads with it, and its form in queries.
+    """A value, and the number of spans, runs or threads that have it.
 
     `count` is None if they were not counted.
     """
@@ -216,7 +222,7 @@ class ValueCount:
 
 @dataclass(frozen=True, slots=True)
 class FieldValues:
-    """The most frequent values of a field. `more` states that there are others."""
+    """The most frequent values of a field. `more` states whether the field has further values."""
 
     field: Field
     values: tuple[ValueCount, ...]
@@ -238,9 +244,10 @@ FoundIn = Literal["name", "input", "output"]
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A span that was found, with an excerpt of its `field`.
+    """A span that text search found, with an excerpt of the text `field`.
 
-    `ranges` are the matches in `excerpt`: start and end (exclusive), in characters.
+    `ranges` are the matches in `excerpt`, each with its start and its end (exclusive) in
+    characters.
     """
 
     span: Annotated[ListedSpan, JsonField(inline=True)]
@@ -255,14 +262,17 @@ KnownIntegers = Annotated[list[int | None], JsonField(as_is=True)]
 
 @dataclass(slots=True)
 class Columns:
-    """The spans of a trace as columns: parents before children, and children by their start.
+    """The spans of a trace as columns, parents before children, and children by their start.
 
-    `parents` are positions in these lists, -1 for none. `names`, `kinds`, `operations`, `models`
-    and `statuses` are positions in `Skeleton.texts`, -1 for none. `starts` are microseconds since
-    the start of the trace, `first_tokens` since that of their span. `costs` are billionths of a
-    dollar. `flags` are sums of 1 (its own ancestor), 2 (a parent that never arrived), 4 (it ended
-    before it started), 8 (unfinished), 16 (outside of the time of its parent) and 32 (a model call
-    around another one, whose tokens and cost count there).
+    `parents` are positions in these lists, or -1 for no parent. `names`, `kinds`, `operations`,
+    `models` and `statuses` are positions in `Skeleton.texts`, or -1 for no value. `starts` are
+    microseconds since the start of the trace. `first_tokens` are microseconds since the start of
+    the span. `costs` are billionths of a US dollar.
+
+    `flags` are sums of powers of two. 1 means that the span is its own ancestor, and 2 that it is a
+    parent that never arrived. 4 means that it ended before it started, and 8 that it is unfinished.
+    16 means that it is outside of the time of its parent. 32 means that it is a model call that
+    contains another one, which counts instead.
     """
 
     span_ids: Annotated[list[str], JsonField(as_is=True)]
@@ -286,10 +296,11 @@ class Columns:
 class Skeleton:
     """A trace without contents.
 
-    `root` is the position of the span that names the trace: its true root, or the earliest span
-    until that arrives. `start_us` is the first start, `last_us` the last known moment.
+    `root` is the position of the span that names the trace. This is its true root, or the earliest
+    span until the true root arrives. `start_us` is the first start, and `last_us` is the last known
+    moment.
 
-    `revision` is the newest revision of its spans. Later changes are not in it.
+    `revision` is the newest revision of the spans in the skeleton. Later changes are not included.
     """
 
     trace_id: str
@@ -304,15 +315,15 @@ class Skeleton:
 
 
 def milliseconds(microseconds: int | None) -> float | None:
-    """Milliseconds with the microseconds as decimals."""
+    """Return milliseconds with the microseconds as decimals. None stays None."""
     return None if microseconds is None else microseconds / 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Percentiles:
-    """Percentiles of `n` durations (nearest rank). All are None if there are none.
+    """Percentiles of `n` durations, by the method of the nearest rank.
 
-    The JSON has them in milliseconds.
+    All percentiles are None if `n` is 0. The JSON has them in milliseconds.
     """
 
     n: int
@@ -334,7 +345,7 @@ class ToolUsage:
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """The spans of one model, '' for spans without a model. `latency` is of its counted calls."""
+    """The sums of the spans of one model, and the latency of its counted calls."""
 
     name: Annotated[str, JsonField("model")]
     sums: Annotated[Sums, JsonField(inline=True)]
@@ -343,7 +354,7 @@ class ModelUsage:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Figures of a set of spans, with the names of the tool `fetch_spans_summary`."""
+    """The figures of a set of spans, under the names that the tool `fetch_spans_summary` uses."""
 
     total_spans: int
     by_operation: Mapping[str, int]
@@ -368,8 +379,8 @@ class Figures:
 class Summary:
     """The figures of a set of spans, and the worst spans.
 
-    `snapshot` is the newest revision of a span, without the analyst's own spans. `wall_us` is the
-    time from the first start to the last end.
+    `snapshot` is the newest revision of a span, without the spans of Treadle's own calls. `wall_us`
+    is the time from the first start to the last end.
     """
 
     snapshot: Annotated[int, JsonField("snapshot_id")]
@@ -415,7 +426,10 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class SpanChange:
-    """A span that was written: its `revision` at that time, and whether it has ended."""
+    """A span that was written, with its revision at that time.
+
+    `ended` states whether it has ended.
+    """
 
     trace_id: str
     span_id: str
@@ -425,9 +439,10 @@ class SpanChange:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The spans that were written after a revision, oldest first, each once in its current state.
+    """The spans that were written after a revision, the oldest change first.
 
-    Pass `newest` to the next call. `more` states that there are further changes.
+    Each span occurs once, in its current state. Pass `newest` to the next call. `more` states
+    whether there are further changes.
     """
 
     newest: int
@@ -437,7 +452,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """The numbers of deleted spans and traces. `bytes` is approximately their stored size."""
+    """The numbers of deleted spans and traces, and the approximate bytes that they had."""
 
     spans: int
     traces: int
@@ -446,9 +461,10 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class HeldTraces:
-    """The totals of a store or of a part of it. `bytes` is approximately their size in the file.
+    """The totals of a store or of a part of it. `bytes` is the approximate size in the file.
 
-    `runs` counts the runs with a trace in that part. The times are the times of the traces.
+    `runs` counts the runs with a trace in that part. `oldest_us` is the first start, and
+    `newest_us` is the last known moment, in Unix microseconds.
     """
 
     spans: int
@@ -461,7 +477,7 @@ class HeldTraces:
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A large value or an attachment, stored once however often spans use it."""
+    """A large value or an attachment. It is stored only once, even if many spans contain it."""
 
     media_type: str | None
     data: bytes

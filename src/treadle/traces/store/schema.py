@@ -2,7 +2,8 @@
 
 - **The key of a span is its start time**: `spans.id = start in microseconds << 11 | position`. The
   position distinguishes spans of the same microsecond. If a microsecond is full, its further spans
-  get keys of the next one. So every table and index with keys of spans is in the order of time.
+  get keys of the next microsecond. Therefore every table and index with keys of spans is in the
+  order of time.
 - **Sums are stored**: the rows of `traces`, `runs`, `threads` and `rollups` have the same additive
   counters. The writer adds the difference that each version of a span makes. All counters are
   integers, so the result does not depend on the order of arrival.
@@ -16,7 +17,7 @@ from treadle.traces.store.columns import COLUMNS
 from treadle.traces.store.counters import COUNTER_NAMES
 
 KEY_BITS = 11
-"""The bits of a key that distinguish the spans of one microsecond."""
+"""The number of bits of a key that distinguish the spans of one microsecond."""
 
 _SPAN_COLUMNS = ", ".join(f"{name} {column.sql}" for name, column in COLUMNS.items())
 COUNTER_TYPE = "INTEGER NOT NULL DEFAULT 0"
@@ -62,8 +63,9 @@ TABLES: tuple[str, ...] = (
     )""",
     # Less frequent merges make writing a tenth cheaper. A search then reads a few more segments.
     "INSERT INTO texts (texts, rank) VALUES ('automerge', 16)",
-    # One row for each trace. `own_…` are the smallest ids that its spans name. The run of a trace
-    # is `own_run`, or the trace's id if that is NULL. A trace belongs to the thread of its run.
+    # One row for each trace. `own_run` and `own_thread` are the smallest ids that its spans name.
+    # The run of a trace is `own_run`, or the trace's id if `own_run` is NULL. A trace belongs to
+    # the thread of its run.
     f"""CREATE TABLE traces (
         id INTEGER PRIMARY KEY,
         trace_id TEXT NOT NULL UNIQUE,
@@ -78,9 +80,9 @@ TABLES: tuple[str, ...] = (
     "CREATE INDEX traces_of_run ON traces (run_id, rooted, start_us, trace_id)",
     "CREATE INDEX traces_of_run_by_end ON traces (run_id, last_us)",
     "CREATE INDEX threads_of_run ON traces (run_id, own_thread) WHERE own_thread IS NOT NULL",
-    # One row for each run, with the sums of its traces. `thread_id` is the smallest `own_thread`
-    # of its traces, or the run's id without one. `root` is the root of the earliest trace that has
-    # a true root, or of the earliest trace if no trace has one.
+    # One row for each run, with the sums of its traces. `thread_id` is the smallest `own_thread` of
+    # its traces, or the run's id if no trace has an `own_thread`. `root` is the root of the
+    # earliest trace that has a true root, or of the earliest trace if no trace has a true root.
     f"""CREATE TABLE runs (
         id INTEGER PRIMARY KEY,
         run_id TEXT NOT NULL UNIQUE,
@@ -111,7 +113,8 @@ TABLES: tuple[str, ...] = (
     """CREATE TABLE span_labels (
         label TEXT NOT NULL, span INTEGER NOT NULL, PRIMARY KEY (label, span)
     ) WITHOUT ROWID""",
-    # Sums by the hour in which spans start. The hour is the Unix microseconds of its beginning.
+    # Sums by the hour in which spans start. `hour_us` is the beginning of the hour in Unix
+    # microseconds.
     f"""CREATE TABLE rollups (
         dimension TEXT NOT NULL, -- all, model, operation or label
         value TEXT NOT NULL, -- '' for all, and for spans without a model

@@ -9,15 +9,15 @@ from treadle.spans.span import JsonValue
 from treadle.traces.store.attachments import is_random, may_hold_base64
 
 LIMIT = 1_000_000
-"""The most characters of an input or output that are searched."""
+"""The maximum number of characters of an input or output that are searched."""
 
 _PARSED = 4_000_000
 _DEEPEST = 60
 _NESTED = 4
-"""The most levels of JSON in JSON strings, such as the arguments of a call in a message."""
+"""The maximum number of levels of JSON within JSON strings, such as a call's arguments."""
 
 _ESCAPE = re.compile(r"(?<!\\)\\u([0-9a-fA-F]{4})")
-# Each pattern matches only at the start of a run, so that a long run is scanned once.
+# Each pattern matches only at the start of a sequence, so that a long sequence is scanned once.
 _RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{512,}={0,2}")
 _WRAPPED = re.compile(
     r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{57,}={0,2}\s+){8,}(?:[A-Za-z0-9+/]+={0,2})?"
@@ -31,7 +31,7 @@ _STRUCTURE = frozenset(
 )
 """Keys of messages and their parts whose values are not searched."""
 _PART = frozenset({"type", "function", "arguments"})
-"""A part of a message has one of these keys."""
+"""Keys that identify a part of a message."""
 _REPLY = frozenset({"text", "tool_calls", "reasoning"})
 """Keys of a model's reply in the format of Treadle's sessions."""
 _MEDIA = frozenset({"media_type", "mime_type", "mimeType", "mediaType", "format"})
@@ -41,10 +41,11 @@ _BINARY = frozenset({"data", "content", "file_data", "blob"})
 
 
 def search_text(content: str | None) -> str:
-    """The text of `content`, which is text or JSON, without syntax, base64 and escapes.
+    """Return the text of `content`, which is text or JSON, without syntax, base64 and escapes.
 
-    For messages, it contains their words and the names, arguments and results of tools. For other
-    JSON, it contains the keys and values. It has at most `LIMIT` characters and is valid Unicode.
+    For messages, the text contains their words and the names, arguments and results of tools. For
+    other JSON, the text contains the keys and values. It has at most `LIMIT` characters and is
+    valid Unicode.
     """
     if not content:
         return ""
@@ -57,7 +58,7 @@ def search_text(content: str | None) -> str:
 
 
 def newest_text(content: str | None, text: str) -> str:
-    """The beginning of the new text in `content`, whose search text is `text`.
+    """Return the beginning of the new text in `content`, whose search text is `text`.
 
     A request repeats its instructions and earlier messages. Therefore the new text of messages
     begins at the last message of a user. For any other content, all of `text` is new.
@@ -74,7 +75,7 @@ def newest_text(content: str | None, text: str) -> str:
 
 
 def _parse(content: str) -> JsonValue | None:
-    """The list or object in the JSON text `content`. None for any other text."""
+    """Return the list or object in the JSON text `content`. None for any other text."""
     if len(content) > _PARSED or content.lstrip()[:1] not in ("[", "{"):
         return None
     try:
@@ -94,7 +95,10 @@ def _within_limit(parts: Iterator[str]) -> Iterator[str]:
 
 
 def _leaves(value: JsonValue, message: bool, depth: int, nested: int) -> Iterator[str]:
-    """The texts in `value`, in order. `message` states whether `value` is a part of a message."""
+    """Yield the texts in `value`, in order.
+
+    `message` states whether `value` is a part of a message.
+    """
     if isinstance(value, str):
         yield from _text_leaves(value, depth, nested)
     elif isinstance(value, list):
@@ -139,7 +143,7 @@ def _entries(value: dict[str, JsonValue], message: bool, depth: int, nested: int
 
 
 def _binary_keys(value: dict[str, JsonValue]) -> Collection[str]:
-    """The keys whose values are encoded bytes, according to the other keys of the object."""
+    """Return the keys whose values are encoded bytes, according to the other keys of the object."""
     kind = value.get("type")
     if _MEDIA.isdisjoint(value) and not (isinstance(kind, str) and kind in _MEDIA_TYPES):
         return _ALWAYS_BINARY
@@ -161,7 +165,10 @@ def _plain(text: str) -> str:
 
 
 def _may_be_wrapped(text: str) -> bool:
-    """Whether `_WRAPPED` may match: there are enough consecutive long lines without a space."""
+    """Return whether `_WRAPPED` may match `text`.
+
+    `_WRAPPED` can match only if there are eight consecutive long lines without a space.
+    """
     run = 0
     for line in text.split("\n"):
         if len(line) >= 57 and " " not in line.strip():
@@ -180,7 +187,7 @@ def _unescaped(text: str) -> str:
 
 
 def _valid(text: str) -> str:
-    """`text` as valid Unicode: joins surrogate pairs, and replaces lone surrogates."""
+    """Return `text` as valid Unicode: joins surrogate pairs, and replaces lone surrogates."""
     text = text.replace("\0", " ")
     try:
         text.encode()

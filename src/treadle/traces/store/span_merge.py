@@ -38,10 +38,11 @@ _HIGHEST = """
 
 
 class SpanKeys:
-    """Assigns keys to new spans. A key is the microsecond of the start and a position within it.
+    """Assigns keys to new spans, each built from the microsecond of the start and a position.
 
-    A microsecond is full when all its positions are taken. Then the spans get keys of the next
-    microsecond that is not full. Full microseconds are cached to save look-ups.
+    The position distinguishes the spans of one microsecond. A microsecond is full when all its
+    positions are taken. Then further spans get keys of the next microsecond that is not full. Full
+    microseconds are cached to save look-ups.
     """
 
     def __init__(self) -> None:
@@ -49,10 +50,11 @@ class SpanKeys:
         """For each full microsecond, the later microsecond whose keys its spans get."""
 
     def assign(self, connection: sqlite3.Connection, starts: Sequence[int]) -> list[int]:
-        """A free key for each start (microseconds), within the transaction that will use it.
+        """Return a free key for each start, which is in Unix microseconds.
 
-        The keys of starts from 1834 to 2112 are in the order of the starts. Earlier and later
-        starts get a key at the nearer end of that range.
+        Call the method in the transaction that uses the keys. The keys of starts from 1834 to 2112
+        are in the order of the starts. Earlier and later starts get a key at the nearer end of that
+        range.
         """
         if len(self._spilled) > _MAX_SPILLED:
             self._spilled.clear()
@@ -72,7 +74,10 @@ class SpanKeys:
 
 
 def _free(connection: sqlite3.Connection, moments: set[int]) -> dict[int, int]:
-    """The first free key of each microsecond. For a full one, the first key of the next one."""
+    """Return the first free key of each microsecond.
+
+    For a full microsecond, this is the first key of the next microsecond.
+    """
     found = connection.execute(_HIGHEST, (json.dumps(list(moments)), KEY_BITS))
     return {moment: moment << KEY_BITS for moment in moments} | {
         moment: highest + 1 for moment, highest in found
@@ -83,7 +88,7 @@ def _free(connection: sqlite3.Connection, moments: set[int]) -> dict[int, int]:
 class PreparedSpan:
     """A version of a span in all forms that the tables store.
 
-    The thread of the caller prepares it outside of the transaction.
+    The caller builds these forms in its own thread, outside of the transaction.
     """
 
     span: Span
@@ -97,7 +102,7 @@ class PreparedSpan:
 
 
 def prepare(spans: Iterable[Span]) -> list[PreparedSpan]:
-    """The most complete version of each span, prepared."""
+    """Prepare the most complete version of each span."""
     newest: dict[tuple[str, str], Span] = {}
     for span in spans:
         key = (span.trace_id, span.span_id)
@@ -106,7 +111,7 @@ def prepare(spans: Iterable[Span]) -> list[PreparedSpan]:
 
 
 def most_complete(prepared: Iterable[PreparedSpan]) -> list[PreparedSpan]:
-    """The most complete version of each span, across requests."""
+    """Return the most complete version of each span, from the spans of several requests."""
     kept: dict[tuple[Text, Text], PreparedSpan] = {}
     for one in prepared:
         key = (one.trace_id, one.row.span_id)
@@ -188,7 +193,7 @@ def add_redactions(connection: sqlite3.Connection, redacted: Mapping[str, int]) 
 
 
 def newest_revision(connection: sqlite3.Connection) -> int:
-    """The highest revision that was ever assigned."""
+    """Return the highest revision that was ever assigned."""
     found = connection.execute("SELECT number FROM given WHERE what = 'revision'").fetchone()
     return int(found[0])
 
@@ -229,7 +234,7 @@ def _changes(
     prepared: Sequence[PreparedSpan],
     states: Mapping[Text, TraceState],
 ) -> list[_Change]:
-    """The versions that are new, or more complete than the stored ones."""
+    """Return the versions that are new, or more complete than the stored ones."""
     stored = [
         (state.id, one.row.span_id) for one in prepared if not (state := states[one.trace_id]).empty
     ]
@@ -264,7 +269,7 @@ def _wins(before: SpanRow, one: PreparedSpan, better: set[int]) -> bool:
 def _more_complete(
     connection: sqlite3.Connection, pairs: Sequence[tuple[SpanRow, PreparedSpan]]
 ) -> set[int]:
-    """The keys of the stored spans that are less complete than the prepared ones."""
+    """Return the keys of the stored spans that are less complete than the prepared ones."""
     same = dict(
         statements.select(
             connection,
@@ -351,10 +356,10 @@ def recount(
     traces: Mapping[int, TraceState],
     sums: SumChanges,
 ) -> None:
-    """Update `counted` of the model calls near these spans, and the sums that depend on it.
+    """Update `counted` of the model calls that these spans affect, and adjust the sums.
 
     `changed` are spans with new contents. `left` are the spans that `counted_calls.left_by`
-    returned for them.
+    returned for the changes.
     """
     found = counted_calls.miscounted(connection, changed, left)
     outdated = [SpanRow(*values) for values in statements.select(connection, _STORED_ROWS, found)]

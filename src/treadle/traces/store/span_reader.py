@@ -28,7 +28,7 @@ NO_TRACES = "There are no traces."
 
 
 class SpanReader(Protocol):
-    """Answers queries about spans. Each method raises StoreError if it takes too long.
+    """Answers queries about spans. Each method raises StoreError if reading takes too long.
 
     `Part` selects a page of a list. A cursor from another query raises UsageError.
     """
@@ -38,7 +38,7 @@ class SpanReader(Protocol):
         query: Query = EVERYTHING,
         **part: Unpack[Part],
     ) -> Page[ListedSpan]:
-        """The spans that meet all conditions."""
+        """Return the spans that meet all conditions."""
         ...
 
     def runs(
@@ -46,7 +46,7 @@ class SpanReader(Protocol):
         query: Query = EVERYTHING,
         **part: Unpack[Part],
     ) -> Page[RunSummary]:
-        """The runs that meet all conditions, each with the sums of its traces."""
+        """Return the runs that meet all conditions, each with the sums of its traces."""
         ...
 
     def threads(
@@ -54,7 +54,7 @@ class SpanReader(Protocol):
         query: Query = EVERYTHING,
         **part: Unpack[Part],
     ) -> Page[ThreadSummary]:
-        """The threads that meet all conditions, each with the sums of its runs."""
+        """Return the threads that meet all conditions, each with the sums of its runs."""
         ...
 
     def search(
@@ -62,7 +62,7 @@ class SpanReader(Protocol):
         query: Query,
         **part: Unpack[Part],
     ) -> Page[Hit]:
-        """The spans whose text matches the query, with excerpts."""
+        """Return the spans whose text matches the query, with excerpts."""
         ...
 
     def groups(
@@ -74,17 +74,17 @@ class SpanReader(Protocol):
         limit: int = 50,
         offset: int = 0,
     ) -> Page[Group]:
-        """Sums by time, model, thread, run, label or operation."""
+        """Return sums by time, model, thread, run, label or operation."""
         ...
 
     def labels(self, query: Query = EVERYTHING, *, limit: int = 100) -> LabelCounts:
-        """The labels of the spans that meet all conditions, the most frequent first."""
+        """Return the labels of the spans that meet all conditions, the most frequent first."""
         ...
 
     def values(
         self, field: Field, query: Query = EVERYTHING, *, text: str = "", limit: int = 20
     ) -> FieldValues:
-        """The values of a field that contain `text`, with the number of matching spans of each.
+        """Return the values of a field that contain `text`, each with its number of spans.
 
         Raises UsageError for a field whose values are not counted.
         """
@@ -93,29 +93,30 @@ class SpanReader(Protocol):
     def facets(
         self, rows: Rows = Rows.SPANS, query: Query = EVERYTHING, *, limit: int = 20
     ) -> Facets:
-        """The values of each facet of a list, with their counts.
+        """Return the values of each facet of a list, with their counts.
 
         A facet is counted without the conditions on its own field.
         """
         ...
 
     def summary(self, query: Query = EVERYTHING) -> Summary:
-        """Counts, sums and percentiles of the spans that meet all conditions."""
+        """Return counts, sums and percentiles of the spans that meet all conditions."""
         ...
 
     def examinations(
         self, query: Query = EVERYTHING, *, examiners: Sequence[SpanExaminer]
     ) -> Examinations:
-        """The results of the examiners for the matching spans."""
+        """Return the results of the examiners for the matching spans."""
         ...
 
     def run(self, run_id: str) -> Trace:
-        """The complete spans of all traces of a run. `trace_id` is the trace of its root.
+        """Return the complete spans of all traces of a run.
 
-        Raises NotFoundError if the run does not exist.
+        `trace_id` of the result is the trace that contains the root of the run. Raises
+        NotFoundError if the run does not exist.
         """
         ...
 
     def skeleton(self, trace_id: str) -> Skeleton:
-        """All spans of a trace as columns, without contents."""
+        """Return all spans of a trace as columns, without contents."""
         ...

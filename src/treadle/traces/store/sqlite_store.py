@@ -56,7 +56,7 @@ from treadle.traces.store.writer_thread import Writer
 from treadle.traces.tool_stats import END_OF_TIME, ToolStats, tool_stats
 
 _EXAMINED_FIRST = 2_000
-"""The most new spans that one query examines. The limit keeps queries fast."""
+"""The maximum number of new spans that one query examines, so that queries stay fast."""
 
 _RECENT = "SELECT trace_id FROM traces ORDER BY start_us DESC, id DESC LIMIT ?"
 _BEGINNING = """
@@ -69,15 +69,16 @@ _CHANGES = """
 
 
 class SqliteTraceStore(SpanReader):
-    """Stores spans in a SQLite file. Written spans are readable at once. Any thread may use it.
+    """Stores spans in a SQLite file. Written spans are readable at once.
 
-    The store keeps the more complete one of two versions of a span (`span.more_complete`). Answers
-    do not depend on discarded versions. Methods that read raise StoreError if they fail or take too
-    long. `SpanReader` documents the methods that answer queries.
+    Any operating-system thread may use the store. The store keeps the more complete one of two
+    versions of a span (`span.more_complete`). Answers do not depend on discarded versions. Methods
+    that read raise StoreError if they fail or take too long. `SpanReader` documents the methods
+    that answer queries.
     """
 
     def __init__(self, database: Database, read_seconds: float) -> None:
-        """Use `open` instead, which prepares the file."""
+        """Create a store for a file that is already prepared. `open` prepares the file."""
         self.path = database.path
         self._writer = Writer(database)
         self._deleter = Deleter(self._writer)
@@ -97,10 +98,10 @@ class SqliteTraceStore(SpanReader):
     def write(
         self, spans: Sequence[Span], *, redacted: Mapping[str, int] = NOTHING_REDACTED
     ) -> Future[None]:
-        """Queue spans for writing. The future is done when they are on disk.
+        """Queue spans for writing. The future is done when the spans are on disk.
 
-        Its exception is a StoreError if the spans could not be stored, and a StoreBusyError if the
-        queue is full.
+        The future's exception is a StoreError if the spans could not be stored, and a
+        StoreBusyError if the queue is full.
         """
         return self._writer.write(spans, redacted)
 
@@ -110,19 +111,19 @@ class SqliteTraceStore(SpanReader):
         self._readers.close()
 
     def reader(self) -> AbstractContextManager[sqlite3.Connection]:
-        """A connection that sees one state of the file, for functions of `store.queries`.
+        """Return a connection that sees one state of the file, for functions of `store.queries`.
 
         A query is cancelled after `read_seconds`. Any failure becomes a StoreError.
         """
         return self._readers.reader()
 
     def span(self, trace_id: str, span_id: str) -> Span | None:
-        """The complete span, exactly as it was written. None if it does not exist."""
+        """Return the complete span, exactly as it was written. None if it does not exist."""
         with self.reader() as connection:
             return contents.span(connection, trace_id, span_id)
 
     def trace(self, reference: str) -> Trace:
-        """The trace with an id or a prefix of an id. `last` is the trace that started last.
+        """Return the trace with an id or a prefix of an id. `last` is the trace that started last.
 
         A UUID may contain dashes. Raises NotFoundError if no trace matches, UsageError if several
         match, and StoreError if reading fails or takes too long.
@@ -206,7 +207,7 @@ class SqliteTraceStore(SpanReader):
             return skeletons.skeleton(connection, trace_id)
 
     def tool_stats(self, *, since_us: int = 0, until_us: int = END_OF_TIME) -> list[ToolStats]:
-        """The statistics of the calls of each tool from `since_us` to before `until_us`."""
+        """Return the statistics of the calls of each tool from `since_us` to before `until_us`."""
         with self.reader() as connection:
             return tool_stats(connection, since_us, until_us)
 
@@ -220,15 +221,15 @@ class SqliteTraceStore(SpanReader):
     def examinations(
         self, query: Query = EVERYTHING, *, examiners: Sequence[SpanExaminer]
     ) -> Examinations:
-        """The results of the examiners for the matching spans."""
+        """Return the results of the examiners for the matching spans."""
         self.examine(examiners, most=_EXAMINED_FIRST)
         with self.reader() as connection:
             return examinations.examinations(connection, query, examiners)
 
     def changes(self, after: int | None, *, limit: int = 1000) -> Changes:
-        """The changes that any process made after a revision.
+        """Return the changes that any process made after a revision.
 
-        With `after=None` it returns only the newest revision.
+        If `after` is None, only the newest revision is returned.
         """
         with self.reader() as connection:
             newest = span_merge.newest_revision(connection)
@@ -245,7 +246,7 @@ class SqliteTraceStore(SpanReader):
     def on_commit(self, listener: Callable[[int], None]) -> None:
         """Call `listener` with the newest revision after each commit of this store.
 
-        The writer calls it, so it must not block.
+        The writer's thread calls the listener, so the listener must not block.
         """
         self._writer.listen(listener)
 
@@ -258,8 +259,8 @@ class SqliteTraceStore(SpanReader):
     ) -> Deleted:
         """Delete all spans of these threads, runs and traces permanently.
 
-        Afterwards, neither the file nor its log contains their bytes. Unknown ids are ignored.
-        Other threads can read and write during the deletion.
+        Afterwards, neither the file nor its log contains the bytes of these spans. Unknown ids are
+        ignored. Other operating-system threads can read and write during the deletion.
         """
         return self._deleter.delete(threads=threads, runs=runs, traces=traces)
 
@@ -270,20 +271,21 @@ class SqliteTraceStore(SpanReader):
         max_bytes: int | None = None,
         dry_run: bool = False,
     ) -> Deleted:
-        """Delete the traces that ended before `before_us`, then the oldest ones above `max_bytes`.
+        """Delete the traces that ended before `before_us`.
 
-        `before_us` is in Unix microseconds. `max_bytes` limits the approximate size of the file
-        without its free pages. With `dry_run` nothing is deleted.
+        Then delete the oldest traces until the store has at most `max_bytes`. `before_us` is in
+        Unix microseconds. `max_bytes` limits the approximate size of the file without its free
+        pages. With `dry_run` nothing is deleted.
         """
         return self._deleter.prune(before_us=before_us, max_bytes=max_bytes, dry_run=dry_run)
 
     def held(self) -> HeldTraces:
-        """The totals of the store, and the period of its traces."""
+        """Return the totals of the store, and the period of its traces."""
         with self.reader() as connection:
             return deletion.held(connection)
 
     def preview_prune(self, *, before_us: int | None, max_bytes: int | None) -> HeldTraces:
-        """The totals of the traces that `prune` would delete.
+        """Return the totals of the traces that `prune` would delete.
 
         The method only reads, so it does not block writers.
         """
@@ -291,12 +293,12 @@ class SqliteTraceStore(SpanReader):
             return deletion.preview_prune(connection, before_us=before_us, max_bytes=max_bytes)
 
     def blob(self, hash_hex: str) -> Blob | None:
-        """The blob with a BLAKE2b-256 hash in hexadecimal. None if it does not exist."""
+        """Return the blob with a BLAKE2b-256 hash in hexadecimal. None if it does not exist."""
         with self.reader() as connection:
             return blobs.read(connection, hash_hex)
 
     def redactions(self) -> Mapping[str, int]:
-        """The number of secrets of each kind that were redacted from written spans."""
+        """Return the number of secrets of each kind that were redacted from written spans."""
         with self.reader() as connection:
             return dict(connection.execute("SELECT kind, count FROM redactions ORDER BY kind"))
 

@@ -40,7 +40,7 @@ def select(
 
 
 def run(connection: sqlite3.Connection, statement: str, values: Iterable[Any]) -> None:
-    """Run a statement for batches of `values`, as `select` does. It returns no rows."""
+    """Run a statement for batches of `values`, as `select` does, and return no rows."""
     for batch in _parts(tuple(values)):
         connection.execute(statement.format(_placeholders(batch)), _flat(batch))
 
@@ -68,7 +68,7 @@ Text = str | bytes
 
 
 def pack_text(text: str) -> Text:
-    """`text` as a value of a column."""
+    """Return `text` as a value of a column. Text with a lone surrogate becomes bytes."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -77,17 +77,17 @@ def pack_text(text: str) -> Text:
 
 
 def packed(text: str | None) -> Text | None:
-    """`text` as a value of a column that allows NULL."""
+    """Return `text` as a value of a column that allows NULL. None stays None."""
     return None if text is None else pack_text(text)
 
 
 def unpacked(value: Text) -> str:
-    """The text of a value that `packed` returned."""
+    """Return the text of a value that `packed` returned."""
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
 def labels_of(column: str | None) -> list[Text]:
-    """The labels in a value of `spans.labels`, each packed as by `pack_text`."""
+    """Return the labels in a value of `spans.labels`, each packed as by `pack_text`."""
     return [pack_text(label) for label in json.loads(column)] if column else []
 
 
@@ -109,7 +109,7 @@ class Selection(Generic[T]):
     """Selects the fields of a named tuple in SQL, and builds the tuple from a row.
 
     A field without `From` is the column of `table` with the same name. The fields in `given` are
-    not selected: the caller passes them to `read`.
+    not selected. The caller passes their values to `read`.
     """
 
     def __init__(self, kind: type[T], table: str, *, given: Sequence[str] = ()) -> None:
@@ -133,7 +133,7 @@ class Selection(Generic[T]):
         self._pick = itemgetter(*(min(column, len(sql) - 1) for column in columns))
 
     def read(self, row: Sequence[Any], **given: Any) -> T:
-        """The tuple of a row with the columns of `sql`."""
+        """Build the tuple from a row with the columns of `sql`, and from the `given` values."""
         values = list(map(plain, row)) if bytes in map(type, row) else row
         found = list(self._pick(values))
         for position, convert in self._converted:
@@ -152,5 +152,5 @@ def _converter(source: From, first: int) -> Callable[[Sequence[Any]], Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value of a row. Text that SQLite stores as bytes is decoded."""
+    """Return a value of a row. Text that SQLite stores as bytes is decoded."""
     return unpacked(value) if isinstance(value, bytes) else value

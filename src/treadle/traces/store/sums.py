@@ -79,11 +79,11 @@ class TraceState:
     last_us: int | None = None
     sums: Counters = field(default_factory=nothing)
     unnamed: bool = False
-    """A span that named a run or a thread was removed or replaced, and no longer names it."""
+    """Whether a span no longer names a run or a thread, since it was removed or replaced."""
     shrunk: bool = False
-    """The span that determined the start or the end of the trace was removed."""
+    """Whether the span that determined the start or the end of the trace was removed."""
     uprooted: bool = False
-    """The root was removed, so another span may be the root now."""
+    """Whether the root was removed. Another span may be the root now."""
 
     @property
     def run_id(self) -> Text:
@@ -96,7 +96,7 @@ class TraceState:
         return self.sums[0] == 0
 
     def remove(self, row: SpanRow, by: SpanRow | None = None) -> None:
-        """Remove the span with this row. `by` is the row that replaces it."""
+        """Remove the span with this row. `by` is the row that replaces it, or None."""
         same = by is not None and (row.own_run, row.own_thread) == (by.own_run, by.own_thread)
         self.unnamed |= not same and (row.own_run is not None or row.own_thread is not None)
         if row.start_us == self.start_us:
@@ -117,13 +117,13 @@ class TraceState:
             self.root, self.rank, self.uprooted = row.id, rank, False
 
     def count(self, counters: Counters, sign: int) -> None:
-        """Add to the sums, or subtract from them."""
+        """Add `counters` to the sums, or subtract them if `sign` is -1."""
         self.sums = added(self.sums, counters, sign)
 
     def settle(self, connection: sqlite3.Connection) -> None:
         """Look up the values that the added rows do not determine.
 
-        It reads the stored spans and facets, so they must be up to date.
+        The method reads the stored spans and facets, so these must be up to date.
         """
         if self.empty:
             return
@@ -145,7 +145,7 @@ class TraceState:
 def trace_states(
     connection: sqlite3.Connection, trace_ids: Iterable[Text]
 ) -> dict[Text, TraceState]:
-    """The state of each trace. An unknown trace gets a new state with a new id."""
+    """Return the state of each trace. An unknown trace gets a new state with a new id."""
     unique = dict.fromkeys(trace_ids)
     found: dict[Text, TraceState] = {}
     for trace_id, id_, run, thread, run_id, root, start, last, *rest in statements.select(
@@ -197,7 +197,10 @@ def store_traces(connection: sqlite3.Connection, changed: Iterable[TraceState]) 
 
 
 def _rank(parent_id: Text | None, kind: str, start_us: int, span_id: Text) -> Rank:
-    """The sort key of `span.true_root` in SQLite's order of texts. The smallest key is the root."""
+    """Return the sort key of a span. The span with the smallest key is the root of its trace.
+
+    The order is that of `span.true_root`. Ids are compared in SQLite's order of texts.
+    """
     child = parent_id is not None and parent_id != span_id
     run = kind == SpanKind.RUN
     return child, not (child or run), start_us, isinstance(span_id, bytes), span_id
@@ -248,7 +251,10 @@ _SETTLE_THREADS = """
 
 Change = TypeVar("Change", int, Counters)
 _Move = tuple[Text | None, Counters, Text | None, Counters]
-"""The old parent and the old sums of a trace or run, then the new ones. None means no parent."""
+"""A move of a trace or run: its old parent and sums, then its new parent and sums.
+
+None means that there is no parent.
+"""
 
 
 class SumChanges:
@@ -301,7 +307,7 @@ class SumChanges:
         )
 
     def store(self, connection: sqlite3.Connection, states: Iterable[TraceState]) -> None:
-        """Store all other sums. The states of the traces must be settled."""
+        """Store all sums except the facets. The states must be settled (`TraceState.settle`)."""
         every = list(states)
         store_traces(connection, every)
         _store_runs(connection, every)
@@ -380,7 +386,7 @@ def _store_threads(
 
 
 def _shares(moves: Iterable[_Move]) -> dict[Text, Counters]:
-    """The change of each parent, in the order of the ids. It includes changes of 0."""
+    """Return the change of each parent, in the order of the ids. Changes of 0 are included."""
     shares: dict[Text, Counters] = {}
     for old, old_sums, new, new_sums in moves:
         if old is not None:
@@ -391,12 +397,12 @@ def _shares(moves: Iterable[_Move]) -> dict[Text, Counters]:
 
 
 def _left(moves: Iterable[_Move]) -> list[Text]:
-    """The parents that lost a child and may be empty."""
+    """Return the parents that lost a child and may be empty."""
     return list({old for old, _, new, _ in moves if old is not None and old != new})
 
 
 def _in_order(changes: dict[tuple[str, Text, int], Change]) -> list[tuple[str, Text, int]]:
-    """The keys in the order of the table, so that adjacent rows are written together."""
+    """Return the keys in the order of the table, so that adjacent rows are written together."""
     return sorted(changes, key=lambda key: (key[0], *_order(key[1]), key[2]))
 
 

@@ -23,9 +23,9 @@ from treadle.traces.store import connections, span_merge
 from treadle.traces.store.span_merge import PreparedSpan, SpanKeys, most_complete, prepare
 
 PENDING_LIMIT = 20_000
-"""The most spans that may wait. Further requests are refused to limit memory."""
+"""The maximum number of spans that may wait. Further requests are refused to limit memory."""
 PENDING_BYTES = 128_000_000
-"""The most bytes of the waiting spans."""
+"""The maximum number of bytes of the waiting spans."""
 
 T = TypeVar("T")
 
@@ -35,7 +35,10 @@ _HINT = (
     "Check whether its disk is full, or another process has the file open. `treadle doctor` prints"
     " its path."
 )
-"""The hint omits the path of the file, since clients on other machines receive the hint."""
+"""The hint of a failed write.
+
+It omits the path of the file, since clients on other machines receive the hint.
+"""
 _CACHE_KILOBYTES = 64_000  # enough for the pages of indexes that are written at random positions
 _SWITCH_SECONDS = 0.0001
 _GROUP_LIMIT = 1_000
@@ -105,7 +108,10 @@ class Writer:
         self._listeners.append(listener)
 
     def write(self, spans: Sequence[Span], redacted: Mapping[str, int]) -> Future[None]:
-        """See `SqliteTraceStore.write`. The calling thread prepares the spans."""
+        """Queue spans for writing, as described in `SqliteTraceStore.write`.
+
+        The calling thread prepares the spans.
+        """
         done: Future[None] = Future()
         done.set_running_or_notify_cancel()  # a request in the queue cannot be cancelled
         try:
@@ -151,7 +157,7 @@ class Writer:
         self._settle([part], failure)
 
     def do(self, work: Callable[[sqlite3.Connection], T]) -> Future[T]:
-        """Run `work` with the writer's connection between two commits. It must be short.
+        """Run `work` with the writer's connection between two commits. `work` must be short.
 
         The future's exception is a StoreError if the file could not be changed.
         """
@@ -212,7 +218,7 @@ class Writer:
                     work.fail(error)
                 else:
                     self._settle(work, error)
-                if connection is not None:  # it may be in any state, so it is replaced
+                if connection is not None:  # the connection may be in any state, so it is replaced
                     connection.close()
                     connection = None
             if not isinstance(work, _Job):
@@ -232,7 +238,7 @@ class Writer:
         return connection
 
     def _next(self) -> _Group | _Job[Any] | None:
-        """The next waiting spans up to a limit, or the next job. None after `close`."""
+        """Return the next waiting spans up to a limit, or the next job. None after `close`."""
         with self._waiting:
             while not self._parts and not self._jobs and not self._closed:
                 self._waiting.wait()
@@ -300,7 +306,10 @@ class Writer:
 
 
 def _shares(spans: Sequence[Span]) -> list[tuple[Sequence[Span], int]]:
-    """Split a request into at least one batch. Each batch fits into a commit and has its size."""
+    """Split a request into batches that each fit into a commit. Returns each with its size.
+
+    The result has at least one batch.
+    """
     shares: list[tuple[Sequence[Span], int]] = []
     some: list[Span] = []
     size = 0
@@ -316,7 +325,7 @@ def _shares(spans: Sequence[Span]) -> list[tuple[Sequence[Span], int]]:
 
 
 def _size(span: Span) -> int:
-    """The approximate size of a waiting span in memory."""
+    """Return the approximate size of a waiting span in memory."""
     events = sum(_size_of(event.attributes) for event in span.events)
     return _SPAN_BYTES + sum(
         map(_size_of, (span.input, span.output, span.attributes, span.resource)), start=events

@@ -1,8 +1,8 @@
 """Conditions on spans as SQL, and the full-text matches that they need.
 
-The full-text index contains words: runs of letters and digits, without case and accents. It finds
-the candidates. A term with other characters, such as `foo_bar`, `50%` or `not found`, is then
-searched literally in the text that is stored with the index.
+The full-text index contains words: sequences of letters and digits, without case and accents. The
+index finds candidates. A term with other characters, such as `foo_bar`, `50%` or `not found`, is
+then searched literally in the text that is stored with the index.
 """
 
 import json
@@ -20,7 +20,10 @@ from treadle.traces.store.schema import KEY_BITS
 from treadle.traces.store.statements import Value, packed, plain
 
 _ESCAPE = re.compile(r"\\\w\Z")
-"""In the index, the letter of an escape such as `\\n` is a part of the word that follows it."""
+"""Matches an escape such as `\\n` at the end of a text.
+
+The index treats the letter of an escape as a part of the following word.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class TextTerm:
 
 
 def text_term(condition: Condition) -> TextTerm:
-    """The term of a condition on the text."""
+    """Return the term of a condition on the text."""
     text = str(condition.values[0])
     begins = condition.operator is Operator.BEGINS
     known = _ESCAPE.sub(" ", text)
@@ -49,7 +52,7 @@ def text_term(condition: Condition) -> TextTerm:
 
 
 def register_holds(connection: sqlite3.Connection) -> None:
-    """Add the SQL function `holds`: whether the case-folded `text` contains `literal`."""
+    """Add the SQL function `holds`: whether the case-folded text contains a literal."""
     connection.create_function("holds", 2, _holds, deterministic=True)
 
 
@@ -60,15 +63,16 @@ def _holds(text: str | bytes | None, literal: str) -> bool:
 
 
 def _in_word(character: str) -> bool:
-    """Whether the tokenizer `unicode61` of FTS5 treats the character as part of a word."""
+    """Return whether the tokenizer `unicode61` of FTS5 treats the character as part of a word."""
     category = unicodedata.category(character)
     return category[0] in "LN" or category in {"Co", "Mn"}
 
 
 def _unspaced(character: str) -> bool:
-    """Whether the script has no spaces between words, so that the index contains whole clauses.
+    """Return whether the script of a character has no spaces between words.
 
-    These scripts are Chinese, Japanese, Thai, Lao, Khmer and Burmese.
+    The index contains whole clauses of such text. The scripts are Chinese, Japanese, Thai, Lao,
+    Khmer and Burmese.
     """
     return (
         "\u0e00" <= character <= "\u0eff"
@@ -81,7 +85,7 @@ def _unspaced(character: str) -> bool:
 
 
 _SPILL_US = 1_000_000
-"""The largest difference between the key and the start of a span. See `SpanKeys`."""
+"""The maximum difference between the key and the start of a span, in microseconds (`SpanKeys`)."""
 
 TOKENS = "coalesce(s.input_tokens, 0) + coalesce(s.output_tokens, 0)"
 
@@ -120,13 +124,14 @@ _NAMED = {
         SELECT min(provider) FROM spans INDEXED BY spans_by_provider
         WHERE provider IS NOT NULL AND provider > ?""",
 }
-"""For each field that `rollups` does not have: the SQL that finds the next value in its index."""
+"""For each field that is not in `rollups`, SQL that finds the next value in an index."""
 
 _MAX_NAMES = 5_000
 _MAX_SIMILAR = 500
-"""The most values of a field that a pattern may match before it is tested on each span.
+"""The maximum number of values that may replace a pattern on a field of `_NAMED`.
 
-It is also tested on each span if the field has more than `_MAX_NAMES` values.
+A pattern that matches more values is tested on each span. The same applies to a pattern on a field
+with more than `_MAX_NAMES` values.
 """
 
 _KNOWN_VALUES = """
@@ -141,7 +146,7 @@ _KNOWN_VALUES = """
 
 @dataclass(frozen=True, slots=True)
 class Sql:
-    """A part of a statement with the values of its placeholders."""
+    """A part of a SQL statement, with the values of its placeholders."""
 
     text: str
     values: tuple[Value, ...] = ()
@@ -157,12 +162,12 @@ _OF_OTHERS = Sql(
 )
 """The condition that a span has none of Treadle's own labels.
 
-It needs no join, because the index `spans_in_short` contains `labels`.
+The condition needs no join, because the index `spans_in_short` contains `labels`.
 """
 
 
 def joined(parts: Iterable[Sql], between: str = " AND ") -> Sql:
-    """The parts, joined by `between`. Without parts, the condition `1`."""
+    """Join the parts with `between`. Without parts, the result is the condition `1`."""
     parts = tuple(parts)
     return Sql(
         between.join(part.text for part in parts) or ALL.text,
@@ -171,7 +176,7 @@ def joined(parts: Iterable[Sql], between: str = " AND ") -> Sql:
 
 
 def listing(values: Sequence[object]) -> tuple[str, tuple[Value, ...]]:
-    """Placeholders for `IN (…)`, and their values as the database stores them.
+    """Return placeholders for `IN (…)`, and the values as the database stores them.
 
     Without values the placeholder is NULL, which equals nothing. SQLite would not use an index for
     `IN ()`.
@@ -181,10 +186,10 @@ def listing(values: Sequence[object]) -> tuple[str, tuple[Value, ...]]:
 
 
 def resolved(connection: sqlite3.Connection, query: Query) -> Query:
-    """`query` with each pattern replaced by the values that it matches, for fields with few values.
+    """Replace the patterns in `query` by the values that they match, if a field has few values.
 
-    If no span in the period has an excluded label, its condition is removed. The switch `own` is
-    removed too, because every span meets it.
+    If no span in the period has an excluded label, the condition on this label is removed. The
+    switch `own` is removed too, because every span meets it.
     """
     return Query(
         tuple(
@@ -196,7 +201,10 @@ def resolved(connection: sqlite3.Connection, query: Query) -> Query:
 
 
 def on_spans(condition: Condition) -> Sql:
-    """A condition on the row `s` of `spans`. An unknown value meets only negated conditions."""
+    """Return a condition on the row `s` of `spans`.
+
+    An unknown value meets only negated conditions.
+    """
     if condition in OF_OTHERS.conditions:
         return _OF_OTHERS
     sql = _positive(condition)
@@ -204,12 +212,12 @@ def on_spans(condition: Condition) -> Sql:
 
 
 def known_values(connection: sqlite3.Connection, dimension: str) -> list[str]:
-    """All values of a dimension of `rollups`, in order."""
+    """Return all values of a dimension of `rollups`, in order."""
     return [plain(value) for (value,) in connection.execute(_KNOWN_VALUES, (dimension,))]
 
 
 def key_bounds(query: Query, key: str) -> Sql:
-    """The range of keys that the times in `query` allow. Its end may include later spans.
+    """Return the range of keys that the times in `query` allow. The range may include later spans.
 
     `key` is the column that contains the keys.
     """
@@ -257,7 +265,7 @@ def _excludes_nothing(connection: sqlite3.Connection, condition: Condition, quer
 
 
 def _names(connection: sqlite3.Connection, following: str) -> list[str]:
-    """All values, or only the first ones if there are more than `_MAX_NAMES`.
+    """Return the values of a field in order, at most one more than `_MAX_NAMES`.
 
     Each value takes one step in the index.
     """
@@ -300,7 +308,7 @@ def _equal(condition: Condition) -> Sql:
 
 
 def compared(column: str, condition: Condition) -> Sql:
-    """A comparison of `column` with the integers of the condition."""
+    """Return a comparison of `column` with the integers of the condition."""
     if condition.operator is Operator.IS:
         placeholders, values = listing(condition.values)
         return Sql(f"{column} IN ({placeholders})", values)
@@ -313,7 +321,7 @@ def _alike(column: str, values: Sequence[object]) -> Sql:
 
 
 def _holding(condition: Condition) -> Sql:
-    """The condition that a text of the span contains the term, tested on each span."""
+    """Return the condition that a text of the span contains the term, tested on each span."""
     term = text_term(condition)
     parts = [Sql("x.rowid = s.id")]
     if term.match is not None:
@@ -325,7 +333,7 @@ def _holding(condition: Condition) -> Sql:
 
 
 def literally(table: str, literal: str) -> Sql:
-    """The condition that a text of a row of `texts` contains the literal."""
+    """Return the condition that a text of a row of `texts` contains the literal."""
     columns = ("name", "input", "output")
     held = " OR ".join(f"holds({table}.{column}, ?)" for column in columns)
     return Sql(f"({held})", (packed(literal),) * len(columns))

@@ -19,7 +19,7 @@ from treadle.traces.store.queries.summaries import newest_asked_about
 from treadle.traces.store.statements import unpacked
 
 MAX_EXAMINED_SPANS = 1_000
-"""The most new spans that one query examines. It examines the newest ones."""
+"""The maximum number of new spans that one query examines. The newest spans are examined."""
 _AT_ONCE = 100
 
 _TRACE = "CROSS JOIN traces t ON t.id = s.trace"
@@ -33,7 +33,7 @@ _TABLES = {
 def examinations(
     connection: sqlite3.Connection, query: Query, examiners: Sequence[SpanExaminer]
 ) -> Examinations:
-    """The results of all examiners for the matching spans."""
+    """Return the results of all examiners for the matching spans."""
     register_holds(connection)
     query = resolved(connection, query)
     seen = min(each.revision for each in progress(connection, examiners).values())
@@ -51,7 +51,7 @@ def examinations(
 def _stored(
     connection: sqlite3.Connection, table: ExaminationTable, query: Query, seen: int
 ) -> Iterator[Examination]:
-    """The stored results of the matching spans."""
+    """Yield the stored results of the matching spans."""
     results = _TABLES[table]
     source = best_source(connection, query, SortKey.TIME, ALL_SPANS)
     tables = Sql(
@@ -71,7 +71,7 @@ def _stored(
 
 
 def _new(connection: sqlite3.Connection, query: Query, seen: int) -> list[int]:
-    """The keys of the matching spans that are not examined yet, the newest first."""
+    """Return the keys of the matching spans that are not examined yet, the newest first."""
     if seen >= _newest(connection):
         return []
     source = best_source(connection, query, SortKey.TIME, ALL_SPANS)

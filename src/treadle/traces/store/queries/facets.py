@@ -24,7 +24,7 @@ from treadle.traces.store.results import Facets, FieldValues, ValueCount
 from treadle.traces.store.statements import packed, plain
 
 MAX_READ_SPANS = 200_000
-"""The most spans, runs or threads that are counted. Only the newest ones are counted."""
+"""The maximum number of spans, runs or threads that are counted. The newest are counted."""
 
 _GROUPED = {
     Field.MODEL: GroupBy.MODEL,
@@ -66,7 +66,7 @@ _IN_ALL = {
         SELECT provider, count(*) FROM spans INDEXED BY spans_by_provider
         WHERE provider IS NOT NULL GROUP BY provider""",
 }
-"""SQL that counts the values of all spans using only indexes. The status `ok` is not counted."""
+"""SQL that counts the values in all spans from indexes only. The status `ok` is not counted."""
 COUNTED = frozenset({*_GROUPED, *_COLUMNS})
 """Fields whose values can be counted."""
 
@@ -74,7 +74,7 @@ COUNTED = frozenset({*_GROUPED, *_COLUMNS})
 def value_counts(
     connection: sqlite3.Connection, field: Field, query: Query, *, text: str = "", limit: int
 ) -> FieldValues:
-    """The values of a field that contain `text`, with the number of matching spans of each.
+    """Return the values of a field that contain `text`, with the number of matching spans of each.
 
     Values that begin with `text` come first. The case of ASCII letters is ignored. Raises
     UsageError for a field whose values are not counted.
@@ -101,7 +101,7 @@ def value_counts(
 
 
 def facet_counts(connection: sqlite3.Connection, rows: Rows, query: Query, *, limit: int) -> Facets:
-    """The number of matching rows with each value of each facet of their list."""
+    """Return the number of matching rows with each value of each facet of their list."""
     register_holds(connection)
     query = resolved(connection, query)
     found: dict[Field, FieldValues] = {}
@@ -137,7 +137,7 @@ def _counted_alike(
 
 
 def _most(field: Field, counts: Counter[str], limit: int) -> FieldValues:
-    """The `limit` most frequent values. Equally frequent values keep their order."""
+    """Return the `limit` most frequent values. Equally frequent values are sorted by value."""
     ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     values = tuple(ValueCount(*each) for each in ordered[:limit])
     return FieldValues(field, values, more=len(ordered) > limit)
@@ -162,7 +162,7 @@ def _source(connection: sqlite3.Connection, query: Query) -> tuple[Source, Sql]:
 def _of_spans(
     connection: sqlite3.Connection, query: Query, fields: tuple[Field, ...]
 ) -> tuple[dict[Field, Counter[str]], bool]:
-    """The number of spans with each value of these fields, and whether all spans were read."""
+    """Return the number of spans with each value of `fields`, and whether all spans were read."""
     others = [each for each in query.conditions if each not in OF_OTHERS.conditions]
     if all(each.field is Field.START for each in others):
         summed = {field: _summed(connection, field, query) for field in fields if field in _GROUPED}
@@ -176,7 +176,7 @@ def _of_spans(
 
 
 def _summed(connection: sqlite3.Connection, field: Field, query: Query) -> Counter[str]:
-    """The counts of a field from the stored sums."""
+    """Return the counts of a field from the stored sums."""
     rows = value_rows(connection, _GROUPED[field], query)
     found = connection.execute(
         f"SELECT value, sum(spans) FROM ({rows.text}) GROUP BY value", rows.values
@@ -194,7 +194,7 @@ def _in_all(connection: sqlite3.Connection, field: Field) -> Counter[str]:
 def _read(
     connection: sqlite3.Connection, query: Query, fields: tuple[Field, ...]
 ) -> tuple[dict[Field, Counter[str]], bool]:
-    """The counts from the spans, and whether all spans were read."""
+    """Return the counts from the spans, and whether all spans were read."""
     source, where = _source(connection, query)
     columns = ", ".join(_COLUMNS[field] for field in fields)
     newest = "ORDER BY s.start_us DESC" if source.count > MAX_READ_SPANS else ""
@@ -212,7 +212,7 @@ def _read(
 
 
 def _of_column(row_counts: Counter[tuple[Any, ...]], column: int, labels: bool) -> Counter[str]:
-    """The number of spans with each value of a column, from counts of equal rows."""
+    """Return the number of spans with each value of a column, from counts of equal rows."""
     kept: Counter[Any] = Counter()
     for row, count in row_counts.items():
         kept[row[column]] += count
@@ -227,7 +227,7 @@ def _of_column(row_counts: Counter[tuple[Any, ...]], column: int, labels: bool) 
 def _of_rows(
     connection: sqlite3.Connection, rows: Rows, query: Query, fields: tuple[Field, ...]
 ) -> tuple[dict[Field, Counter[str]], bool]:
-    """The number of runs or threads with each value in a span, and whether all rows were read."""
+    """Return the number of runs or threads with each value, and whether all rows were read."""
     fitting = fitting_rows(connection, rows, query, MAX_READ_SPANS)
     statuses = Counter(
         plain(status)

@@ -29,7 +29,7 @@ from treadle.traces.store.statements import plain
 
 HOUR_SECONDS = 3_600
 LARGEST_PAGE = 10_000
-"""The limit is large, since a group is a small row and a chart needs all groups."""
+"""The maximum number of groups in a page. The number is large, since a chart needs all groups."""
 
 _SECOND_US = 1_000_000
 
@@ -53,7 +53,10 @@ _KEPT = {
     GroupBy.RUN: (Field.RUN, "runs", "run_id"),
 }
 _MAX_CROSSING = 1_000
-"""The most threads or runs whose spans are read because they are only partly in the period."""
+"""The maximum number of threads or runs that may be only partly in the period.
+
+The spans of these threads or runs are read.
+"""
 
 
 SHOWN_LABEL = f"CAST(value AS TEXT) NOT GLOB '{REPOSITORY_LABEL}*'"
@@ -69,9 +72,10 @@ def groups_page(
     limit: int = 50,
     offset: int = 0,
 ) -> Page[Group]:
-    """A page of the groups. Time buckets are sorted newest first, other groups by number of spans.
+    """Return a page of the groups of spans, the largest group first.
 
-    Spans without a model are in the group ''. Spans without a label are not in a group of labels.
+    Time buckets are sorted by time, the newest first. Spans without a model are in the group ''.
+    Spans without a label are not in a group of labels.
     """
     check_page(limit, offset, LARGEST_PAGE)
     if not 1 <= bucket_seconds <= 366 * 24 * HOUR_SECONDS:
@@ -105,23 +109,23 @@ def groups_page(
 
 
 def sums_of(connection: sqlite3.Connection, query: Query) -> Sums:
-    """The sums over all matching spans. `query` must be resolved."""
+    """Return the sums over all matching spans. `query` must be a result of `resolved`."""
     rows = _added_up(connection, GroupBy.TIME, query, HOUR_SECONDS)
     totals = connection.execute(f"SELECT {TOTALS} FROM ({rows.text})", rows.values).fetchone()
     return sums(*totals)
 
 
 def label_counts(connection: sqlite3.Connection, query: Query, *, limit: int) -> LabelCounts:
-    """The labels of the matching spans, the most frequent first."""
+    """Return the labels of the matching spans, the most frequent first."""
     page = groups_page(connection, GroupBy.LABEL, query, limit=limit)
     data = (LabelCount(str(group.value), group.sums.totals.spans) for group in page.data)
     return LabelCounts(tuple(data), page.pagination.total or 0)
 
 
 def value_rows(connection: sqlite3.Connection, by: GroupBy, query: Query) -> Sql:
-    """Rows with a `value` and its counters. A value may have several rows.
+    """Return SQL for rows with a `value` and its counters. A value may have several rows.
 
-    `query` must be resolved.
+    `query` must be a result of `resolved`.
     """
     kept = _from_kept(connection, by, query, HOUR_SECONDS)
     return kept or _added_up(connection, by, query, HOUR_SECONDS)
@@ -130,7 +134,7 @@ def value_rows(connection: sqlite3.Connection, by: GroupBy, query: Query) -> Sql
 def _added_up(
     connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
 ) -> Sql:
-    """Rows of the stored sums if they can answer the query. Otherwise, a row for each span."""
+    """Return SQL for rows of stored sums or, if these cannot answer the query, of single spans."""
     return (
         _from_rollups(connection, by, query, bucket_seconds)
         or _less_own(connection, by, query, bucket_seconds)
@@ -141,7 +145,7 @@ def _added_up(
 def _less_own(
     connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
 ) -> Sql | None:
-    """The stored sums minus the sums of Treadle's own calls.
+    """Return SQL for the stored sums minus the sums of Treadle's own calls.
 
     None if the query does not exclude these calls, or if the stored sums cannot answer the rest.
     """
@@ -168,9 +172,11 @@ def _less_own(
 def _from_kept(
     connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
 ) -> Sql | None:
-    """A row for each thread or run. None if the query has conditions on other fields than time.
+    """Return SQL for a row of each thread or run.
 
-    If a thread or run is only partly in the period, its spans in the period are added up.
+    The result is None if the query has conditions on anything except the time and the id of the
+    thread or run. If a thread or run is only partly in the period, its spans in the period are
+    added up.
     """
     if by not in _KEPT:
         return None
@@ -215,7 +221,10 @@ def _from_kept(
 def _from_rollups(
     connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
 ) -> Sql | None:
-    """Rows of `rollups` for whole hours, and of spans for the partial hours at both ends."""
+    """Return SQL for `rollups` of whole hours, and for spans of the partial hours at both ends.
+
+    None if `rollups` cannot answer the query.
+    """
     others = [each for each in query.conditions if each.field is not Field.START]
     span = _hours([each for each in query.conditions if each.field is Field.START])
     if span is None or (by is GroupBy.TIME and bucket_seconds % HOUR_SECONDS):
@@ -254,7 +263,10 @@ def _from_rollups(
 
 
 def _kept_values(others: Sequence[Condition], dimension: str | None = None) -> Sql | None:
-    """The condition that selects rows of `rollups`. None if they cannot answer the query."""
+    """Return the condition that selects rows of `rollups`.
+
+    None if these rows cannot answer the query.
+    """
     if not others:
         return Sql("dimension = ?", (dimension or "all",))
     condition = others[0]
@@ -272,7 +284,10 @@ def _kept_values(others: Sequence[Condition], dimension: str | None = None) -> S
 
 
 def _hours(times: Sequence[Condition]) -> tuple[int | None, int | None] | None:
-    """The start and end (exclusive) of the period. None if the conditions are not one range."""
+    """Return the start and end (exclusive) of the period.
+
+    None if the conditions are not one range.
+    """
     since: int | None = None
     until: int | None = None
     for condition in times:
@@ -297,7 +312,7 @@ def _between(since: int, until: int) -> tuple[Condition, Condition]:
 def _from_spans(
     connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
 ) -> Sql:
-    """The counters of every matching span."""
+    """Return SQL for the counters of every matching span."""
     source = whole_source(connection, query)
     tables = source.tables if by in _KEPT else source.spans
     bucket = bucket_seconds * _SECOND_US

@@ -1,6 +1,6 @@
-"""Pages of runs and threads, from the totals that the store keeps for each run and thread.
+"""Pages of runs and threads, from the stored sums of each run and thread.
 
-Conditions on time, duration, cost and tokens compare the totals of the run or thread. For a field
+Conditions on time, duration, cost and tokens compare the sums of the run or thread. For a field
 that only spans have, a run or thread matches if one of its spans matches.
 """
 
@@ -86,7 +86,7 @@ class _ListSql:
     traces: str
     """SQL that joins the traces of a row `g` as `t`."""
     time: str
-    """The column that orders the list: the start of a run, the last activity of a thread."""
+    """The column that orders the list: the start of a run, or the last activity of a thread."""
     start: str
     duration: str
     row_condition: Callable[[Condition], Sql | None]
@@ -98,7 +98,7 @@ def runs_page(
     query: Query,
     **part: Unpack[Part],
 ) -> Page[RunSummary]:
-    """A page of the runs that match the query, sorted by start by default."""
+    """Return a page of the runs that match the query, sorted by start by default."""
 
     def summary(row: Sequence[Any]) -> RunSummary:
         models, labels = _names(connection, _NAMES_OF_RUN, row[1])
@@ -112,7 +112,7 @@ def threads_page(
     query: Query,
     **part: Unpack[Part],
 ) -> Page[ThreadSummary]:
-    """A page of the threads that match the query, sorted by last activity by default."""
+    """Return a page of the threads that match the query, sorted by last activity by default."""
 
     def summary(row: Sequence[Any]) -> ThreadSummary:
         models, labels = _names(connection, _NAMES_OF_THREAD, row[1])
@@ -122,9 +122,10 @@ def threads_page(
 
 
 def fitting_rows(connection: sqlite3.Connection, rows: Rows, query: Query, limit: int) -> Sql:
-    """Selects the newest runs or threads that match the query, which must be resolved.
+    """Return SQL that selects the newest runs or threads that match `query`.
 
-    The columns are the key of the row, the run or thread id, and the status.
+    `query` must be a result of `resolved`. The columns are the key of the row, the run or thread
+    id, and the status.
     """
     listed = _THREADS if rows is Rows.THREADS else _RUNS
     where = joined(_condition(connection, listed, each) for each in query.conditions)
@@ -136,14 +137,17 @@ def fitting_rows(connection: sqlite3.Connection, rows: Rows, query: Query, limit
 
 
 def row_level_lists(field: Field) -> tuple[Rows, ...]:
-    """The lists that compare this field with the whole run or thread, not with single spans."""
+    """Return the lists that compare this field with whole runs or threads, not with spans."""
     condition = Condition(field, Operator.IS)
     lists = ((Rows.RUNS, _RUNS), (Rows.THREADS, _THREADS))
     return tuple(rows for rows, listed in lists if listed.row_condition(condition) is not None)
 
 
 def whole_run(connection: sqlite3.Connection, run_id: str) -> Trace:
-    """All spans of a run, sorted by start time and id. Raises NotFoundError for an unknown run."""
+    """Return all spans of a run, sorted by start time and id.
+
+    Raises NotFoundError for an unknown run.
+    """
     root = connection.execute(_ROOT_OF_RUN, (packed(run_id),)).fetchone()
     if root is None:
         raise NotFoundError(
@@ -286,7 +290,7 @@ def _condition(connection: sqlite3.Connection, listed: _ListSql, condition: Cond
 
 
 def _span_condition(connection: sqlite3.Connection, listed: _ListSql, condition: Condition) -> Sql:
-    """The condition that one of the spans of the row matches."""
+    """Return the condition that one of the spans of the row matches."""
     placeholders, values = listing(condition.values)
     if condition.field in _FACETS and condition.operator is Operator.IS:
         facet = (
@@ -317,7 +321,10 @@ def _span_condition(connection: sqlite3.Connection, listed: _ListSql, condition:
 
 
 def _is_recent(connection: sqlite3.Connection, condition: Condition) -> bool:
-    """Whether one of the newest spans matches. If so, testing row by row fills a page quickly."""
+    """Return whether one of the newest spans matches.
+
+    If one matches, testing row by row fills a page quickly.
+    """
     fitting = on_spans(condition)
     newest = f"SELECT * FROM spans NOT INDEXED ORDER BY id DESC LIMIT {_RECENT_SPANS}"
     seen = f"SELECT EXISTS (SELECT 1 FROM ({newest}) s WHERE {fitting.text})"
@@ -327,7 +334,7 @@ def _is_recent(connection: sqlite3.Connection, condition: Condition) -> bool:
 def _total(
     connection: sqlite3.Connection, listed: _ListSql, where: Sql, query: Query
 ) -> int | None:
-    """The number of matching rows. None if counting them would need too many tests."""
+    """Return the number of matching rows. None if counting them would need too many tests."""
     if not query.conditions:
         return int(connection.execute(f"SELECT count(*) FROM {listed.name}").fetchone()[0])
     fitting = f"SELECT 1 FROM {listed.tables} WHERE {where.text} LIMIT {_MAX_TOTAL}"
@@ -338,7 +345,7 @@ def _total(
 def _names(
     connection: sqlite3.Connection, statement: str, identity: object
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The models and the labels of a run or thread, the most frequent ones first."""
+    """Return the models and the labels of a run or thread, the most frequent ones first."""
     found: dict[str, list[str]] = {"model": [], "label": []}
     for facet, value in connection.execute(statement, (identity,)):
         name = plain(value)

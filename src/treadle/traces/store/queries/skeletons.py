@@ -12,7 +12,7 @@ from treadle.traces.store.statements import packed, plain
 
 
 class Flag(IntFlag):
-    """Irregularities of a span."""
+    """Irregularities of a span, as bits of a number."""
 
     CYCLE = 1
     """The span is its own ancestor. The cycle of parents is broken at this span."""
@@ -24,7 +24,7 @@ class Flag(IntFlag):
     OUTSIDE_PARENT = 16
     """The span is not within the time of its parent."""
     UNCOUNTED = 32
-    """The span is a model call around another one. Only the inner call counts in sums."""
+    """The span is a model call that contains another one. Only the inner call counts in sums."""
 
 
 # These are plain integers. Operations on enumeration members took most of the time of large traces.
@@ -68,7 +68,7 @@ _SPANS = """
 
 
 def skeleton(connection: sqlite3.Connection, trace_id: str) -> Skeleton:
-    """The skeleton of a trace. Raises NotFoundError if the trace does not exist."""
+    """Return the skeleton of a trace. Raises NotFoundError if the trace does not exist."""
     found = connection.execute(_TRACE, (packed(trace_id),)).fetchone()
     if found is None:
         raise NotFoundError(
@@ -99,7 +99,7 @@ def _rows(found: Sequence[Sequence[object]]) -> list[_Row]:
 
 
 def _columns(nodes: Sequence[Node[_Row]], texts: dict[str, int], start_us: int) -> Columns:
-    """The columns of a skeleton. To build a large trace span by span takes twice as long."""
+    """Return the columns of a skeleton. Building a large trace span by span takes twice as long."""
     span_ids = [node.span_id for node in nodes]
     positions = {span_id: position for position, span_id in enumerate(span_ids)}
     rows = [node.span or _MISSING_ROW for node in nodes]

@@ -32,7 +32,7 @@ from treadle.traces.store.statements import plain
 
 MAX_ROWS = 1_000
 MAX_OFFSET = 10_000
-"""The largest offset. Later pages need a cursor."""
+"""The maximum offset. Later pages need a cursor."""
 
 _COUNTED = 20_000
 _LOOKED_AT = 3_000
@@ -58,7 +58,7 @@ def spans_page(
     offset: int = 0,
     cursor: str | None = None,
 ) -> Page[ListedSpan]:
-    """A page of the matching spans. Raises UsageError for a cursor from another list."""
+    """Return a page of the matching spans. Raises UsageError for a cursor from another list."""
     check_page(limit, offset)
     register_holds(connection)
     name = list_name("spans", query, sort)
@@ -77,7 +77,7 @@ def spans_page(
 
 
 def conditions(source: Source, query: Query) -> Sql:
-    """The conditions for WHERE, without the conditions that all rows of `source` meet."""
+    """Return the conditions for WHERE, without the conditions that all rows of `source` meet."""
     rest = [on_spans(each) for each in query.conditions if each not in source.used]
     return joined([source.where, key_bounds(query, source.key), *rest])
 
@@ -102,7 +102,10 @@ def _rows(
     wanted: int,
     after: Position | None,
 ) -> list[Sequence[Any]]:
-    """At most `wanted` rows after the position `after`. Their first column is the sort value."""
+    """Return at most `wanted` rows after the position `after`.
+
+    The first column is the sort value.
+    """
     way = "ASC" if sort.ascending else "DESC"
     rows: list[Sequence[Any]] = []
     if sort.key is not SortKey.TIME and (after is None or after.value is not None):
@@ -110,7 +113,7 @@ def _rows(
         after = None
     if (
         len(rows) < wanted
-    ):  # all spans in the order of time, or only the last ones, whose value is unknown
+    ):  # all spans in the order of time, or only the spans whose sort value is unknown
         unknown = ALL
         if sort.key is not SortKey.TIME:
             unknown = Sql(f"NOT ({_KNOWN[sort.key]})")
@@ -130,7 +133,7 @@ def _known_rows(
     wanted: int,
     after: Position | None,
 ) -> list[Sequence[Any]]:
-    """The rows with a known sort value, in the order of that value."""
+    """Return the rows with a known sort value, in the order of that value."""
     way, value = "ASC" if sort.ascending else "DESC", _VALUES[sort.key]
     known = Sql(_KNOWN[sort.key])
     if after is not None:
@@ -191,7 +194,7 @@ def _select(
 
 
 def _total(connection: sqlite3.Connection, query: Query, read: int, *, more: bool) -> int | None:
-    """The number of matching spans. None if counting them would take long.
+    """Return the number of matching spans. None if counting them would take long.
 
     If all matching spans were read, they need not be counted.
     """
@@ -217,7 +220,10 @@ def search_page(
     query: Query,
     **part: Unpack[Part],
 ) -> Page[Hit]:
-    """A page of the matching spans, with excerpts. Raises UsageError for a query without text."""
+    """Return a page of the matching spans, with excerpts.
+
+    Raises UsageError for a query without text.
+    """
     terms = [each for each in query.of(Field.TEXT) if not each.negated]
     if not terms:
         raise UsageError(

@@ -1,6 +1,7 @@
-"""Chooses the index to scan for a query. It estimates the number of matches from the stored sums.
+"""Chooses the index to scan for a query, from estimates of the number of matches.
 
-With SQLite's own estimates, a page of fifty spans can require reading a million rows.
+The estimates come from the stored sums. With SQLite's own estimates, a page of fifty spans can
+require reading a million rows.
 """
 
 import sqlite3
@@ -22,10 +23,10 @@ from treadle.traces.store.queries.conditions import (
 HOUR_US = 3_600_000_000
 
 ALL_SPANS = 1 << 40
-"""The number of wanted spans that means all matching spans."""
+"""The value of `wanted` that means all matching spans."""
 
 JOINED = "CROSS JOIN traces t ON t.id = s.trace CROSS JOIN runs r ON r.run_id = t.run_id"
-"""CROSS makes SQLite read the tables in the written order."""
+"""SQL that joins traces and runs. CROSS makes SQLite read the tables in the written order."""
 
 _COUNTED_MATCHES = 5_000
 _COUNTED_IN_RANGE = 5_000
@@ -92,15 +93,15 @@ _RANGES = {
         TOKENS,
     ),
 }
-"""For each sorted value: its index, the spans in the index, and the columns that order them."""
+"""For each field: an index, the condition of the index, and the expression that orders it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """An index or table to read spans `s` from, its conditions, and its approximate size.
 
-    Its rows meet the conditions `used`. `exact` states that `count` is exact and that the query has
-    no other conditions.
+    All of its rows meet the conditions `used`. `exact` states that `count` is exact and that the
+    query has no other conditions.
     """
 
     spans: Sql
@@ -110,9 +111,12 @@ class Source:
     in_time_order: bool = False
     exact: bool = False
     key: str = "s.id"
-    """The column that orders its rows. SQLite would sort the rows for any other column."""
+    """The column that orders the rows. For any other order, SQLite has to sort the rows."""
     walks: str | None = None
-    """The table `spans` with the index that returns all spans in the order of a value."""
+    """SQL of the table `spans` with an index that returns all spans in the order of a value.
+
+    It is None for other sources.
+    """
 
     @property
     def tables(self) -> Sql:
@@ -123,7 +127,7 @@ class Source:
 def best_source(
     connection: sqlite3.Connection, query: Query, order: SortKey, wanted: int
 ) -> Source:
-    """The source that needs the fewest rows to find `wanted` matching spans in this order."""
+    """Return the source that needs the fewest rows for `wanted` matching spans in `order`."""
     everything = spans_in_all(connection)
     best, least = _walked(query, order, everything), (everything, everything)
     narrower = list(_narrower(connection, query))
@@ -145,9 +149,9 @@ def best_source(
 
 
 def whole_source(connection: sqlite3.Connection, query: Query) -> Source:
-    """The source that needs the fewest rows to sum up all matching spans.
+    """Return the source that needs the fewest rows to sum up all matching spans.
 
-    If there are many, they are read from `spans_in_short`, even if another index selects them.
+    Many spans are read from the index `spans_in_short`, even if another index selects them.
     """
     best = best_source(connection, query, SortKey.TIME, ALL_SPANS)
     reach = _reach(connection, query, SortKey.TIME)
@@ -157,12 +161,12 @@ def whole_source(connection: sqlite3.Connection, query: Query) -> Source:
 
 
 def spans_in_all(connection: sqlite3.Connection) -> int:
-    """The number of stored spans."""
+    """Return the number of stored spans."""
     return _first(connection, Sql("SELECT sum(spans) FROM rollups WHERE dimension = 'all'"))
 
 
 def texts_source(connection: sqlite3.Connection, query: Query) -> Source | None:
-    """The spans that the full-text index finds, in the order of time.
+    """Return the spans that the full-text index finds, in the order of time.
 
     None if the index cannot be used for the query.
     """
@@ -195,7 +199,7 @@ def texts_source(connection: sqlite3.Connection, query: Query) -> Source | None:
 
 
 def _walked(query: Query, order: SortKey, everything: int) -> Source:
-    """A source of all spans in this order."""
+    """Return a source that contains all spans in `order`."""
     index = f"INDEXED BY {_SORTED[order]}" if order in _SORTED else "NOT INDEXED"
     return Source(
         Sql(f"spans s {index}"),
@@ -207,7 +211,7 @@ def _walked(query: Query, order: SortKey, everything: int) -> Source:
 
 
 def _in_time(connection: sqlite3.Connection, query: Query) -> Source:
-    """A source of the spans in the period of the query."""
+    """Return a source of the spans in the period of the query."""
     reach = _reach(connection, query, SortKey.TIME)
     return Source(Sql("spans s NOT INDEXED"), reach)
 
@@ -272,7 +276,7 @@ def _labelled(connection: sqlite3.Connection, condition: Condition, *, alone: bo
 
 
 def _count(connection: sqlite3.Connection, condition: Condition) -> int | None:
-    """The approximate number of matching spans. None if no index can be used."""
+    """Return the approximate number of matching spans. None if no index can be used."""
     if condition.field is Field.SPAN:
         return len(condition.values)
     if condition.field in {Field.STATUS, Field.ERROR}:
@@ -293,7 +297,7 @@ def _count(connection: sqlite3.Connection, condition: Condition) -> int | None:
 
 
 def _count_alike(connection: sqlite3.Connection, condition: Condition) -> int:
-    """The number of spans with one of the values. A large number is only estimated.
+    """Return the number of spans with one of the values. A large number is only estimated.
 
     The estimate is half of all spans.
     """
@@ -306,7 +310,11 @@ def _count_alike(connection: sqlite3.Connection, condition: Condition) -> int:
 
 
 def _reach(connection: sqlite3.Connection, query: Query, order: SortKey) -> int:
-    """The number of spans that a scan in this order reads at most, given the query's period."""
+    """Return the maximum number of spans that a scan in `order` reads.
+
+    The period of the query limits a scan in the order of time. Other conditions do not reduce the
+    number.
+    """
     hours = [Sql("dimension = 'all'")]
     if order is SortKey.TIME:
         for condition in query.of(Field.START):

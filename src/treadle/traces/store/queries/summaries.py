@@ -38,10 +38,10 @@ from treadle.traces.store.statements import packed, plain
 
 
 def newest_asked_about(connection: sqlite3.Connection) -> int:
-    """The newest revision of a span that is not one of Treadle's own calls. 0 without such a span.
+    """Return the newest revision of a span that is not one of Treadle's own calls, or 0.
 
-    Treadle also records the calls of its analyst. So each question to the analyst raises the
-    newest revision, although it does not change any answer.
+    Treadle also records the calls of its analyst. Therefore each question to the analyst raises the
+    newest revision of all spans, although the question does not change any answer.
     """
     others = " AND ".join(["coalesce(instr(labels, ?), 0) = 0"] * len(OWN_LABELS))
     found = connection.execute(
@@ -56,11 +56,11 @@ TOP = 5
 """The number of worst spans of each kind."""
 
 MAX_GROUPS = 100
-"""The most models, tools, operations and labels in a summary, each."""
+"""The maximum number of models, of tools, of operations and of labels in a summary."""
 
 
 def summary(connection: sqlite3.Connection, query: Query) -> Summary:
-    """The summary of the matching spans.
+    """Return the summary of the matching spans.
 
     For all spans, or the spans of a period, the stored sums give the counts. Other figures are read
     from the index `spans_in_short`. Only the durations are kept in memory.
@@ -100,7 +100,7 @@ def summary(connection: sqlite3.Connection, query: Query) -> Summary:
 
 @dataclass(frozen=True, slots=True)
 class _Spans:
-    """The matching spans."""
+    """The matching spans of a query."""
 
     connection: sqlite3.Connection
     source: Source
@@ -117,7 +117,10 @@ class _Spans:
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """The sums. `models` are sorted by number of spans, largest first. The model '' is omitted."""
+    """The sums of the matching spans, and their division by operation, status and model.
+
+    `models` are sorted by number of spans, the largest first. Spans without a model are not in it.
+    """
 
     sums: Sums
     operations: tuple[tuple[str, int], ...]
@@ -126,9 +129,9 @@ class _Counts:
 
 
 def _is_of_time(query: Query) -> bool:
-    """Whether the query only has conditions on time and Treadle's own calls.
+    """Return whether the query only has conditions on time and Treadle's own calls.
 
-    Then the stored sums can answer it.
+    The stored sums can answer such a query.
     """
     return all(
         each.field is Field.START or each in OF_OTHERS.conditions for each in query.conditions
@@ -136,7 +139,7 @@ def _is_of_time(query: Query) -> bool:
 
 
 def _of_kept(spans: _Spans) -> _Counts:
-    """The sums of all spans, or of the spans in a period, from the stored sums."""
+    """Return the sums of all spans, or of the spans in a period, from the stored sums."""
     connection, query = spans.connection, spans.query
     total = sums_of(connection, query)
     operations = groups_page(connection, GroupBy.OPERATION, query, limit=MAX_GROUPS).data
@@ -153,7 +156,7 @@ def _of_kept(spans: _Spans) -> _Counts:
 
 
 def _of_spans(spans: _Spans) -> _Counts:
-    """The sums of the matching spans, in one scan."""
+    """Return the sums of the matching spans, in one scan."""
     every = nothing()
     operations, statuses = defaultdict[str, int](int), defaultdict[str, int](int)
     models: dict[str, list[int]] = {}
@@ -182,19 +185,22 @@ def _of_spans(spans: _Spans) -> _Counts:
 
 
 def _most(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """The counts, largest first."""
+    """Return the counts above 0, the largest first, at most `MAX_GROUPS`."""
     ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     return tuple(each for each in ordered if each[1])[:MAX_GROUPS]
 
 
 def _models(of: Iterable[tuple[str, Sums]]) -> dict[str, Sums]:
-    """The models with at least one counted call. Calls that the gateway refused are not counted."""
+    """Return the models with at least one counted call.
+
+    Calls that the gateway refused are not counted.
+    """
     called = ((name, sums) for name, sums in of if name and sums.totals.model_calls)
     return dict(islice(called, MAX_GROUPS))
 
 
 def _bounds(spans: _Spans) -> tuple[int | None, int | None]:
-    """The first start and the last known moment."""
+    """Return the first start and the last known moment of the spans, in Unix microseconds."""
     if not spans.query.conditions:
         kept = "SELECT min(start_us), max(last_us) FROM traces"
         start_us, last_us = spans.connection.execute(kept).fetchone()
@@ -229,7 +235,10 @@ _DURATIONS = """
 
 
 def _durations(spans: _Spans, models: Iterable[str]) -> _Durations:
-    """The durations by kind of span, in one scan. Each duration takes eight bytes of memory."""
+    """Return percentiles of durations for all spans, each model and each tool, in one scan.
+
+    Each duration takes eight bytes of memory.
+    """
     every, first_token = array("q"), array("q")
     of_model = {packed(name): array("q") for name in models}
     worked = defaultdict[Any, "array[int]"](lambda: array("q"))
