@@ -1,19 +1,25 @@
 """The terminal application: opens a workbench, passes its events on, and runs actions."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from typing import ClassVar
 
 from textual import work
 from textual.app import App
+from textual.binding import BindingType
+from textual.dom import DOMNode
 
 from treadle.app.assistant import Choices
 from treadle.clock import Clock, SystemClock
 from treadle.display.event_lines import activity
 from treadle.errors import TreadleError
 from treadle.events.types import SessionCancelled, SessionFailed, SessionFinished
+from treadle.tui.actions import Where
 from treadle.tui.conversation.transcript_state import TranscriptState
+from treadle.tui.key_bindings import bindings
 from treadle.tui.prompt.prompt import Prompt
+from treadle.tui.screen_actions import has_action, target
 from treadle.tui.screens.conversation import ConversationScreen
 from treadle.tui.status_line import StatusLine
 from treadle.tui.text import foreign_line
@@ -32,6 +38,7 @@ class TerminalApp(App[None]):
     """
 
     ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.ANYWHERE, priority=True)
 
     def __init__(
         self, open_workbench: OpenWorkbench, *, choices: Choices, clock: Clock | None = None
@@ -43,6 +50,11 @@ class TerminalApp(App[None]):
         self._workbench: asyncio.Future[Workbench] = asyncio.Future()
         self._sync_planned = False
         self.state = TranscriptState(self._clock)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the repository is open."""
+        return self._workbench.done()
 
     async def on_mount(self) -> None:
         """Show the conversation, then open the repository."""
@@ -70,6 +82,30 @@ class TerminalApp(App[None]):
             if isinstance(event, SessionFinished | SessionFailed | SessionCancelled):
                 self._show_activity("")
         self.plan_sync()
+
+    async def run_named(self, name: str, argument: str | None = None) -> bool:
+        """Run an action of the registry, with the text after its slash command.
+
+        Returns False if the action is not available on the present screen.
+        """
+        node = target(self.screen, name)
+        if node is None:
+            return False
+        given = () if argument is None else (argument,)
+        return await self.run_action(("", name, given), node)
+
+    async def run_action(
+        self,
+        action: str | tuple[str, str, tuple[object, ...]],
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Run an action. The application runs the actions that the screen has no method for."""
+        node = default_namespace
+        name = action if isinstance(action, str) else action[1]
+        if isinstance(node, ConversationScreen) and not has_action(node, name.partition("(")[0]):
+            node = self
+        return await super().run_action(action, node, namespaces)
 
     def plan_sync(self) -> None:
         """Refresh the transcript soon. Several calls lead to one refresh."""

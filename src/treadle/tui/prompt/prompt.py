@@ -7,6 +7,9 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
+from treadle.tui.actions import Where
+from treadle.tui.key_bindings import bindings
+
 _LINE_BREAKS = frozenset({"shift+enter", "alt+enter", "ctrl+j"})
 
 
@@ -21,7 +24,7 @@ class Prompt(TextArea):
         &:focus { border: round $primary; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = []
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PROMPT)
 
     class Submitted(Message):
         """The person sent a message."""

@@ -18,6 +18,7 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
+from treadle.tui.actions import Where
 from treadle.tui.conversation.items import (
     CallItem,
     CodeItem,
@@ -28,6 +29,7 @@ from treadle.tui.conversation.items import (
     ReasoningItem,
 )
 from treadle.tui.conversation.transcript_state import TranscriptState
+from treadle.tui.key_bindings import bindings
 from treadle.tui.transcript.heights import Heights
 from treadle.tui.transcript.look import Look
 from treadle.tui.transcript.renderer import Renderer
@@ -50,7 +52,7 @@ class Transcript(ScrollView, can_focus=True):
     }
     """
     ALLOW_SELECT = True
-    BINDINGS: ClassVar[list[BindingType]] = []
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.TRANSCRIPT)
 
     class Toggled(Message):
         """A person folded or unfolded an item."""
@@ -125,6 +127,10 @@ class Transcript(ScrollView, can_focus=True):
         self.following = True
         self.selected = None
         self._settle()
+
+    def action_follow(self) -> None:
+        """Run the action of the same name."""
+        self.follow()
 
     def toggle(self, position: int) -> None:
         """Fold or unfold the item at a position."""

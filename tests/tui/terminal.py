@@ -1,0 +1,91 @@
+"""Runs the terminal of a small repository with a fake provider, without a real terminal."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.fakes.provider import FakeProvider, Reply
+from treadle.app.assistant import Choices
+from treadle.clock import Clock
+from treadle.config.loader import load
+from treadle.tui.app import TerminalApp
+from treadle.tui.conversation.items import OutcomeItem
+from treadle.tui.local_workbench import LocalWorkbench
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """A terminal that runs, the pilot that presses its keys, and its provider."""
+
+    app: TerminalApp
+    pilot: Pilot[None]
+    provider: FakeProvider
+
+    async def write(self, text: str) -> None:
+        """Type a text into the focused widget."""
+        await self.pilot.press(*(_KEYS.get(character, character) for character in text))
+
+    async def ask(self, text: str) -> None:
+        """Send a message, and wait for the end of its turn."""
+        ended = self._ended() + 1
+        await self.write(text)
+        await self.pilot.press("enter")
+        await self.until(lambda: self._ended() == ended)
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until a condition holds."""
+        for _ in range(1_000):
+            await self.pilot.pause(0.01)
+            if holds():
+                await self.pilot.pause(0.05)
+                return
+        raise AssertionError("The condition did not become true within 10 s.")
+
+    def text(self) -> str:
+        """The lines that the terminal shows."""
+        width, _ = self.app.size
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join(strip.crop(0, width).text.rstrip() for strip in strips)
+
+    def _ended(self) -> int:
+        return sum(isinstance(item, OutcomeItem) for item in self.app.state.items)
+
+
+_KEYS = {" ": "space", "\n": "ctrl+j", "?": "question_mark", "/": "slash", ".": "full_stop"}
+
+
+@asynccontextmanager
+async def running(
+    folder: Path,
+    replies: Sequence[Reply] = (),
+    *,
+    size: tuple[int, int] = (80, 24),
+    clock: Clock | None = None,
+) -> AsyncIterator[Terminal]:
+    """Run the terminal in `folder / "repo"`, which is created if it does not exist.
+
+    The test leaves the block after all turns have ended.
+    """
+    root = folder / "repo"
+    if not root.exists():
+        root.mkdir()
+        (root / "calc.py").write_text(
+            'def add(left, right):\n    """Sum of two numbers."""\n    return left + right\n'
+        )
+    async with FakeProvider(replies, strict=False) as provider:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TREADLE_HOME", str(folder / "home"))
+            patch.setenv("TREADLE_BASE_URL", provider.base_url)
+            patch.setenv("TREADLE_API_KEY", "key")
+            settings = load(root, {"TREADLE_MODEL": "fake-model"}, {}).settings
+            app = TerminalApp(
+                lambda: LocalWorkbench.open(root, settings), choices=Choices(), clock=clock
+            )
+            async with app.run_test(size=size, notifications=True) as pilot:
+                terminal = Terminal(app, pilot, provider)
+                await terminal.until(lambda: app.is_open)
+                yield terminal

@@ -1,0 +1,28 @@
+"""Keys run the actions of the registry."""
+
+from pathlib import Path
+
+from tests.fakes.replies import Answer
+from tests.tui.terminal import running
+from treadle.tui.transcript.transcript import Transcript
+
+
+async def test_a_key_of_the_conversation_works_in_the_prompt(tmp_path: Path) -> None:
+    async with running(tmp_path) as terminal:
+        await terminal.pilot.press("escape")
+        assert "No turn is running." in terminal.text()
+
+
+async def test_an_action_runs_by_its_name(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer("word\n\n" * 40)]) as terminal:
+        await terminal.ask("Hello")
+        transcript = terminal.app.screen.query_one(Transcript)
+        transcript.scroll_to(y=0, animate=False, force=True)
+        assert not transcript.following
+        assert await terminal.app.run_named("follow")
+        assert transcript.following
+
+
+async def test_an_action_of_another_screen_does_not_run(tmp_path: Path) -> None:
+    async with running(tmp_path) as terminal:
+        assert not await terminal.app.run_named("no_such_action")
