@@ -1,26 +1,88 @@
 """Formats diffs for a terminal: unified or side by side."""
 
 import os
+import re
 import shutil
-from collections.abc import Iterator
-from dataclasses import replace
-from itertools import zip_longest
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import accumulate, zip_longest
 from typing import TextIO
 
-from treadle.edits.diffs import all_crlf, unified
-from treadle.edits.model import FileChange, Hunk
-from treadle.visible import in_line, printable, with_control_pictures
+from treadle.edits.diffs import unified
+from treadle.edits.line_differences import differences
+from treadle.edits.model import FileChange
+from treadle.visible import in_line, printable
 
 _RED, _GREEN, _CYAN, _BOLD, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
 _COLOURS = {"+++": _BOLD, "---": _BOLD, "@@ ": _CYAN}
 _MIN_WIDTH = 60
 
-_Row = tuple[str, int | None, str, int | None, str]
-"""A row of the side-by-side view.
+_HEAD = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
+_WORD = re.compile(r"\w+|\s+|.")
+_MAX_WORDS_CHARACTERS = 2_000
+_MIN_COMMON = 0.3
 
-It contains a mark (" ", "-", "+" or "|"), number and text of the old line, and number and text of
-the new line. A number is None if the row has no line on that side.
-"""
+
+class RowKind(StrEnum):
+    """The kind of a row. The value is its mark in the text form of the side-by-side diff."""
+
+    CONTEXT = " "
+    REMOVED = "-"
+    ADDED = "+"
+    CHANGED = "|"
+
+
+@dataclass(frozen=True, slots=True)
+class DiffRow:
+    """One row of a side-by-side diff: the old line on the left, the new line on the right.
+
+    A side without a line is None. A side without a number has a note of the diff, for example that
+    the file ends without a line break. Hidden characters of the texts are replaced by pictures.
+    """
+
+    kind: RowKind
+    old_number: int | None
+    old: str | None
+    new_number: int | None
+    new: str | None
+
+
+def diff_rows(hunk_diffs: Sequence[str]) -> list[tuple[DiffRow, ...]]:
+    """The rows of each hunk of a file. Each element of `hunk_diffs` is the diff of one hunk.
+
+    The diffs have the format of `edits.diffs.unified`. Each of them has the numbers of a file in
+    which it is the only change, so this function adds the lines of the earlier hunks.
+    """
+    hunks = []
+    shift = 0
+    for diff in hunk_diffs:
+        rows = tuple(_rows(diff, shift))
+        shift += sum((each.new_number is not None) - (each.old_number is not None) for each in rows)
+        hunks.append(rows)
+    return hunks
+
+
+Span = tuple[int, int]
+"""The first character of a range, and the first character after it."""
+
+
+def changed_words(old: str, new: str) -> tuple[list[Span], list[Span]]:
+    """The ranges of a line that its new version replaces, and the ranges of the new version.
+
+    Both lists are empty if the lines are too long or have little in common.
+    """
+    if max(len(old), len(new)) > _MAX_WORDS_CHARACTERS:
+        return [], []
+    words, new_words = _WORD.findall(old), _WORD.findall(new)
+    starts, new_starts = _starts(words), _starts(new_words)
+    found = differences([word.encode() for word in words], [word.encode() for word in new_words])
+    removed = [(starts[a], starts[b]) for a, b, _, _ in found if a < b]
+    added = [(new_starts[c], new_starts[d]) for _, _, c, d in found if c < d]
+    common = len(old) - sum(end - start for start, end in removed)
+    if common < _MIN_COMMON * max(len(old.strip()), len(new.strip())):
+        return [], []
+    return removed, added
 
 
 def coloured(stream: TextIO) -> bool:
@@ -45,10 +107,11 @@ def side_by_side(change: FileChange, *, colour: bool, width: int | None = None) 
     half = (width - 3) // 2
     target = f" -> {change.target}" if change.target else ""
     out = [in_line(f"{change.kind.value} {change.path}{target}")]
-    for number, hunk in enumerate(change.hunks):
+    hunks = [unified(replace(change, hunks=(hunk,))) for hunk in change.hunks]
+    for number, rows in enumerate(diff_rows(hunks)):
         if number:
             out.append("…".center(width).rstrip())
-        out += [_line(row, half, colour=colour) for row in _rows(hunk, change, number)]
+        out += [_line(row, half, colour=colour) for row in rows]
     return "\n".join(out)
 
 
@@ -63,53 +126,74 @@ def _colour_line(line: str) -> str:
     return f"{colour}{line}{_PLAIN}" if colour else line
 
 
-def _rows(hunk: Hunk, change: FileChange, number: int) -> Iterator[_Row]:
-    earlier = change.hunks[:number]
-    shift = sum(each.new.count(b"\n") - each.old.count(b"\n") for each in earlier)
-    encoding = change.encoding or "utf-8"
-    start = hunk.line - hunk.before.count(b"\n")
-    hide_cr = all_crlf(change.hunks)
-    before, after, old, new = (
-        _texts(data, encoding, hide_cr=hide_cr)
-        for data in (hunk.before, hunk.after, hunk.old, hunk.new)
-    )
-    for index, text in enumerate(before):
-        yield " ", start + index, text, start + index + shift, text
-    for index, (left, right) in enumerate(zip_longest(old, new)):
-        mark = "|" if None not in (left, right) else "-" if right is None else "+"
-        yield (
-            mark,
-            None if left is None else hunk.line + index,
-            left or "",
-            None if right is None else hunk.line + shift + index,
-            right or "",
+def _rows(diff: str, shift: int) -> Iterator[DiffRow]:
+    """The rows of the diff of one hunk. `shift` is the number of lines that earlier hunks add."""
+    old_number = new_number = 0
+    removed: list[_Numbered] = []
+    added: list[_Numbered] = []
+    side: list[_Numbered] | None = None
+    inside = False
+    for line in diff.removesuffix("\n").split("\n"):
+        if head := _HEAD.fullmatch(line):
+            yield from _changed_rows(removed, added)
+            removed, added, side = [], [], None
+            if inside:
+                yield DiffRow(RowKind.CONTEXT, None, "…", None, "…")
+            inside = True
+            old_number = int(head[1]) + (head[2] == "0")
+            new_number = int(head[3]) + (head[4] == "0") + shift
+        if head or not inside:
+            continue
+        mark, text = line[:1], line[1:]
+        match mark:
+            case "-":
+                side = removed
+                removed.append((old_number, text))
+                old_number += 1
+            case "+":
+                side = added
+                added.append((new_number, text))
+                new_number += 1
+            case "\\" if side is not None:
+                side.append((None, line))
+            case "\\":
+                yield DiffRow(RowKind.CONTEXT, None, line, None, line)
+            case _:
+                yield from _changed_rows(removed, added)
+                removed, added, side = [], [], None
+                yield DiffRow(RowKind.CONTEXT, old_number, text, new_number, text)
+                old_number, new_number = old_number + 1, new_number + 1
+    yield from _changed_rows(removed, added)
+
+
+_Numbered = tuple[int | None, str]
+
+
+def _changed_rows(removed: list[_Numbered], added: list[_Numbered]) -> Iterator[DiffRow]:
+    for left, right in zip_longest(removed, added):
+        kind = (
+            RowKind.ADDED if left is None else RowKind.REMOVED if right is None else RowKind.CHANGED
         )
-    after_old, after_new = hunk.line + len(old), hunk.line + shift + len(new)
-    for index, text in enumerate(after):
-        yield " ", after_old + index, text, after_new + index, text
+        yield DiffRow(kind, *(left or (None, None)), *(right or (None, None)))
 
 
-def _texts(data: bytes, encoding: str, *, hide_cr: bool) -> list[str]:
-    """Decode lines and remove their line ends. Control characters become visible characters."""
-    if not data:
-        return []
-    lines = data.decode(encoding, "backslashreplace").removesuffix("\n").split("\n")
-    return [with_control_pictures(line.removesuffix("\r") if hide_cr else line) for line in lines]
+def _starts(words: Sequence[str]) -> list[int]:
+    """The position of each word, and the length of all words."""
+    return [0, *accumulate(map(len, words))]
 
 
-def _line(row: _Row, half: int, *, colour: bool) -> str:
-    mark, old_number, old, new_number, new = row
-    left, right = _cell(old_number, old, half), _cell(new_number, new, half)
-    if colour and mark in "-|":
+def _line(row: DiffRow, half: int, *, colour: bool) -> str:
+    left, right = _cell(row.old_number, row.old, half), _cell(row.new_number, row.new, half)
+    if colour and row.kind in {RowKind.REMOVED, RowKind.CHANGED}:
         left = f"{_RED}{left}{_PLAIN}"
-    if colour and mark in "+|":
+    if colour and row.kind in {RowKind.ADDED, RowKind.CHANGED}:
         right = f"{_GREEN}{right}{_PLAIN}"
-    return f"{left} {mark} {right}".rstrip()
+    return f"{left} {row.kind.value} {right}".rstrip()
 
 
-def _cell(number: int | None, text: str, width: int) -> str:
+def _cell(number: int | None, line: str | None, width: int) -> str:
     label = "     " if number is None else f"{number:>5}"
-    text = text.expandtabs(4)
+    text = (line or "").expandtabs(4)
     available = width - len(label) - 1
     shown = text if len(text) <= available else f"{text[: available - 1]}…"
     return f"{label} {shown:<{available}}"
