@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.model import FakeModel, Say
 from treadle.app.application import App, Toolset, open_app
-from treadle.app.assistant import Assistant, Choices
+from treadle.app.assistant import Assistant
 from treadle.app.attachments import (
     MAX_TEXT_BYTES,
     Attachment,
@@ -19,6 +19,7 @@ from treadle.app.attachments import (
     ItemAttachment,
     TextAttachment,
 )
+from treadle.app.choices import Choices
 from treadle.code.snippets import parse_snippets
 from treadle.config.model import ApprovalSettings, ContextSettings, Settings
 from treadle.errors import NotFoundError, PathRefusedError, TreadleError, UsageError

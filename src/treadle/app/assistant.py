@@ -17,6 +17,7 @@ from uuid import UUID
 from treadle.app.application import App
 from treadle.app.attachments import Attachment, AttachmentReader
 from treadle.app.automatic_context import automatic_context
+from treadle.app.choices import Choices
 from treadle.app.index_refresh import refresh_index
 from treadle.ids import new_id
 from treadle.llm import connect_with_fallbacks
@@ -40,19 +41,6 @@ TOOL_PRIORITY = (
     "delete_file", "rename_file",
 )  # fmt: skip
 """The tools by priority, for models with a small window. Other tools have the lowest priority."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """The options of one request.
-
-    If `model` is None, the settings select the model. Without `tools`, the model gets no tools.
-    Without `stream`, the reply is requested as a whole.
-    """
-
-    model: str | None = None
-    tools: bool = True
-    stream: bool = True
 
 
 @dataclass(slots=True)

@@ -16,8 +16,9 @@ from uuid import UUID
 from treadle.agents.page_context import PageContext
 from treadle.app.agents import AgentService
 from treadle.app.application import App
-from treadle.app.assistant import Assistant, Choices
+from treadle.app.assistant import Assistant
 from treadle.app.attachments import Attachment
+from treadle.app.choices import Choices
 from treadle.errors import NotFoundError, TreadleError, UsageError
 from treadle.ids import new_id
 from treadle.llm import saved_keys

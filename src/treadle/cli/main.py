@@ -9,13 +9,13 @@ import argparse
 import io
 import os
 import sys
-import threading
 from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple, NoReturn
 
 from treadle import __version__
 from treadle.cli.command import Command, add_common_options, terminal_width
+from treadle.cli.process_end import leave, settle_output
 from treadle.errors import ExitStatus, TreadleError, UsageError
 
 
@@ -45,6 +45,12 @@ COMMANDS = {
     "config": Entry("config", "show the settings and their sources"),
     "doctor": Entry("doctor", "check the installation and report problems"),
 }
+
+
+_TERMINAL = "chat"
+"""The command that runs if no command is given."""
+_QUICK = frozenset({"chat", "search"})
+"""Commands that must start quickly."""
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -79,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _report(str(error), error.exit_status)
     except KeyboardInterrupt:
-        return _leave(_report("Cancelled.", ExitStatus.CANCELLED))
+        return leave(_report("Cancelled.", ExitStatus.CANCELLED))
     except BrokenPipeError:
         # The reader closed the pipe, as in `treadle search … | head`, so nothing can be printed.
         return ExitStatus.FAILED
@@ -93,31 +99,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         what = f"Unexpected {type(error).__name__}: {error}."
         return _report(f"{what} Run again with --debug to see where.", ExitStatus.FAILED)
     finally:
-        _settle_output()
-    return status
-
-
-def _settle_output() -> None:
-    """Flush standard output, and prevent an error at the interpreter's exit if it is closed."""
-    try:
-        sys.stdout.flush()
-    except (OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _leave(status: int) -> int:
-    """Exit at once if another thread is still running, otherwise return `status`.
-
-    The embedded model can only stop between two tokens, so its thread may run on. The command has
-    already closed all stores.
-    """
-    if threading.active_count() > 1:
-        _settle_output()
-        os._exit(status)
+        settle_output()
     return status
 
 
 def _run(words: list[str]) -> int:
+    if not words and _opens_terminal():
+        words = [_TERMINAL]
     name = next((word for word in words if word in COMMANDS), None)
     name = name or next((word for word in words if not word.startswith("-")), None)
     if name is None or words[0] in {"-h", "--help", "--version"}:
@@ -150,8 +138,17 @@ def _run(words: list[str]) -> int:
     command.configure(parser)
     add_common_options(parser)
     options = parser.parse_args(words[1:])
-    _warn_of_variables(quick=name == "search")
+    _warn_of_variables(quick=name in _QUICK)
     return command.run(options)
+
+
+def _opens_terminal() -> bool:
+    """Whether a person is at a terminal, in a folder that can be opened as a repository."""
+    from pathlib import Path
+
+    from treadle.paths import find_root, holds_home
+
+    return sys.stdin.isatty() and sys.stdout.isatty() and not holds_home(find_root(Path.cwd()))
 
 
 def _warn_of_variables(*, quick: bool) -> None:

@@ -1,8 +1,16 @@
-"""The request loop, its history, and the saved conversations."""
+"""The request loop, its history, and the saved conversations.
 
-from treadle.session.conversation import Conversation, Entry
-from treadle.session.conversations import ConversationStore, ConversationSummary, Kind
-from treadle.session.session import AutomaticContext, RequestSession, SessionOutcome
+A name is imported when it is first used, because the terminal needs light modules of this package
+before its first screen.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from treadle.session.conversation import Conversation, Entry
+    from treadle.session.conversations import ConversationStore, ConversationSummary, Kind
+    from treadle.session.session import AutomaticContext, RequestSession, SessionOutcome
 
 __all__ = [
     "AutomaticContext",
@@ -14,3 +22,16 @@ __all__ = [
     "RequestSession",
     "SessionOutcome",
 ]
+
+_MODULES = {
+    "conversation": ("Conversation", "Entry"),
+    "conversations": ("ConversationStore", "ConversationSummary", "Kind"),
+    "session": ("AutomaticContext", "RequestSession", "SessionOutcome"),
+}
+
+
+def __getattr__(name: str) -> object:
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"treadle.session.{module}"), name)
+    raise AttributeError(name)

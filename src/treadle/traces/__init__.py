@@ -1,5 +1,17 @@
 """Traces: stores, queries and presents recorded spans."""
 
-from treadle.traces.store.sqlite_store import SqliteTraceStore
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from treadle.traces.store.sqlite_store import SqliteTraceStore
 
 __all__ = ["SqliteTraceStore"]
+
+
+def __getattr__(name: str) -> object:
+    """Import the store at its first use, because light modules of this package need no store."""
+    if name != "SqliteTraceStore":
+        raise AttributeError(name)
+    from treadle.traces.store.sqlite_store import SqliteTraceStore
+
+    return SqliteTraceStore

@@ -1,23 +1,33 @@
 """The terminal application: opens a workbench, passes its events on, and runs actions."""
 
 import asyncio
+<<<<<<< HEAD
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import ClassVar
+=======
+import gc
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
+>>>>>>> 0f428714 (Start the terminal quickly, and leave it clean at every end)
 
 from textual import work
 from textual.app import App
 from textual.binding import BindingType
 from textual.dom import DOMNode
 
-from treadle.app.assistant import Choices
+from treadle.app.choices import Choices
 from treadle.clock import Clock, SystemClock
 from treadle.display.event_lines import activity
 from treadle.errors import TreadleError
 from treadle.events.types import SessionCancelled, SessionFailed, SessionFinished
 from treadle.tui.actions import Where
 from treadle.tui.conversation.transcript_state import TranscriptState
+<<<<<<< HEAD
 from treadle.tui.key_bindings import bindings
+=======
+from treadle.tui.driver import TerminalDriver
+>>>>>>> 0f428714 (Start the terminal quickly, and leave it clean at every end)
 from treadle.tui.prompt.prompt import Prompt
 from treadle.tui.screen_actions import has_action, target
 from treadle.tui.screens.conversation import ConversationScreen
@@ -41,13 +51,23 @@ class TerminalApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.ANYWHERE, priority=True)
 
     def __init__(
-        self, open_workbench: OpenWorkbench, *, choices: Choices, clock: Clock | None = None
+        self,
+        open_workbench: OpenWorkbench,
+        *,
+        choices: Choices,
+        session: str | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        super().__init__()
+        """`session` is the conversation to resume: its id, a prefix of its id, or "last"."""
+        super().__init__(driver_class=TerminalDriver)
         self._open_workbench = open_workbench
         self._choices = choices
+        self._session = session
         self._clock = clock or SystemClock()
         self._workbench: asyncio.Future[Workbench] = asyncio.Future()
+        self._serving: asyncio.Task[None] | None = None
+        self.failure: Exception | None = None
+        """The error that ended the application."""
         self._sync_planned = False
         self.state = TranscriptState(self._clock)
 
@@ -59,18 +79,60 @@ class TerminalApp(App[None]):
     async def on_mount(self) -> None:
         """Show the conversation, then open the repository."""
         await self.push_screen(ConversationScreen(self.state))
-        self._serve()
+        self.call_after_refresh(self._open)
 
-    @work
+    def _open(self) -> None:
+        if isinstance(self._driver, TerminalDriver):
+            self._driver.take_keys()
+        self._serving = asyncio.create_task(self._serve(), name="workbench")
+
     async def _serve(self) -> None:
-        """Open the workbench, and follow its events until the application ends."""
+        """Open the workbench, and follow its events until the application ends.
+
+        The task is not a worker of Textual, because Textual does not wait for the end of a worker.
+        """
         try:
             async with self._open_workbench() as workbench:
-                self._workbench.set_result(workbench)
+                await self._begin(workbench)
                 async for event in workbench.events():
                     await self._on_workbench_event(workbench, event)
-        except TreadleError as error:
-            self.report(error)
+        except Exception as error:  # noqa: BLE001  (the caller of `run` reports it)
+            self._fail(error)
+
+    async def _begin(self, workbench: Workbench) -> None:
+        """Show what the start found, and resume the chosen conversation."""
+        for warning in workbench.warnings:
+            self.state.add_notice(warning, level="warning")
+        if self._session is not None:
+            self.state.load(await workbench.conversation(self._session))
+        self.plan_sync()
+        gc.freeze()  # a collection of the loaded modules would delay keys
+        self._workbench.set_result(workbench)
+
+    async def close_workbench(self) -> None:
+        """Cancel the running turns, and close the repository. Call it after the application ended.
+
+        The conversations are saved when it returns.
+        """
+        if self._serving is not None:
+            self._serving.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._serving
+
+    def _fail(self, error: Exception) -> None:
+        """End the application. The caller of `run` reports the error."""
+        if self.failure is None:
+            self.failure = error
+        self.exit()
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Replace Textual's report, a traceback with the values of local variables."""
+        if self.failure is None:
+            self.failure = error
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        self._close_messages_no_wait()
 
     async def _on_workbench_event(self, workbench: Workbench, event: object) -> None:
         if isinstance(event, Missed):

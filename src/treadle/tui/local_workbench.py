@@ -10,6 +10,7 @@ from uuid import UUID
 from treadle.agents.page_context import PageContext
 from treadle.app.agents import ORCHESTRATOR, AgentService
 from treadle.app.application import App, open_app
+<<<<<<< HEAD
 from treadle.app.assistant import Choices
 from treadle.app.code_exploration import (
     Excerpt,
@@ -19,6 +20,10 @@ from treadle.app.code_exploration import (
     read_excerpt,
 )
 from treadle.app.conversation_answers import Final, Session
+=======
+from treadle.app.choices import Choices
+from treadle.app.conversation_answers import Session
+>>>>>>> 0f428714 (Start the terminal quickly, and leave it clean at every end)
 from treadle.app.index_refresh import refresh_in_background
 from treadle.app.proposal_answers import ListedProposal, ShownProposal, hunk_positions
 from treadle.app.running_server import find_server
@@ -45,13 +50,16 @@ class LocalWorkbench(Workbench):
         self._turns = turns
         self.root = str(app.root)
         self.address = None
+        self.warnings = tuple(app.warnings)
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, root: Path, settings: Settings) -> AsyncIterator[Self]:
+    async def open(
+        cls, root: Path, settings: Settings, *, warnings: Sequence[str] = ()
+    ) -> AsyncIterator[Self]:
         """Open the repository at `root`. The index is refreshed in the background.
 
-        Raises StoreError and ConfigError.
+        `warnings` are about the settings. Raises StoreError and ConfigError.
         """
         async with (
             open_app(root, settings=settings) as app,
@@ -59,7 +67,9 @@ class LocalWorkbench(Workbench):
             Turns(app, agents) as turns,
             refresh_in_background(app.index, app.bus),
         ):
-            yield cls(app, turns)
+            workbench = cls(app, turns)
+            workbench.warnings = (*warnings, *workbench.warnings)
+            yield workbench
 
     async def events(self) -> AsyncIterator[Event | Missed]:
         """Yield the events of the bus. Questions for approval reach this terminal meanwhile."""

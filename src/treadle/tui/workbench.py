@@ -4,6 +4,7 @@ Screens and widgets use a `Workbench` only. `local_workbench` serves one in this
 `remote_workbench` uses a server that already runs. Both return the same values.
 """
 
+<<<<<<< HEAD
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,26 @@ if TYPE_CHECKING:  # not imported at the start, which must be quick
     from treadle.app.code_exploration import Excerpt, Neighbours, Relation
     from treadle.app.turn_records import TurnRecord
     from treadle.display.trace_tree import TraceView
+=======
+from __future__ import annotations  # the first screen starts before the types are loaded
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection, Sequence
+    from uuid import UUID
+
+    from treadle.app.choices import Choices
+    from treadle.app.conversation_answers import Session
+    from treadle.app.proposal_answers import ListedProposal, ShownProposal
+    from treadle.code import SearchResults
+    from treadle.events import Event
+    from treadle.events.types import ApprovalRequested, ApprovalScope
+    from treadle.session import ConversationSummary
+    from treadle.spans.span import Trace
+>>>>>>> 0f428714 (Start the terminal quickly, and leave it clean at every end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +64,13 @@ class Workbench(ABC):
     """What the terminal does with one repository.
 
     `root` is the path of the repository, on the machine that serves it. `address` is the address of
-    the server, or None in this process. Methods raise TreadleError with a text for the person.
+    the server, or None in this process. `warnings` are sentences about settings, and about data
+    that cannot be saved. Methods raise TreadleError with a text for the person.
     """
 
     root: str
     address: str | None
+    warnings: Sequence[str]
 
     @abstractmethod
     def events(self) -> AsyncIterator[Event | Missed]:

@@ -10,8 +10,9 @@ from pathlib import Path
 from uuid import UUID
 
 from treadle.app.application import Toolset, open_app
-from treadle.app.assistant import Assistant, Choices
+from treadle.app.assistant import Assistant
 from treadle.app.attachments import CodeAttachment
+from treadle.app.choices import Choices
 from treadle.cli.command import Command, repository
 from treadle.cli.output import report_line
 from treadle.cli.turn_output import TurnOutput, exit_status, output_for, show_turn

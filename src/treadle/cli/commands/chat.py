@@ -1,31 +1,56 @@
 """`treadle chat`: a conversation about a repository in an interactive terminal."""
 
 import argparse
-import os
+import sys
 
 from treadle.cli.command import Command, repository
-from treadle.config.loader import load
-from treadle.errors import ExitStatus
+from treadle.cli.process_end import leave
+from treadle.errors import UsageError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of the terminal."""
     parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model to ask")
+    parser.add_argument(
+        "--session",
+        metavar="ID",
+        help="resume a saved conversation: its id, a prefix of its id, or `last`",
+    )
+    parser.add_argument("--no-tools", action="store_true", help="do not offer tools to the model")
+    parser.add_argument(
+        "--no-mouse",
+        action="store_true",
+        help="leave the mouse to the terminal, which then selects text itself",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Open the terminal, and return the exit status."""
-    from treadle.app.assistant import Choices
-    from treadle.tui.app import TerminalApp
-    from treadle.tui.local_workbench import LocalWorkbench
-
+    if options.json:
+        raise UsageError(
+            "`treadle chat` has no machine-readable output.", hint="Use `treadle ask --json`."
+        )
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            "`treadle chat` needs a terminal as its standard input and output.",
+            hint='Use `treadle ask "…"` in a script or a pipe.',
+        )
     root = repository(options)
-    loaded = load(root, os.environ, {"model": options.model})
+
+    import asyncio
+
+    from treadle.app.choices import Choices
+    from treadle.tui.app import TerminalApp
+    from treadle.tui.process import local_workbench, run_terminal
+
     app = TerminalApp(
-        lambda: LocalWorkbench.open(root, loaded.settings), choices=Choices(options.model)
+        local_workbench(root, options.model),
+        choices=Choices(options.model, tools=not options.no_tools),
+        session=options.session,
     )
-    app.run()
-    return ExitStatus.DONE
+    with asyncio.Runner() as runner:
+        status = runner.run(run_terminal(app, mouse=not options.no_mouse))
+        return leave(status)  # closing the runner would wait for its threads
 
 
 COMMAND = Command("Hold a conversation about a repository in the terminal.", configure, run)

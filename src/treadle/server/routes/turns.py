@@ -12,7 +12,6 @@ from uuid import UUID
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from treadle.app.assistant import Choices
 from treadle.app.attachments import (
     MAX_ATTACHMENTS,
     MAX_TEXT_BYTES,
@@ -21,6 +20,7 @@ from treadle.app.attachments import (
     ItemAttachment,
     TextAttachment,
 )
+from treadle.app.choices import Choices
 from treadle.app.conversation_answers import Failure, Final
 from treadle.app.turns import Turn
 from treadle.server.event_log import LoggedEvent

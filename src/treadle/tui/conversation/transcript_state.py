@@ -1,22 +1,14 @@
 """The transcript of one conversation: applies events and saved messages to items."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-from treadle.app.conversation_answers import (
-    Final,
-    SavedNote,
-    SavedReply,
-    SavedResult,
-    SavedUserMessage,
-    Session,
-)
 from treadle.clock import Clock
 from treadle.display.event_lines import LATE, RESOLVED, notice
 from treadle.events import Event, changes
 from treadle.events import types as ev
-from treadle.session.conversation import MessageState
 from treadle.tui.conversation.answer_parts import AnswerParts
 from treadle.tui.conversation.items import (
     CallItem,
@@ -29,12 +21,14 @@ from treadle.tui.conversation.items import (
     ReasoningItem,
 )
 
+if TYPE_CHECKING:
+    from treadle.app.conversation_answers import Final, Session
+
 _FAILED_STATES = {
     ev.ErrorKind.DENIED: CallState.DENIED,
     ev.ErrorKind.CANCELLED: CallState.CANCELLED,
     ev.ErrorKind.TIMEOUT: CallState.TIMED_OUT,
 }
-_INTERRUPTED = "This turn was interrupted: its process ended before the answer was complete."
 
 
 @dataclass(slots=True)
@@ -91,7 +85,7 @@ class TranscriptState:
         item.unfolded = not item.unfolded
         self._touch(item)
 
-    def finish(self, request_id: UUID, final: Final) -> None:
+    def finish(self, request_id: UUID, final: "Final") -> None:
         """Add the sources and quotes of a completed turn to its outcome."""
         for item in reversed(self.items):
             if isinstance(item, OutcomeItem) and item.request_id == request_id:
@@ -120,15 +114,17 @@ class TranscriptState:
                     self._notice(turn, event)
         return True
 
-    def load(self, session: Session) -> None:
+    def load(self, session: "Session") -> None:
         """Show the current branch of a saved conversation in place of the present items."""
+        from treadle.tui.conversation.saved_items import saved_items
+
         self.items.clear()
         self._positions.clear()
         self._turns.clear()
         self._changed.clear()
         self.conversation_id = session.conversation.id
         self.title = session.conversation.title
-        for item in _saved_items(session):
+        for item in saved_items(session):
             self._append(item)
 
     def _start(self, event: ev.SessionStarted) -> bool:
@@ -280,55 +276,3 @@ class TranscriptState:
     def _touch(self, item: Item) -> None:
         item.touch()
         self._changed.add(self._positions[id(item)])
-
-
-def _saved_items(session: Session) -> Iterator[Item]:
-    """The items of the current branch."""
-    branch = set(session.branch)
-    prompt: SavedUserMessage | None = None
-    calls: dict[ev.CallKey, CallItem] = {}
-    for message in session.messages:
-        if message.entry.number not in branch:
-            continue
-        match message:
-            case SavedUserMessage(steers=False):
-                yield from _saved_end(prompt)
-                prompt = message
-                yield _saved_prompt(message)
-            case SavedUserMessage():
-                yield _saved_prompt(message)
-            case SavedReply(text=text):
-                parts = AnswerParts()
-                yield from [*parts.feed(text or ""), *parts.finish()]
-                for call in message.calls:
-                    calls[call.key] = item = CallItem(
-                        key=call.key, name=call.name, arguments=call.arguments,
-                        state=CallState.CANCELLED,
-                    )  # fmt: skip
-                    yield item
-                if message.entry.state is not MessageState.COMPLETED:
-                    yield NoticeItem(text="The reply was interrupted here.", level="warning")
-            case SavedResult(key=key, ok=ok, content=content) if key in calls:
-                calls[key].state = CallState.DONE if ok else CallState.FAILED
-                calls[key].content = content
-            case SavedNote(text=text):
-                yield NoticeItem(text=text)
-    yield from _saved_end(prompt)
-
-
-def _saved_prompt(message: SavedUserMessage) -> PromptItem:
-    entry = message.entry
-    return PromptItem(
-        request_id=entry.request_id, text=message.text, number=entry.number, steers=message.steers
-    )
-
-
-def _saved_end(prompt: SavedUserMessage | None) -> Iterator[Item]:
-    """The outcome of a saved turn. A turn without a stop reason was killed or still runs."""
-    if prompt is None:
-        return
-    reason, request_id = prompt.entry.stop_reason, prompt.entry.request_id
-    if reason is None:
-        yield NoticeItem(request_id=request_id, text=_INTERRUPTED, level="warning")
-    else:
-        yield OutcomeItem(request_id=request_id, stop_reason=reason)

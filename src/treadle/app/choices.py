@@ -1,0 +1,16 @@
+"""The options of one request, in a module that the terminal imports before the assistant."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The options of one request.
+
+    If `model` is None, the settings select the model. Without `tools`, the model gets no tools.
+    Without `stream`, the reply is requested as a whole.
+    """
+
+    model: str | None = None
+    tools: bool = True
+    stream: bool = True

@@ -1,0 +1,76 @@
+"""The driver of the terminal: Textual's driver, which also survives a terminal that closes."""
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import IO, Any
+
+from textual.drivers.linux_driver import LinuxDriver
+from textual.events import Key, Paste
+from textual.message import Message
+
+
+class TerminalDriver(LinuxDriver):
+    """Writes to standard output, and ends the application when the terminal is closed.
+
+    Textual's own driver writes to standard error, which may be redirected to a file. It also drops
+    keys that the person presses before the first screen. This driver holds them until `take_keys`.
+    """
+
+    def __init__(self, app: Any, **options: Any) -> None:
+        super().__init__(app, **options)
+        assert sys.__stdout__ is not None
+        self._file: Any = _Output(sys.__stdout__, self._lost)
+        self._lock = threading.Lock()
+        self._held: list[Message] | None = []
+
+    def process_message(self, message: Message) -> None:
+        """Pass a message of the input thread on. Hold keys before `take_keys`."""
+        with self._lock:
+            if self._held is not None and isinstance(message, Key | Paste):
+                self._held.append(message)
+                return
+        super().process_message(message)
+
+    def take_keys(self) -> None:
+        """Pass on the keys that were held, and all further keys."""
+        with self._lock:
+            held, self._held = self._held or [], None
+            for message in held:
+                super().process_message(message)
+
+    def _lost(self) -> None:
+        self._loop.call_soon_threadsafe(self._app.exit)
+
+
+class _Output:
+    """A file whose writes never fail. It calls `lost` once at the first failure.
+
+    A failure would end Textual's writing thread. The event loop would then wait for it forever.
+    """
+
+    def __init__(self, file: IO[str], lost: Callable[[], None]) -> None:
+        self._file = file
+        self._lost = lost
+        self._open = True
+
+    def write(self, text: str) -> None:
+        """Write `text`, unless the terminal is closed."""
+        self._run(self._file.write, text)
+
+    def flush(self) -> None:
+        """Flush the file, unless the terminal is closed."""
+        self._run(self._file.flush)
+
+    def fileno(self) -> int:
+        """The descriptor of the file."""
+        return self._file.fileno()
+
+    def _run(self, action: Callable[..., object], *arguments: Any) -> None:
+        if not self._open:
+            return
+        try:
+            action(*arguments)
+        except (OSError, ValueError):
+            self._open = False
+            self._lost()

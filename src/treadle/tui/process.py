@@ -1,0 +1,61 @@
+"""Runs the terminal application: its repository, its signals and its end."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import import_module
+from pathlib import Path
+
+from treadle.tui.app import OpenWorkbench, TerminalApp
+from treadle.tui.workbench import Workbench
+
+_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+_SIGNAL_STATUS = 128
+"""A shell adds the number of a signal to this, for the exit status of a program that it ended."""
+
+
+def local_workbench(root: Path, model: str | None) -> OpenWorkbench:
+    """Return a function that opens the repository at `root` in this process.
+
+    The modules and the settings are loaded in a thread, because that takes longer than the start of
+    the screen.
+    """
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Workbench]:
+        await asyncio.to_thread(import_module, "treadle.tui.local_workbench")
+        from treadle.config.loader import load
+        from treadle.tui.local_workbench import LocalWorkbench
+
+        loaded = await asyncio.to_thread(load, root, os.environ, {"model": model})
+        async with LocalWorkbench.open(
+            root, loaded.settings, warnings=loaded.warnings
+        ) as workbench:
+            yield workbench
+
+    return opened
+
+
+async def run_terminal(app: TerminalApp, *, mouse: bool) -> int:
+    """Run `app` until the person quits or a signal comes, and return the exit status.
+
+    The terminal has its earlier state before the repository closes. Raises the error that ended
+    the application.
+    """
+    received: list[int] = []
+
+    def stop(number: int) -> None:
+        if received:  # the first signal has not ended the process
+            os._exit(_SIGNAL_STATUS + number)
+        received.append(number)
+        app.exit()
+
+    for number in _ENDING_SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, stop, number)
+    await app.run_async(mouse=mouse)
+    await app.close_workbench()
+    if app.failure is not None:
+        raise app.failure
+    return _SIGNAL_STATUS + received[0] if received else app.return_code or 0
