@@ -7,7 +7,8 @@ import pytest
 
 from tests.fakes.model import FakeModel, Say
 from treadle.app.application import open_app
-from treadle.app.assistant import Assistant, Choices
+from treadle.app.assistant import Assistant
+from treadle.app.choices import Choices
 from treadle.app.turn_records import read_turn_records
 from treadle.config.model import ContextSettings, Settings
 from treadle.events.types import CallKey

@@ -1,15 +1,9 @@
 """The terminal application: opens a workbench, passes its events on, and runs actions."""
 
 import asyncio
-<<<<<<< HEAD
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
-from typing import ClassVar
-=======
-import gc
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, suppress
->>>>>>> 0f428714 (Start the terminal quickly, and leave it clean at every end)
+from typing import ClassVar
 
 from textual import work
 from textual.app import App
@@ -23,11 +17,8 @@ from treadle.errors import TreadleError
 from treadle.events.types import SessionCancelled, SessionFailed, SessionFinished
 from treadle.tui.actions import Where
 from treadle.tui.conversation.transcript_state import TranscriptState
-<<<<<<< HEAD
-from treadle.tui.key_bindings import bindings
-=======
 from treadle.tui.driver import TerminalDriver
->>>>>>> 0f428714 (Start the terminal quickly, and leave it clean at every end)
+from treadle.tui.key_bindings import bindings
 from treadle.tui.prompt.prompt import Prompt
 from treadle.tui.screen_actions import has_action, target
 from treadle.tui.screens.conversation import ConversationScreen
@@ -106,7 +97,6 @@ class TerminalApp(App[None]):
         if self._session is not None:
             self.state.load(await workbench.conversation(self._session))
         self.plan_sync()
-        gc.freeze()  # a collection of the loaded modules would delay keys
         self._workbench.set_result(workbench)
 
     async def close_workbench(self) -> None:

@@ -10,8 +10,7 @@ from uuid import UUID
 from treadle.agents.page_context import PageContext
 from treadle.app.agents import ORCHESTRATOR, AgentService
 from treadle.app.application import App, open_app
-<<<<<<< HEAD
-from treadle.app.assistant import Choices
+from treadle.app.choices import Choices
 from treadle.app.code_exploration import (
     Excerpt,
     Neighbours,
@@ -20,10 +19,6 @@ from treadle.app.code_exploration import (
     read_excerpt,
 )
 from treadle.app.conversation_answers import Final, Session
-=======
-from treadle.app.choices import Choices
-from treadle.app.conversation_answers import Session
->>>>>>> 0f428714 (Start the terminal quickly, and leave it clean at every end)
 from treadle.app.index_refresh import refresh_in_background
 from treadle.app.proposal_answers import ListedProposal, ShownProposal, hunk_positions
 from treadle.app.running_server import find_server

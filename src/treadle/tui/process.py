@@ -1,6 +1,7 @@
 """Runs the terminal application: its repository, its signals and its end."""
 
 import asyncio
+import gc
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -33,6 +34,7 @@ def local_workbench(root: Path, model: str | None) -> OpenWorkbench:
         async with LocalWorkbench.open(
             root, loaded.settings, warnings=loaded.warnings
         ) as workbench:
+            gc.freeze()  # a collection of the loaded modules would delay keys
             yield workbench
 
     return opened

@@ -4,28 +4,6 @@ Screens and widgets use a `Workbench` only. `local_workbench` serves one in this
 `remote_workbench` uses a server that already runs. Both return the same values.
 """
 
-<<<<<<< HEAD
-from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-from uuid import UUID
-
-from treadle.app.assistant import Choices
-from treadle.app.conversation_answers import Final, Session
-from treadle.app.proposal_answers import ListedProposal, ShownProposal
-from treadle.code import SearchResults
-from treadle.events import Event
-from treadle.events.types import ApprovalRequested, ApprovalScope, SourceRange
-from treadle.session import ConversationSummary
-from treadle.spans.span import Span, Trace
-
-if TYPE_CHECKING:  # not imported at the start, which must be quick
-    from treadle.agents.page_context import PageContext
-    from treadle.app.code_exploration import Excerpt, Neighbours, Relation
-    from treadle.app.turn_records import TurnRecord
-    from treadle.display.trace_tree import TraceView
-=======
 from __future__ import annotations  # the first screen starts before the types are loaded
 
 from abc import ABC, abstractmethod
@@ -33,18 +11,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Sequence
+    from collections.abc import AsyncIterator, Collection, Mapping, Sequence
     from uuid import UUID
 
+    from treadle.agents.page_context import PageContext
     from treadle.app.choices import Choices
-    from treadle.app.conversation_answers import Session
+    from treadle.app.code_exploration import Excerpt, Neighbours, Relation
+    from treadle.app.conversation_answers import Final, Session
     from treadle.app.proposal_answers import ListedProposal, ShownProposal
+    from treadle.app.turn_records import TurnRecord
     from treadle.code import SearchResults
+    from treadle.display.trace_tree import TraceView
     from treadle.events import Event
-    from treadle.events.types import ApprovalRequested, ApprovalScope
+    from treadle.events.types import ApprovalRequested, ApprovalScope, SourceRange
     from treadle.session import ConversationSummary
-    from treadle.spans.span import Trace
->>>>>>> 0f428714 (Start the terminal quickly, and leave it clean at every end)
+    from treadle.spans.span import Span, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +106,11 @@ class Workbench(ABC):
         """Find code by name or meaning, in the index as it is now."""
 
     @abstractmethod
-    async def excerpt(self, source: SourceRange) -> "Excerpt":
+    async def excerpt(self, source: SourceRange) -> Excerpt:
         """Read the lines of a source as they are on disk now."""
 
     @abstractmethod
-    async def neighbours(self, name: str, file: str, relation: "Relation") -> "Neighbours":
+    async def neighbours(self, name: str, file: str, relation: Relation) -> Neighbours:
         """The callers, callees or implementations of an item with this canonical path."""
 
     @abstractmethod
@@ -137,7 +118,7 @@ class Workbench(ABC):
         """The recorded trace of a turn."""
 
     @abstractmethod
-    async def trace_view(self, trace_id: str) -> "TraceView":
+    async def trace_view(self, trace_id: str) -> TraceView:
         """The rows of a recorded trace, without the content of its spans."""
 
     @abstractmethod
@@ -149,12 +130,12 @@ class Workbench(ABC):
         """Wait for the end of a turn. Returns None if the turn did not complete."""
 
     @abstractmethod
-    async def turn_records(self, conversation_id: UUID) -> "Mapping[UUID, TurnRecord]":
+    async def turn_records(self, conversation_id: UUID) -> Mapping[UUID, TurnRecord]:
         """The usage, cost and sources of the recorded turns of a conversation."""
 
     @abstractmethod
     async def ask_analyst(
-        self, question: str, page: "PageContext", *, conversation: UUID | None, model: str | None
+        self, question: str, page: PageContext, *, conversation: UUID | None, model: str | None
     ) -> StartedTurn:
         """Ask the analyst about the recorded calls of `page`, in a new or an earlier conversation.
 

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from pathlib import Path
 
 from treadle.cli.command import Command, repository
 from treadle.cli.process_end import leave
@@ -39,6 +40,12 @@ def run(options: argparse.Namespace) -> int:
 
     import asyncio
 
+    with asyncio.Runner() as runner:
+        status = runner.run(_run_terminal(root, options))
+        return leave(status)  # closing the runner would wait for its threads
+
+
+async def _run_terminal(root: Path, options: argparse.Namespace) -> int:
     from treadle.app.choices import Choices
     from treadle.tui.app import TerminalApp
     from treadle.tui.process import local_workbench, run_terminal
@@ -48,9 +55,7 @@ def run(options: argparse.Namespace) -> int:
         choices=Choices(options.model, tools=not options.no_tools),
         session=options.session,
     )
-    with asyncio.Runner() as runner:
-        status = runner.run(run_terminal(app, mouse=not options.no_mouse))
-        return leave(status)  # closing the runner would wait for its threads
+    return await run_terminal(app, mouse=not options.no_mouse)
 
 
 COMMAND = Command("Hold a conversation about a repository in the terminal.", configure, run)

@@ -1,0 +1,118 @@
+"""How the terminal starts: from the command line, and in a real terminal."""
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Ran, treadle
+from tests.fakes.provider import FakeProvider, Reply
+from tests.fakes.replies import Answer
+from tests.tui.real_terminal import RealTerminal, terminal
+
+_HEAVY = {"pydantic", "aiohttp", "openai", "numpy", "treadle.app.application", "treadle.llm"}
+"""Modules that the first screen must not wait for."""
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "calc.py").write_text("def add(left, right):\n    return left + right\n")
+    return folder
+
+
+@asynccontextmanager
+async def chat(
+    repo: Path, *arguments: str, replies: tuple[Reply, ...] = ()
+) -> AsyncIterator[RealTerminal]:
+    async with (
+        FakeProvider(replies) as provider,
+        terminal(
+            *arguments, home=repo.parent / "home", cwd=repo, TREADLE_BASE_URL=provider.base_url
+        ) as screen,
+    ):
+        yield screen
+
+
+async def quit_terminal(screen: RealTerminal) -> None:
+    screen.type("\x11")
+    assert await screen.ended() == 0
+    assert screen.is_clean()
+
+
+async def test_treadle_without_a_command_answers_and_resumes(repo: Path) -> None:
+    async with chat(repo, replies=(Answer("It **adds**."),)) as screen:
+        await screen.shows("╭")
+        screen.type("How does add work?")
+        await screen.shows("How does add work?")
+        screen.type("\r")
+        await screen.shows("It adds.")
+        await quit_terminal(screen)
+    async with chat(repo, "chat", "--session", "last") as screen:
+        await screen.shows("How does add work?", "It adds.")
+        await quit_terminal(screen)
+
+
+async def test_keys_typed_before_the_first_screen_reach_the_prompt(repo: Path) -> None:
+    async with chat(repo) as screen:
+        screen.type("early keys")
+        await screen.until(lambda: "\x1b[?1049h" in screen.raw, "the screen to open")
+        await screen.shows("early keys")
+        await quit_terminal(screen)
+
+
+async def test_unknown_session_ends_with_one_line(repo: Path) -> None:
+    async with chat(repo, "chat", "--session", "0000") as screen:
+        assert await screen.ended() == 1
+        assert screen.is_clean()
+        last = screen.raw.rpartition("\x1b")[2]
+    assert "There is no conversation '0000'" in last
+    assert last.count("\n") == 1
+
+
+async def test_no_mouse_leaves_the_mouse_to_the_terminal(repo: Path) -> None:
+    async with chat(repo) as screen:
+        await screen.shows("╭")
+        await quit_terminal(screen)
+        assert "\x1b[?1000h" in screen.raw
+    async with chat(repo, "chat", "--no-mouse") as screen:
+        await screen.shows("╭")
+        await quit_terminal(screen)
+        assert "\x1b[?1000h" not in screen.raw
+
+
+def test_treadle_without_a_terminal_prints_the_overview(repo: Path) -> None:
+    ran = treadle(home=repo.parent / "home")
+    assert ran.status == 0
+    assert "commands:" in ran.out
+
+
+def test_chat_without_a_terminal_is_an_error_in_one_line(repo: Path) -> None:
+    ran = treadle("chat", home=repo.parent / "home", repo=repo)
+    assert ran == Ran(
+        2,
+        "",
+        "`treadle chat` needs a terminal as its standard input and output. Use `treadle ask "
+        '"…"` in a script or a pipe.\n',
+    )
+
+
+@pytest.mark.parametrize("words", [["--help"], ["search", "add"]])
+def test_other_commands_do_not_load_textual(repo: Path, words: list[str]) -> None:
+    code = (
+        f"import sys; from treadle.cli.main import main\n"
+        f"try: main({words!r})\nexcept SystemExit: pass\n"
+        "sys.exit(any(name.partition('.')[0] in {'textual', 'rich'} for name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=repo, capture_output=True, check=False)
+    assert done.returncode == 0
+
+
+def test_first_screen_loads_no_module_of_the_assistant() -> None:
+    code = "import sys, treadle.tui.process; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not _HEAVY & set(done.stdout.split())
