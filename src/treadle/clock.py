@@ -70,3 +70,8 @@ async def _end(tasks: list[asyncio.Future[Any]]) -> None:
     for task in running:
         if not task.cancelled():
             task.exception()  # asyncio reports an exception that nobody retrieves
+
+
+def when(microseconds: int) -> str:
+    """Format Unix microseconds as a local time with date, hour and minute."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(microseconds / 1e6))

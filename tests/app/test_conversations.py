@@ -12,6 +12,7 @@ from treadle.app.conversations import Conversations
 from treadle.clock import SystemClock
 from treadle.errors import StoreError
 from treadle.events import EventBus
+from treadle.events.changes import ConversationChanged
 from treadle.events.types import MessageQueued, StopReason
 from treadle.ids import new_id
 from treadle.llm.messages import AssistantMessage, UserMessage
@@ -88,3 +89,43 @@ async def test_without_a_store_messages_are_served_but_not_saved(
         assert conversations.unsaved is not None
         with pytest.raises(StoreError):
             await conversations.load("last")
+
+
+async def test_each_change_of_a_conversation_is_announced(
+    service: tuple[Conversations, EventBus],
+) -> None:
+    conversations, bus = service
+    conversation = await conversations.create("fake/model")
+    await answer(conversations, conversation, "One", new_id())
+    await answer(conversations, conversation, "Two", new_id())
+    reference = str(conversation.id)
+    with bus.subscribe(ConversationChanged) as events:
+        await conversations.rename(reference, "A new title")
+        await conversations.branch(reference, 1)
+        await conversations.delete(reference)
+        events.close()
+        heard = [envelope.event async for envelope in events]
+    changes = [event for event in heard if isinstance(event, ConversationChanged)]
+    assert [(each.conversation_id, each.gone) for each in changes] == [
+        (reference, False),
+        (reference, False),
+        (reference, True),
+    ]
+
+
+async def test_branches_of_a_conversation_are_counted(
+    service: tuple[Conversations, EventBus],
+) -> None:
+    conversations, _ = service
+    conversation = await conversations.create("fake/model")
+    reference, store = str(conversation.id), await conversations.open_store()
+
+    async def branches() -> int:
+        return (await store.list())[0].branches
+
+    assert await branches() == 0
+    await answer(conversations, conversation, "One", new_id())
+    await answer(conversations, conversation, "Two", new_id())
+    assert await branches() == 1
+    await answer(conversations, await conversations.branch(reference, 1), "Other", new_id())
+    assert await branches() == 2

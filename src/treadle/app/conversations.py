@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Self
 from uuid import UUID
 
+from treadle.app.conversation_answers import Session
 from treadle.app.stores import conversations_path
 from treadle.clock import Clock
 from treadle.errors import StoreError
 from treadle.events import EventBus
+from treadle.events.changes import ConversationChanged
 from treadle.events.types import MessageQueued, StopReason
-from treadle.ids import new_id
+from treadle.ids import NO_REQUEST, new_id
 from treadle.llm.messages import UserMessage
-from treadle.session import Conversation, ConversationStore, Kind
+from treadle.session import Conversation, ConversationStore, ConversationSummary, Kind
 from treadle.session.conversation_writer import ConversationWriter
 
 
@@ -87,6 +89,44 @@ class Conversations:
         """
         store = await self.open_store()
         return await store.load(reference, root=self._root, at=at, kind=kind)
+
+    async def show(self, reference: str) -> Session:
+        """Return every message of every branch of a conversation. Raises what `load` raises."""
+        store = await self.open_store()
+        conversation = await store.load(reference, root=self._root)
+        return Session.of(conversation, await store.tree(conversation))
+
+    async def rename(
+        self, reference: str, title: str, *, kind: Kind = Kind.ASSISTANT
+    ) -> ConversationSummary:
+        """Change a title. Returns the conversation as it was. Raises what `load` raises."""
+        store = await self.open_store()
+        renamed = await store.rename(reference, title, root=self._root, kind=kind)
+        await self._announce(renamed.id)
+        return renamed
+
+    async def branch(self, reference: str, at: int) -> Conversation:
+        """Continue a conversation from message `at`. The later messages stay as another branch.
+
+        Raises what `load` raises.
+        """
+        store = await self.open_store()
+        conversation = await store.branch(reference, at, root=self._root)
+        await self._announce(conversation.id)
+        return conversation
+
+    async def delete(self, reference: str, *, kind: Kind = Kind.ASSISTANT) -> ConversationSummary:
+        """Delete a conversation with all its branches. Raises what `load` raises."""
+        store = await self.open_store()
+        deleted = await store.delete(reference, root=self._root, kind=kind)
+        await self._announce(deleted.id, gone=True)
+        return deleted
+
+    async def _announce(self, conversation_id: UUID, *, gone: bool = False) -> None:
+        event = ConversationChanged(
+            request_id=NO_REQUEST, conversation_id=str(conversation_id), gone=gone
+        )
+        await self._bus.publish(event)
 
     @asynccontextmanager
     async def reserve(

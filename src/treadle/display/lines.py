@@ -1,7 +1,6 @@
 """Short one-line forms of recorded text, ids and times."""
 
 import re
-import time
 
 from treadle.visible import in_line
 
@@ -27,8 +26,3 @@ def short_id(identity: str) -> str:
     because a hyphen may be part of them.
     """
     return identity.replace("-", "")[:18] if _LONG_ID.fullmatch(identity) else in_line(identity)
-
-
-def when(microseconds: int) -> str:
-    """Format Unix microseconds as a local time with date, hour and minute."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(microseconds / 1e6))

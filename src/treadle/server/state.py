@@ -22,8 +22,6 @@ from treadle.config.quantities import age_us, size_bytes
 from treadle.config.traces import TraceSettings
 from treadle.diagnosis.detectors import Rule
 from treadle.errors import StoreError
-from treadle.events.changes import ConversationChanged
-from treadle.ids import NO_REQUEST
 from treadle.server.event_log import EventLog
 from treadle.server.experiment_feed import experiments_followed
 from treadle.server.live_spans import LiveSpans
@@ -51,13 +49,6 @@ class ServerState:
     """The detector rules of the user."""
     active_requests: ActiveRequests
     _ingest: IngestQueue | None
-
-    async def announce_conversation(self, conversation_id: str, *, deleted: bool = False) -> None:
-        """Publish that a person changed or deleted a conversation."""
-        event = ConversationChanged(
-            request_id=NO_REQUEST, conversation_id=conversation_id, gone=deleted
-        )
-        await self.app.bus.publish(event)
 
     @property
     def ingest(self) -> IngestQueue:

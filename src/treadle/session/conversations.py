@@ -95,8 +95,9 @@ class Kind(StrEnum):
 class ConversationSummary:
     """A conversation in a list. `turns` counts user messages. Times are Unix microseconds.
 
-    `stop_reason` is the reason why the last run ended. It is None while the run lasts, if its
-    process was killed, or if there is no run.
+    `branches` counts the messages that no other message follows. `stop_reason` is the reason why
+    the last run ended. It is None while the run lasts, if its process was killed, or if there is no
+    run.
     """
 
     id: UUID
@@ -106,6 +107,7 @@ class ConversationSummary:
     created_us: int
     updated_us: int
     turns: int
+    branches: int
     stop_reason: StopReason | None
     agent: Annotated[str | None, JsonField(omit=True)] = None
 
@@ -329,6 +331,8 @@ class ConversationStore:
             f"""SELECT id, root, model, title, created_us, updated_us,
                    (SELECT count(*) FROM messages
                     WHERE conversation_id = id AND kind = 'user'),
+                   (SELECT count(*) - count(DISTINCT parent) FROM messages
+                    WHERE conversation_id = id),
                    (SELECT stop_reason FROM messages
                     WHERE conversation_id = id AND kind = 'user' ORDER BY position DESC LIMIT 1),
                    agent
@@ -338,9 +342,18 @@ class ConversationStore:
         ).fetchall()
         return tuple(
             ConversationSummary(
-                UUID(key), root, model, title, created, updated, turns, _stop_reason(reason), agent
+                UUID(key),
+                root,
+                model,
+                title,
+                created,
+                updated,
+                turns,
+                branches,
+                _stop_reason(reason),
+                agent,
             )
-            for key, root, model, title, created, updated, turns, reason, agent in rows
+            for key, root, model, title, created, updated, turns, branches, reason, agent in rows
         )
 
     def _find(self, db: Connection, reference: str, root: str, kind: Kind) -> ConversationSummary:

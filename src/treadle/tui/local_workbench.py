@@ -19,6 +19,7 @@ from treadle.app.code_exploration import (
     read_excerpt,
 )
 from treadle.app.conversation_answers import Final, Session
+from treadle.app.conversation_costs import recorded_costs
 from treadle.app.index_refresh import refresh_in_background
 from treadle.app.proposal_answers import ListedProposal, ShownProposal, hunk_positions
 from treadle.app.running_server import find_server
@@ -103,9 +104,24 @@ class LocalWorkbench(Workbench):
 
     async def conversation(self, reference: str) -> Session:
         """See `Workbench.conversation`."""
-        store = await self._app.conversations.open_store()
-        loaded = await store.load(reference, root=self._app.root)
-        return Session.of(loaded, await store.tree(loaded))
+        return await self._app.conversations.show(reference)
+
+    async def conversation_costs(self, conversations: Collection[UUID]) -> Mapping[UUID, float]:
+        """See `Workbench.conversation_costs`."""
+        return await asyncio.to_thread(recorded_costs, self._app.traces, conversations)
+
+    async def rename_conversation(self, conversation_id: UUID, title: str) -> None:
+        """See `Workbench.rename_conversation`."""
+        await self._app.conversations.rename(str(conversation_id), title)
+
+    async def branch_conversation(self, conversation_id: UUID, at: int) -> Session:
+        """See `Workbench.branch_conversation`."""
+        await self._app.conversations.branch(str(conversation_id), at)
+        return await self._app.conversations.show(str(conversation_id))
+
+    async def delete_conversation(self, conversation_id: UUID) -> None:
+        """See `Workbench.delete_conversation`."""
+        await self._app.conversations.delete(str(conversation_id))
 
     async def proposals(self, *, limit: int = 100) -> Sequence[ListedProposal]:
         """See `Workbench.proposals`."""

@@ -88,6 +88,28 @@ class Workbench(ABC):
         """Load a conversation by its id, an id prefix or "last"."""
 
     @abstractmethod
+    async def conversation_costs(self, conversations: Collection[UUID]) -> Mapping[UUID, float]:
+        """Return the recorded costs in US dollars.
+
+        A conversation of unknown cost is not in the result.
+        """
+
+    @abstractmethod
+    async def rename_conversation(self, conversation_id: UUID, title: str) -> None:
+        """Change the title of a conversation."""
+
+    @abstractmethod
+    async def branch_conversation(self, conversation_id: UUID, at: int) -> Session:
+        """Continue a conversation from message `at`, and return it.
+
+        The later messages stay as another branch.
+        """
+
+    @abstractmethod
+    async def delete_conversation(self, conversation_id: UUID) -> None:
+        """Delete a conversation with all its branches."""
+
+    @abstractmethod
     async def proposals(self, *, limit: int = 100) -> Sequence[ListedProposal]:
         """The proposals for the repository, newest first."""
 

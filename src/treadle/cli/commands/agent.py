@@ -12,8 +12,9 @@ from treadle.cli.command import Command, repository
 from treadle.cli.commands.sessions import with_conversations
 from treadle.cli.output import print_json, print_text, report, report_line, table
 from treadle.cli.turn_output import TurnOutput, exit_status, output_for, show_turn
+from treadle.clock import when
 from treadle.config.loader import load
-from treadle.display.lines import short_id, when
+from treadle.display.lines import short_id
 from treadle.errors import ExitStatus, UsageError
 from treadle.events import EventBus
 from treadle.ids import new_id

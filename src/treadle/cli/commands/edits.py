@@ -11,9 +11,10 @@ from treadle.app.stores import open_edits
 from treadle.app.toolsets import preview_proposal
 from treadle.cli.command import Command, allow_program, positive, repository
 from treadle.cli.output import print_json, print_line, print_text, report, report_line, table
+from treadle.clock import when
 from treadle.config.loader import load
 from treadle.display.diffs import coloured, side_by_side, unified_text
-from treadle.display.lines import short_id, when
+from treadle.display.lines import short_id
 from treadle.edits.diffs import counts
 from treadle.edits.model import Proposal, ProposalState
 from treadle.edits.proposal_store import NO_PROPOSALS

@@ -17,7 +17,8 @@ from treadle.cli.experiment_batches import (
 )
 from treadle.cli.output import print_json, print_line, print_text, report, report_line
 from treadle.cli.trace_queries import Actions, add_output, fitted_table, typed_query
-from treadle.display.lines import short_id, when
+from treadle.clock import when
+from treadle.display.lines import short_id
 from treadle.errors import ExitStatus, UsageError
 from treadle.json_values import to_json
 from treadle.owner_only import open_output

@@ -2,20 +2,21 @@
 
 import argparse
 import asyncio
-import json
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from treadle.app.conversation_answers import Session
+from treadle.app.conversation_export import ExportFormat, exported, write_new_file
 from treadle.app.stores import conversations_path
 from treadle.cli.command import Command, positive, repository
 from treadle.cli.commands.ask import add_serving_options, serve
 from treadle.cli.output import print_json, print_line, print_text, report, report_line, table
-from treadle.cli.transcripts import as_lines, as_markdown
-from treadle.display.lines import short_id, when
-from treadle.errors import OutputExistsError, UsageError
+from treadle.cli.transcripts import as_lines
+from treadle.clock import when
+from treadle.display.lines import short_id
+from treadle.errors import UsageError
 from treadle.json_values import to_json
 from treadle.session import Conversation, ConversationStore, Entry
 
@@ -54,8 +55,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     export = add_action("export", "export a conversation as Markdown or JSON")
     export.add_argument(
         "--format",
-        choices=("markdown", "json"),
-        default="markdown",
+        type=ExportFormat,
+        choices=tuple(ExportFormat),
+        default=ExportFormat.MARKDOWN,
         help="markdown: the current branch; json: every message of every branch",
     )
     export.add_argument(
@@ -145,19 +147,12 @@ def _rename(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    conversation, tree = _loaded(options, options.at)
-    if options.format == "json" or options.json:
-        text = json.dumps(to_json(Session.of(conversation, tree)), indent=2) + "\n"
-    else:
-        text = as_markdown(conversation)
+    session = Session.of(*_loaded(options, options.at))
+    text = exported(session, ExportFormat.JSON if options.json else options.format)
     if options.output is None:
         print_text(text.removesuffix("\n"))
         return 0
-    try:
-        with options.output.open("x", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-    except FileExistsError as error:
-        raise OutputExistsError(options.output) from error
+    write_new_file(options.output, text)
     report(f"Written to {options.output}.")
     return 0
 

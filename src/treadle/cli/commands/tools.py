@@ -17,7 +17,7 @@ from treadle.app.toolsets import listed_registry
 from treadle.cli.command import Command, positive, repository
 from treadle.cli.output import print_json, print_text, report, table
 from treadle.cli.progress import IndexBar
-from treadle.display.lines import when
+from treadle.clock import when
 from treadle.errors import NotFoundError, UsageError
 from treadle.events import Outcome
 from treadle.events.types import ErrorKind, ToolCallCompleted

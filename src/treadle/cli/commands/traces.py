@@ -31,7 +31,8 @@ from treadle.cli.trace_queries import (
     listed_query,
     typed_query,
 )
-from treadle.display.lines import one_line, short_id, when
+from treadle.clock import when
+from treadle.display.lines import one_line, short_id
 from treadle.display.trace_tree import describe, trace_lines, trace_to_json, view_trace
 from treadle.json_values import to_json
 from treadle.traces.amounts import cost, duration

@@ -223,20 +223,14 @@ async def rename(
     server: CurrentServer, request: Request, conversation: str, renaming: Renaming
 ) -> Response:
     """Change the title of a conversation."""
-    root = server.app.root
-    renamed = await server.conversations.rename(
-        conversation, renaming.title, root=root, kind=Kind.AGENT
-    )
-    await server.announce_conversation(str(renamed.id))
+    await server.app.conversations.rename(conversation, renaming.title, kind=Kind.AGENT)
     return await _conversation_response(server, request, conversation)
 
 
 @router.delete("/{conversation}", status_code=204)
 async def delete(server: CurrentServer, conversation: str) -> None:
     """Delete a conversation. The spans recorded for it are not deleted."""
-    root = server.app.root
-    deleted = await server.conversations.delete(conversation, root=root, kind=Kind.AGENT)
-    await server.announce_conversation(str(deleted.id), deleted=True)
+    await server.app.conversations.delete(conversation, kind=Kind.AGENT)
 
 
 async def _conversation_response(server: ServerState, request: Request, reference: str) -> Response:

@@ -60,25 +60,20 @@ async def show(server: CurrentServer, session: str) -> JsonOf[Session]:
 
     `session` is an id, a prefix of an id, or `last`.
     """
-    conversation = await server.conversations.load(session, root=server.app.root)
-    return Session.of(conversation, await server.conversations.tree(conversation))
+    return await server.app.conversations.show(session)
 
 
 @router.patch("/{session}")
 async def change(server: CurrentServer, session: str, changes: SessionChange) -> JsonOf[Session]:
     """Change the title of a conversation, or the message from which it continues."""
     if changes.title is not None:
-        await server.conversations.rename(session, changes.title, root=server.app.root)
+        await server.app.conversations.rename(session, changes.title)
     if changes.at is not None:
-        await server.conversations.branch(session, changes.at, root=server.app.root)
-    changed = await show(server, session)
-    await server.announce_conversation(str(changed.conversation.id))
-    return changed
+        await server.app.conversations.branch(session, changes.at)
+    return await server.app.conversations.show(session)
 
 
 @router.delete("/{session}")
 async def delete(server: CurrentServer, session: str) -> JsonOf[ConversationSummary]:
     """Delete a conversation with all its branches."""
-    deleted = await server.conversations.delete(session, root=server.app.root)
-    await server.announce_conversation(str(deleted.id), deleted=True)
-    return deleted
+    return await server.app.conversations.delete(session)
