@@ -210,6 +210,23 @@ class LogSettings(Section):
     """Size in bytes at which a new file is started. Three files are kept."""
 
 
+class TerminalSettings(Section):
+    """The interactive terminal, `treadle chat`."""
+
+    keys: Literal["default", "vim", "emacs"] = "default"
+    """Keys of the prompt and of lists."""
+    theme: Literal["dark", "light", "high-contrast", "ansi"] = "dark"
+    """Colours. `ansi` uses the 16 colours and the background of your terminal."""
+    reduced_motion: bool = False
+    """Whether nothing moves by itself: no animations, and no counting seconds."""
+    bell: bool = False
+    """Whether the bell sounds when a turn ends or needs your approval."""
+    notify: bool = False
+    """Whether your desktop shows a notification then. Your terminal must support OSC 9 or 777."""
+    notify_after: float = Field(default=10.0, ge=0)
+    """Seconds of a turn before it gives a signal. It gives one earlier if you switched windows."""
+
+
 class Settings(Section):
     """All settings."""
 
@@ -231,3 +248,4 @@ class Settings(Section):
     logs: LogSettings = Field(default_factory=LogSettings)
     traces: TraceSettings = Field(default_factory=TraceSettings)
     gateway: GatewaySettings = Field(default_factory=GatewaySettings)
+    terminal: TerminalSettings = Field(default_factory=TerminalSettings)

@@ -12,7 +12,7 @@ token of the server. The key and the token must never become part of the setting
 
 TOP_LEVEL = frozenset({
     "approvals", "checks", "context", "edits", "fallback_models", "gateway", "history", "limits",
-    "logs", "model", "providers", "tools", "traces", "trusted_roots",
+    "logs", "model", "providers", "terminal", "tools", "traces", "trusted_roots",
 })  # fmt: skip
 """The names at the top level of the settings. A test compares these names with the model."""
 
