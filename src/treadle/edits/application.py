@@ -30,6 +30,12 @@ WRITTEN_STATES = frozenset({
 })  # fmt: skip
 """States of a proposal that was written at least once."""
 
+ReadFile = Callable[[str], bytes | None]
+"""Returns the content of the file at a path relative to the root, or None if there is no file.
+
+Raises EditError for a path that is not a regular file, and OSError.
+"""
+
 Placing = Callable[[FileChange, bytes], FileChange]
 """Fits a change to the current bytes of its file. Raises EditError if the change does not fit."""
 
@@ -61,7 +67,7 @@ def require_fresh(change: FileChange, present: bytes) -> FileChange:
 
 
 def fit_changes(
-    tree: Tree, changes: Sequence[FileChange], placing: Placing
+    read: ReadFile, changes: Sequence[FileChange], placing: Placing
 ) -> Iterator[tuple[FileChange, bytes | None, bytes | None]]:
     """Fit each change with `placing`. Yield it with the content of its file before and after.
 
@@ -72,35 +78,35 @@ def fit_changes(
     """
     for change in changes:
         try:
-            yield _result(tree, change, placing)
+            yield _result(read, change, placing)
         except OSError as error:
             raise as_edit_error(change.path, error) from error
 
 
 def _result(
-    tree: Tree, change: FileChange, placing: Placing
+    read: ReadFile, change: FileChange, placing: Placing
 ) -> tuple[FileChange, bytes | None, bytes | None]:
-    present = tree.read(change.path)
+    present = read(change.path)
     if change.kind is ChangeKind.CREATE:
         if present is not None:
             raise conflict(change.path, "a file already exists there")
         return change, None, splice(b"", change.hunks)
     if present is None:
         raise conflict(change.path, "it no longer exists")
-    if change.target is not None and tree.read(change.target) is not None:
+    if change.target is not None and read(change.target) is not None:
         raise conflict(change.target, "a file already exists there")
-    placed = placing(change, present.data)
+    placed = placing(change, present)
     if change.kind is ChangeKind.DELETE:
-        return placed, present.data, None
-    after = splice(present.data, placed.hunks)
-    if change.kind is ChangeKind.MODIFY and after == present.data:
+        return placed, present, None
+    after = splice(present, placed.hunks)
+    if change.kind is ChangeKind.MODIFY and after == present:
         raise EditError(
             ErrorKind.VALIDATION,
             f"The edit changes nothing: {change.path} already has this content.",
             path=change.path,
             hint="No further step is needed.",
         )
-    return replace(placed, result_hash=content_hash(after)), present.data, after
+    return replace(placed, result_hash=content_hash(after)), present, after
 
 
 def prepare(
@@ -115,7 +121,7 @@ def prepare(
     applied: list[FileChange] = []
     writes: list[FileWrite] = []
     written: list[Written] = []
-    for change, before, after in fit_changes(tree, changes, placing):
+    for change, before, after in fit_changes(tree.data, changes, placing):
         applied.append(change)
         try:
             writes += _writes(tree, change, before, after, formerly)
@@ -205,53 +211,84 @@ class Reversal:
 
 
 def plan_reversal(
-    tree: Tree, proposal: Proposal, last: AppliedChanges, goal: ProposalState, *, keep_changed: bool
+    read: ReadFile,
+    proposal: Proposal,
+    last: AppliedChanges,
+    goal: ProposalState,
+    *,
+    keep_changed: bool,
+    files: Collection[int] | None = None,
 ) -> Reversal:
     """The changes that undo or redo the changes `last`, so that the proposal gets the state `goal`.
 
     If some files have changed so that an undo no longer fits them, `keep_changed` leaves these
     files out. At least one other file must remain. Otherwise this function raises EditError of kind
     conflict, which names each changed file.
+    `files` limits the changes to the files with these numbers.
     """
-    changes = tuple(_changes_to_write(proposal, last, goal))
     if goal is not ProposalState.UNDONE:
-        return Reversal(changes)
+        return Reversal(reverting_changes(proposal, last, goal, files))
+    fitted = fit_reversal(read, reverting_changes(proposal, last, goal, files))
+    if fitted.conflicts and not (keep_changed and fitted.changes):
+        raise _conflict(proposal, fitted)
+    return fitted
+
+
+def fit_reversal(read: ReadFile, changes: Sequence[FileChange]) -> Reversal:
+    """Separate the changes that fit the current files from the changes that are in conflict."""
     fitting: list[FileChange] = []
     conflicts: list[EditError] = []
     for change in changes:
         try:
-            list(fit_changes(tree, [change], relocate))
+            list(fit_changes(read, [change], relocate))
             fitting.append(change)
         except EditError as error:  # also if a folder or a link is at the path of the file
             conflicts.append(error)
-    if conflicts and not (keep_changed and fitting):
-        raise _conflict(proposal, conflicts, len(changes), fitting)
     return Reversal(tuple(fitting), tuple(conflicts))
 
 
-def _changes_to_write(
-    proposal: Proposal, last: AppliedChanges, goal: ProposalState
-) -> Iterator[FileChange]:
-    if proposal.state is not ProposalState.PARTLY_UNDONE:
-        yield from map(reverse, reversed(last.changes))
-        return
-    undone = {proposal.changes[number].path for number in proposal.undone}
-    if goal is ProposalState.UNDONE:
-        yield from (reverse(each) for each in reversed(last.changes) if each.path not in undone)
-    else:
-        yield from (each for each in last.changes if each.path in undone)
-
-
-def _conflict(
+def reverting_changes(
     proposal: Proposal,
-    conflicts: Sequence[EditError],
-    count: int,
-    fitting: Collection[FileChange],
-) -> EditError:
+    last: AppliedChanges,
+    goal: ProposalState,
+    files: Collection[int] | None = None,
+) -> tuple[FileChange, ...]:
+    """The changes of each file that revert the last application to reach the state `goal`.
+
+    They are not fitted to the current files. `files` limits them to the files with these numbers.
+    """
+    undone = proposal.undone_files()
+    if proposal.state is not ProposalState.PARTLY_UNDONE:
+        found = tuple(map(reverse, reversed(last.changes)))
+    elif goal is ProposalState.UNDONE:
+        applied = (each for each in reversed(last.changes) if not _is_in(each, proposal, undone))
+        found = tuple(map(reverse, applied))
+    else:
+        found = tuple(each for each in last.changes if _is_in(each, proposal, undone))
+    return found if files is None else tuple(c for c in found if _is_in(c, proposal, files))
+
+
+def file_numbers(proposal: Proposal, changes: Sequence[FileChange]) -> frozenset[int]:
+    """The numbers of the files of the proposal that the changes apply, undo or redo."""
+    known = {_paths(each): number for number, each in enumerate(proposal.changes)}
+    return frozenset(known[_paths(change)] for change in changes)
+
+
+def _is_in(change: FileChange, proposal: Proposal, files: Collection[int]) -> bool:
+    return not file_numbers(proposal, [change]).isdisjoint(files)
+
+
+def _paths(change: FileChange) -> frozenset[str]:
+    """The paths of a change. Its reversal has the same paths."""
+    return frozenset({change.path, change.target or change.path})
+
+
+def _conflict(proposal: Proposal, fitted: Reversal) -> EditError:
+    conflicts, count = fitted.conflicts, len(fitted.conflicts) + len(fitted.changes)
     reasons = " ".join(error.message for error in conflicts)
     hint = "Restore its earlier content, or make the change by hand."
-    if fitting:
-        names = ", ".join(sorted(map(_name, fitting)))
+    if fitted.changes:
+        names = ", ".join(sorted(map(_name, fitted.changes)))
         hint = (
             f"`treadle edits undo {proposal.id} --keep-changed` undoes the others ({names}) "
             f"and keeps the changed files. Or: {hint[0].lower()}{hint[1:]}"
@@ -279,10 +316,12 @@ def settle(
     """
     after = replace(proposal, state=goal, reason=None, undone=frozenset())
     if goal is ProposalState.PARTLY_UNDONE:
-        names = {_name(change) for change in applied.changes}
-        numbers = {n for n, each in enumerate(proposal.changes) if each.path in names}
-        reason = " ".join(["Some files are kept.", *(error.message for error in conflicts)])
-        return replace(after, reason=reason, undone=proposal.undone | numbers), None
+        numbers, undone = file_numbers(proposal, applied.changes), proposal.undone_files()
+        kept = "Some files stay undone." if numbers <= undone else "Some files are kept."
+        reason = " ".join([kept, *(error.message for error in conflicts)])
+        forward = proposal.state is ProposalState.UNDONE and last is not None
+        stored = _reversed(last) if forward and last is not None else None
+        return replace(after, reason=reason, undone=undone ^ numbers), stored
     if proposal.state is not ProposalState.PARTLY_UNDONE or last is None:
         return after, applied
     return after, _reversed(last) if goal is ProposalState.UNDONE else None

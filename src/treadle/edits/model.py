@@ -1,6 +1,6 @@
 """Data types for proposals, for the file changes of a proposal, and for the hunks of a change."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import blake2b
@@ -128,6 +128,14 @@ class Plan:
     changes: tuple[FileChange, ...]
     notes: tuple[str, ...] = ()
 
+    def summary(self) -> str:
+        """The changes in a few words: the number of files, or the path of the only file."""
+        first, *more = self.changes
+        if more:
+            return f"change {len(self.changes)} files"
+        verb = "change" if first.kind is ChangeKind.MODIFY else first.kind
+        return f"{verb} {first.path}" + (f" to {first.target}" if first.target else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
@@ -166,6 +174,21 @@ class Proposal:
             (file, hunk) for file, change in enumerate(self.changes) for hunk in range(change.parts)
         )
 
+    def paths(self) -> frozenset[str]:
+        """All paths of the changes, including the targets of renames."""
+        targets = (change.target for change in self.changes if change.target is not None)
+        return frozenset({*(change.path for change in self.changes), *targets})
+
+    def require_parts(self, numbers: Collection[tuple[int, int]]) -> None:
+        """Raise EditError if a (file, hunk) number is not a part of this proposal."""
+        if unknown := sorted(set(numbers) - set(self.parts())):
+            file, hunk = unknown[0]
+            raise EditError(
+                ErrorKind.VALIDATION,
+                f"The proposal {self.id} has no hunk {hunk} of file {file}.",
+                hint="File and hunk numbers start at 0, in the order of the proposal's changes.",
+            )
+
     def selected(self) -> tuple[FileChange, ...]:
         """The changes without the denied parts, and without files whose parts are all denied.
 
@@ -177,6 +200,16 @@ class Proposal:
             change
             for number, each in enumerate(self.changes)
             if (change := self._selected(number, each)) is not None
+        )
+
+    def undone_files(self) -> frozenset[int]:
+        """The numbers of the files whose changes are undone now."""
+        if self.state is not ProposalState.UNDONE:
+            return self.undone
+        return frozenset(
+            number
+            for number, change in enumerate(self.changes)
+            if self._selected(number, change) is not None
         )
 
     def _selected(self, number: int, change: FileChange) -> FileChange | None:

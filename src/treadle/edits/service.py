@@ -12,6 +12,7 @@ from treadle.clock import Clock, SystemClock
 from treadle.edits.application import (
     Reversal,
     fail_proposal,
+    file_numbers,
     fit_changes,
     plan_reversal,
     prepare,
@@ -35,6 +36,7 @@ from treadle.edits.proposal_store import AppliedChanges, ProposalStore
 from treadle.edits.recovery import locked, recover
 from treadle.edits.relocation import rehunk, relocate
 from treadle.edits.requests import EditRequest, RenameFile
+from treadle.edits.simulation import Simulation
 from treadle.edits.tree import System, Tree, as_edit_error
 from treadle.errors import PathRefusedError, StoreError
 from treadle.events.types import ErrorKind
@@ -136,7 +138,7 @@ class Edits:
             self._ids(),
             str(self.root),
             ProposalState.STAGED,
-            _summary(planned),
+            planned.summary(),
             planned.changes,
             now,
             now,
@@ -229,7 +231,7 @@ class Edits:
         """
         proposal = self._in_state(proposal_id, OPEN_STATES, "previewed")
         after: dict[str, bytes | None] = {}
-        for change, _, data in fit_changes(self._tree, proposal.selected(), require_fresh):
+        for change, _, data in fit_changes(self._tree.data, proposal.selected(), require_fresh):
             if change.target is not None:
                 after[change.path] = None
             after[change.target or change.path] = data
@@ -250,7 +252,7 @@ class Edits:
         proposal = self._in_state(proposal_id, OPEN_STATES, "denied")
         denied = replace(proposal, words=words or proposal.words)
         if hunks is not None:
-            _check_hunks(proposal, hunks)
+            proposal.require_parts(hunks)
             denied = replace(denied, denied=proposal.denied | frozenset(hunks))
         if hunks is None or not denied.selected():
             denied = replace(denied, state=ProposalState.DENIED)
@@ -311,7 +313,7 @@ class Edits:
         Raises EditError of kind conflict, which names each hunk that no longer has a position.
         """
         proposal = self._in_state(proposal_id, OPEN_STATES, "staged again")
-        placed = fit_changes(self._tree, proposal.selected(), relocate)
+        placed = fit_changes(self._tree.data, proposal.selected(), relocate)
         changes = tuple(change for change, _, _ in placed)
         return self._keep(
             proposal,
@@ -342,7 +344,7 @@ class Edits:
         if hunks is None:
             return self._write(proposal_id, OPEN_STATES, ProposalState.APPLIED)
         before = self._in_state(proposal_id, OPEN_STATES, "applied")
-        _check_hunks(before, hunks)
+        before.require_parts(hunks)
         if before.denied.intersection(hunks):
             raise EditError(
                 ErrorKind.DENIED,
@@ -369,10 +371,30 @@ class Edits:
         states = {ProposalState.APPLIED, ProposalState.PARTLY_UNDONE}
         return self._write(proposal_id, states, ProposalState.UNDONE, keep_changed=keep_changed)
 
-    def redo(self, proposal_id: UUID) -> Proposal:
-        """Apply the hunks of an undone proposal again, at their current positions."""
+    def redo(self, proposal_id: UUID, *, files: Collection[int] | None = None) -> Proposal:
+        """Apply an undone proposal's hunks again, at their current positions.
+
+        `files` are the numbers of the files to redo. If other files stay undone, the proposal is
+        partly undone.
+        """
         states = {ProposalState.UNDONE, ProposalState.PARTLY_UNDONE}
-        return self._write(proposal_id, states, ProposalState.APPLIED)
+        return self._write(proposal_id, states, ProposalState.APPLIED, files=files)
+
+    def simulate(
+        self, steps: Sequence[tuple[UUID, Collection[int] | None]], goal: ProposalState
+    ) -> Simulation:
+        """Undo or redo proposals one after another in memory. Writes nothing.
+
+        `goal` is undone or applied. A step is a proposal, and the numbers of the files to redo, or
+        None for all its files. A file in conflict is left out, as `undo` with `keep_changed` does.
+        """
+        simulation = Simulation(self._tree.data)
+        for proposal_id, files in steps:
+            proposal = self.get(proposal_id)
+            last = self._last_applied(proposal)
+            if last is not None:
+                simulation.revert(proposal, last, goal, files)
+        return simulation
 
     def _write(
         self,
@@ -381,6 +403,7 @@ class Edits:
         goal: ProposalState,
         *,
         keep_changed: bool = False,
+        files: Collection[int] | None = None,
     ) -> Proposal:
         self.recover()
         with self._locked(self._in_state(proposal_id, states, _DONE[goal])):
@@ -392,15 +415,17 @@ class Edits:
                     prepared = prepare(self._tree, applied.changes, require_fresh)
                 else:
                     applied = plan_reversal(
-                        self._tree, proposal, last, goal, keep_changed=keep_changed
-                    )
+                        self._tree.data, proposal, last, goal,
+                        keep_changed=keep_changed, files=files,
+                    )  # fmt: skip
                     prepared = prepare(self._tree, applied.changes, relocate, last)
             except EditError as error:
                 self._keep(proposal, fail_proposal(proposal, error))
                 if goal is ProposalState.APPLIED and last is not None:
                     error.hint = "Restore its earlier content, or make the change by hand."
                 raise
-            if applied.conflicts:
+            left = proposal.undone_files() - file_numbers(proposal, applied.changes)
+            if applied.conflicts or (goal is ProposalState.APPLIED and left):
                 goal = ProposalState.PARTLY_UNDONE
             after = settle(proposal, goal, prepared.applied, last, applied.conflicts)
             return write_prepared(self._tree, self._store, proposal, prepared, after)
@@ -423,7 +448,7 @@ class Edits:
 
     @contextmanager
     def _locked(self, proposal: Proposal) -> Iterator[None]:
-        paths = {self.root / path for path in _paths(proposal.changes)}
+        paths = {self.root / path for path in proposal.paths()}
         with ExitStack() as held:
             try:
                 held.enter_context(locked(self._locks, paths))
@@ -448,7 +473,7 @@ class Edits:
         found: list[str] = []
         with suppress(EditError):  # a file has changed, which `apply` reports
             for change, before, after in fit_changes(
-                self._tree, proposal.selected(), require_fresh
+                self._tree.data, proposal.selected(), require_fresh
             ):
                 if after is not None:
                     found += self._examine(change.target or change.path, before or b"", after)
@@ -480,27 +505,3 @@ _INSTEAD = {
     ProposalState.UNDONE: "Redo it, or propose a new edit.",
     ProposalState.PARTLY_UNDONE: "Redo it, undo the rest, or propose a new edit.",
 }
-
-
-def _paths(changes: Sequence[FileChange]) -> list[str]:
-    """All paths of the changes, including the targets of renames."""
-    targets = [change.target for change in changes if change.target is not None]
-    return [*(change.path for change in changes), *targets]
-
-
-def _summary(planned: Plan) -> str:
-    first, *more = planned.changes
-    if more:
-        return f"change {len(planned.changes)} files"
-    verb = "change" if first.kind is ChangeKind.MODIFY else first.kind
-    return f"{verb} {first.path}" + (f" to {first.target}" if first.target else "")
-
-
-def _check_hunks(proposal: Proposal, hunks: Collection[tuple[int, int]]) -> None:
-    if unknown := sorted(set(hunks) - set(proposal.parts())):
-        file, hunk = unknown[0]
-        raise EditError(
-            ErrorKind.VALIDATION,
-            f"The proposal {proposal.id} has no hunk {hunk} of file {file}.",
-            hint="File and hunk numbers start at 0, in the order of the proposal's changes.",
-        )

@@ -304,6 +304,11 @@ class Tree:
         except FileNotFoundError:
             return None
 
+    def data(self, path: str) -> bytes | None:
+        """The bytes of the regular file at `path`, or None if there is no file."""
+        content = self.read(path)
+        return None if content is None else content.data
+
     def read_in(self, folder: int, name: str, path: str) -> Content:
         """The content of an entry of an open folder.
 

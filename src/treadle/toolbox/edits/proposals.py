@@ -226,8 +226,8 @@ class Proposer:
     async def _decision(
         self, proposal: Proposal, context: ToolContext, subjects: tuple[Subject, ...]
     ) -> Decision:
-        touched = {*(each.path for each in proposal.changes), *_targets(proposal)}
-        policy = Policy.ALLOW if self._approved_before(touched) else Policy.ASK
+        approved = self._approved_before(proposal.paths())
+        policy = Policy.ALLOW if approved else Policy.ASK
         preview = "".join(unified(change) for change in proposal.changes)
         question = Question(subjects, policy, proposal.summary, proposal.id, preview)
         return await context.approve(question)
@@ -292,7 +292,3 @@ def tool_error(error: EditError, field: str | None) -> ToolError:
 def inside(root: Path, path: str) -> str:
     """Return the normalized path of a file that a call writes. Links are not resolved."""
     return os.path.normpath(os.path.join(root, path))  # noqa: PTH118  (Path keeps "a/..")
-
-
-def _targets(proposal: Proposal) -> set[str]:
-    return {each.target for each in proposal.changes if each.target is not None}

@@ -1,0 +1,91 @@
+"""Undoes and redoes proposals one after another in memory, to state the effect before it happens.
+
+The files on disk stay as they are.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from treadle.edits.application import (
+    ReadFile,
+    file_numbers,
+    fit_changes,
+    fit_reversal,
+    reverting_changes,
+)
+from treadle.edits.model import EditError, FileChange, Proposal, ProposalState
+from treadle.edits.proposal_store import AppliedChanges
+from treadle.edits.relocation import relocate
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedStep:
+    """The undo or redo of one proposal.
+
+    `files` are the numbers of the files that the step changes. `changes` are these changes, fitted
+    to the files. `later_changes` has the paths of the files that were changed since the proposal
+    changed them. `conflicts` has one error for each file that the step leaves as it is.
+    """
+
+    proposal: Proposal
+    files: frozenset[int]
+    changes: tuple[FileChange, ...]
+    later_changes: frozenset[str]
+    conflicts: tuple[EditError, ...]
+
+
+class Simulation:
+    """The files of a repository after some steps. `read` returns the files on disk."""
+
+    def __init__(self, read: ReadFile) -> None:
+        self._read = read
+        self._before: dict[str, bytes | None] = {}
+        self._after: dict[str, bytes | None] = {}
+        self.steps: list[SimulatedStep] = []
+
+    def revert(
+        self,
+        proposal: Proposal,
+        last: AppliedChanges,
+        goal: ProposalState,
+        files: Collection[int] | None = None,
+    ) -> None:
+        """Undo or redo a proposal whose last application is `last`, to reach the state `goal`.
+
+        `files` limits the step to the files with these numbers.
+        """
+        reversal = fit_reversal(self._present, reverting_changes(proposal, last, goal, files))
+        # Each change is fitted to the files before the step, since a write reads them first.
+        fitted = list(fit_changes(self._present, reversal.changes, relocate))
+        for change, _, after in fitted:
+            if change.target is not None:
+                self._write(change.path, None)
+            self._write(change.target or change.path, after)
+        changes = tuple(change for change, _, _ in fitted)
+        later = {
+            now.path
+            for now, then in zip(changes, reversal.changes, strict=True)
+            if now.base_hash != then.base_hash
+        }
+        self.steps.append(
+            SimulatedStep(
+                proposal,
+                file_numbers(proposal, changes),
+                changes,
+                frozenset(later),
+                reversal.conflicts,
+            )
+        )
+
+    def differences(self) -> Mapping[str, tuple[bytes | None, bytes | None]]:
+        """The content of each changed file on disk and after the steps. None means no file."""
+        pairs = {path: (before, self._after[path]) for path, before in self._before.items()}
+        return {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}
+
+    def _present(self, path: str) -> bytes | None:
+        return self._after[path] if path in self._after else self._read(path)
+
+    def _write(self, path: str, data: bytes | None) -> None:
+        if path not in self._before:
+            self._before[path] = self._read(path)
+        self._after[path] = data
