@@ -12,10 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from treadle.edits.freshness import Freshness
 from treadle.edits.model import EditError, ProposalState
 from treadle.edits.proposal_store import ProposalStore
 from treadle.edits.requests import CreateFile, DeleteFile, LineRangeEdit, RenameFile, ReplaceEdit
-from treadle.edits.service import Edits, Freshness
+from treadle.edits.service import Edits
 from treadle.errors import PathRefusedError, TreadleError
 from treadle.events.types import ErrorKind
 

@@ -15,14 +15,26 @@ from uuid import UUID
 from treadle.app.conversation_answers import Session
 from treadle.app.stores import conversations_path
 from treadle.clock import Clock
-from treadle.errors import StoreError
+from treadle.errors import StoreError, TreadleError
 from treadle.events import EventBus
 from treadle.events.changes import ConversationChanged
-from treadle.events.types import MessageQueued, StopReason
+from treadle.events.types import ErrorKind, MessageQueued, StopReason
 from treadle.ids import NO_REQUEST, new_id
 from treadle.llm.messages import UserMessage
 from treadle.session import Conversation, ConversationStore, ConversationSummary, Kind
 from treadle.session.conversation_writer import ConversationWriter
+
+
+class TurnRunningError(TreadleError):
+    """Raised if a turn of a conversation runs, and the conversation has to be free."""
+
+    kind = ErrorKind.CONFLICT
+
+    def __init__(self, conversation_id: UUID) -> None:
+        super().__init__(
+            f"A turn of the conversation {conversation_id} is running.",
+            hint="Wait until it ends, or cancel it first.",
+        )
 
 
 class Conversations:
@@ -127,6 +139,18 @@ class Conversations:
             request_id=NO_REQUEST, conversation_id=str(conversation_id), gone=gone
         )
         await self._bus.publish(event)
+
+    @asynccontextmanager
+    async def exclusive(self, conversation_id: UUID) -> AsyncIterator[None]:
+        """Keep the conversation free of turns until the context ends. New messages wait.
+
+        Raises TurnRunningError if a turn of this process runs or waits.
+        """
+        lock = self._locks[conversation_id]
+        if lock.locked():
+            raise TurnRunningError(conversation_id)
+        async with lock:
+            yield
 
     @asynccontextmanager
     async def reserve(

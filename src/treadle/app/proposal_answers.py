@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from treadle.edits.diffs import counts, unified
+from treadle.edits.freshness import Freshness
 from treadle.edits.model import ChangeKind, FileChange, Proposal
-from treadle.edits.service import Freshness
 from treadle.errors import UsageError
 from treadle.json_values import JsonField
 

@@ -223,8 +223,8 @@ def plan_reversal(
 
     If some files have changed so that an undo no longer fits them, `keep_changed` leaves these
     files out. At least one other file must remain. Otherwise this function raises EditError of kind
-    conflict, which names each changed file.
-    `files` limits the changes to the files with these numbers.
+    conflict, which names each changed file. `files` limits the changes to the files with these
+    numbers.
     """
     if goal is not ProposalState.UNDONE:
         return Reversal(reverting_changes(proposal, last, goal, files))
@@ -300,6 +300,15 @@ def _conflict(proposal: Proposal, fitted: Reversal) -> EditError:
         path=conflicts[0].path,
         hint=hint,
     )
+
+
+def is_complete(
+    proposal: Proposal, last: AppliedChanges, reversal: Reversal, goal: ProposalState
+) -> bool:
+    """Whether every file of the proposal has the state `goal` after the reversal."""
+    undone = proposal.undone_files() ^ file_numbers(proposal, reversal.changes)
+    every = file_numbers(proposal, last.changes)
+    return undone == (every if goal is ProposalState.UNDONE else frozenset())
 
 
 def settle(

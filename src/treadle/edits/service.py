@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from uuid import UUID
 
@@ -12,8 +11,8 @@ from treadle.clock import Clock, SystemClock
 from treadle.edits.application import (
     Reversal,
     fail_proposal,
-    file_numbers,
     fit_changes,
+    is_complete,
     plan_reversal,
     prepare,
     require_fresh,
@@ -21,6 +20,7 @@ from treadle.edits.application import (
     write_prepared,
 )
 from treadle.edits.file_writes import check_single
+from treadle.edits.freshness import Freshness, freshness_of
 from treadle.edits.model import (
     ChangeKind,
     EditError,
@@ -47,16 +47,6 @@ OPEN_STATES = frozenset({
     ProposalState.STAGED, ProposalState.CONFLICTED, ProposalState.FAILED,
 })  # fmt: skip
 """States of a proposal that was not written, and that a person can still apply or deny."""
-
-
-class Freshness(StrEnum):
-    """Whether a file is unchanged since a proposal was staged."""
-
-    FRESH = "fresh"
-    CHANGED = "changed"
-    GONE = "gone"
-    IN_THE_WAY = "in the way"
-    """A file exists at the path of a file to create, or at the target of a rename."""
 
 
 Examine = Callable[[str, bytes, bytes], Sequence[str]]
@@ -208,21 +198,7 @@ class Edits:
 
     def freshness(self, proposal: Proposal) -> tuple[Freshness, ...]:
         """Compare the current file of each change with its content when the proposal was staged."""
-        return tuple(map(self._freshness, proposal.changes))
-
-    def _freshness(self, change: FileChange) -> Freshness:
-        try:
-            present = self.read(change.path)
-            taken = change.target is not None and self.read(change.target) is not None
-        except EditError:
-            return Freshness.CHANGED  # the path is no longer a regular file
-        if change.kind is ChangeKind.CREATE:
-            return Freshness.FRESH if present is None else Freshness.IN_THE_WAY
-        if present is None:
-            return Freshness.GONE
-        if content_hash(present) != change.base_hash:
-            return Freshness.CHANGED
-        return Freshness.IN_THE_WAY if taken else Freshness.FRESH
+        return tuple(freshness_of(self.read, change) for change in proposal.changes)
 
     def preview(self, proposal_id: UUID) -> Mapping[str, bytes | None]:
         """The content of each file after the proposal is applied, or None if no file remains.
@@ -361,21 +337,29 @@ class Edits:
                 self._keep(failed, replace(failed, denied=before.denied, words=before.words))
             raise
 
-    def undo(self, proposal_id: UUID, *, keep_changed: bool = False) -> Proposal:
+    def undo(
+        self,
+        proposal_id: UUID,
+        *,
+        keep_changed: bool = False,
+        files: Collection[int] | None = None,
+    ) -> Proposal:
         """Revert the proposal's hunks at their current positions. Later changes stay.
 
         With `keep_changed`, a file in which a hunk no longer matches is kept. The proposal is then
         partly undone. Without `keep_changed`, or if no file can be reverted, this raises EditError
-        of kind conflict and writes nothing.
+        of kind conflict and writes nothing. `files` are the numbers of the files to undo.
         """
         states = {ProposalState.APPLIED, ProposalState.PARTLY_UNDONE}
-        return self._write(proposal_id, states, ProposalState.UNDONE, keep_changed=keep_changed)
+        return self._write(
+            proposal_id, states, ProposalState.UNDONE, keep_changed=keep_changed, files=files
+        )
 
     def redo(self, proposal_id: UUID, *, files: Collection[int] | None = None) -> Proposal:
         """Apply an undone proposal's hunks again, at their current positions.
 
-        `files` are the numbers of the files to redo. If other files stay undone, the proposal is
-        partly undone.
+        `files` are the numbers of the files to redo. The proposal is partly undone if other files
+        stay undone.
         """
         states = {ProposalState.UNDONE, ProposalState.PARTLY_UNDONE}
         return self._write(proposal_id, states, ProposalState.APPLIED, files=files)
@@ -424,8 +408,7 @@ class Edits:
                 if goal is ProposalState.APPLIED and last is not None:
                     error.hint = "Restore its earlier content, or make the change by hand."
                 raise
-            left = proposal.undone_files() - file_numbers(proposal, applied.changes)
-            if applied.conflicts or (goal is ProposalState.APPLIED and left):
+            if last is not None and not is_complete(proposal, last, applied, goal):
                 goal = ProposalState.PARTLY_UNDONE
             after = settle(proposal, goal, prepared.applied, last, applied.conflicts)
             return write_prepared(self._tree, self._store, proposal, prepared, after)

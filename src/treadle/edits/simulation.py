@@ -59,8 +59,8 @@ class Simulation:
         fitted = list(fit_changes(self._present, reversal.changes, relocate))
         for change, _, after in fitted:
             if change.target is not None:
-                self._write(change.path, None)
-            self._write(change.target or change.path, after)
+                self._after[change.path] = None
+            self._after[change.target or change.path] = after
         changes = tuple(change for change, _, _ in fitted)
         later = {
             now.path
@@ -79,13 +79,13 @@ class Simulation:
 
     def differences(self) -> Mapping[str, tuple[bytes | None, bytes | None]]:
         """The content of each changed file on disk and after the steps. None means no file."""
-        pairs = {path: (before, self._after[path]) for path, before in self._before.items()}
-        return {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}
+        return {
+            path: (before, self._after[path])
+            for path, before in self._before.items()
+            if before != self._after[path]
+        }
 
     def _present(self, path: str) -> bytes | None:
-        return self._after[path] if path in self._after else self._read(path)
-
-    def _write(self, path: str, data: bytes | None) -> None:
-        if path not in self._before:
-            self._before[path] = self._read(path)
-        self._after[path] = data
+        if path not in self._after:
+            self._before[path] = self._after[path] = self._read(path)
+        return self._after[path]

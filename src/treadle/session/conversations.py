@@ -18,6 +18,8 @@ from treadle.ids import IdSource, is_last, new_id, resolve_prefix
 from treadle.json_values import JsonField
 from treadle.session.conversation import Conversation, Entry, MessageState, open_calls
 from treadle.session.message_json import decode, encode
+from treadle.session.rewinds import MIGRATION as REWINDS
+from treadle.session.rewinds import RewindStore
 
 MIGRATIONS = (
     """
@@ -57,6 +59,7 @@ MIGRATIONS = (
     ALTER TABLE conversations ADD COLUMN about TEXT NOT NULL DEFAULT '';
     ALTER TABLE messages ADD COLUMN request_id TEXT;
     """,
+    REWINDS,
 )
 """Migration n upgrades a file from version n to n + 1. A released migration is never changed."""
 
@@ -124,6 +127,7 @@ class ConversationStore:
         self._database = database
         self._clock = clock
         self._ids = ids
+        self.rewinds = RewindStore(database, clock)
 
     @classmethod
     async def open(cls, path: Path, *, clock: Clock | None = None, ids: IdSource = new_id) -> Self:

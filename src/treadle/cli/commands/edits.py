@@ -16,9 +16,10 @@ from treadle.config.loader import load
 from treadle.display.diffs import coloured, side_by_side, unified_text
 from treadle.display.lines import short_id
 from treadle.edits.diffs import counts
+from treadle.edits.freshness import Freshness
 from treadle.edits.model import Proposal, ProposalState
 from treadle.edits.proposal_store import NO_PROPOSALS
-from treadle.edits.service import Edits, Freshness
+from treadle.edits.service import Edits
 from treadle.json_values import to_json
 from treadle.toolbox.wording import counted
 

@@ -1,0 +1,183 @@
+"""Records how conversations went back to a prompt, so that each rewind can be undone later.
+
+The records are in the file of the conversations. They outlive the process.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from sqlite3 import Connection
+from uuid import UUID
+
+from treadle.clock import Clock
+from treadle.database import Database, transaction
+from treadle.errors import StoreError
+
+MIGRATION = """
+    CREATE TABLE rewinds (
+        number INTEGER PRIMARY KEY,
+        conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        prompt INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        head_before INTEGER,
+        head_after INTEGER,
+        proposals TEXT NOT NULL,
+        at_us INTEGER NOT NULL,
+        undone_us INTEGER
+    ) STRICT;
+    CREATE INDEX rewinds_by_conversation ON rewinds (conversation_id);
+"""
+"""The migration of the conversations' file that adds the table."""
+
+_COLUMNS = "number, conversation_id, prompt, scope, head_before, head_after, proposals, at_us"
+
+
+class RewindScope(StrEnum):
+    """The parts that go back to a prompt."""
+
+    CONVERSATION = "conversation"
+    CODE = "code"
+    BOTH = "both"
+
+    @property
+    def moves_conversation(self) -> bool:
+        """Whether the conversation goes back."""
+        return self is not RewindScope.CODE
+
+    @property
+    def undoes_code(self) -> bool:
+        """Whether the changes of files are undone."""
+        return self is not RewindScope.CONVERSATION
+
+
+@dataclass(frozen=True, slots=True)
+class UndoneProposal:
+    """A proposal that a rewind undoes. `files` are the numbers of the files that it undoes."""
+
+    id: UUID
+    files: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """A rewind of a conversation to the message `prompt`.
+
+    `head_before` and `head_after` are the last message of the current branch before and after the
+    rewind. None means a branch without messages. `proposals` are in the order of the undo: newest
+    first. `at_us` is a Unix time in microseconds. `number` is 0 until the record is stored.
+    """
+
+    conversation_id: UUID
+    prompt: int
+    scope: RewindScope
+    head_before: int | None
+    head_after: int | None
+    proposals: tuple[UndoneProposal, ...] = ()
+    at_us: int = 0
+    number: int = 0
+
+
+class RewindStore:
+    """The records of rewinds. The worker thread of the conversations uses the file."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def begin(self, rewind: Rewind) -> Rewind:
+        """Store a rewind before it changes anything. Returns it with its number and time."""
+        stamped = replace(rewind, at_us=self._clock.now_us())
+        return await self._database.run(lambda db: _insert(db, stamped))
+
+    async def discard(self, rewind: Rewind) -> None:
+        """Delete the record of a rewind that failed and changed nothing."""
+        await self._database.run(
+            lambda db: db.execute("DELETE FROM rewinds WHERE number = ?", (rewind.number,))
+        )
+
+    async def move_head(self, rewind: Rewind) -> None:
+        """End the current branch of the conversation at `head_after`.
+
+        Raises StoreError if another process continued the conversation since `head_before`.
+        """
+        await self._database.run(lambda db: self._move_head(db, rewind))
+
+    async def latest(self, conversation_id: UUID) -> Rewind | None:
+        """The newest rewind of a conversation that was not undone, or None."""
+        return await self._database.run(lambda db: _latest(db, conversation_id))
+
+    async def undo(self, rewind: Rewind, *, head: int | None) -> None:
+        """Record that the rewind was undone, and restore the branch that the rewind left.
+
+        `head` is the present end of the current branch. Raises StoreError if another process
+        continued the conversation since.
+        """
+        back = replace(rewind, head_before=head, head_after=rewind.head_before)
+
+        def run(db: Connection) -> None:
+            with transaction(db):
+                if rewind.scope.moves_conversation:
+                    self._move_head(db, back)
+                db.execute(
+                    "UPDATE rewinds SET undone_us = ? WHERE number = ?",
+                    (self._clock.now_us(), rewind.number),
+                )
+
+        await self._database.run(run)
+
+    def _move_head(self, db: Connection, rewind: Rewind) -> None:
+        moved = db.execute(
+            "UPDATE conversations SET head = ?, updated_us = ? WHERE id = ? AND head IS ?",
+            (
+                rewind.head_after,
+                self._clock.now_us(),
+                str(rewind.conversation_id),
+                rewind.head_before,
+            ),
+        ).rowcount
+        if not moved:
+            raise StoreError(
+                f"Another process continued or deleted the conversation {rewind.conversation_id} "
+                "at the same time.",
+                hint="Show it again, then repeat the rewind.",
+            )
+
+
+def _insert(db: Connection, rewind: Rewind) -> Rewind:
+    proposals = [[str(each.id), sorted(each.files)] for each in rewind.proposals]
+    stored = db.execute(
+        "INSERT INTO rewinds (conversation_id, prompt, scope, head_before, head_after, proposals,"
+        " at_us) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            str(rewind.conversation_id),
+            rewind.prompt,
+            rewind.scope,
+            rewind.head_before,
+            rewind.head_after,
+            json.dumps(proposals),
+            rewind.at_us,
+        ),
+    )
+    return replace(rewind, number=stored.lastrowid or 0)
+
+
+def _latest(db: Connection, conversation_id: UUID) -> Rewind | None:
+    row = db.execute(
+        f"SELECT {_COLUMNS} FROM rewinds"  # noqa: S608  (a constant)
+        " WHERE conversation_id = ? AND undone_us IS NULL ORDER BY number DESC LIMIT 1",
+        (str(conversation_id),),
+    ).fetchone()
+    if row is None:
+        return None
+    number, conversation, prompt, scope, before, after, proposals, at_us = row
+    undone = (UndoneProposal(UUID(key), frozenset(files)) for key, files in json.loads(proposals))
+    return Rewind(
+        UUID(conversation),
+        prompt,
+        RewindScope(scope),
+        before,
+        after,
+        tuple(undone),
+        at_us,
+        number,
+    )
