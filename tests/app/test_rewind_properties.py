@@ -17,20 +17,22 @@ from treadle.edits.requests import LineRangeEdit
 from treadle.errors import NotFoundError
 
 MEMORY = Path("/dev/shm")
-LINES = 12
+LINES = 6
 
 Step = tuple[str, int, int, bool]
 """The action, a file or a prompt, a line, and whether changed files are kept."""
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["prompt", "prompt", "person", "rewind", "undo", "rewind and undo"]),
+        st.sampled_from(
+            ["prompt", "prompt", "prompt", "person", "rewind", "undo", "rewind and undo"]
+        ),
         st.integers(0, 5),
         st.integers(0, LINES - 1),
         st.booleans(),
     ),
-    min_size=2,
-    max_size=10,
+    min_size=4,
+    max_size=16,
 )
 
 
