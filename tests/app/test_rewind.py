@@ -227,7 +227,7 @@ async def test_undo_of_a_rewind_restores_a_proposal_that_was_partly_undone_befor
     await scene.rewinds.undo_rewind("last")
     assert scene.files() == before
     restored = scene.edits.get(proposal.id)
-    assert (restored.state, restored.undone) == (ProposalState.PARTLY_UNDONE, {1})
+    assert (restored.state, restored.undone) == (ProposalState.PARTLY_UNDONE, frozenset({1}))
     scene.edits.redo(proposal.id)
     assert (scene.root / "b.txt").read_text() == changed
 

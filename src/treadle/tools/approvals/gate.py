@@ -1,8 +1,9 @@
 """The approval gate: decides by rules and earlier answers, or asks a person."""
 
 import asyncio
+import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,8 +38,8 @@ class _Assessment:
     """The grants that a person has to give."""
     reason: str = ""
     private: set[Path] = field(default_factory=set)
-    protected: bool = False
-    """Whether a person is asked every time, even after an earlier permission."""
+    protected: dict[Grant, str] = field(default_factory=dict)
+    """The grants about which a person is asked every time, and the reasons."""
 
 
 @dataclass(slots=True)
@@ -46,7 +47,31 @@ class _Open:
     event: ApprovalRequested
     owner: UUID
     required: set[Grant]
+    protected: Mapping[Grant, str]
     answer: asyncio.Future[_Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionGrant:
+    """A grant for one conversation, while this process runs. `number` revokes it.
+
+    `owner` is the id of the conversation. A call outside a conversation has its own id.
+    """
+
+    number: int
+    owner: UUID
+    grant: Grant
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredGrants:
+    """The grants that the answer to a question would give.
+
+    A grant in `protected` is never remembered, for the reason there: the person is asked each time.
+    """
+
+    grants: tuple[Grant, ...]
+    protected: Mapping[Grant, str]
 
 
 class Approvals:
@@ -73,8 +98,9 @@ class Approvals:
         self._clock = clock or SystemClock()
         self._front_ends = 0
         self._open: dict[UUID, _Open] = {}
-        self._granted: dict[UUID, set[Grant]] = {}
-        """The grants of each conversation, by its id."""
+        self._granted: dict[UUID, dict[Grant, int]] = {}
+        """The grants of each conversation with their numbers, by the conversation's id."""
+        self._numbers = itertools.count(1)
 
     @contextmanager
     def allow_questions(self) -> Iterator[None]:
@@ -105,12 +131,38 @@ class Approvals:
             return False
         _settle(waiting_question, scope, words)
         if scope in {ApprovalScope.SESSION, ApprovalScope.ALWAYS}:
-            granted = self._granted.setdefault(waiting_question.owner, set())
-            granted |= waiting_question.required
+            granted = self._granted.setdefault(waiting_question.owner, {})
+            protected = waiting_question.protected
+            for grant in sorted(waiting_question.required.difference(granted, protected), key=str):
+                granted[grant] = next(self._numbers)
             for other in self._open.values():  # concurrent calls asked for the same grants
-                if other.owner == waiting_question.owner and other.required <= granted:
+                if other.owner == waiting_question.owner and other.required <= granted.keys():
                     _settle(other, scope, None)
         return True
+
+    def required(self, approval_id: UUID) -> RequiredGrants | None:
+        """The grants that a waiting question is about, or None if it no longer waits."""
+        waiting_question = self._open.get(approval_id)
+        if waiting_question is None:
+            return None
+        grants = tuple(sorted(waiting_question.required, key=str))
+        return RequiredGrants(grants, waiting_question.protected)
+
+    def session_grants(self) -> tuple[SessionGrant, ...]:
+        """The grants of all conversations, oldest first."""
+        found = [
+            SessionGrant(number, owner, grant)
+            for owner, grants in self._granted.items()
+            for grant, number in grants.items()
+        ]
+        return tuple(sorted(found, key=lambda each: each.number))
+
+    def revoke_session_grants(self, numbers: Collection[int]) -> int:
+        """Revoke the grants with these numbers. Returns the number of revoked grants."""
+        found = [each for each in self.session_grants() if each.number in numbers]
+        for each in found:
+            del self._granted[each.owner][each.grant]
+        return len(found)
 
     async def wait_until_settled(self, approval_id: UUID) -> None:
         """Wait until a question no longer waits for an answer."""
@@ -193,9 +245,10 @@ class Approvals:
                 case Policy.ASK:
                     path = target.paths[0] if target.paths else ""
                     program = subject.program
-                    assessment.required.add(Grant.of(tool, path, subject.command or "", program))
-                    changes = question.policy is Policy.ASK
-                    assessment.protected |= changes and target.protected is not None
+                    grant = Grant.of(tool, path, subject.command or "", program)
+                    assessment.required.add(grant)
+                    if question.policy is Policy.ASK and target.protected is not None:
+                        assessment.protected[grant] = target.protected
                     started = f" The program is {program}." if program else ""
                     assessment.reason = assessment.reason or f"{verdict.reason}{started}"
                 case Policy.ALLOW:
@@ -203,7 +256,7 @@ class Approvals:
         return assessment
 
     async def _is_granted(self, required: set[Grant], owner: UUID) -> bool:
-        open_still = required - self._granted.get(owner, set())
+        open_still = required.difference(self._granted.get(owner, ()))
         if not open_still:
             return True
         if self._store is None:
@@ -231,7 +284,9 @@ class Approvals:
             preview=question.preview,
         )
         answer: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
-        self._open[event.approval_id] = _Open(event, _owner(context), assessment.required, answer)
+        self._open[event.approval_id] = _Open(
+            event, _owner(context), assessment.required, assessment.protected, answer
+        )
         started = self._clock.monotonic()
         settled: _Answer = (ApprovalScope.WITHDRAWN, None)
         try:

@@ -1,0 +1,182 @@
+"""The permissions that a person gave: for one conversation or always, in words, and revocable.
+
+Also states in words, before a person answers a question, what each answer would allow.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from treadle.app.stores import approvals_path
+from treadle.errors import NotFoundError
+from treadle.events.types import ApprovalScope
+from treadle.tools.approvals.gate import RequiredGrants
+from treadle.tools.approvals.grants import Grant, GrantStore
+from treadle.tools.contract import ToolEffect
+
+if TYPE_CHECKING:
+    from treadle.app.application import App
+
+_SESSION, _ALWAYS = "session", "always"
+_VERBS = {"create_file": "create", "delete_file": "delete", "rename_file": "rename"}
+"""The verbs of tools that do something else to a file than edit it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """A call that is allowed without a question.
+
+    `scope` is session or always. `id` revokes the permission. A permission for a session has the id
+    of its conversation and ends with the process. `sentence` states what is allowed. `granted_us`
+    is a Unix time in microseconds, or null for a session.
+    """
+
+    id: str
+    scope: ApprovalScope
+    conversation_id: UUID | None
+    tool: str
+    sentence: str
+    granted_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An answer to a question, and what it allows. An answer may not be `available`."""
+
+    scope: ApprovalScope
+    available: bool
+    sentence: str
+
+
+class Permissions:
+    """The permissions of one repository. Use it from the event loop of the application's bus."""
+
+    def __init__(self, app: "App") -> None:
+        self._app = app
+        self._root = app.root.resolve()
+        self._store = GrantStore(approvals_path())
+
+    async def list(self, conversation_id: UUID | None = None) -> tuple[Permission, ...]:
+        """All permissions: the permanent ones, then those of conversations, each oldest first.
+
+        A sentence calls `conversation_id` "this conversation". Raises StoreError.
+        """
+        stored = await asyncio.to_thread(self._store.list_grants, self._root)
+        permanent = [
+            Permission(
+                f"{_ALWAYS}-{each.number}",
+                ApprovalScope.ALWAYS,
+                None,
+                each.grant.tool,
+                _sentence(f"{self._action(each.grant)} in this repository"),
+                each.granted_us,
+            )
+            for each in stored
+        ]
+        known = {each.grant for each in stored}
+        sessions = [
+            Permission(
+                f"{_SESSION}-{each.number}",
+                ApprovalScope.SESSION,
+                each.owner,
+                each.grant.tool,
+                _sentence(f"{self._action(each.grant)} {_where(each.owner, conversation_id)}"),
+                None,
+            )
+            for each in self._app.approvals.session_grants()
+            if each.grant not in known
+        ]
+        return (*permanent, *sessions)
+
+    async def revoke(self, permission_id: str) -> None:
+        """Revoke one permission. Raises NotFoundError if there is none with this id, StoreError."""
+        kind, _, number = permission_id.partition("-")
+        revoked = 0
+        if number.isascii() and number.isdecimal():
+            if kind == _SESSION:
+                revoked = self._app.approvals.revoke_session_grants([int(number)])
+            elif kind == _ALWAYS:
+                revoked = await self._revoke_permanent(int(number))
+        if not revoked:
+            raise NotFoundError(
+                f"There is no permission {permission_id!r}.",
+                hint="List the permissions to see their ids.",
+            )
+
+    async def revoke_all(self) -> int:
+        """Revoke every permission. Returns how many there were. Raises StoreError."""
+        count = len(await self.list())
+        await asyncio.to_thread(self._store.revoke, self._root)
+        approvals = self._app.approvals
+        approvals.revoke_session_grants([each.number for each in approvals.session_grants()])
+        return count
+
+    def choices(self, approval_id: UUID) -> tuple[Choice, ...]:
+        """The answers to a waiting question. Raises NotFoundError if it no longer waits."""
+        required = self._app.approvals.required(approval_id)
+        if required is None:
+            raise NotFoundError(
+                f"The question {approval_id} no longer waits.", hint="Another answer settled it."
+            )
+        remembered = [each for each in required.grants if each not in required.protected]
+        actions = " and ".join(map(self._action, remembered))
+        never = _never(required)
+        session = (
+            f"Allow this call. In this conversation, also {actions} without a question, until "
+            "Treadle ends."
+        )
+        always = (
+            f"Allow this call. In this repository, also {actions} without a question, until you "
+            "revoke it."
+        )
+        return (
+            Choice(ApprovalScope.ONCE, True, "Allow this call only."),
+            Choice(ApprovalScope.SESSION, bool(actions), session if actions else never),
+            Choice(ApprovalScope.ALWAYS, not required.protected, never or always),
+            Choice(ApprovalScope.DENIED, True, "Do not allow this call."),
+        )
+
+    async def _revoke_permanent(self, number: int) -> int:
+        """Revoke a permanent grant, and the same grant of conversations, where it was given."""
+        stored = await asyncio.to_thread(self._store.list_grants, self._root)
+        revoked = await asyncio.to_thread(self._store.revoke, self._root, number)
+        grants = {each.grant for each in stored if each.number == number}
+        approvals = self._app.approvals
+        same = [each.number for each in approvals.session_grants() if each.grant in grants]
+        approvals.revoke_session_grants(same)
+        return revoked
+
+    def _action(self, grant: Grant) -> str:
+        """The allowed action in words, which begin with a verb."""
+        if grant.command:
+            action = f"run `{grant.command}`"
+            if grant.program:
+                action = f"{action} with the program {grant.program}"
+            return f"{action} while that program is unchanged" if grant.digest else action
+        if not grant.path:
+            return f"call {grant.tool} with any arguments"
+        tool = self._app.registry.get(grant.tool)
+        if tool is not None and tool.effect is ToolEffect.READ:
+            return f"read {grant.path} with {grant.tool}"
+        if tool is not None and tool.proposes:
+            return f"{_VERBS.get(grant.tool, 'edit')} {grant.path} with {grant.tool}"
+        return f"use {grant.tool} on {grant.path}"
+
+
+def _never(required: RequiredGrants) -> str:
+    """The reason why the person is asked each time. Empty if an answer can be remembered."""
+    reasons = dict.fromkeys(required.protected.values())
+    if not reasons:
+        return ""
+    return f"Not possible, because {' and '.join(reasons)}. Each change needs its own approval."
+
+
+def _where(owner: UUID, conversation_id: UUID | None) -> str:
+    if owner == conversation_id:
+        return "in this conversation"
+    return f"in the conversation {owner}"
+
+
+def _sentence(action: str) -> str:
+    return f"{action[0].upper()}{action[1:]}."
