@@ -155,6 +155,11 @@ class CodeIndex:
         self._read_history()
         return report
 
+    @property
+    def refreshing(self) -> bool:
+        """Whether a thread of this process refreshes the index now."""
+        return self._refreshing.locked()
+
     def complete_history(self) -> None:
         """Read the git history up to `WINDOW` commits. One refresh reads at most 500 commits."""
         with self._refreshing:
