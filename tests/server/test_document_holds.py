@@ -124,6 +124,11 @@ async def _turn(held: _Held, server: Served) -> None:
     assert {"SessionStarted", "SessionFinished"} <= {event["type"] for event in events["data"]}
     await held.get("/sessions")
     await held.get(f"/sessions/{ended['session_id']}")
+    rewind = f"/sessions/{ended['session_id']}/rewind"
+    await held.get(rewind, prompt=0)
+    done = await server.http.post(f"/api/v1{rewind}", json={"prompt": 0})
+    held.check("post", rewind, done.status_code, done.json())
+    await held.get(f"{rewind}/undo")
 
 
 async def _proposed(held: _Held, server: Served) -> None:
@@ -148,7 +153,16 @@ async def test_every_answer_fits_its_schema(repo: Path) -> None:
             await _experiments(held, server, await _experiment(server))
             await _turn(held, server)
             await _proposed(held, server)
-            for path in ("/health", "/tools", "/agents", "/ui", "/approvals", "/turns"):
+            for path in (
+                "/health",
+                "/tools",
+                "/agents",
+                "/ui",
+                "/approvals",
+                "/turns",
+                "/permissions",
+                "/repository",
+            ):
                 await held.get(path)
             await held.get("/code/search", q="add")
             await held.get("/code/context", q="add")

@@ -4,6 +4,7 @@ Also states in words, before a person answers a question, what each answer would
 """
 
 import asyncio
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from treadle.app.application import App
 
 _SESSION, _ALWAYS = "session", "always"
+_ID = re.compile(f"({_SESSION}|{_ALWAYS})-([0-9]{{1,18}})")
 _VERBS = {"create_file": "create", "delete_file": "delete", "rename_file": "rename"}
 """The verbs of tools that do something else to a file than edit it."""
 
@@ -91,13 +93,12 @@ class Permissions:
 
     async def revoke(self, permission_id: str) -> None:
         """Revoke one permission. Raises NotFoundError if there is none with this id, StoreError."""
-        kind, _, number = permission_id.partition("-")
+        known = _ID.fullmatch(permission_id)
         revoked = 0
-        if number.isascii() and number.isdecimal():
-            if kind == _SESSION:
-                revoked = self._app.approvals.revoke_session_grants([int(number)])
-            elif kind == _ALWAYS:
-                revoked = await self._revoke_permanent(int(number))
+        if known and known[1] == _SESSION:
+            revoked = self._app.approvals.revoke_session_grants([int(known[2])])
+        elif known:
+            revoked = await self._revoke_permanent(int(known[2]))
         if not revoked:
             raise NotFoundError(
                 f"There is no permission {permission_id!r}.",

@@ -37,11 +37,14 @@ from treadle.server.routes import (
     health,
     models,
     otlp,
+    permissions,
     proposals,
     providers,
     query,
     redaction,
+    repository,
     retention,
+    rewinds,
     sessions,
     tool_statistics,
     tools,
@@ -57,6 +60,7 @@ from treadle.server.state import ServerState
 
 _ROUTERS = (
     health.router, code.router, tools.router, sessions.router, turns.router, approvals.router,
+    permissions.router, rewinds.router, repository.router,
     proposals.router, events.router, events.sockets, front_ends.router, traces.router,
     faults.router,
     redaction.router, gateway.router, ui.router, agents.router, experiments.router, query.router,

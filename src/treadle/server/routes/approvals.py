@@ -1,5 +1,7 @@
 """Routes for approval questions. Each question asks a person to allow or deny a tool call."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
@@ -7,9 +9,10 @@ from uuid import UUID
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
+from treadle.app.permissions import Choice, Permissions
 from treadle.events.encoding import plain
 from treadle.events.types import ApprovalRequested, ApprovalScope
-from treadle.server.openapi import DocumentedAs
+from treadle.server.openapi import DocumentedAs, JsonOf
 from treadle.server.responses import Taken
 from treadle.server.state import CurrentServer
 
@@ -46,6 +49,13 @@ class Pending(BaseModel):
     data: list[Annotated[Any, DocumentedAs(ApprovalRequested)]]
 
 
+@dataclass(frozen=True, slots=True)
+class ChoiceList:
+    """The answers to a question, and what each of them allows."""
+
+    data: Sequence[Choice]
+
+
 @router.get("")
 async def pending(server: CurrentServer) -> Pending:
     """Return the unanswered approval questions.
@@ -64,3 +74,9 @@ async def answer(server: CurrentServer, approval_id: UUID, body: Answer) -> Take
     """
     scope = ApprovalScope(body.scope.value)
     return Taken(taken=server.app.approvals.answer(approval_id, scope, body.words))
+
+
+@router.get("/{approval_id}/choices")
+async def choices(server: CurrentServer, approval_id: UUID) -> JsonOf[ChoiceList]:
+    """The possible answers to a waiting question, with what each allows in plain words."""
+    return ChoiceList(Permissions(server.app).choices(approval_id))

@@ -1,0 +1,51 @@
+"""Routes that list and revoke the permissions that a person gave."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from fastapi import APIRouter
+
+from treadle.app.permissions import Permission, Permissions
+from treadle.server.openapi import JsonOf
+from treadle.server.state import CurrentServer
+
+router = APIRouter(prefix="/permissions", tags=["approvals"])
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionList:
+    """The permissions: first the permanent ones, then those of conversations, oldest first."""
+
+    data: Sequence[Permission]
+
+
+@dataclass(frozen=True, slots=True)
+class Revoked:
+    """The number of revoked permissions."""
+
+    revoked: int
+
+
+@router.get("")
+async def permissions(
+    server: CurrentServer, conversation_id: UUID | None = None
+) -> JsonOf[PermissionList]:
+    """The calls that are allowed without a question.
+
+    Sentences call the conversation with the id `conversation_id` "this conversation".
+    """
+    return PermissionList(await Permissions(server.app).list(conversation_id))
+
+
+@router.delete("")
+async def revoke_all(server: CurrentServer) -> JsonOf[Revoked]:
+    """Revoke all permissions."""
+    return Revoked(await Permissions(server.app).revoke_all())
+
+
+@router.delete("/{permission_id}")
+async def revoke(server: CurrentServer, permission_id: str) -> JsonOf[Revoked]:
+    """Revoke one permission by its `id`."""
+    await Permissions(server.app).revoke(permission_id)
+    return Revoked(1)

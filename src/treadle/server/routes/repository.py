@@ -1,0 +1,15 @@
+"""The route that reports the git branch and the code index of the repository."""
+
+from fastapi import APIRouter
+
+from treadle.app.repository_state import RepositoryState, repository_state
+from treadle.server.openapi import JsonOf
+from treadle.server.state import CurrentServer
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/repository")
+async def repository(server: CurrentServer) -> JsonOf[RepositoryState]:
+    """The folder, the git branch and the state of the index."""
+    return await repository_state(server.app.root, server.app.index)

@@ -1,0 +1,63 @@
+"""Routes that go back to a prompt of a conversation, and undo that."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from treadle.app.rewind import RewindOutcome, Rewinds
+from treadle.app.rewind_plan import RewindPlan, UndoRewindPlan
+from treadle.server.openapi import JsonOf
+from treadle.server.state import CurrentServer
+from treadle.session.rewinds import RewindScope
+
+router = APIRouter(prefix="/sessions/{session}/rewind", tags=["sessions"])
+
+
+class RewindRequest(BaseModel):
+    """The prompt to go back to, and the parts that go back.
+
+    With `keep_changed`, files in conflict stay as they are. Otherwise a conflict changes nothing.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    prompt: int = Field(ge=0, description="the number of a user message of the current branch")
+    scope: RewindScope = RewindScope.BOTH
+    keep_changed: bool = False
+
+
+@router.get("")
+async def plan(
+    server: CurrentServer,
+    session: str,
+    prompt: Annotated[int, Query(ge=0)],
+    scope: RewindScope = RewindScope.BOTH,
+) -> JsonOf[RewindPlan]:
+    """The effect that a rewind to the message `prompt` would have. Changes nothing."""
+    return await Rewinds(server.app).plan_rewind(session, prompt, scope)
+
+
+@router.post("")
+async def rewind(server: CurrentServer, session: str, body: RewindRequest) -> JsonOf[RewindOutcome]:
+    """Go back to before a prompt. The later messages stay as another branch."""
+    return await Rewinds(server.app).rewind(
+        session, body.prompt, body.scope, keep_changed=body.keep_changed
+    )
+
+
+@router.get("/undo")
+async def undo_plan(server: CurrentServer, session: str) -> JsonOf[UndoRewindPlan]:
+    """The effect that undoing the newest rewind would have. Changes nothing."""
+    return await Rewinds(server.app).plan_undo(session)
+
+
+@router.post("/undo")
+async def undo(
+    server: CurrentServer, session: str, keep_changed: bool = False
+) -> JsonOf[RewindOutcome]:
+    """Undo the newest rewind: restore its branch, and redo the changes that it undid.
+
+    With `keep_changed`, files in conflict stay as they are. Otherwise a conflict changes nothing.
+    """
+    return await Rewinds(server.app).undo_rewind(session, keep_changed=keep_changed)
