@@ -19,12 +19,12 @@ async def edited(served: Served) -> tuple[str, list[dict[str, Any]]]:
         turn = await served.post("/turns", {"text": "Subtract instead."})
         async for line in events.aiter_lines():
             if '"ApprovalRequested"' in line:
+                (pending,) = (await served.get("/approvals"))["data"]
+                question = pending["approval_id"]
+                choices = (await served.get(f"/approvals/{question}/choices"))["data"]
+                await served.post(f"/approvals/{question}", {"scope": "session"})
+                assert (await served.ended(turn["request_id"]))["state"] == "done"
                 break
-        (pending,) = (await served.get("/approvals"))["data"]
-        question = pending["approval_id"]
-        choices = (await served.get(f"/approvals/{question}/choices"))["data"]
-        await served.post(f"/approvals/{question}", {"scope": "session"})
-        assert (await served.ended(turn["request_id"]))["state"] == "done"
     return turn["session_id"], choices
 
 
