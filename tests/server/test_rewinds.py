@@ -15,6 +15,7 @@ EDIT = Call(
 
 async def edited(served: Served) -> tuple[str, list[dict[str, Any]]]:
     """The id of a conversation whose edit was allowed for the session, and the choices for it."""
+    choices: list[dict[str, Any]] = []
     async with served.http.stream("GET", "/api/v1/events", params={"approve": True}) as events:
         turn = await served.post("/turns", {"text": "Subtract instead."})
         async for line in events.aiter_lines():
