@@ -114,7 +114,7 @@ class Conversations:
         """Change a title. Returns the conversation as it was. Raises what `load` raises."""
         store = await self.open_store()
         renamed = await store.rename(reference, title, root=self._root, kind=kind)
-        await self._announce(renamed.id)
+        await self.announce(renamed.id)
         return renamed
 
     async def branch(self, reference: str, at: int) -> Conversation:
@@ -124,17 +124,18 @@ class Conversations:
         """
         store = await self.open_store()
         conversation = await store.branch(reference, at, root=self._root)
-        await self._announce(conversation.id)
+        await self.announce(conversation.id)
         return conversation
 
     async def delete(self, reference: str, *, kind: Kind = Kind.ASSISTANT) -> ConversationSummary:
         """Delete a conversation with all its branches. Raises what `load` raises."""
         store = await self.open_store()
         deleted = await store.delete(reference, root=self._root, kind=kind)
-        await self._announce(deleted.id, gone=True)
+        await self.announce(deleted.id, gone=True)
         return deleted
 
-    async def _announce(self, conversation_id: UUID, *, gone: bool = False) -> None:
+    async def announce(self, conversation_id: UUID, *, gone: bool = False) -> None:
+        """Publish that a person changed or deleted a conversation."""
         event = ConversationChanged(
             request_id=NO_REQUEST, conversation_id=str(conversation_id), gone=gone
         )

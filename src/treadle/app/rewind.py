@@ -27,9 +27,7 @@ from treadle.app.rewind_plan import (
 )
 from treadle.edits.model import ProposalState
 from treadle.errors import NotFoundError, TreadleError
-from treadle.events.changes import ConversationChanged
 from treadle.events.types import ErrorKind
-from treadle.ids import NO_REQUEST
 from treadle.llm.messages import UserMessage
 from treadle.session import Conversation, Entry
 from treadle.session.rewinds import Rewind, RewindScope, RewindStore, UndoneProposal
@@ -133,7 +131,7 @@ class Rewinds:
                 if not left.proposals and not left.conflicts:  # else the record can undo the rest
                     await rewinds.discard(stored)
                 raise
-        await self._announce(plan.conversation_id)
+        await self._app.conversations.announce(plan.conversation_id)
         text = plan.text if scope.moves_conversation else None
         return _outcome(plan, text, stored.proposals)
 
@@ -148,7 +146,7 @@ class Rewinds:
             except BaseException:
                 await self._undo_all(steps[::-1])
                 raise
-        await self._announce(plan.conversation_id)
+        await self._app.conversations.announce(plan.conversation_id)
         return _outcome(plan, None, steps)
 
     @asynccontextmanager
@@ -270,12 +268,6 @@ class Rewinds:
 
     async def _rewinds(self) -> RewindStore:
         return (await self._app.conversations.open_store()).rewinds
-
-    async def _announce(self, conversation_id: UUID) -> None:
-        event = ConversationChanged(
-            request_id=NO_REQUEST, conversation_id=str(conversation_id), gone=False
-        )
-        await self._app.bus.publish(event)
 
 
 async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
