@@ -7,9 +7,9 @@ from dataclasses import replace
 from textual.app import App, ComposeResult
 
 from treadle.app.proposal_answers import ShownProposal
+from treadle.edits.freshness import Freshness
 from treadle.edits.hunks import rehunk
 from treadle.edits.model import Proposal, ProposalState
-from treadle.edits.service import Freshness
 from treadle.ids import new_id
 from treadle.tui.diff.document import DiffDocument, Review
 from treadle.tui.diff.view import DiffView

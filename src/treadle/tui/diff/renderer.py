@@ -12,8 +12,8 @@ from textual.style import Style
 from textual.visual import RenderOptions
 
 from treadle.display.diffs import DiffRow, RowKind, changed_words
+from treadle.edits.freshness import Freshness
 from treadle.edits.model import ChangeKind
-from treadle.edits.service import Freshness
 from treadle.tui.diff.document import DiffFile, DiffHunk, Review
 from treadle.tui.diff.layout import WIDENS, Entry, Layout, Part, fold
 from treadle.tui.text import foreign_line
