@@ -86,13 +86,18 @@ class RealTerminal:
         """Wait until the screen or the scrollback contains the text."""
         await self.until(lambda: text in self.scrollback, f"{text!r} to be printed")
 
+    def forget(self) -> None:
+        """Clear the screen that the test sees, so that old text is not taken for new text."""
+        self._screen.reset()
+
     async def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until the condition is true. It is checked after each output."""
+        """Wait until the condition is true. It is checked after each output, and twice a second."""
         try:
             async with asyncio.timeout(PATIENCE):
                 while not condition():
                     self._changed.clear()
-                    await self._changed.wait()
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._changed.wait(), 0.5)
         except TimeoutError:
             raise AssertionError(f"waited in vain for {what}:\n{self.scrollback}") from None
 

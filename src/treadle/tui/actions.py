@@ -53,6 +53,11 @@ class Action:
 ACTIONS: tuple[Action, ...] = (
     Action("quit", "Quit", "End the terminal. A running turn is cancelled first.", Where.ANYWHERE,
            keys=("ctrl+q",), slash="quit"),
+    Action("interrupt", "Copy, or interrupt",
+           "Copy the selected text. Without one, end the turn. Twice in a row quits.",
+           Where.ANYWHERE, keys=("ctrl+c",), in_palette=False),
+    Action("suspend", "Suspend", "Return to the shell. Its command `fg` comes back.",
+           Where.ANYWHERE, keys=("ctrl+z",)),
     Action("help", "Keys and commands", "List every key of the present screen.", Where.ANYWHERE,
            keys=("f1",), slash="help"),
     Action("palette", "Command palette", "Find and run any action by its name.", Where.ANYWHERE,

@@ -9,6 +9,7 @@ from textual import work
 from textual.app import App
 from textual.binding import BindingType
 from textual.dom import DOMNode
+from textual.widgets import Input, TextArea
 
 from treadle.app.choices import Choices
 from treadle.clock import Clock, SystemClock
@@ -28,6 +29,9 @@ from treadle.tui.workbench import Missed, Workbench
 
 REFRESH_SECONDS = 1 / 30
 """The shortest time between two refreshes of the transcript while text arrives."""
+
+QUIT_SECONDS = 2.0
+"""A second Ctrl+C within this time quits."""
 
 OpenWorkbench = Callable[[], AbstractAsyncContextManager[Workbench]]
 
@@ -60,6 +64,8 @@ class TerminalApp(App[None]):
         self.failure: Exception | None = None
         """The error that ended the application."""
         self._sync_planned = False
+        self._interrupted: float | None = None
+        """The time of the last Ctrl+C without a selection."""
         self.state = TranscriptState(self._clock)
 
     @property
@@ -203,3 +209,27 @@ class TerminalApp(App[None]):
             await self._workbench.result().cancel(self.state.running[0])
         else:
             self.notify(foreign_line("No turn is running.").plain, markup=False)
+
+    async def action_interrupt(self) -> None:
+        """Copy the selected text, or end the turn. The second time in a row, quit."""
+        if (selected := self._selected_text()) is not None:
+            self.copy_to_clipboard(selected)
+            self.notify("Copied.", markup=False)
+            return
+        now, before = self._clock.monotonic(), self._interrupted
+        self._interrupted = now
+        if before is not None and now - before <= QUIT_SECONDS:
+            self.exit()
+            return
+        if self._workbench.done() and self.state.running:
+            await self.action_end_turn()
+        self.notify("Press Ctrl+C again to quit.", markup=False, timeout=QUIT_SECONDS)
+
+    def _selected_text(self) -> str | None:
+        focused = self.screen.focused
+        in_widget = focused.selected_text if isinstance(focused, Input | TextArea) else ""
+        return in_widget or self.screen.get_selected_text() or None
+
+    def action_suspend(self) -> None:
+        """Stop this process, so that the shell continues."""
+        self.action_suspend_process()
