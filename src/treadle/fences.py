@@ -12,11 +12,17 @@ text keeps its name while the process runs, so a provider's cache of earlier mes
 """
 
 import json
+import re
+from collections.abc import Iterator
 from functools import cache
 from hashlib import blake2b
 from secrets import token_bytes
 
 _SOURCE_CHARACTERS = 300
+
+_FENCED = re.compile(
+    r'<recorded-([0-9a-f]{12}) source=("(?:[^"\\\n]|\\.)*")>\n.*?\n</recorded-\1>', re.DOTALL
+)
 
 
 @cache
@@ -42,3 +48,19 @@ def verbatim(text: str, source: str) -> str:
     head = json.dumps(source[:_SOURCE_CHARACTERS])
     name = fence_name(f"{head}\n{text}")
     return f"<recorded-{name} source={head}>\n{text}\n</recorded-{name}>"
+
+
+def fenced_parts(text: str) -> Iterator[tuple[str | None, str]]:
+    """The parts of a text that `verbatim` fenced, and the texts between them, in order.
+
+    A part comes with its source and contains its fence. The source of other text is None. The
+    function cannot verify a fence of another process, so use it only to show a recorded text.
+    """
+    position = 0
+    for found in _FENCED.finditer(text):
+        if before := text[position : found.start()].strip():
+            yield None, before
+        yield json.loads(found[2]), found[0]
+        position = found.end()
+    if rest := text[position:].strip():
+        yield None, rest

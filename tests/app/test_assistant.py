@@ -6,7 +6,8 @@ from scripts.write_tool_reference import registry
 from treadle.app.assistant import PROMPT_DIVISOR, TOOL_PRIORITY, fit_to_window
 from treadle.app.tool_groups import REPOSITORY_GROUPS, in_groups
 from treadle.llm.messages import ToolSpec, UserMessage
-from treadle.session.history import build_prompt, output_reserve, tools_tokens
+from treadle.session.history import build_prompt, output_reserve
+from treadle.session.message_tokens import tools_tokens
 from treadle.tokens import estimate
 from treadle.tools.contract import Registry
 

@@ -1,78 +1,17 @@
 """What a person attaches to a message, and what the model gets."""
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from pathlib import Path
-
 import pytest
-import pytest_asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fakes.model import FakeModel, Say
-from treadle.app.application import App, Toolset, open_app
-from treadle.app.assistant import Assistant
-from treadle.app.attachments import (
-    MAX_TEXT_BYTES,
-    Attachment,
-    CodeAttachment,
-    ItemAttachment,
-    TextAttachment,
-)
-from treadle.app.choices import Choices
+from tests.app.desk import ADD, CODE, Desk
+from treadle.app.attachments import MAX_TEXT_BYTES
 from treadle.code.snippets import parse_snippets
-from treadle.config.model import ApprovalSettings, ContextSettings, Settings
 from treadle.errors import NotFoundError, PathRefusedError, TreadleError, UsageError
-from treadle.ids import new_id
 from treadle.llm import wire
 from treadle.llm.messages import AttachedText, UserMessage
 from treadle.llm.valid_history import Dialect
-from treadle.session import SessionOutcome
-
-ADD = "def add(left, right):\n    return left + right\n"
-CODE = ADD + "\n\nclass Sum:\n    def of(self):\n        pass\n"
-
-
-@dataclass(slots=True)
-class Desk:
-    """An application over a small repository."""
-
-    app: App
-    root: Path
-
-    async def ask(self, *attachments: Attachment) -> tuple[FakeModel, SessionOutcome]:
-        """Ask one question with attachments."""
-        model = FakeModel(Say("Fine."))
-        assistant = Assistant(self.app, Choices(), model)
-        attached = await assistant.attach(attachments, None)
-        conversation = await assistant.conversation()
-        session = await assistant.session(conversation, new_id())
-        return model, await session.run("Why?", attached)
-
-    async def sent(self, *attachments: Attachment) -> tuple[AttachedText, ...]:
-        """The attached texts in the request that the model received."""
-        model, _ = await self.ask(*attachments)
-        message = model.requests[0].messages[-1]
-        assert isinstance(message, UserMessage)
-        assert message.text == "Why?"
-        return message.attached
-
-
-@pytest_asyncio.fixture
-async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
-    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("TREADLE_CONTEXT__EMBEDDER", "none")
-    root = tmp_path / "repo"
-    root.mkdir()
-    (root / "calc.py").write_text(CODE)
-    (root / "other.py").write_text("class Other:\n    def of(self):\n        return 1\n")
-    (root / ".env").write_text("PASSWORD=x\n")
-    chosen = Settings(
-        context=ContextSettings(automatic="off"),
-        approvals=ApprovalSettings(deny=["read_file path=other.py"]),
-    )
-    async with open_app(root, settings=chosen, env={}, toolset=Toolset.CODE) as app:
-        yield Desk(app, root)
+from treadle.session.attachments import Attachment, CodeAttachment, ItemAttachment, TextAttachment
 
 
 async def test_lines_of_a_file_are_sent_as_exact_snippet_and_are_sources(desk: Desk) -> None:

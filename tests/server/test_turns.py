@@ -67,6 +67,39 @@ async def test_client_follows_a_turn(repo: Path) -> None:
             break
 
 
+async def test_context_of_the_next_and_of_a_past_request(repo: Path) -> None:
+    async with (
+        FakeProvider([Answer("It adds."), Answer("Still.")]) as provider,
+        serving(repo, **of(provider)) as served,
+    ):
+        begun = await served.post("/turns", {"text": "How does add work?"})
+        await served.ended(begun["request_id"])
+        path = f"/sessions/{begun['session_id']}/context"
+        plan = await served.get(path, text="And now?")
+        assert plan["tokens"] == sum(part["tokens"] for part in plan["sections"])
+        assert plan["budget"] + plan["reserve"] == plan["window"]
+        pin = {"kind": "code", "path": "calc.py", "first_line": 1, "last_line": 1}
+        change = {"pinned": [pin], "automatic_context": False, "tools_left_out": ["grep"]}
+        changed = await served.http.patch(f"/api/v1{path}", json=change)
+        assert changed.json() == {**change, "left_out": []}
+        assert (await served.get(path))["choices"] == changed.json()
+        unknown = await served.http.patch(f"/api/v1{path}", json={"left_out": [9]})
+        assert unknown.status_code == 404
+        again = await served.post("/turns", {"text": "And now?", "session": "last"})
+        await served.ended(again["request_id"])
+        request = provider.requests[1]
+        assert "grep" not in request.tool_names
+        content = str(request.messages[-1]["content"])
+        assert 'source="pinned: calc.py:1"' in content
+        assert "context of this message" not in content
+        trace = begun["request_id"].replace("-", "")  # the run before is certainly on disk
+        spans = (await served.get("/spans", thread_ids=begun["session_id"]))["data"]
+        call = next(s for s in spans if s["kind"] == "model" and s["trace_id"] == trace)
+        past = await served.get(f"/contexts/{trace}/{call['span_id']}")
+        kinds = [part["kind"] for part in past["sections"]]
+        assert kinds == ["system", "tools", "history", "automatic_context"]
+
+
 async def test_messages_of_one_conversation_are_served_in_order(repo: Path) -> None:
     slow = sse(delta(content="First"), Pause(0.3), delta(content=".", finish_reason="stop"))
     async with (

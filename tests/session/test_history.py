@@ -19,12 +19,12 @@ from treadle.llm.messages import (
 )
 from treadle.session.history import (
     ContextWindowError,
-    TokenCounts,
+    Prompt,
     build_prompt,
     output_reserve,
     repair,
-    tools_tokens,
 )
+from treadle.session.message_tokens import TokenCounts, tools_tokens
 
 TOOL = ToolSpec("echo", "Say it.", {"type": "object", "properties": {"text": {"type": "string"}}})
 
@@ -101,6 +101,7 @@ def test_every_prompt_is_valid_within_its_budget_and_keeps_the_newest_message(
     assert prompt.estimated_tokens <= prompt.budget_tokens == window - output_reserve(window)
     counted = TokenCounts().of(prompt.messages) + tools_tokens([TOOL])
     assert prompt.estimated_tokens == counted
+    assert_decisions_describe(prompt, whole)
     assert prompt.messages[0] == SystemMessage("Be brief.")
     assert [m.text for m in prompt.messages if isinstance(m, UserMessage)][-1] == user
     assert pairs_are_whole(prompt.messages)
@@ -110,6 +111,21 @@ def test_every_prompt_is_valid_within_its_budget_and_keeps_the_newest_message(
     kept = iter(heads(tuple(repaired)))
     for message in heads(prompt.messages):  # a subsequence: the order stays
         assert any(_same(message, each) for each in kept)
+
+
+def assert_decisions_describe(prompt: Prompt, history: list[Message]) -> None:
+    """Each message has one decision, and the sent messages are those of the prompt."""
+    positions = [d.position for d in prompt.decisions if d.position is not None]
+    assert sorted(positions) == list(range(len(history)))
+    sent = tuple(d.sent for d in prompt.decisions if d.sent is not None)
+    assert sent == prompt.messages[1:]
+    counts = TokenCounts()
+    parts = [part.tokens for message in prompt.messages for part in counts.parts(message)]
+    assert sum(parts) + tools_tokens([TOOL]) == prompt.unscaled_tokens
+    for decision in prompt.decisions:
+        if decision.position is not None:
+            assert decision.original == history[decision.position]
+        assert (decision.sent == decision.original) == (decision.omission is None)
 
 
 def _same(kept: Message, original: Message) -> bool:

@@ -15,7 +15,7 @@ from typing import Self
 from uuid import UUID
 
 from treadle.app.application import App
-from treadle.app.attachments import Attachment, AttachmentReader
+from treadle.app.attachments import AttachmentReader
 from treadle.app.automatic_context import automatic_context
 from treadle.app.choices import Choices
 from treadle.app.index_refresh import refresh_index
@@ -24,10 +24,12 @@ from treadle.llm import connect_with_fallbacks
 from treadle.llm.chat_model import ChatModel
 from treadle.llm.messages import ToolSpec
 from treadle.session import Conversation, RequestSession
-from treadle.session.attachments import ResolvedAttachments
-from treadle.session.history import Calibration, tools_tokens
+from treadle.session.attachments import Attachment, ResolvedAttachments
+from treadle.session.history import Calibration
+from treadle.session.message_tokens import tools_tokens
 from treadle.session.recorder import SessionRecording
 from treadle.session.role import Role, assistant_for, brief_prompt, system_prompt
+from treadle.session.session import ReadPinned
 from treadle.tokens import estimate
 from treadle.toolbox.code.request_code_context import RequestCodeContext
 from treadle.tools.contract import AnyTool, Registry
@@ -102,6 +104,23 @@ class Assistant:
         reader = AttachmentReader(self.app.root, self.app.index, self.app.approvals)
         return await reader.resolve(attachments, conversation.id if conversation else new_id())
 
+    async def read_pinned(self, conversation: Conversation) -> ResolvedAttachments:
+        """The pinned code of a conversation as it is now."""
+        reader = AttachmentReader(self.app.root, self.app.index, self.app.approvals)
+        return await reader.resolve_pinned(conversation.choices.pinned, conversation.id)
+
+    def available_tools(self) -> Registry:
+        """The tools that the model can call, whatever its window and the person's choices."""
+        tools = self.app.code_tools.with_tools(self.app.bridge.tools())
+        callable_tools = self.model.callable_tools
+        return tools if callable_tools is None else tools.only(callable_tools)
+
+    def offer(self, conversation: Conversation) -> tuple[Registry, Role]:
+        """The tools for the next prompt of a conversation, and the role that mentions them."""
+        available = self.available_tools()
+        chosen = set(available.names()) - conversation.choices.tools_left_out
+        return fit_to_window(conversation.root, available.only(chosen), self.model.context_window)
+
     async def session(
         self,
         conversation: Conversation,
@@ -113,10 +132,7 @@ class Assistant:
         `request_id` is the id of the request that the session serves. `recording` writes the
         session to a file, from which it can be replayed.
         """
-        tools = self.app.code_tools.with_tools(self.app.bridge.tools())
-        if self.model.callable_tools is not None:
-            tools = tools.only(self.model.callable_tools)
-        tools, role = fit_to_window(conversation.root, tools, self.model.context_window)
+        tools, role = self.offer(conversation)
         model: ChatModel = self.model
         context = automatic_context(
             self.app.bus,
@@ -126,6 +142,11 @@ class Assistant:
             self.app.clock,
             open_to=partial(self.app.approvals.open_to, RequestCodeContext.name),
         )
+        if not conversation.choices.automatic_context:
+            context = None
+        pinned: ReadPinned | None = None
+        if conversation.choices.pinned:
+            pinned = partial(self.read_pinned, conversation)
         if recording is not None:
             recording.head(
                 conversation,
@@ -136,6 +157,7 @@ class Assistant:
                 stream=self.choices.stream,
             )
             model, context = recording.model(model), recording.context(context)
+            pinned = recording.pinned(pinned)
         return RequestSession(
             executor=self.app.executor,
             model=model,
@@ -148,6 +170,7 @@ class Assistant:
             history=self.app.settings.history,
             calibration=self.calibration,
             automatic_context=context,
+            pinned=pinned,
             stream=self.choices.stream,
             clock=self.app.clock,
             ids=lambda: request_id,

@@ -1,4 +1,4 @@
-"""What a person attaches to a message: code and texts, and the reader that resolves them.
+"""Reads what a person attaches to a message or pins to a conversation.
 
 Code becomes snippets with the exact bytes of its file. The approval rules for `read_file` apply to
 it, and nobody is asked.
@@ -7,7 +7,7 @@ it, and nobody is asked.
 import asyncio
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
 
@@ -16,10 +16,17 @@ from treadle.code import CodeIndex
 from treadle.code.files.walk import content_hash, read_file
 from treadle.code.model import FoundItem
 from treadle.code.snippets import write_snippet
-from treadle.errors import NotFoundError, PathRefusedError, UsageError
+from treadle.errors import NotFoundError, PathRefusedError, TreadleError, UsageError
 from treadle.events.types import SourceRange
 from treadle.llm.messages import AttachedText
-from treadle.session.attachments import ResolvedAttachments
+from treadle.session.attachments import (
+    Attachment,
+    CodeAttachment,
+    ItemAttachment,
+    PinnedCode,
+    ResolvedAttachments,
+    TextAttachment,
+)
 from treadle.toolbox.code.read_file import ReadFile
 from treadle.toolbox.code.text import READABLE, Passage, read_passage
 from treadle.toolbox.code.workspace import Workspace
@@ -34,52 +41,6 @@ MAX_TEXT_BYTES = 400_000
 """The most bytes of one attached text or code, which are about 100,000 tokens."""
 _NAME_CHARACTERS = 200
 _MAX_CANDIDATES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class CodeAttachment:
-    """A file below the root, or its lines from `first_line` to `last_line`, counted from 1.
-
-    `path` is relative to the root or absolute. `last_line` is inclusive; None means the last line
-    of the file.
-    """
-
-    path: str
-    first_line: int = 1
-    last_line: int | None = None
-
-    def __str__(self) -> str:
-        if self.last_line is None and self.first_line == 1:
-            return in_line(self.path)
-        return f"{in_line(self.path)}:{self.first_line}-{self.last_line or ''}"
-
-
-@dataclass(frozen=True, slots=True)
-class ItemAttachment:
-    """An item of the code index by its canonical path or the end of it.
-
-    `file` selects the item if several files have an item of that name.
-    """
-
-    name: str
-    file: str | None = None
-
-    def __str__(self) -> str:
-        return in_line(self.name) + (f" in {in_line(self.file)}" if self.file else "")
-
-
-@dataclass(frozen=True, slots=True)
-class TextAttachment:
-    """A text, such as the output of a command or a long paste. `name` describes its origin."""
-
-    name: str
-    text: str
-
-    def __str__(self) -> str:
-        return in_line(self.name)
-
-
-Attachment = CodeAttachment | ItemAttachment | TextAttachment
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +77,23 @@ class AttachmentReader:
         return ResolvedAttachments(
             tuple(each.text for each in found),
             tuple(each.source for each in found if each.source is not None),
+        )
+
+    async def resolve_pinned(
+        self, pinned: Sequence[PinnedCode], conversation_id: UUID
+    ) -> ResolvedAttachments:
+        """Read pinned code. Code that cannot be read is left out and becomes a problem."""
+        found: list[_Resolved] = []
+        problems: list[str] = []
+        for each in pinned:
+            try:
+                found += await self._resolve(each, conversation_id)
+            except TreadleError as error:
+                problems.append(f"Pinned code is missing from the prompt: {error}")
+        return ResolvedAttachments(
+            tuple(replace(each.text, pinned=True) for each in found),
+            tuple(each.source for each in found if each.source is not None),
+            tuple(problems),
         )
 
     async def _resolve(self, attachment: Attachment, conversation_id: UUID) -> Sequence[_Resolved]:
@@ -163,7 +141,7 @@ class AttachmentReader:
         shown = last if last is not None and last <= passage.total_lines else passage.total_lines
         name = self._workspace.relative(path)
         if first > 1 or shown < passage.total_lines:
-            name = f"{name}:{first}-{shown}"
+            name = f"{name}:{first}-{shown}" if first < shown else f"{name}:{first}"
         text = self._text(attachment, path, passage)
         source = SourceRange(self._workspace.relative(path), first, max(first, shown))
         return _Resolved(AttachedText(name, text), source)

@@ -17,14 +17,14 @@ from treadle.agents.page_context import PageContext
 from treadle.app.agents import AgentService
 from treadle.app.application import App
 from treadle.app.assistant import Assistant
-from treadle.app.attachments import Attachment
 from treadle.app.choices import Choices
+from treadle.app.context_plan import ContextPlan, plan_next
 from treadle.errors import NotFoundError, TreadleError, UsageError
 from treadle.ids import new_id
 from treadle.llm import saved_keys
 from treadle.llm.messages import UserMessage
 from treadle.session import Conversation, RequestSession, SessionOutcome
-from treadle.session.attachments import ResolvedAttachments
+from treadle.session.attachments import Attachment, ResolvedAttachments
 
 ENDED_KEPT = 1_000
 """The number of ended turns whose outcome is kept in memory."""
@@ -97,6 +97,20 @@ class Turns:
         request_id = new_id()
         serving = self._serve(text, resolved, request_id, conversation, assistant)
         return self._start(request_id, conversation, serving, front_end)
+
+    async def plan(
+        self, session: str | None, *, text: str = "", choices: Choices | None = None
+    ) -> ContextPlan:
+        """The plan of the next prompt of a conversation, or of a new one.
+
+        Raises NotFoundError, UsageError, StoreError and ProviderError.
+        """
+        assistant = await self._assistant(choices or Choices())
+        if session is None:
+            conversation = Conversation(new_id(), str(self._app.root), "", 0, 0)
+        else:
+            conversation = await assistant.conversation(session)
+        return await plan_next(assistant, conversation, text)
 
     async def start_question(
         self,

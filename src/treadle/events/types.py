@@ -211,7 +211,8 @@ class PromptConstructed(Event):
     """The prompt of the next model request was built.
 
     `left_out` is the number of messages that were left out. `reason` says what was left out or
-    shortened and why.
+    shortened and why. `estimated_tokens` is the estimate for messages and tools, multiplied by
+    `calibration`. `tool_tokens` is the estimate for the tools alone, without the calibration.
     """
 
     turn: int
@@ -220,6 +221,9 @@ class PromptConstructed(Event):
     budget_tokens: int
     left_out: int = 0
     reason: str | None = None
+    context_window: int | None = None
+    calibration: float = 1.0
+    tool_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

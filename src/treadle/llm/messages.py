@@ -34,11 +34,13 @@ class SystemMessage:
 class AttachedText:
     """Code or another text that the person sent with a message.
 
-    `name` states its origin, such as "src/parser.py:10-40". On the wire the text is fenced.
+    `name` states its origin, such as "src/parser.py:10-40". On the wire the text is fenced. Code
+    that is `pinned` is sent with each prompt, and is not saved with the message.
     """
 
     name: str
     text: str
+    pinned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,9 +51,10 @@ SIGNATURE: Mapping[str, object] = {
 """The signature that Gemini documents for a call of another model."""
 
 CONTEXT_SOURCE = "context of this message"
+PINNED_SOURCE = "pinned:"
 ATTACHED_SOURCE = "attached:"
-"""The source of the fence around automatic context, and the beginning of that around a text that
-the person attached."""
+"""The source of the fence around automatic context, and the beginnings of the sources of pinned
+code and of texts that the person attached. Their names follow."""
 
 _NAME_LIMIT = 64
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
@@ -152,7 +153,12 @@ def _as_user(message: Message) -> Message:
     match message:
         case UserMessage(text=text, context=context, attached=attached):
             fenced = verbatim(context, CONTEXT_SOURCE) if context.strip() else ""
-            given = [verbatim(each.text, f"{ATTACHED_SOURCE} {each.name}") for each in attached]
+            given = [
+                verbatim(
+                    each.text, f"{PINNED_SOURCE if each.pinned else ATTACHED_SOURCE} {each.name}"
+                )
+                for each in attached
+            ]
             return UserMessage("\n\n".join(part for part in (fenced, *given, text) if part))
         case NoteMessage(text=text) | SystemMessage(text=text):
             return UserMessage(text)

@@ -1,14 +1,81 @@
-"""The resolved attachments of a user message: the texts that the model gets, and their sources."""
+"""What a person attaches to a message, and the texts that the model gets of it."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from treadle.events.types import SourceRange
+from treadle.json_values import json_property
 from treadle.llm.messages import AttachedText
+from treadle.visible import in_line
+
+
+@dataclass(frozen=True, slots=True)
+class CodeAttachment:
+    """A file below the root, or its lines from `first_line` to `last_line`, counted from 1.
+
+    `path` is relative to the root or absolute. `last_line` is inclusive; None means the last line
+    of the file.
+    """
+
+    path: str
+    first_line: int = 1
+    last_line: int | None = None
+
+    @json_property
+    def kind(self) -> Literal["code"]:
+        """The kind of the attachment in JSON."""
+        return "code"
+
+    def __str__(self) -> str:
+        if self.last_line is None and self.first_line == 1:
+            return in_line(self.path)
+        return f"{in_line(self.path)}:{self.first_line}-{self.last_line or ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemAttachment:
+    """An item of the code index by its canonical path or the end of it.
+
+    `file` selects the item if several files have an item of that name.
+    """
+
+    name: str
+    file: str | None = None
+
+    @json_property
+    def kind(self) -> Literal["item"]:
+        """The kind of the attachment in JSON."""
+        return "item"
+
+    def __str__(self) -> str:
+        return in_line(self.name) + (f" in {in_line(self.file)}" if self.file else "")
+
+
+@dataclass(frozen=True, slots=True)
+class TextAttachment:
+    """A text, such as the output of a command or a long paste. `name` describes its origin."""
+
+    name: str
+    text: str
+
+    def __str__(self) -> str:
+        return in_line(self.name)
+
+
+Attachment = CodeAttachment | ItemAttachment | TextAttachment
+
+
+PinnedCode = CodeAttachment | ItemAttachment
+"""Code that is sent with each prompt of a conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedAttachments:
-    """The content that is sent with a user message. `sources` are the attached lines of files."""
+    """The content that is sent with a user message. `sources` are the attached lines of files.
+
+    `problems` are sentences about pinned code that cannot be sent.
+    """
 
     texts: tuple[AttachedText, ...] = ()
     sources: tuple[SourceRange, ...] = ()
+    problems: tuple[str, ...] = ()

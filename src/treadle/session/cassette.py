@@ -2,10 +2,10 @@
 
 The first line is the head: format version, settings, tools, and the conversation before the
 session. A `question` line is the user message, and an `attached` line is its attachments. A
-`context` line is the automatic context, which is code that is retrieved for a user message. An
-`exchange` line is a model request, its observer events and its end. An `outcome` line is the
-outcome of a tool call, and a `retrieval` line is the result of a retrieval. Only the order of the
-exchanges matters. docs/replay.md describes the fields.
+`pinned` line is the pinned code of a prompt. A `context` line is the automatic context, which is
+code that is retrieved for a user message. An `exchange` line is a model request, its observer
+events and its end. An `outcome` line is the outcome of a tool call, and a `retrieval` line is the
+result of a retrieval. Only the order of the exchanges matters. docs/replay.md describes the fields.
 """
 
 import json
@@ -93,6 +93,7 @@ class Cassette:
     head: Json
     question: str = ""
     attachments: ResolvedAttachments = field(default_factory=ResolvedAttachments)
+    pinned: list[ResolvedAttachments] = field(default_factory=list)
     contexts: list[str] = field(default_factory=list)
     exchanges: list[Json] = field(default_factory=list)
     outcomes: dict[tuple[int, int], Json] = field(default_factory=dict)
@@ -135,6 +136,8 @@ class Cassette:
                 self.question = line["text"]
             case "attached":
                 self.attachments = _attachments(line["attachments"])
+            case "pinned":
+                self.pinned.append(_attachments(line["attachments"]))
             case "context":
                 self.contexts.append(line["text"])
             case "exchange":
@@ -156,6 +159,7 @@ def _attachments(recorded: Json) -> ResolvedAttachments:
     return ResolvedAttachments(
         tuple(AttachedText(**each) for each in recorded["texts"]),
         tuple(SourceRange(**each) for each in recorded["sources"]),
+        tuple(recorded["problems"]),
     )
 
 

@@ -4,7 +4,7 @@ The user messages contain the reasons why the runs ended.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
@@ -13,6 +13,8 @@ from treadle.events.types import StopReason
 from treadle.json_values import JsonField
 from treadle.llm.messages import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
 from treadle.secrets import redact
+from treadle.session.context_choices import ContextChoices
+from treadle.session.history import begins_turn
 
 TITLE_LIMIT = 80
 """The maximum length of a title in characters."""
@@ -74,14 +76,15 @@ class Conversation:
     entries: Annotated[list[Entry], JsonField(omit=True)] = field(default_factory=list)
     next_number: Annotated[int, JsonField(omit=True)] = 0
     agent: Annotated[str | None, JsonField(omit=True)] = None
+    choices: Annotated[ContextChoices, JsonField(omit=True)] = field(default_factory=ContextChoices)
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The messages as a model receives them: a note follows an interrupted reply.
 
-        Messages that a summary replaces are omitted.
+        Messages that a summary replaces or that a person left out are omitted.
         """
-        return messages_for_model(self.entries, len(self.entries))
+        return messages_for_model(self.entries, len(self.entries), self.choices)
 
     def add(
         self,
@@ -111,25 +114,47 @@ class Conversation:
         return max(turns, default=-1) + 1
 
 
-def messages_for_model(entries: Sequence[Entry], end: int) -> tuple[Message, ...]:
+def messages_for_model(
+    entries: Sequence[Entry], end: int, choices: ContextChoices
+) -> tuple[Message, ...]:
     """Return the messages before position `end` of a branch, as a model receives them."""
-    return tuple(_messages_for_model(entries, end))
+    return tuple(message for _, message in numbered_messages(entries, end, choices))
 
 
-def _messages_for_model(entries: Sequence[Entry], end: int) -> Iterator[Message]:
-    notes = [entry.message for entry in entries if isinstance(entry.message, NoteMessage)]
-    summary = next((note for note in reversed(notes) if 0 < note.covers <= end), None)
-    if summary is not None:
-        yield summary
-    for entry in entries[summary.covers if summary else 0 : end]:
+def numbered_messages(
+    entries: Sequence[Entry], end: int, choices: ContextChoices
+) -> Iterator[tuple[int, Message]]:
+    """Like `messages_for_model`, each message with the number of its entry.
+
+    The newest exchange is never left out.
+    """
+    if (summary := summary_before(entries, end)) is not None:
+        yield summary.number, summary.message
+    newest = max((e.number for e in entries[:end] if begins_turn(e.message)), default=None)
+    left_out = False
+    for entry in entries[covered_by(summary) : end]:
         message = entry.message
-        if isinstance(message, NoteMessage) and message.covers:
+        if begins_turn(message):
+            left_out = entry.number in choices.left_out and entry.number != newest
+        if left_out or (isinstance(message, NoteMessage) and message.covers):
             continue
+        if isinstance(message, UserMessage) and not choices.automatic_context:
+            message = replace(message, context="")
         if entry.state is MessageState.COMPLETED:
-            yield message
+            yield entry.number, message
         elif isinstance(message, AssistantMessage) and message.text:
-            yield message
-            yield _CUT
+            yield entry.number, message
+            yield entry.number, _CUT
+
+
+def summary_before(entries: Sequence[Entry], end: int) -> Entry | None:
+    """The last summary of a branch that replaces only messages before position `end`."""
+    return next((each for each in reversed(entries) if 0 < covered_by(each) <= end), None)
+
+
+def covered_by(summary: Entry | None) -> int:
+    """How many messages at the beginning of the branch a summary replaces. 0 for other entries."""
+    return summary.message.covers if summary and isinstance(summary.message, NoteMessage) else 0
 
 
 def open_calls(entries: Sequence[Entry]) -> bool:

@@ -16,6 +16,7 @@ from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import StopReason
 from treadle.ids import IdSource, is_last, new_id, resolve_prefix
 from treadle.json_values import JsonField
+from treadle.session.context_choices import ContextChoices
 from treadle.session.conversation import Conversation, Entry, MessageState, open_calls
 from treadle.session.message_json import decode, encode
 from treadle.session.rewinds import MIGRATION as REWINDS
@@ -60,6 +61,10 @@ MIGRATIONS = (
     ALTER TABLE messages ADD COLUMN request_id TEXT;
     """,
     REWINDS,
+    # `choices`: what a person pinned and left out, as JSON; empty for none.
+    """
+    ALTER TABLE conversations ADD COLUMN choices TEXT NOT NULL DEFAULT '';
+    """,
 )
 """Migration n upgrades a file from version n to n + 1. A released migration is never changed."""
 
@@ -179,6 +184,11 @@ class ConversationStore:
         return await self._database.run(
             lambda db: self._rename(db, reference, _storable(root), title, kind)
         )
+
+    async def choose(self, conversation: Conversation, choices: ContextChoices) -> None:
+        """Save what a person pinned and left out. It applies to the later prompts."""
+        await self._database.run(lambda db: self._choose(db, conversation, choices))
+        conversation.choices = choices
 
     async def branch(self, reference: str, at: int, *, root: Path) -> Conversation:
         """Resume a conversation at message `at`. The later messages stay as another branch.
@@ -309,6 +319,12 @@ class ConversationStore:
         )
         return found
 
+    def _choose(self, db: Connection, conversation: Conversation, choices: ContextChoices) -> None:
+        db.execute(
+            "UPDATE conversations SET choices = ? WHERE id = ?",
+            (choices.encode(), str(conversation.id)),
+        )
+
     def _branch(self, db: Connection, reference: str, root: str, at: int) -> Conversation:
         conversation = self._load(db, self._find(db, reference, root, Kind.ASSISTANT), at)
         db.execute(
@@ -381,8 +397,8 @@ class ConversationStore:
 
     def _load(self, db: Connection, summary: ConversationSummary, at: int | None) -> Conversation:
         with transaction(db):  # one transaction reads head and messages
-            (head,) = db.execute(
-                "SELECT head FROM conversations WHERE id = ?", (str(summary.id),)
+            head, choices = db.execute(
+                "SELECT head, choices FROM conversations WHERE id = ?", (str(summary.id),)
             ).fetchone()
             by_number = {entry.number: entry for entry in self._tree(db, summary.id)}
         if at is not None and at not in by_number:
@@ -411,6 +427,7 @@ class ConversationStore:
             entries,
             max(by_number, default=-1) + 1,
             summary.agent,
+            ContextChoices.decode(choices),
         )
 
     def _tree(self, db: Connection, identity: UUID) -> tuple[Entry, ...]:

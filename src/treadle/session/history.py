@@ -1,9 +1,9 @@
 """The prompt of a model request: the part of the history that fits the context window."""
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from treadle.errors import TreadleError
 from treadle.events.types import CallKey, Effect, ErrorKind, ToolFailure
@@ -11,6 +11,7 @@ from treadle.llm.chat_model import ChatModel
 from treadle.llm.error_texts import Window
 from treadle.llm.messages import (
     AssistantMessage,
+    AttachedText,
     Message,
     NoteMessage,
     SystemMessage,
@@ -18,7 +19,12 @@ from treadle.llm.messages import (
     ToolSpec,
     UserMessage,
 )
-from treadle.tokens import estimate
+from treadle.session.message_tokens import (
+    CALL_TOKENS,
+    MESSAGE_TOKENS,
+    TokenCounts,
+    tools_tokens,
+)
 from treadle.tools.failures import failure_content
 from treadle.tools.message_size import fit_message
 
@@ -66,15 +72,6 @@ class Calibration:
             self._scales[model.provider, model.model] = counted / estimated
 
 
-_MESSAGE_TOKENS = 4
-_CALL_TOKENS = 24
-"""Tokens of a message and of a call in addition to their text: roles, separators and ids."""
-_FENCE_TOKENS = 40
-"""The tokens of the fence around retrieved context.
-
-The fence contains its name of twelve hexadecimal digits twice.
-"""
-
 _RESERVE_SHARE = 4
 _RESERVE_LIMIT = 4_096
 """The maximum number of tokens for the reply, which otherwise gets a quarter of the window."""
@@ -94,8 +91,28 @@ _NOT_FINISHED = failure_content(
 )
 
 
-class ContextWindowError(TreadleError):
-    """The newest user message does not fit, even if all other messages are left out."""
+class Omission(StrEnum):
+    """The reason why a message of the history is not in a prompt, or only a part of it."""
+
+    SPACE = "space"
+    """The prompt would exceed its budget."""
+    INVALID = "invalid"
+    """It is a result without a call, or a second result of a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a prompt contains of one message of the history.
+
+    `position` is the position in the history. None means that Treadle added the message, because a
+    call had no result. `sent` is the message in the prompt, None if it was left out. A message that
+    was shortened differs from `original`, and has an `omission` too.
+    """
+
+    position: int | None
+    original: Message
+    sent: Message | None
+    omission: Omission | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +122,8 @@ class Prompt:
     `left_out` is the number of messages that were left out. `reason` says in words what was left
     out or shortened and why. `unscaled_tokens` is the estimate before it is scaled to a model.
     `room` is the number of tokens that the reply and the results of its calls may take without
-    being shortened later.
+    being shortened later. `decisions` covers each message of the history. The budget was calculated
+    with `context_window`, `scale` and `tool_tokens`.
     """
 
     messages: tuple[Message, ...]
@@ -115,33 +133,27 @@ class Prompt:
     reason: str | None = None
     unscaled_tokens: int = 0
     room: int = 0
+    decisions: tuple[Decision, ...] = ()
+    context_window: int = 0
+    scale: float = 1.0
+    tool_tokens: int = 0
 
 
-class TokenCounts:
-    """Estimated tokens of messages.
+class ContextWindowError(TreadleError):
+    """The newest user message does not fit, even if all other messages are left out.
 
-    Estimates are remembered, since each model request counts the history.
+    `prompt` is the prompt that is too large.
     """
 
-    def __init__(self) -> None:
-        self._known: dict[Message, int] = {}
-
-    def of(self, messages: Sequence[Message]) -> int:
-        """Return the tokens of all `messages` together."""
-        return sum(self._one(message) for message in messages)
-
-    def _one(self, message: Message) -> int:
-        if message not in self._known:
-            self._known[message] = _MESSAGE_TOKENS + _estimate(message)
-        return self._known[message]
-
-
-def tools_tokens(tools: Sequence[ToolSpec]) -> int:
-    """Return the estimated tokens of the tools' names, descriptions and schemas."""
-    return sum(
-        _MESSAGE_TOKENS + estimate(tool.name + tool.description) + estimate(_json(tool.parameters))
-        for tool in tools
-    )
+    def __init__(self, prompt: "Prompt", tools: int) -> None:
+        super().__init__(
+            f"The message with the system prompt and {tools} tools needs about"
+            f" {prompt.estimated_tokens:,} tokens; the model's window of"
+            f" {prompt.context_window:,} leaves {prompt.budget_tokens:,} for them.",
+            hint="Shorten the message, attach or pin less, offer no tools, or choose a model with"
+            " a larger window.",
+        )
+        self.prompt = prompt
 
 
 def output_reserve(context_window: int) -> int:
@@ -157,6 +169,7 @@ def build_prompt(
     context_window: int,
     counts: TokenCounts | None = None,
     scale: float = 1.0,
+    pinned: Sequence[AttachedText] = (),
 ) -> Prompt:
     """Build the messages of a request: the system prompt, then as much of `history` as fits.
 
@@ -167,35 +180,42 @@ def build_prompt(
     run with their results. Leave out the automatic context. Shorten the newest results to the rest
     of the budget.
 
-    The text of the newest user message, and of the messages that steer its run, never changes.
-    Raises `ContextWindowError` when that text does not fit. `scale` converts estimates to tokens of
-    the model.
+    The text of the newest user message, its attachments, and the text of the messages that steer
+    its run never change. `pinned` is code that is sent with the newest user message. Raises
+    `ContextWindowError` when all this does not fit. `scale` converts estimates to tokens of the
+    model.
     """
     budget = context_window - output_reserve(context_window)
+    tool_tokens = tools_tokens(tools)
     fitter = _Fitter(
         SystemMessage(system) if isinstance(system, str) else system,
-        repair(history),
-        int(budget / scale) - tools_tokens(tools),
+        _parts_in_units(history),
+        int(budget / scale) - tool_tokens,
         counts or TokenCounts(),
+        pinned,
     )
     fitter.fit()
-    unscaled = fitter.tokens() + tools_tokens(tools)
-    estimated = math.ceil(unscaled * scale)
-    if estimated > budget:
-        raise ContextWindowError(
-            f"The message with the system prompt and {len(tools)} tools needs about"
-            f" {estimated:,} tokens; the model's window of {context_window:,} leaves"
-            f" {budget:,} for them.",
-            hint="Shorten the message, attach less, offer no tools, or choose a model with a larger"
-            " window.",
-        )
+    unscaled = fitter.tokens() + tool_tokens
     reason = f"{', '.join(fitter.changes)}, to fit {budget:,} tokens" if fitter.changes else None
     if history and isinstance(first := history[0], NoteMessage) and first.covers:
         replaced = f"a summary replaces the first {first.covers} messages of the conversation"
         reason = f"{replaced}; {reason}" if reason else replaced
-    return Prompt(
-        fitter.messages(), estimated, budget, fitter.left_out, reason, unscaled, fitter.room()
+    prompt = Prompt(
+        fitter.messages(),
+        math.ceil(unscaled * scale),
+        budget,
+        fitter.left_out,
+        reason,
+        unscaled,
+        fitter.room(),
+        fitter.decisions(history),
+        context_window,
+        scale,
+        tool_tokens,
     )
+    if prompt.estimated_tokens > budget:
+        raise ContextWindowError(prompt, len(tools))
+    return prompt
 
 
 def result_limit(room: int, calls: int, maximum: int) -> int:
@@ -203,7 +223,7 @@ def result_limit(room: int, calls: int, maximum: int) -> int:
 
     The limit is at most `maximum` and at least `_MIN_RESULT_TOKENS`.
     """
-    each = room // max(1, calls) - _MESSAGE_TOKENS - _CALL_TOKENS
+    each = room // max(1, calls) - MESSAGE_TOKENS - CALL_TOKENS
     return max(_MIN_RESULT_TOKENS, min(maximum, each))
 
 
@@ -226,6 +246,15 @@ def smaller_window(prompt: Prompt, reported: Window | None) -> int:
     return max(room, 256)
 
 
+@dataclass(slots=True)
+class _Part:
+    """A message of the history, its position, and the message as it is sent."""
+
+    position: int | None
+    original: Message
+    message: Message
+
+
 def repair(history: Sequence[Message]) -> list[list[Message]]:
     """Group `history` into units that stay together: a reply with its results, or one message.
 
@@ -233,26 +262,33 @@ def repair(history: Sequence[Message]) -> list[list[Message]]:
     result gets one. If a call has two results, the first is kept. A note between a reply and its
     results is moved after the results.
     """
-    units: list[list[Message]] = []
-    answers: list[dict[CallKey, ToolMessage]] = []
-    current: dict[CallKey, ToolMessage] = {}
-    for message in history:
+    return [[part.message for part in unit] for unit in _parts_in_units(history)]
+
+
+def _parts_in_units(history: Sequence[Message]) -> list[list[_Part]]:
+    units: list[list[_Part]] = []
+    answers: list[dict[CallKey, _Part]] = []
+    current: dict[CallKey, _Part] = {}
+    for position, message in enumerate(history):
+        part = _Part(position, message, message)
         if isinstance(message, SystemMessage):
             continue
         if isinstance(message, ToolMessage):
-            current.setdefault(message.key, message)
+            current.setdefault(message.key, part)
             continue
         if not isinstance(message, NoteMessage):
             current = {}
-        units.append([message])
+        units.append([part])
         answers.append(current)
     for unit, results in zip(units, answers, strict=True):
-        if isinstance(unit[0], AssistantMessage):
-            unit += [
-                results.get(call.key) or ToolMessage(call.key, _NOT_FINISHED, ok=False)
-                for call in unit[0].calls
-            ]
+        if isinstance(reply := unit[0].message, AssistantMessage):
+            unit += [results.get(call.key) or _missing_result(call.key) for call in reply.calls]
     return units
+
+
+def _missing_result(key: CallKey) -> _Part:
+    result = ToolMessage(key, _NOT_FINISHED, ok=False)
+    return _Part(None, result, result)
 
 
 def begins_turn(message: Message) -> bool:
@@ -269,32 +305,54 @@ class _Fitter:
     def __init__(
         self,
         system: SystemMessage,
-        units: list[list[Message]],
+        units: list[list[_Part]],
         budget: int,
         counts: TokenCounts,
+        pinned: Sequence[AttachedText],
     ) -> None:
         self._system = system
         newest = max(
-            (position for position, unit in enumerate(units) if begins_turn(unit[0])),
+            (position for position, unit in enumerate(units) if begins_turn(unit[0].message)),
             default=0,
         )
         self._older = units[:newest]
         self._user = units[newest : newest + 1]
+        for part in (part for unit in self._user for part in unit):
+            if isinstance(question := part.message, UserMessage):
+                part.message = replace(question, attached=(*pinned, *question.attached))
         run = units[newest + 1 :]
         replies = [
-            position for position, unit in enumerate(run) if isinstance(unit[0], AssistantMessage)
+            position
+            for position, unit in enumerate(run)
+            if isinstance(unit[0].message, AssistantMessage)
         ]
         last = replies[-1] if replies else 0
         self._run = run[:last]
         self._newest = run[last:]
+        self._all = [part for unit in units for part in unit]
         self._budget = budget
         self._counts = counts
         self.left_out = 0
         self.changes: list[str] = []
 
     def messages(self) -> tuple[Message, ...]:
+        return (self._system, *(part.message for part in self._kept()))
+
+    def decisions(self, history: Sequence[Message]) -> tuple[Decision, ...]:
+        """The decision about each message, in the order of the prompt. Invalid results are last."""
+        kept = {id(part) for part in self._kept()}
+        found = [_decision(part, kept=id(part) in kept) for part in self._all]
+        used = {part.position for part in self._all}
+        found += [
+            Decision(position, message, None, Omission.INVALID)
+            for position, message in enumerate(history)
+            if position not in used and not isinstance(message, SystemMessage)
+        ]
+        return tuple(found)
+
+    def _kept(self) -> list[_Part]:
         units = [*self._older, *self._user, *self._run, *self._newest]
-        return (self._system, *(message for unit in units for message in unit))
+        return [part for unit in units for part in unit]
 
     def tokens(self) -> int:
         return self._counts.of(self.messages())
@@ -305,8 +363,13 @@ class _Fitter:
         The reply and its results may displace older messages except the question, up to half the
         budget.
         """
-        question = [m for unit in self._user for m in unit if isinstance(m, UserMessage)]
-        fixed = self._counts.of([self._system, *(replace(m, context="") for m in question)])
+        question = [part.message for unit in self._user for part in unit]
+        fixed = self._counts.of(
+            [
+                self._system,
+                *(replace(m, context="") for m in question if isinstance(m, UserMessage)),
+            ]
+        )
         free = max(self._budget // 2, self._budget - self.tokens())
         return max(0, int(_ROOM_SHARE * min(free, self._budget - fixed)))
 
@@ -329,12 +392,12 @@ class _Fitter:
     def _drop_older_exchanges(self) -> None:
         """Leave out the oldest exchanges first, and a summary last."""
         over, dropped = self._excess(), 0
-        summary = int(bool(self._older) and isinstance(self._older[0][0], NoteMessage))
+        summary = int(bool(self._older) and isinstance(self._older[0][0].message, NoteMessage))
         while over > 0 and self._older:
             start = summary if len(self._older) > summary else 0
-            begins = [begins_turn(unit[0]) for unit in self._older[start + 1 :]]
+            begins = [begins_turn(unit[0].message) for unit in self._older[start + 1 :]]
             end = start + 1 + (begins.index(True) if True in begins else len(begins))
-            gone = [message for unit in self._older[start:end] for message in unit]
+            gone = [part.message for unit in self._older[start:end] for part in unit]
             del self._older[start:end]
             over -= self._counts.of(gone)
             dropped += len(gone)
@@ -342,10 +405,10 @@ class _Fitter:
 
     def _drop_older_replies(self) -> None:
         over, dropped = self._excess(), 0
-        kept: list[list[Message]] = []
+        kept: list[list[_Part]] = []
         for unit in self._run:
-            if over > 0 and not isinstance(unit[0], UserMessage):
-                over -= self._counts.of(unit)
+            if over > 0 and not isinstance(unit[0].message, UserMessage):
+                over -= self._tokens(unit)
                 dropped += len(unit)
             else:
                 kept.append(unit)
@@ -362,9 +425,9 @@ class _Fitter:
         for unit in self._run:
             if over <= 0:
                 break
-            before = self._counts.of(unit)
+            before = self._tokens(unit)
             shortened += self._shorten(unit, _OLD_RESULT_TOKENS)
-            over -= before - self._counts.of(unit)
+            over -= before - self._tokens(unit)
         if shortened:
             self.changes.append(f"{shortened} older tool {_plural(shortened, 'result')} shortened")
 
@@ -385,64 +448,52 @@ class _Fitter:
     def _shorten_newest(self, together: int) -> None:
         """Shorten the results of the newest reply so that they take `together` tokens."""
         count = max(1, len(self._newest_results()))
-        each = max(_MIN_RESULT_TOKENS, together // count - _MESSAGE_TOKENS - _CALL_TOKENS)
+        each = max(_MIN_RESULT_TOKENS, together // count - MESSAGE_TOKENS - CALL_TOKENS)
         reported = "newest tool results shortened"
         shortened = sum(self._shorten(unit, each) for unit in self._newest)
         if shortened and reported not in self.changes:
             self.changes.append(reported)
 
     def _newest_results(self) -> list[Message]:
-        return [m for unit in self._newest for m in unit if isinstance(m, ToolMessage)]
+        return [
+            part.message
+            for unit in self._newest
+            for part in unit
+            if isinstance(part.message, ToolMessage)
+        ]
 
-    def _shorten(self, unit: list[Message], limit: int) -> int:
+    def _tokens(self, unit: Sequence[_Part]) -> int:
+        return self._counts.of([part.message for part in unit])
+
+    def _shorten(self, unit: Sequence[_Part], limit: int) -> int:
         """Shorten the results in `unit` to `limit` tokens each. Returns the number of changes."""
         shortened = 0
-        for position, message in enumerate(unit):
-            if isinstance(message, ToolMessage):
+        for part in unit:
+            if isinstance(message := part.message, ToolMessage):
                 content = fit_message(message.content, limit)
                 if content != message.content and len(content) < len(message.content):
-                    unit[position] = replace(message, content=content)
+                    part.message = replace(message, content=content)
                     shortened += 1
         return shortened
 
     def _drop_context(self) -> None:
         reported = "automatic context omitted"
-        for unit in (*self._user, *self._run, *self._newest):
-            for position, message in enumerate(unit):
-                if isinstance(message, UserMessage) and message.context:
-                    unit[position] = replace(message, context="")
-                    if reported not in self.changes:
-                        self.changes.append(reported)
+        for part in (part for unit in (*self._user, *self._run, *self._newest) for part in unit):
+            if isinstance(message := part.message, UserMessage) and message.context:
+                part.message = replace(message, context="")
+                if reported not in self.changes:
+                    self.changes.append(reported)
 
 
-def _estimate(message: Message) -> int:
-    match message:
-        case AssistantMessage():
-            text = sum(estimate(part) for part in (message.text, message.reasoning) if part)
-            opaque = estimate(message.opaque) if message.opaque else 0
-            return (
-                text
-                + opaque
-                + sum(
-                    _call_tokens(call.name, call.arguments, call.opaque) for call in message.calls
-                )
-            )
-        case ToolMessage():
-            return _CALL_TOKENS + estimate(message.content)
-        case UserMessage():
-            fenced = [message.context] if message.context else []
-            fenced += [each.name + each.text for each in message.attached]
-            return estimate(message.text) + sum(_FENCE_TOKENS + estimate(each) for each in fenced)
-        case SystemMessage() | NoteMessage():
-            return estimate(message.text)
-
-
-def _call_tokens(name: str, arguments: str, opaque: str | None) -> int:
-    return _CALL_TOKENS + estimate(name) + estimate(arguments) + estimate(opaque or "")
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+def _decision(part: _Part, *, kept: bool) -> Decision:
+    if not kept:
+        return Decision(part.position, part.original, None, Omission.SPACE)
+    sent, original = part.message, part.original
+    if isinstance(sent, UserMessage) and isinstance(original, UserMessage):
+        shortened = sent.context != original.context
+    else:
+        shortened = sent != original
+    return Decision(part.position, original, sent, Omission.SPACE if shortened else None)
 
 
 def _plural(count: int, word: str) -> str:

@@ -1,7 +1,7 @@
 """The model requests of a session: prompt, request, usage, and the summary of a long history."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from treadle.events.types import CallKey, Usage
 from treadle.llm.chat_model import ChatModel, ModelReplacedError
 from treadle.llm.messages import (
     AssistantMessage,
+    AttachedText,
     ChatRequest,
     Message,
     ModelReply,
@@ -29,12 +30,12 @@ from treadle.session.history import (
     Calibration,
     ContextWindowError,
     Prompt,
-    TokenCounts,
     begins_turn,
     build_prompt,
     smaller_window,
 )
 from treadle.session.limits import LimitReachedError, Limits, UsageTotal
+from treadle.session.message_tokens import TokenCounts
 from treadle.session.role import LAST_TURN
 from treadle.session.session_events import ReplyObserver, SessionReporter
 
@@ -79,7 +80,8 @@ def messages_to_summarize(conversation: Conversation, room: int, counts: TokenCo
 
 def summary_messages(conversation: Conversation, covers: int) -> tuple[Message, ...]:
     """Return the messages of a request for a summary of the first `covers` messages."""
-    return (*_with_results_as_context(messages_for_model(conversation.entries, covers)), _REQUEST)
+    replaced = messages_for_model(conversation.entries, covers, conversation.choices)
+    return (*_with_results_as_context(replaced), _REQUEST)
 
 
 def _with_results_as_context(messages: Iterable[Message]) -> Iterator[Message]:
@@ -134,6 +136,7 @@ class ModelRequests:
         *,
         system: SystemMessage,
         tools: tuple[ToolSpec, ...],
+        pinned: Callable[[], Awaitable[tuple[AttachedText, ...]]],
         writer: ConversationWriter,
         reporter: SessionReporter,
         tally: UsageTotal,
@@ -148,6 +151,7 @@ class ModelRequests:
         self._model = model
         self._system = system
         self._tools = tools
+        self._pinned = pinned
         self._writer = writer
         self._reporter = reporter
         self._tally = tally
@@ -195,12 +199,14 @@ class ModelRequests:
 
         The history is summarized first if that is enabled and the history does not fit.
         """
-        conversation = self._writer.conversation
-        prompt = await self._build(self._system, (*conversation.messages, *notes), tools)
+        conversation, pinned = self._writer.conversation, await self._pinned()
+        prompt = await self._build(self._system, (*conversation.messages, *notes), tools, pinned)
         if prompt.left_out and self._may_compact:
             self._may_compact = False  # once in a session: the next prompt leaves out the rest
             if await self._compact(turn, prompt):
-                prompt = await self._build(self._system, (*conversation.messages, *notes), tools)
+                prompt = await self._build(
+                    self._system, (*conversation.messages, *notes), tools, pinned
+                )
         await self._reporter.prompt(prompt, turn)
         return prompt
 
@@ -237,7 +243,11 @@ class ModelRequests:
         return True
 
     async def _build(
-        self, system: SystemMessage, history: Sequence[Message], tools: tuple[ToolSpec, ...]
+        self,
+        system: SystemMessage,
+        history: Sequence[Message],
+        tools: tuple[ToolSpec, ...],
+        pinned: Sequence[AttachedText] = (),
     ) -> Prompt:
         return await asyncio.to_thread(
             build_prompt,
@@ -247,6 +257,7 @@ class ModelRequests:
             context_window=self._calibration.window(self._model),
             counts=self._counts,
             scale=self._calibration.scale(self._model),
+            pinned=pinned,
         )
 
     async def _compact(self, turn: int, prompt: Prompt) -> bool:

@@ -31,7 +31,7 @@ from treadle.llm.provider_errors import ProviderError
 from treadle.session.attachments import ResolvedAttachments
 from treadle.session.cassette import VERSION, CassetteWriter, Json, message_json, request_json
 from treadle.session.conversation import Conversation
-from treadle.session.session import AutomaticContext
+from treadle.session.session import AutomaticContext, ReadPinned
 from treadle.tools.contract import Registry
 
 
@@ -82,6 +82,7 @@ class SessionRecording(Listener):
                 "conversation": {
                     "id": str(conversation.id),
                     "root": conversation.root,
+                    "choices": conversation.choices.encode(),
                     "entries": [
                         {"state": entry.state, "message": message_json(entry.message)}
                         for entry in conversation.entries
@@ -98,6 +99,18 @@ class SessionRecording(Listener):
     def model(self, model: ChatModel) -> "RecordingModel":
         """Return a model that records each request to `model`."""
         return RecordingModel(model, self._writer)
+
+    def pinned(self, read: ReadPinned | None) -> ReadPinned | None:
+        """Return a function that calls `read` and records the pinned code."""
+        if read is None:
+            return None
+
+        async def recorded() -> ResolvedAttachments:
+            pinned = await read()
+            await asyncio.to_thread(self._writer.write, "pinned", {"attachments": plain(pinned)})
+            return pinned
+
+        return recorded
 
     def context(self, retrieve: AutomaticContext | None) -> AutomaticContext | None:
         """Return a function that calls `retrieve` and records each text.

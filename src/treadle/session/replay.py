@@ -32,6 +32,7 @@ from treadle.llm.chat_model import (
 )
 from treadle.llm.messages import AssistantMessage, ChatRequest, ModelReply
 from treadle.llm.provider_errors import FaultKind, ProviderError
+from treadle.session.attachments import ResolvedAttachments
 from treadle.session.cassette import (
     MALFORMED,
     Cassette,
@@ -40,8 +41,9 @@ from treadle.session.cassette import (
     check,
     message_from,
 )
+from treadle.session.context_choices import ContextChoices
 from treadle.session.conversation import Conversation, MessageState
-from treadle.session.session import RequestSession
+from treadle.session.session import ReadPinned, RequestSession
 from treadle.tools.contract import Registry, ToolSchema
 from treadle.tools.executor import OpenCall, ToolExecutor
 
@@ -169,6 +171,7 @@ async def replaying(cassette: Cassette, bus: EventBus) -> AsyncIterator[RequestS
             limits=LimitSettings.model_validate(head["settings"]["limits"]),
             history=HistorySettings.model_validate(head["settings"]["history"]),
             automatic_context=_contexts(cassette, bus) if cassette.contexts else None,
+            pinned=_pinned(cassette) if cassette.pinned else None,
             stream=head["stream"],
             clock=clock,
             ids=lambda: request_id,
@@ -187,6 +190,7 @@ def _conversation(head: Json, clock: StillClock) -> Conversation:
     now = clock.now_us()
     name = f"{model['provider']}/{model['model']}"
     conversation = Conversation(UUID(recorded["id"]), recorded["root"], name, now, now)
+    conversation.choices = ContextChoices.decode(recorded.get("choices", ""))
     for entry in recorded["entries"]:
         conversation.add(message_from(entry["message"]), now, MessageState(entry["state"]))
     return conversation
@@ -203,6 +207,15 @@ def _contexts(cassette: Cassette, bus: EventBus) -> Callable[[str, UUID], Awaita
         return next(texts, "")
 
     return recorded
+
+
+def _pinned(cassette: Cassette) -> ReadPinned:
+    recorded = iter(cassette.pinned)
+
+    async def read() -> ResolvedAttachments:
+        return next(recorded, ResolvedAttachments())
+
+    return read
 
 
 def _outcome(line: Json | None, call: ToolCallRequested) -> ToolCallCompleted | ToolCallFailed:

@@ -25,6 +25,7 @@ from treadle.llm.chat_model import ChatModel
 from treadle.llm.messages import (
     LENGTH_REASONS,
     AssistantMessage,
+    AttachedText,
     NoteMessage,
     SystemMessage,
     ToolCall,
@@ -60,6 +61,9 @@ The function gets the text of the user and the request id. It returns the contex
 text, or an empty text. It publishes RetrievalFinished for the request, so that the lines of the
 context become sources.
 """
+
+ReadPinned = Callable[[], Awaitable[ResolvedAttachments]]
+"""A function that reads the pinned code of a conversation as it is now."""
 
 _CUTS = dict.fromkeys(LENGTH_REASONS, StopReason.LENGTH) | {
     "content_filter": StopReason.CONTENT_FILTER
@@ -116,6 +120,7 @@ class RequestSession:
         history: HistorySettings | None = None,
         calibration: Calibration | None = None,
         automatic_context: AutomaticContext | None = None,
+        pinned: ReadPinned | None = None,
         stream: bool = True,
         clock: Clock | None = None,
         ids: IdSource = new_id,
@@ -124,7 +129,7 @@ class RequestSession:
 
         Without a `store` nothing is saved. An empty registry offers no tools. Without a `role` the
         session has the role of the assistant for the code at the conversation's root. Sessions that
-        use the same models share `calibration`.
+        use the same models share `calibration`. `pinned` is called for each prompt.
         """
         self._executor = executor
         bus = executor.bus
@@ -132,6 +137,9 @@ class RequestSession:
         self._registry = registry
         self._settings = settings or ToolSettings()
         self._automatic_context = automatic_context
+        self._read_pinned = pinned
+        self._reported: set[str] = set()
+        """The problems of pinned code that a notice has reported."""
         self._clock = clock or SystemClock()
         self._limits = Limits(limits or LimitSettings(), self._clock)
         self._role = role or assistant_for(conversation.root, registry.names())
@@ -160,6 +168,7 @@ class RequestSession:
             tools=tuple(
                 ToolSpec(spec.name, spec.description, spec.parameters) for spec in registry.specs()
             ),
+            pinned=self._pinned,
             writer=self._writer,
             reporter=self._reporter,
             tally=self._tally,
@@ -336,6 +345,18 @@ class RequestSession:
             message = replace(message, context=context)
             await self._writer.append(message, request_id=self.request_id)
         await self._sources.add_pasted(Path(self._root), text)
+
+    async def _pinned(self) -> tuple[AttachedText, ...]:
+        """The pinned code for the next prompt. Its lines become sources of the answer."""
+        if self._read_pinned is None:
+            return ()
+        pinned = await self._read_pinned()
+        for problem in pinned.problems:
+            if problem not in self._reported:
+                self._reported.add(problem)
+                await self._reporter.notice("warning", problem)
+        self._sources.add(pinned.sources)
+        return pinned.texts
 
     async def _take_steering(self) -> None:
         """Move the waiting steering messages into the conversation, for the next request."""

@@ -123,6 +123,9 @@ class SessionReporter:
                 budget_tokens=prompt.budget_tokens,
                 left_out=prompt.left_out,
                 reason=prompt.reason,
+                context_window=prompt.context_window,
+                calibration=prompt.scale,
+                tool_tokens=prompt.tool_tokens,
             )
         )
 

@@ -58,7 +58,7 @@ class SourceCollector(Listener):
             self._found += await asyncio.to_thread(_exact_lines, root, snippets)
 
     def add(self, ranges: Iterable[SourceRange]) -> None:
-        """Add lines that the person attached."""
+        """Add lines that the person attached or pinned."""
         self._found.extend(ranges)
 
     def sources(self) -> tuple[SourceRange, ...]:

@@ -11,7 +11,6 @@ from uuid import UUID
 
 from treadle.app.application import Toolset, open_app
 from treadle.app.assistant import Assistant
-from treadle.app.attachments import CodeAttachment
 from treadle.app.choices import Choices
 from treadle.cli.command import Command, repository
 from treadle.cli.output import report_line
@@ -21,6 +20,7 @@ from treadle.errors import UsageError
 from treadle.events import EventBus
 from treadle.ids import new_id
 from treadle.session import SessionOutcome
+from treadle.session.attachments import CodeAttachment
 from treadle.session.cassette import Cassette
 from treadle.session.recorder import SessionRecording
 from treadle.session.replay import replaying, still_clock

@@ -7,11 +7,16 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from treadle.app.choices import Choices
+from treadle.app.context_choices import MAX_PINS, ChoicesChange, change_choices
+from treadle.app.context_plan import ContextPlan
 from treadle.app.conversation_answers import Session
+from treadle.server.attachment_bodies import CodeBody, code_of
 from treadle.server.openapi import JsonOf
 from treadle.server.responses import OffsetPagination
 from treadle.server.state import CurrentServer
 from treadle.session import ConversationSummary
+from treadle.session.context_choices import ContextChoices
 
 router = APIRouter(prefix="/sessions", tags=["sessions"])
 
@@ -43,6 +48,29 @@ class SessionChange(BaseModel):
     at: int | None = Field(None, ge=0, description="the message to continue from")
 
 
+class ContextQuery(BaseModel):
+    """The next message and the model of the plan."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = Field("", max_length=100_000, description="the next message, if it is known")
+    model: str | None = Field(None, description="PROVIDER/MODEL; default: the configured model")
+    token: str | None = Field(None, description="the server's token, if it has one")
+
+
+class ContextChange(BaseModel):
+    """What is pinned and left out. Absent fields keep their values; lists are replaced."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    pinned: list[CodeBody] | None = Field(None, max_length=MAX_PINS)
+    automatic_context: bool | None = None
+    left_out: list[int] | None = Field(
+        None, max_length=10_000, description="the numbers of your messages to leave out"
+    )
+    tools_left_out: list[str] | None = Field(None, max_length=1_000)
+
+
 @router.get("")
 async def sessions(
     server: CurrentServer, query: Annotated[ListQuery, Query()]
@@ -71,6 +99,36 @@ async def change(server: CurrentServer, session: str, changes: SessionChange) ->
     if changes.at is not None:
         await server.app.conversations.branch(session, changes.at)
     return await server.app.conversations.show(session)
+
+
+@router.get("/{session}/context")
+async def context(
+    server: CurrentServer, session: str, query: Annotated[ContextQuery, Query()]
+) -> JsonOf[ContextPlan]:
+    """The content of the next prompt by section, and what it leaves out. No model is asked."""
+    return await server.turns.plan(session, text=query.text, choices=Choices(query.model))
+
+
+@router.patch("/{session}/context")
+async def change_context(
+    server: CurrentServer, session: str, change: ContextChange
+) -> JsonOf[ContextChoices]:
+    """Pin code, and leave out exchanges, tools or the automatic context from the next message on.
+
+    The answer has all choices of the conversation.
+    """
+    changed = await change_choices(
+        server.app,
+        session,
+        ChoicesChange(
+            None if change.pinned is None else tuple(map(code_of, change.pinned)),
+            change.automatic_context,
+            None if change.left_out is None else frozenset(change.left_out),
+            None if change.tools_left_out is None else frozenset(change.tools_left_out),
+        ),
+    )
+    await server.announce_conversation(str(changed.id))
+    return changed.choices
 
 
 @router.delete("/{session}")

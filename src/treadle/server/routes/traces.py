@@ -10,6 +10,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
+from treadle.app.context_plan import ContextPlan
+from treadle.app.recorded_context import recorded_plan
 from treadle.errors import NotFoundError
 from treadle.events.changes import SpansDeleted
 from treadle.ids import NO_REQUEST
@@ -260,6 +262,17 @@ async def span(server: CurrentServer, request: Request, ids: str, whole: bool = 
         return whole_span(found) if whole else previewed_span(found)
 
     return await json_response(request, make)
+
+
+@router.get(
+    "/contexts/" + rest_of_path("ids"),
+    response_class=Response,
+    responses=json_responses(ContextPlan),
+)
+async def context(server: CurrentServer, request: Request, ids: str) -> Response:  # noqa: ARG001
+    """The content of a recorded model request by section, at `/contexts/TRACE/SPAN`."""
+    trace_id, span_id = ids_in_path(request, "/contexts/", 2)
+    return await json_response(request, lambda: recorded_plan(server.traces, trace_id, span_id))
 
 
 _MEDIA_TYPE = re.compile(r"[a-zA-Z0-9!#$&^_.+-]{1,100}/[a-zA-Z0-9!#$&^_.+-]{1,100}", re.ASCII)

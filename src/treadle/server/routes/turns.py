@@ -6,23 +6,17 @@ In these routes, a turn is the processing of one message or question until its a
 import asyncio
 import json
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from treadle.app.attachments import (
-    MAX_ATTACHMENTS,
-    MAX_TEXT_BYTES,
-    Attachment,
-    CodeAttachment,
-    ItemAttachment,
-    TextAttachment,
-)
+from treadle.app.attachments import MAX_ATTACHMENTS
 from treadle.app.choices import Choices
 from treadle.app.conversation_answers import Failure, Final
 from treadle.app.turns import Turn
+from treadle.server.attachment_bodies import AttachmentBody, attachment_of
 from treadle.server.event_log import LoggedEvent
 from treadle.server.event_shapes import any_event
 from treadle.server.openapi import DocumentedAs, JsonOf
@@ -31,44 +25,6 @@ from treadle.server.state import CurrentServer
 from treadle.spans.span_builder import call_span_id
 
 router = APIRouter(prefix="/turns", tags=["turns"])
-
-
-class AttachedLines(BaseModel):
-    """Lines of a file below the root, or the whole file."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    kind: Literal["code"]
-    path: str = Field(min_length=1, max_length=4_096, description="relative to the root")
-    first_line: int = Field(1, ge=1)
-    last_line: int | None = Field(None, ge=1, description="inclusive; default: the last line")
-
-
-class AttachedItem(BaseModel):
-    """An item of the code index. `file` selects one of several items of that name."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    kind: Literal["item"]
-    name: str = Field(
-        min_length=1, max_length=500, description="the canonical path or the end of it"
-    )
-    file: str | None = Field(None, max_length=4_096)
-
-
-class AttachedPaste(BaseModel):
-    """A text with a name, such as the output of a command."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    kind: Literal["text"]
-    name: str = Field(min_length=1, max_length=200)
-    text: str = Field(min_length=1, max_length=MAX_TEXT_BYTES)
-
-
-AttachmentBody = Annotated[
-    AttachedLines | AttachedItem | AttachedPaste, Field(discriminator="kind")
-]
 
 
 class Begin(BaseModel):
@@ -161,7 +117,7 @@ async def begin(server: CurrentServer, message: Begin) -> TurnAnswer:
     turn = await server.turns.start(
         message.text,
         session=message.session,
-        attachments=[_attachment(each) for each in message.attachments],
+        attachments=[attachment_of(each) for each in message.attachments],
         choices=Choices(message.model, tools=message.tools, stream=message.stream),
         front_end=message.front_end,
     )
@@ -221,16 +177,6 @@ async def steer(server: CurrentServer, request_id: UUID, message: Steer) -> Take
 async def cancel(server: CurrentServer, request_id: UUID) -> Cancelled:
     """Cancel a turn. `cancelled` is false if the turn had already ended."""
     return Cancelled(cancelled=server.turns.cancel(request_id))
-
-
-def _attachment(body: AttachmentBody) -> Attachment:
-    match body:
-        case AttachedLines():
-            return CodeAttachment(body.path, body.first_line, body.last_line)
-        case AttachedItem():
-            return ItemAttachment(body.name, body.file)
-        case AttachedPaste():
-            return TextAttachment(body.name, body.text)
 
 
 def turn_answer(turn: Turn) -> TurnAnswer:

@@ -1,0 +1,348 @@
+"""The context plan: what a prompt contains, what it leaves out, and why.
+
+`plan_next` builds the next prompt of a conversation with `build_prompt`, as a session does, and
+describes the result. `treadle.app.recorded_context` describes a recorded request in the same form.
+"""
+
+import asyncio
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from treadle.app.assistant import Assistant
+from treadle.app.automatic_context import BUDGETS
+from treadle.llm.messages import NoteMessage, SystemMessage, ToolSpec, UserMessage
+from treadle.session import Conversation, Entry
+from treadle.session.attachments import ResolvedAttachments
+from treadle.session.context_choices import ContextChoices
+from treadle.session.conversation import covered_by, numbered_messages, summary_before, title_of
+from treadle.session.history import (
+    ContextWindowError,
+    Decision,
+    Omission,
+    Prompt,
+    begins_turn,
+    build_prompt,
+)
+from treadle.session.message_tokens import MessagePart, PartKind, TokenCounts, tool_tokens
+
+
+class SectionKind(StrEnum):
+    """The kind of a section of a prompt."""
+
+    SYSTEM = "system"
+    TOOLS = "tools"
+    HISTORY = "history"
+    """The texts of the conversation by exchange."""
+    RESULTS = "results"
+    """The results of tool calls by exchange."""
+    AUTOMATIC_CONTEXT = "automatic_context"
+    PINNED = "pinned"
+    ATTACHED = "attached"
+
+
+class ItemState(StrEnum):
+    """Whether a prompt contains an item."""
+
+    WHOLE = "whole"
+    SHORTENED = "shortened"
+    """A part of the item is left out."""
+    LEFT_OUT = "left_out"
+    SUMMARIZED = "summarized"
+    """A summary replaces the item."""
+    LATER = "later"
+    """The item is known only when the message is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanItem:
+    """A part of a prompt, or a part that a prompt leaves out.
+
+    `tokens` is its share of the prompt, and `whole_tokens` is what the whole item would take.
+    `message` is the number of the user message that begins its exchange, None for the next message
+    and outside of exchanges. `reason` explains a state other than whole.
+    """
+
+    name: str
+    tokens: int
+    whole_tokens: int
+    state: ItemState = ItemState.WHOLE
+    reason: str | None = None
+    message: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The items of one kind. `tokens` is the sum of theirs."""
+
+    kind: SectionKind
+    tokens: int
+    items: tuple[PlanItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPlan:
+    """The content of a prompt for a model. All tokens are estimates times `calibration`.
+
+    `tokens` is the sum of the sections. `window` is the context window of the model, of which
+    `reserve` is kept for the reply and `budget` is for the prompt; None means unknown. `problem`
+    states why the prompt cannot be sent. `notes` state what else will change or was left out.
+    `counted` is the provider's count for a recorded request, None if it is unknown. `choices` is
+    what the person pinned and left out, None for a recorded request.
+    """
+
+    provider: str
+    model: str
+    window: int | None
+    budget: int | None
+    reserve: int | None
+    calibration: float
+    tokens: int
+    sections: tuple[Section, ...]
+    problem: str | None = None
+    notes: tuple[str, ...] = ()
+    counted: int | None = None
+    choices: ContextChoices | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnscaledItem:
+    """An item whose tokens are estimates that are not scaled to a model yet."""
+
+    kind: SectionKind
+    item: PlanItem
+
+
+def scaled_sections(items: Iterable[UnscaledItem], scale: float) -> tuple[Section, ...]:
+    """Group items into sections and scale their tokens.
+
+    The rounded tokens of all items add up to the scaled sum, rounded up.
+    """
+    found: dict[SectionKind, list[PlanItem]] = {}
+    unscaled = scaled = 0
+    for each in items:
+        unscaled += each.item.tokens
+        tokens = math.ceil(unscaled * scale) - scaled
+        scaled += tokens
+        whole = max(tokens, math.ceil(each.item.whole_tokens * scale))
+        if each.item.state is ItemState.WHOLE:
+            whole = tokens
+        found.setdefault(each.kind, []).append(
+            replace(each.item, tokens=tokens, whole_tokens=whole)
+        )
+    return tuple(
+        Section(kind, sum(item.tokens for item in found[kind]), tuple(found[kind]))
+        for kind in SectionKind
+        if kind in found
+    )
+
+
+async def plan_next(
+    assistant: Assistant,
+    conversation: Conversation,
+    text: str = "",
+    attachments: ResolvedAttachments | None = None,
+) -> ContextPlan:
+    """The plan of the next prompt of a conversation, if the next message is `text`.
+
+    The automatic context of that message is not retrieved. The plan calls no model.
+    """
+    attached = (attachments or ResolvedAttachments()).texts
+    pinned = await assistant.read_pinned(conversation)
+    message = UserMessage(text, attached=attached)
+    plan = await asyncio.to_thread(_plan, assistant, conversation, message, pinned)
+    return replace(plan, notes=(*pinned.problems, *plan.notes))
+
+
+def _plan(
+    assistant: Assistant,
+    conversation: Conversation,
+    message: UserMessage,
+    pinned: ResolvedAttachments,
+) -> ContextPlan:
+    registry, role = assistant.offer(conversation)
+    tools = [ToolSpec(spec.name, spec.description, spec.parameters) for spec in registry.specs()]
+    system = SystemMessage(role.system, role.system_without_tools)
+    model, calibration, counts = assistant.model, assistant.calibration, TokenCounts()
+    next_entry = Entry(message, 0, conversation.next_number, None)
+    entries = [*conversation.entries, next_entry]
+    numbered = tuple(numbered_messages(entries, len(entries), conversation.choices))
+    problem = None
+    try:
+        prompt = build_prompt(
+            system,
+            [each for _, each in numbered],
+            tools,
+            context_window=calibration.window(model),
+            counts=counts,
+            scale=calibration.scale(model),
+            pinned=pinned.texts,
+        )
+    except ContextWindowError as error:
+        prompt, problem = error.prompt, str(error)
+    items = [
+        UnscaledItem(SectionKind.SYSTEM, _whole("system prompt", counts.of([system]))),
+        *_tool_items(assistant, conversation, tools),
+        *_Exchanges(entries, prompt, [number for number, _ in numbered], counts).items(),
+        *_automatic_context(assistant, conversation),
+    ]
+    sections = scaled_sections(items, prompt.scale)
+    return ContextPlan(
+        model.provider,
+        model.model,
+        prompt.context_window,
+        prompt.budget_tokens,
+        prompt.context_window - prompt.budget_tokens,
+        prompt.scale,
+        sum(section.tokens for section in sections),
+        sections,
+        problem,
+        tuple(_notes(assistant, prompt)),
+        choices=conversation.choices,
+    )
+
+
+def _whole(name: str, tokens: int) -> PlanItem:
+    return PlanItem(name, tokens, tokens)
+
+
+def _notes(assistant: Assistant, prompt: Prompt) -> Iterator[str]:
+    if prompt.left_out and assistant.app.settings.history.compaction == "summary":
+        yield (
+            "The session asks the model for a summary before it leaves out exchanges, so the"
+            " prompt will differ."
+        )
+
+
+def _tool_items(
+    assistant: Assistant, conversation: Conversation, tools: Sequence[ToolSpec]
+) -> Iterator[UnscaledItem]:
+    offered = {tool.name for tool in tools}
+    for tool in tools:
+        yield UnscaledItem(SectionKind.TOOLS, _whole(tool.name, tool_tokens(tool)))
+    for spec in assistant.available_tools().specs():
+        if spec.name in offered:
+            continue
+        by_person = spec.name in conversation.choices.tools_left_out
+        reason = "You left it out." if by_person else "The window has no space for it."
+        whole = tool_tokens(ToolSpec(spec.name, spec.description, spec.parameters))
+        item = PlanItem(spec.name, 0, whole, ItemState.LEFT_OUT, reason)
+        yield UnscaledItem(SectionKind.TOOLS, item)
+
+
+def _automatic_context(assistant: Assistant, conversation: Conversation) -> Iterator[UnscaledItem]:
+    """The item of the automatic context of the next message, which is retrieved later."""
+    budget = BUDGETS[assistant.app.settings.context.automatic]
+    if not budget:
+        return
+    if conversation.choices.automatic_context:
+        state, reason = ItemState.LATER, f"At most {budget:,} tokens, found for your next message."
+    else:
+        state, reason = ItemState.LEFT_OUT, "You switched it off for this conversation."
+    item = PlanItem("next message", 0, 0, state, reason)
+    yield UnscaledItem(SectionKind.AUTOMATIC_CONTEXT, item)
+
+
+_SECTIONS = {
+    PartKind.TEXT: SectionKind.HISTORY,
+    PartKind.RESULT: SectionKind.RESULTS,
+    PartKind.CONTEXT: SectionKind.AUTOMATIC_CONTEXT,
+    PartKind.PINNED: SectionKind.PINNED,
+    PartKind.ATTACHED: SectionKind.ATTACHED,
+}
+_NAMED = frozenset({PartKind.PINNED, PartKind.ATTACHED})
+_NO_SPACE = "It does not fit into the window."
+
+
+class _Exchanges:
+    """The items of the conversation, from the decisions about each of its messages."""
+
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        prompt: Prompt,
+        numbers: Sequence[int],
+        counts: TokenCounts,
+    ) -> None:
+        self._counts = counts
+        self._next = entries[-1].number
+        self._covered = covered_by(summary_before(entries, len(entries)))
+        self._entries: dict[int | None, list[tuple[int, Entry]]] = {}
+        exchange_of: dict[int, int | None] = {}
+        exchange = None
+        for position, entry in enumerate(entries):
+            exchange = entry.number if begins_turn(entry.message) else exchange
+            exchange_of[entry.number] = exchange
+            self._entries.setdefault(exchange, []).append((position, entry))
+        self._summary: list[Decision] = []
+        self._decisions: dict[int | None, list[Decision]] = {}
+        exchange = None
+        for decision in prompt.decisions:
+            if decision.omission is Omission.INVALID:
+                continue
+            if isinstance(note := decision.original, NoteMessage) and note.covers:
+                self._summary.append(decision)
+                continue
+            if decision.position is not None:
+                exchange = exchange_of[numbers[decision.position]]
+            self._decisions.setdefault(exchange, []).append(decision)
+
+    def items(self) -> Iterator[UnscaledItem]:
+        """The items of the conversation, oldest first."""
+        name = f"summary of the first {self._covered} messages"
+        yield from self._decided(name, None, self._summary)
+        for number, entries in self._entries.items():
+            first = entries[0][1].message
+            title = title_of(first.text) if isinstance(first, UserMessage) else "notes"
+            if number == self._next:
+                yield from self._decided("next message", None, self._decisions[number])
+            elif number in self._decisions:
+                yield from self._decided(title, number, self._decisions[number])
+            else:
+                yield self._absent(title, number, entries)
+
+    def _absent(
+        self, title: str, number: int | None, entries: Sequence[tuple[int, Entry]]
+    ) -> UnscaledItem:
+        """An exchange whose messages were no candidates for the prompt."""
+        whole = self._counts.of([entry.message for _, entry in entries])
+        state, reason = ItemState.LEFT_OUT, "You left it out."
+        if entries[0][0] < self._covered:
+            state, reason = ItemState.SUMMARIZED, "A summary replaces it."
+        item = PlanItem(title, 0, whole, state, reason, number)
+        return UnscaledItem(SectionKind.HISTORY, item)
+
+    def _decided(
+        self, title: str, number: int | None, decisions: Sequence[Decision]
+    ) -> Iterator[UnscaledItem]:
+        sums: dict[PartKind, tuple[int, int]] = {}
+        for decision in decisions:
+            sent = () if decision.sent is None else self._counts.parts(decision.sent)
+            whole = self._counts.parts(decision.original)
+            for kind in PartKind:
+                if kind not in _NAMED:
+                    tokens, whole_tokens = sums.get(kind, (0, 0))
+                    sums[kind] = tokens + _sum(sent, kind), whole_tokens + _sum(whole, kind)
+            for part in sent or whole:
+                if part.kind in _NAMED:
+                    tokens = part.tokens if sent else 0
+                    yield _item(part.kind, part.name, tokens, part.tokens, number)
+        for kind, (tokens, whole_tokens) in sums.items():
+            if whole_tokens:
+                yield _item(kind, title, tokens, whole_tokens, number)
+
+
+def _sum(parts: Sequence[MessagePart], kind: PartKind) -> int:
+    return sum(part.tokens for part in parts if part.kind is kind)
+
+
+def _item(
+    kind: PartKind, name: str, tokens: int, whole_tokens: int, number: int | None
+) -> UnscaledItem:
+    state = ItemState.SHORTENED if tokens else ItemState.LEFT_OUT
+    if tokens >= whole_tokens:
+        item = PlanItem(name, tokens, tokens, message=number)
+    else:
+        item = PlanItem(name, tokens, whole_tokens, state, _NO_SPACE, number)
+    return UnscaledItem(_SECTIONS[kind], item)

@@ -1,0 +1,72 @@
+"""Attachments and pins in the bodies of requests."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from treadle.app.attachments import MAX_TEXT_BYTES
+from treadle.session.attachments import (
+    Attachment,
+    CodeAttachment,
+    ItemAttachment,
+    PinnedCode,
+    TextAttachment,
+)
+
+
+class AttachedLines(BaseModel):
+    """Lines of a file below the root, or the whole file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["code"]
+    path: str = Field(min_length=1, max_length=4_096, description="relative to the root")
+    first_line: int = Field(1, ge=1)
+    last_line: int | None = Field(None, ge=1, description="inclusive; default: the last line")
+
+
+class AttachedItem(BaseModel):
+    """An item of the code index. `file` selects one of several items of that name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["item"]
+    name: str = Field(
+        min_length=1, max_length=500, description="the canonical path or the end of it"
+    )
+    file: str | None = Field(None, max_length=4_096)
+
+
+class AttachedPaste(BaseModel):
+    """A text with a name, such as the output of a command."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["text"]
+    name: str = Field(min_length=1, max_length=200)
+    text: str = Field(min_length=1, max_length=MAX_TEXT_BYTES)
+
+
+AttachmentBody = Annotated[
+    AttachedLines | AttachedItem | AttachedPaste, Field(discriminator="kind")
+]
+
+CodeBody = Annotated[AttachedLines | AttachedItem, Field(discriminator="kind")]
+
+
+def code_of(body: CodeBody) -> PinnedCode:
+    """The code that a body describes."""
+    match body:
+        case AttachedLines():
+            return CodeAttachment(body.path, body.first_line, body.last_line)
+        case AttachedItem():
+            return ItemAttachment(body.name, body.file)
+
+
+def attachment_of(body: AttachmentBody) -> Attachment:
+    """The attachment that a body describes."""
+    match body:
+        case AttachedLines() | AttachedItem():
+            return code_of(body)
+        case AttachedPaste():
+            return TextAttachment(body.name, body.text)

@@ -1,0 +1,5 @@
+"""Fixtures of the application tests."""
+
+from tests.app.desk import desk
+
+__all__ = ["desk"]
