@@ -8,7 +8,6 @@ from treadle.app.attachments import AttachmentReader
 from treadle.errors import NotFoundError, UsageError
 from treadle.session import Conversation
 from treadle.session.attachments import PinnedCode
-from treadle.session.context_choices import ContextChoices
 from treadle.session.history import begins_turn
 
 MAX_PINS = 50
@@ -45,13 +44,8 @@ async def change_choices(app: App, reference: str, change: ChoicesChange) -> Con
     if change.tools_left_out is not None:
         _check_tools(app, change.tools_left_out - choices.tools_left_out)
         choices = replace(choices, tools_left_out=change.tools_left_out)
-    await _save(app, conversation, choices)
+    await app.conversations.choose(conversation, choices)
     return conversation
-
-
-async def _save(app: App, conversation: Conversation, choices: ContextChoices) -> None:
-    store = await app.conversations.open_store()
-    await store.choose(conversation, choices)
 
 
 async def _check_pins(app: App, conversation: Conversation, pinned: tuple[PinnedCode, ...]) -> None:

@@ -22,6 +22,7 @@ from treadle.events.types import ErrorKind, MessageQueued, StopReason
 from treadle.ids import NO_REQUEST, new_id
 from treadle.llm.messages import UserMessage
 from treadle.session import Conversation, ConversationStore, ConversationSummary, Kind
+from treadle.session.context_choices import ContextChoices
 from treadle.session.conversation_writer import ConversationWriter
 
 
@@ -126,6 +127,12 @@ class Conversations:
         conversation = await store.branch(reference, at, root=self._root)
         await self.announce(conversation.id)
         return conversation
+
+    async def choose(self, conversation: Conversation, choices: ContextChoices) -> None:
+        """Save what a person pinned and left out. Raises StoreError."""
+        store = await self.open_store()
+        await store.choose(conversation, choices)
+        await self._announce(conversation.id)
 
     async def delete(self, reference: str, *, kind: Kind = Kind.ASSISTANT) -> ConversationSummary:
         """Delete a conversation with all its branches. Raises what `load` raises."""

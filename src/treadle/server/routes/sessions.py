@@ -127,7 +127,6 @@ async def change_context(
             None if change.tools_left_out is None else frozenset(change.tools_left_out),
         ),
     )
-    await server.announce_conversation(str(changed.id))
     return changed.choices
 
 
