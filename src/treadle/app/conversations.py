@@ -132,7 +132,7 @@ class Conversations:
         """Save what a person pinned and left out. Raises StoreError."""
         store = await self.open_store()
         await store.choose(conversation, choices)
-        await self._announce(conversation.id)
+        await self.announce(conversation.id)
 
     async def delete(self, reference: str, *, kind: Kind = Kind.ASSISTANT) -> ConversationSummary:
         """Delete a conversation with all its branches. Raises what `load` raises."""
