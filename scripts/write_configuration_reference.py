@@ -1,5 +1,6 @@
 """Writes the table of settings in docs/configuration.md from the settings model."""
 
+import inspect
 import json
 import sys
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ def _lines(section: type[Section], at: schema.Path) -> Iterator[str]:
     yield f"### `[{'.'.join(at)}]`" if at else "### At the top of the file"
     yield ""
     if at:
-        yield from ((section.__doc__ or "").strip(), "")
+        yield from (inspect.getdoc(section) or "", "")
     yield from ("| key | value | default | what it is |", "|---|---|---|---|")
     below: list[tuple[type[Section], schema.Path]] = []
     for name, description in properties.items():
@@ -43,19 +44,23 @@ def _lines(section: type[Section], at: schema.Path) -> Iterator[str]:
         elif isinstance(node, type):
             below.append((node, (*at, name)))
         else:
-            yield _row(name, description, consent=schema.needs_consent((*at, name)))
+            yield _row(name, description, (*at, name))
     yield ""
     for inner, path in below:
         yield from _lines(inner, path)
 
 
-def _row(name: str, description: dict[str, Any], *, consent: bool) -> str:
+def _row(name: str, description: dict[str, Any], path: schema.Path) -> str:
     default = description.get("default", {})
     shown = "unset" if default is None else f"`{json.dumps(default)}`"
     if "default" not in description and kind(description) != "table":
         shown = "required"
-    what = description["description"] + (" *Needs consent.*" if consent else "")
-    return f"| `{name}` | {kind(description)} | {shown} | {what} |"
+    who = ""
+    if schema.only_user_may_set(path):
+        who = " *Only your own file may set it.*"
+    elif schema.needs_consent(path):
+        who = " *Needs consent.*"
+    return f"| `{name}` | {kind(description)} | {shown} | {description['description']}{who} |"
 
 
 def main() -> int:

@@ -28,6 +28,7 @@ def test_missing_action_lists_the_available_ones(tmp_path: Path) -> None:
     ("arguments", "status", "said"),
     [
         (["serach", "x"], 2, "Did you mean `treadle search`?"),
+        (["serach", "search"], 2, "There is no command 'serach'"),
         (["search"], 2, "required: query"),
         (["tools", "fly"], 2, "choose from 'list', 'schema', 'call'"),
         (["search", "x", "--top-k", "0"], 2, "not a whole number from 1"),

@@ -269,3 +269,22 @@ async def test_no_key_of_a_held_call_is_stored(tmp_path: Path) -> None:
     for text in (secret, own):
         assert not any(text in str(span.to_json()) for span in spans)
         assert text.encode() not in kept_bytes(tmp_path)
+
+
+async def test_memory_has_a_limited_number_of_ended_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("treadle.gateway.breakpoints._KEPT", 2)
+    async with (
+        FakeProvider([Answer("Hello")] * 3) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        await gateway.gateway.breakpoints.add()
+        ids = []
+        for _ in range(3):
+            calling = asyncio.create_task(gateway.chat())
+            waiting = await held(gateway)
+            ids.append(waiting.id)
+            await gateway.gateway.breakpoints.go_on(waiting.id)
+            await calling
+        assert [each.id for each in gateway.gateway.breakpoints.held()] == [ids[2], ids[1]]

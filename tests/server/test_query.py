@@ -76,6 +76,10 @@ async def test_values_and_facets_are_counted_under_the_filter(repo: Path) -> Non
         assert found["more"] is True
         found = await served.get("/query/values", field="labels", query="model:gpt*", prefix="b")
         assert found["values"] == [{"value": "a b", "count": 2, "written": '"a b"'}]
+        found = await served.get("/query/values", field="period", prefix="t")
+        values = [each["value"] for each in found["values"]]
+        assert values[0] == "today"
+        assert values[-1] == "yesterday"
         found = await served.get("/query/values", field="period", prefix="last_h")
         assert found["values"] == [{"value": "last_hour", "count": None, "written": "last_hour"}]
 

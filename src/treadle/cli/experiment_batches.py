@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from treadle.cli.command import positive, repository
 from treadle.cli.output import print_json, print_line, print_text, report
@@ -131,12 +131,13 @@ async def run_batch(options: argparse.Namespace) -> int:
             print_json({"type": "batch", "id": batch_id})
         else:
             report(f"Batch {short_id(batch_id)} started; Ctrl-C cancels it.")
-        batch = await experiments.run_batch(
-            batch_id,
-            _print_progress if options.json else ProgressLine(),
-            budget=budget,
-            retry_failed=options.retry_failed,
-        )
+        with ProgressLine() as progress_line:
+            batch = await experiments.run_batch(
+                batch_id,
+                _print_progress if options.json else progress_line,
+                budget=budget,
+                retry_failed=options.retry_failed,
+            )
         comparison = await asyncio.to_thread(experiments.compare, batch.id)
     if options.json:
         print_json(
@@ -179,11 +180,21 @@ def _print_progress(progress: "Progress") -> None:
 
 
 class ProgressLine:
-    """Prints progress to standard error: on a terminal one updated line, else several lines."""
+    """Prints progress to standard error: on a terminal one updated line, else several lines.
+
+    The end of the context ends an open line, so that other output can follow.
+    """
 
     def __init__(self) -> None:
         self._live = sys.stderr.isatty()
         self._shown = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live and self._shown >= 0:
+            print(file=sys.stderr, flush=True)
 
     def __call__(self, progress: "Progress") -> None:
         if progress.done == self._shown:
@@ -193,8 +204,7 @@ class ProgressLine:
         cost = "" if progress.cost is None else f", ${progress.cost:.4f}"
         text = f"{progress.done} of {progress.total} runs{failed}, {progress.tokens:,} tokens{cost}"
         if self._live:
-            end = "\n" if progress.done == progress.total else ""
-            print(f"\r\x1b[K{text}", end=end, file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
         else:
             report(text)
 

@@ -112,6 +112,8 @@ def _run(words: list[str]) -> int:
         _overview().parse_args(words)
         _overview().print_help()
         return ExitStatus.DONE
+    if words[0] != name and not words[0].startswith("-"):
+        name = words[0]
     if words[0] != name:
         raise UsageError(
             f"The option {words[0]} comes before the command.",

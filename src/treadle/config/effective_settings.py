@@ -63,13 +63,18 @@ def described(loaded: LoadedConfig, root: Path) -> list[DescribedSetting]:
     return found
 
 
+_PLURALS = {"string": "texts", "number": "numbers", "integer": "numbers", "object": "tables"}
+
+
 def kind(properties: Mapping[str, Any]) -> str:
     """Describe the type of a setting in words. `properties` is the JSON schema of the setting."""
     if "anyOf" in properties:
         return next(kind(each) for each in properties["anyOf"] if each.get("type") != "null")
     if "enum" in properties:
         return " or ".join(f"`{json.dumps(word)}`" for word in properties["enum"])
-    words = {"string": "text", "boolean": "true or false", "array": "list of texts"}
+    if properties.get("type") == "array":
+        return f"list of {_PLURALS.get(properties['items'].get('type', 'object'), 'values')}"
+    words = {"string": "text", "boolean": "true or false"}
     words |= {"object": "table", "integer": "whole number", "number": "number"}
     limits = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to"}
     bounds = [f"{word} {properties[key]:,}" for key, word in limits.items() if key in properties]

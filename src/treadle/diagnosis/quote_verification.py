@@ -65,7 +65,7 @@ def verify_answer(text: str, source: SpanSource) -> VerifiedAnswer:
 
 
 class CachedSpans:
-    """Reads spans from a source and caches the last few of them."""
+    """Reads spans from a source, and caches the spans that were used last."""
 
     _MOST = 64
 
@@ -75,11 +75,14 @@ class CachedSpans:
 
     def get(self, reference: SpanReference) -> Span | None:
         """Return the span, or None if it does not exist."""
-        if reference not in self._known:
+        if reference in self._known:
+            span = self._known.pop(reference)  # inserted again below, as the newest
+        else:
             if len(self._known) >= self._MOST:
                 del self._known[next(iter(self._known))]
-            self._known[reference] = self._source.span(reference.trace_id, reference.span_id)
-        return self._known[reference]
+            span = self._source.span(reference.trace_id, reference.span_id)
+        self._known[reference] = span
+        return span
 
 
 def has_quote(evidence: Evidence, spans: CachedSpans) -> bool:

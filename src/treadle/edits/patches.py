@@ -52,7 +52,7 @@ def _unquoted(text: str) -> str:
     return name.decode("utf-8", "surrogateescape")
 
 
-def git_names(line: str, number: int) -> tuple[str, str] | None:
+def git_names(line: str, number: int) -> tuple[str, str]:
     """Both names in `diff --git a/OLD b/NEW`, without their prefixes."""
     rest = line.removeprefix("diff --git ").rstrip()
     quoted = _QUOTED.match(rest)

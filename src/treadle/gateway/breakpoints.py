@@ -30,9 +30,9 @@ from treadle.secrets import redact
 T = TypeVar("T")
 
 _KEPT = 500
-"""The number of newest held calls that are kept when the gateway starts.
+"""The number of newest held calls that are kept, in memory and in the file.
 
-Older held calls are deleted.
+The gateway deletes older calls from the file when it starts.
 """
 
 _MIGRATIONS = (
@@ -208,7 +208,7 @@ class Breakpoints:
         self._path = path
         self._settings = settings
         self._clock = clock
-        self._tell = tell
+        self._report = tell
         self._ids = ids
         self._waiting: dict[str, _Waiting] = {}
         self._breakpoints: dict[str, Breakpoint] = {}
@@ -228,7 +228,7 @@ class Breakpoints:
             self.broken = str(error)
             return self
         if unreadable:
-            self._tell(f"{self._path} has breakpoints that are not valid ({unreadable}).")
+            self._report(f"{self._path} has breakpoints that are not valid ({unreadable}).")
         self._breakpoints = {each.id: each for each in kept}
         self._remembered = {held.id: held for held in reversed(remembered)}
         return self
@@ -323,11 +323,11 @@ class Breakpoints:
         clean = await asyncio.to_thread(_without_secrets, held, request.key)
         waiting = _Waiting(held, asyncio.get_running_loop().create_future())
         self._waiting[held.id] = waiting
-        self._remembered[held.id] = clean
+        self._remember(clean)
         ended = held
         try:
             await self._keep(lambda store: store.save_held(clean))
-            self._tell(f"A breakpoint holds a call of {clean.model or 'a model'} ({held.id}).")
+            self._report(f"A breakpoint holds a call of {clean.model or 'a model'} ({held.id}).")
             decision = await self._decided(waiting)
             ended = decision.held
         except asyncio.CancelledError:
@@ -416,9 +416,17 @@ class Breakpoints:
         await self._keep(lambda store: store.save(changed))
         return changed
 
+    def _remember(self, held: Held) -> None:
+        """Keep a call in memory, and forget the oldest call that no longer waits."""
+        self._remembered[held.id] = held
+        if len(self._remembered) > _KEPT:
+            ended = (each for each in self._remembered if each not in self._waiting)
+            if (oldest := next(ended, None)) is not None:
+                del self._remembered[oldest]
+
     def _note(self, held: Held) -> None:
         """Store the outcome of a call in a separate task, which a cancellation does not stop."""
-        self._remembered[held.id] = held
+        self._remember(held)
         task = asyncio.ensure_future(self._keep(lambda store: store.save_held(held)))
         self._noting.add(task)
         task.add_done_callback(self._noting.discard)

@@ -265,14 +265,14 @@ class Exchange:
     def _failed(self, attempt: Attempt, error: ProviderError) -> _Failure:
         """The failure of a provider that is unreachable, or that breaks off before its answer."""
         attempt.error, attempt.error_type = error.message, error.kind.value
-        reported_span = RefusalError(
+        refusal = RefusalError(
             error.message,
             hint=error.hint or "Try again later.",
             status=504 if error.kind in {FaultKind.STALLED, FaultKind.TIMEOUT} else 502,
             code=error.kind.value,
         )
-        content = reported_span.body()
-        return _Failure(error, reported_span.status, json_headers(content), content)
+        content = refusal.body()
+        return _Failure(error, refusal.status, json_headers(content), content)
 
     async def _refused(self, attempt: Attempt, response: "aiohttp.ClientResponse") -> _Failure:
         """The failure of a provider that answers with an error.

@@ -93,14 +93,14 @@ class Gateway:
         clock = clock or SystemClock()
         loop = asyncio.get_running_loop()
         own = settings.gateway
-        key_headers: set[asyncio.Future[None]] = set()
+        background: set[asyncio.Future[None]] = set()
 
         def publish(level: str, text: str) -> None:
             task = loop.create_task(
                 bus.publish(Notice(request_id=NO_REQUEST, level=level, text=text))
             )
-            key_headers.add(task)
-            task.add_done_callback(key_headers.discard)
+            background.add(task)
+            task.add_done_callback(background.discard)
 
         sums = sums_of(store) if store is not None else None
         budgets = Budgets(own.budgets, env, sums, clock)
@@ -133,7 +133,7 @@ class Gateway:
                 without_usage=set(),
             )
             yield cls(parts, models, await stack.enter_async_context(recorder))
-            await asyncio.gather(*key_headers, return_exceptions=True)
+            await asyncio.gather(*background, return_exceptions=True)
 
     @property
     def breakpoints(self) -> Breakpoints:

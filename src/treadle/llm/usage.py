@@ -102,7 +102,7 @@ def _counted(name: str, value: Any) -> Meaning | None:
 
 
 def with_thoughts(
-    output_tokens: int | None, answered: int | None, thoughts: int | None, total: int | None
+    input_tokens: int | None, answered: int | None, thoughts: int | None, total: int | None
 ) -> int | None:
     """Return the output tokens, including thoughts.
 
@@ -111,8 +111,8 @@ def with_thoughts(
     """
     if answered is None or not thoughts:
         return answered
-    beside = output_tokens is not None and total == output_tokens + answered + thoughts
-    return answered + thoughts if beside or thoughts > answered else answered
+    separate = input_tokens is not None and total == input_tokens + answered + thoughts
+    return answered + thoughts if separate or thoughts > answered else answered
 
 
 MAX_TOKENS = 1_000_000_000

@@ -235,7 +235,7 @@ class Collector:
                 self._generics += [(node.start_byte, self._text(node)) for node in nodes]
             elif name == "import":
                 self._import(nodes[0])
-            elif name in {"bound", "field", "owned"}:
+            elif name in {"bound", "field"}:
                 self._declare(name, nodes, captures)
 
     def _text(self, node: "Node") -> str:
@@ -267,8 +267,7 @@ class Collector:
     ) -> None:
         """Record the names that a match declares, with their type.
 
-        `@bound` and `@owned` are variables or fields, depending on their position. `@field` is
-        always a field.
+        `@bound` is a variable or a field, depending on its position. `@field` is always a field.
         """
         same = captures.get("same")
         written = self._text(same[0] if same else captures["of"][0])

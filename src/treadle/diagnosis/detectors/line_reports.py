@@ -63,7 +63,7 @@ _IS_ERROR = re.compile(
     re.IGNORECASE,
 )
 """Matches words that report an error. Words that only mention errors do not match."""
-_TELLS = re.compile(r"failed\b(?! to)", re.IGNORECASE)
+_FAILED = re.compile(r"failed\b(?! to)", re.IGNORECASE)
 """Matches the word "failed" in a narrative, such as "The build of Monday failed"."""
 _NEXT_SENTENCE = re.compile(r"(?:(?<=[^\W\d])|(?<=^\d))[.!?] ")
 _MARKER = re.compile(r"\W*(?:exit|process|command|return|rc|error)", re.IGNORECASE)
@@ -271,7 +271,7 @@ def _may_be_own(kind: Kind, before: str, text: str, whole: _Whole) -> bool:
         return False
     if whole.traits.programs:
         return kind in {Kind.FORBIDDEN, Kind.TIMEOUT}
-    if words > 2 and kind is Kind.FAILED_TO and _TELLS.match(text, len(before)):
+    if words > 2 and kind is Kind.FAILED_TO and _FAILED.match(text, len(before)):
         return False
     vague = {Kind.INVALID, Kind.MISSING, Kind.UNDEFINED, Kind.NULL}
     return kind not in vague or not whole.traits.shows_file

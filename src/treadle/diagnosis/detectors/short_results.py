@@ -130,7 +130,7 @@ _WHAT = (
     r"|response|gateway|proxy|dns|ssl|tls|socket|i/?o|disk|runtime|execution|tool|function|command"
     r"|read|write|fetch|query|upstream|backend|remote|client|transport|protocol|authentication"
     r"|authorization|auth|permission|access|validation|parse|parsing|syntax|application|timeout"
-    r"|processing|communication|tcp|rpc|grpc|unknown)"
+    r"|processing|communication|tcp|rpc|grpc)"
 )
 _FAULT = r"(?:error|exception|failure|fault)s?"
 _REASON = (

@@ -96,8 +96,8 @@ def hits(reading: Reading) -> Iterator[Hit]:
     if span.kind is SpanKind.MODEL:
         yield from _reply_hits(reading)
     elif span.kind is SpanKind.TOOL and span.input:
-        ill = arguments_hit(span.input, "input", next(iter(reading.texts)).tool)
-        yield from filter(None, [ill])
+        malformed = arguments_hit(span.input, "input", next(iter(reading.texts)).tool)
+        yield from filter(None, [malformed])
     elif span.kind is SpanKind.RUN:
         yield from _stopped(span)
     elif span.kind is SpanKind.RETRIEVAL:

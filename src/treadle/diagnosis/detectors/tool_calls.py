@@ -151,7 +151,7 @@ def unanswered(history: tuple[Message, ...]) -> Iterator[tuple[Call, Hit]]:
             else list(message.calls[len(answers) :])
         )
         for call in open_calls:
-            told_name = inline(call.name)
+            shown_name = inline(call.name)
             yield (
                 call,
                 Hit(
@@ -159,7 +159,7 @@ def unanswered(history: tuple[Message, ...]) -> Iterator[tuple[Call, Hit]]:
                     Kind.UNANSWERED_CALL,
                     Severity.MEDIUM,
                     0.95,
-                    f"The call of {told_name} has no result, and the conversation continues.",
+                    f"The call of {shown_name} has no result, and the conversation continues.",
                     call.name_path,
                 ),
             )

@@ -154,7 +154,7 @@ async def values(
 ) -> Response:
     """Return the values of a field that contain a text.
 
-    Values that begin with the text come first, except for fields with a fixed set of values.
+    Values that begin with the text come first.
     """
     name = NAMES.get(parameters.field.lower())
     if name is None:
@@ -164,7 +164,9 @@ async def values(
 
     def make() -> FieldValues:
         if name.choices and name.field not in COUNTED:
-            choices = [each for each in name.choices if parameters.prefix.lower() in each]
+            prefix = parameters.prefix.lower()
+            choices = [each for each in name.choices if prefix in each]
+            choices.sort(key=lambda each: not each.startswith(prefix))
             values = tuple(ValueCount(each, None) for each in choices[: parameters.limit])
             return FieldValues(name.field, values, more=len(choices) > len(values))
         return server.traces.values(

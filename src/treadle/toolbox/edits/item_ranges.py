@@ -1,14 +1,17 @@
 """Finds the bytes of an item that an edit names by its canonical path."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from treadle.code.item_edits.editable import EditableFile, EditableItem, NotEditableError
+from treadle.code.item_edits.effects import changed_item, lost_parts
 from treadle.code.model import Kind
-from treadle.edits.model import EditError, content_hash
+from treadle.edits.model import EditError, content_hash, splice
+from treadle.edits.plan import plan
 from treadle.edits.requests import RangeEdit
 from treadle.edits.service import Edits
 from treadle.events.types import ErrorKind
@@ -17,13 +20,6 @@ from treadle.toolbox.code.workspace import shown_path
 
 if TYPE_CHECKING:  # the index imports libraries that are slow to load
     from treadle.code import CodeIndex
-from dataclasses import replace
-from typing import NamedTuple
-
-from treadle.code.item_edits.editable import EditableFile, EditableItem, NotEditableError
-from treadle.code.item_edits.effects import changed_item, lost_parts
-from treadle.edits.model import splice
-from treadle.edits.plan import plan
 
 _LISTED = 8
 

@@ -130,8 +130,8 @@ class Writer:
             return done
         ticket = _Ticket(done, len(shares))
         for number, (some, size) in enumerate(shares, 1):
-            taken_out = redacted if number == len(shares) else {}
-            self._hand_over(some, size, ticket, taken_out)
+            redactions = redacted if number == len(shares) else {}
+            self._hand_over(some, size, ticket, redactions)
         return done
 
     def _hand_over(
@@ -278,9 +278,9 @@ class Writer:
         self._settle(group, None)
         if newest != self._newest:
             self._newest = newest
-            self._tell(newest)
+            self._announce(newest)
 
-    def _tell(self, newest: int) -> None:
+    def _announce(self, newest: int) -> None:
         for listener in self._listeners:
             try:
                 listener(newest)

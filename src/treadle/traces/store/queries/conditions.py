@@ -257,9 +257,9 @@ def _excludes_nothing(connection: sqlite3.Connection, condition: Condition, quer
     if (condition.field, condition.operator) != (Field.LABEL, Operator.IS):
         return False
     bounds = key_bounds(query, "span")
-    borne = f"SELECT 1 FROM span_labels WHERE label = ? AND {bounds.text} LIMIT 1"
+    labelled = f"SELECT 1 FROM span_labels WHERE label = ? AND {bounds.text} LIMIT 1"
     return condition.negated and not any(
-        connection.execute(borne, (packed(str(label)), *bounds.values)).fetchone()
+        connection.execute(labelled, (packed(str(label)), *bounds.values)).fetchone()
         for label in condition.values
     )
 
