@@ -1,69 +1,15 @@
 """Routes that list the available models with their prices, and explain the price of a model."""
 
-import asyncio
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict
 
-from treadle import secrets
-from treadle.errors import ConfigError
-from treadle.llm import ProviderModels, list_models
-from treadle.llm.endpoint import is_loopback
-from treadle.llm.prices import ListedPrice, list_version, listed_price
-from treadle.llm.profiles import EMBEDDED, UNNAMED, address_of
-from treadle.server.configuration import Configuration, Configured
+from treadle.app.model_catalog import ModelList, PriceAnswer, explain_price, model_catalog
+from treadle.server.configuration import Configured
+from treadle.server.openapi import JsonOf
 
 router = APIRouter(tags=["settings"])
-
-
-class TokenPrices(BaseModel):
-    """The prices of a model in US dollars per million tokens.
-
-    A null price is unknown, or does not differ from the price of other tokens. `request` is a price
-    per call in US dollars, in addition to the prices of the tokens. `stepped` is true if calls with
-    long inputs cost more than these prices.
-    """
-
-    model_config = ConfigDict(from_attributes=True)
-
-    input: float | None
-    output: float | None
-    cached: float | None
-    cache_write: float | None
-    reasoning: float | None
-    request: float
-    stepped: bool
-
-
-class ListedModel(BaseModel):
-    """A model, with its context window in tokens and its prices. Unknown values are null."""
-
-    id: str
-    context_window: int | None
-    prices: TokenPrices | None
-
-
-class ListedModels(BaseModel):
-    """The models of one provider.
-
-    `reachable` states whether the provider answered. If not, `error` states why. `latency` is the
-    duration of its answer in seconds.
-    """
-
-    provider: str
-    base_url: str | None
-    reachable: bool
-    error: str | None
-    latency: float | None
-    models: list[ListedModel]
-
-
-class ModelList(BaseModel):
-    """The models of all available providers. `price_list` is the version of the price list."""
-
-    data: list[ListedModels]
-    price_list: str
 
 
 class PriceQuery(BaseModel):
@@ -79,104 +25,15 @@ class PriceQuery(BaseModel):
     token: str | None = None
 
 
-class PriceAnswer(BaseModel):
-    """The price of a model, or the reason why it has no price.
-
-    `found_by` states what identified the provider: its address, its name, or only the name of the
-    model. `list_provider` and `list_model` are the names of the entry in the price list. `pages`
-    are the web pages from which the authors of the price list took the price, and `comment` is a
-    remark of these authors.
-    """
-
-    model: str
-    provider: str | None
-    base_url: str | None
-    prices: TokenPrices | None
-    context_window: int | None
-    price_list: str
-    found_by: Literal["address", "provider", "model"]
-    list_provider: str | None
-    list_model: str | None
-    pages: tuple[str, ...]
-    comment: str | None
-    reason: str | None
-
-
 @router.get("/models")
-async def models(configured: Configured) -> ModelList:
+async def models(configured: Configured) -> JsonOf[ModelList]:
     """Ask every available provider for its models, and return them with their prices."""
-    found = await list_models(configured.settings, configured.env)
-    return await asyncio.to_thread(_model_list, found)
+    return await model_catalog(configured.settings, configured.env)
 
 
 @router.get("/prices")
-async def prices(configured: Configured, query: Annotated[PriceQuery, Query()]) -> PriceAnswer:
+async def prices(
+    configured: Configured, query: Annotated[PriceQuery, Query()]
+) -> JsonOf[PriceAnswer]:
     """Return the price of a model. Treadle computes the costs of recorded spans from this price."""
-    return await asyncio.to_thread(_price, configured, query.model, query.provider)
-
-
-def _model_list(found: list[ProviderModels]) -> ModelList:
-    return ModelList(data=[_provider_models(each) for each in found], price_list=list_version())
-
-
-def _provider_models(found: ProviderModels) -> ListedModels:
-    listed = []
-    for model in found.models:
-        price = None
-        if found.provider != EMBEDDED:
-            price = listed_price(model.id, found.provider, base_url=found.base_url)
-        window = model.context_window or (price.context_window if price else None)
-        listed.append(ListedModel(id=model.id, context_window=window, prices=_prices(price)))
-    return ListedModels(
-        provider=found.provider,
-        base_url=None if found.base_url is None else secrets.redact(found.base_url),
-        reachable=found.reachable,
-        error=None if found.error is None else secrets.redact(found.error),
-        latency=found.latency,
-        models=listed,
-    )
-
-
-def _prices(price: ListedPrice | None) -> TokenPrices | None:
-    if price is None or (price.input is None and price.output is None):
-        return None
-    return TokenPrices.model_validate(price)
-
-
-def _price(configured: Configuration, model: str, provider: str | None) -> PriceAnswer:
-    base_url = _address(configured, provider)
-    price = None if provider == EMBEDDED else listed_price(model, provider, base_url=base_url)
-    listed = _prices(price)
-    reason = None
-    if provider == EMBEDDED or (base_url is not None and is_loopback(base_url)):
-        reason = "It runs on this machine, where calls have no price."
-    elif price is None:
-        reason = "The price list does not have this model of this provider."
-    elif listed is None:
-        reason = "The price list has the model, but no token price."
-    return PriceAnswer(
-        model=model,
-        provider=provider,
-        base_url=None if base_url is None else secrets.redact(base_url),
-        prices=listed,
-        context_window=price.context_window if price else None,
-        price_list=list_version(),
-        found_by="address" if base_url is not None else "provider" if provider else "model",
-        list_provider=price.provider if price else None,
-        list_model=price.entry if price else None,
-        pages=price.pages if price else (),
-        comment=price.comment if price else None,
-        reason=reason,
-    )
-
-
-def _address(configured: Configuration, provider: str | None) -> str | None:
-    if provider is None or provider == EMBEDDED:
-        return None
-    default_address = configured.env.get("TREADLE_BASE_URL", "").strip()
-    if provider == UNNAMED and default_address:
-        return default_address
-    try:
-        return address_of(configured.settings, provider)
-    except ConfigError:  # recorded spans may name providers that are not configured here
-        return None
+    return await explain_price(configured.settings, configured.env, query.model, query.provider)
