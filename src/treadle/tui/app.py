@@ -1,9 +1,10 @@
 """The terminal application: opens a workbench, passes its events on, and runs actions."""
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.app import App
@@ -19,13 +20,18 @@ from treadle.events.types import SessionCancelled, SessionFailed, SessionFinishe
 from treadle.tui.actions import Where
 from treadle.tui.conversation.transcript_state import TranscriptState
 from treadle.tui.driver import TerminalDriver
-from treadle.tui.key_bindings import bindings
+from treadle.tui.first_theme import DEFAULT
+from treadle.tui.key_bindings import KeySet, bindings, keymap
 from treadle.tui.prompt.prompt import Prompt
 from treadle.tui.screen_actions import has_action, target
 from treadle.tui.screens.conversation import ConversationScreen
 from treadle.tui.status_line import StatusLine
 from treadle.tui.text import foreign_line
+from treadle.tui.themes import THEMES
 from treadle.tui.workbench import Missed, Workbench
+
+if TYPE_CHECKING:  # the first screen starts before the settings are loaded
+    from treadle.config.model import TerminalSettings
 
 REFRESH_SECONDS = 1 / 30
 """The shortest time between two refreshes of the transcript while text arrives."""
@@ -52,9 +58,18 @@ class TerminalApp(App[None]):
         choices: Choices,
         session: str | None = None,
         clock: Clock | None = None,
+        theme: str = DEFAULT,
     ) -> None:
-        """`session` is the conversation to resume: its id, a prefix of its id, or "last"."""
-        super().__init__(driver_class=TerminalDriver)
+        """`session` is the conversation to resume: its id, a prefix of its id, or "last".
+
+        `theme` is the theme until the settings are loaded.
+        """
+        no_color = "NO_COLOR" in os.environ
+        super().__init__(driver_class=TerminalDriver, ansi_color=True if no_color else None)
+        for each in THEMES.values():
+            self.register_theme(each)
+        self.animation_level = "none"
+        self.theme = "ansi" if self.no_color else theme
         self._open_workbench = open_workbench
         self._choices = choices
         self._session = session
@@ -63,6 +78,8 @@ class TerminalApp(App[None]):
         self._serving: asyncio.Task[None] | None = None
         self.failure: Exception | None = None
         """The error that ended the application."""
+        self.settings: TerminalSettings | None = None
+        """The settings of the terminal, once they are loaded."""
         self._sync_planned = False
         self._interrupted: float | None = None
         """The time of the last Ctrl+C without a selection."""
@@ -75,6 +92,7 @@ class TerminalApp(App[None]):
 
     async def on_mount(self) -> None:
         """Show the conversation, then open the repository."""
+        self.choose_theme(self.theme)
         await self.push_screen(ConversationScreen(self.state))
         self.call_after_refresh(self._open)
 
@@ -98,12 +116,24 @@ class TerminalApp(App[None]):
 
     async def _begin(self, workbench: Workbench) -> None:
         """Show what the start found, and resume the chosen conversation."""
+        self.apply_settings(workbench.terminal)
         for warning in workbench.warnings:
             self.state.add_notice(warning, level="warning")
         if self._session is not None:
             self.state.load(await workbench.conversation(self._session))
         self.plan_sync()
         self._workbench.set_result(workbench)
+
+    def apply_settings(self, settings: "TerminalSettings") -> None:
+        """Use the settings of the terminal."""
+        self.settings = settings
+        self.choose_theme(settings.theme)
+        self.set_keymap(keymap(KeySet(settings.keys)))
+
+    def choose_theme(self, name: str) -> None:
+        """Use a theme. A terminal with 16 colours or without colours always has its own colours."""
+        few = not self.is_headless and self.console.color_system in {None, "standard"}
+        self.theme = "ansi" if few or self.no_color else name
 
     async def close_workbench(self) -> None:
         """Cancel the running turns, and close the repository. Call it after the application ended.

@@ -47,6 +47,7 @@ class LocalWorkbench(Workbench):
         self.root = str(app.root)
         self.address = None
         self.warnings = tuple(app.warnings)
+        self.terminal = app.settings.terminal
 
     @classmethod
     @asynccontextmanager

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from treadle.app.proposal_answers import ListedProposal, ShownProposal
     from treadle.app.turn_records import TurnRecord
     from treadle.code import SearchResults
+    from treadle.config.model import TerminalSettings
     from treadle.display.trace_tree import TraceView
     from treadle.events import Event
     from treadle.events.types import ApprovalRequested, ApprovalScope, SourceRange
@@ -46,12 +47,14 @@ class Workbench(ABC):
 
     `root` is the path of the repository, on the machine that serves it. `address` is the address of
     the server, or None in this process. `warnings` are sentences about settings, and about data
-    that cannot be saved. Methods raise TreadleError with a text for the person.
+    that cannot be saved. `terminal` has the person's settings of the terminal. Methods raise
+    TreadleError with a text for the person.
     """
 
     root: str
     address: str | None
     warnings: Sequence[str]
+    terminal: TerminalSettings
 
     @abstractmethod
     def events(self) -> AsyncIterator[Event | Missed]:

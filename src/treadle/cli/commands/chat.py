@@ -1,6 +1,7 @@
 """`treadle chat`: a conversation about a repository in an interactive terminal."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -36,6 +37,11 @@ def run(options: argparse.Namespace) -> int:
             "`treadle chat` needs a terminal as its standard input and output.",
             hint='Use `treadle ask "…"` in a script or a pipe.',
         )
+    if os.environ.get("TERM") == "dumb":
+        raise UsageError(
+            "`treadle chat` cannot draw in this terminal: TERM is `dumb`.",
+            hint='Use `treadle ask "…"`, or another terminal.',
+        )
     root = repository(options)
 
     import asyncio
@@ -48,12 +54,14 @@ def run(options: argparse.Namespace) -> int:
 async def _run_terminal(root: Path, options: argparse.Namespace) -> int:
     from treadle.app.choices import Choices
     from treadle.tui.app import TerminalApp
+    from treadle.tui.first_theme import first_theme
     from treadle.tui.process import local_workbench, run_terminal
 
     app = TerminalApp(
         local_workbench(root, options.model),
         choices=Choices(options.model, tools=not options.no_tools),
         session=options.session,
+        theme=first_theme(os.environ),
     )
     return await run_terminal(app, mouse=not options.no_mouse)
 

@@ -15,6 +15,7 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.visual import RenderOptions
 
+from treadle.tui.code_style import CodeTheme
 from treadle.tui.text import foreign
 
 _HIGHLIGHTED_CHARACTERS = 20_000
@@ -74,7 +75,8 @@ class Look:
         if not label or len(code.plain) > _HIGHLIGHTED_CHARACTERS:
             return code
         is_path = "/" in label or "." in label
-        styled = highlight(code.plain, path=label if is_path else None, language=_language(label))
+        path, language = (label, None) if is_path else (None, label)
+        styled = highlight(code.plain, path=path, language=language, theme=CodeTheme)
         # The highlighter may drop the last line break.
         return styled if styled.plain.rstrip("\n") == code.plain.rstrip("\n") else code
 
@@ -91,7 +93,3 @@ class Look:
 
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
-
-
-def _language(label: str) -> str | None:
-    return None if "/" in label or "." in label else label

@@ -149,6 +149,10 @@ class Transcript(ScrollView, can_focus=True):
 
     # Textual calls the methods below.
 
+    def on_mount(self) -> None:
+        """Follow changes of the theme."""
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.restyle())
+
     def on_resize(self, _: events.Resize) -> None:
         """Keep the first visible line when the width changes."""
         anchor = None if self.following or not len(self._heights) else self._anchor()
