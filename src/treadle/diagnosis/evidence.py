@@ -1,9 +1,14 @@
 """Evidence: the exact position of a quote in a recorded span."""
 
+import re
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from treadle.diagnosis.field_paths import text_at
 from treadle.spans.span import Span
+
+SPAN_LINK = re.compile(r"/traces/([^\s/?#)\]>\"'`]+)\?span=([^\s&#)\]>\"'`]+)")
+"""The path of a span on the page, as `spans.page_links.span_link` writes it."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -38,3 +43,8 @@ def holds(evidence: Evidence, span: Span) -> bool:
     text = text_at(span, evidence.field)
     inside = text is not None and 0 <= evidence.start <= evidence.end <= len(text)
     return inside and text is not None and text[evidence.start : evidence.end] == evidence.quote
+
+
+def linked_spans(text: str) -> list[SpanReference]:
+    """The spans to which links in `text` lead, in order. A span may occur several times."""
+    return [SpanReference(unquote(trace), unquote(span)) for trace, span in SPAN_LINK.findall(text)]

@@ -8,16 +8,20 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
-from urllib.parse import unquote
 
 from treadle.diagnosis.detectors import Finding
-from treadle.diagnosis.evidence import Evidence, SpanReference, holds
+from treadle.diagnosis.evidence import (
+    SPAN_LINK,
+    Evidence,
+    SpanReference,
+    holds,
+    linked_spans,
+)
 from treadle.spans.span import Span
 
 MIN_QUOTED = 12
 """The minimum length of a quote in characters. A shorter text in quotation marks is ignored."""
 
-_LINK = re.compile(r"/traces/([^\s/?#)\]>\"'`]+)\?span=([^\s&#)\]>\"'`]+)")
 _QUOTE = re.compile(r'"((?:[^"\\\n]|\\.)+)"|“([^”\n]+)”|`([^`\n]+)`')
 _SPACE = re.compile(r"\s+")
 _MARKDOWN = re.compile(r"\\([|\[`*])")
@@ -55,7 +59,7 @@ def verify_answer(text: str, source: SpanSource) -> VerifiedAnswer:
     spans = CachedSpans(source)
     kept, dropped = list[str](), list[str]()
     for line in text.split("\n"):
-        found = _links(line)
+        found = linked_spans(line)
         linked = [span for span in map(spans.get, found) if span is not None]
         if len(linked) < len(found) or (found and not _quoted_in(line, linked)):
             dropped.append(line)
@@ -91,16 +95,12 @@ def has_quote(evidence: Evidence, spans: CachedSpans) -> bool:
     return span is not None and holds(evidence, span)
 
 
-def _links(line: str) -> list[SpanReference]:
-    return [SpanReference(unquote(trace), unquote(span)) for trace, span in _LINK.findall(line)]
-
-
 def _quoted_in(line: str, spans: Sequence[Span]) -> bool:
     """Return whether the spans contain every quote of the line.
 
     White space may differ. A "…" in a quote matches any text.
     """
-    without_links = _LINK.sub("", line)
+    without_links = SPAN_LINK.sub("", line)
     quotes = [next(filter(None, groups)) for groups in _QUOTE.findall(without_links)]
     long = [plain for plain in map(_plain, quotes) if len(plain) >= MIN_QUOTED]
     if not long:

@@ -4,21 +4,35 @@ An item changes while its turn runs. Each change raises its `revision`, so that 
 rendered lines are out of date.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 from uuid import UUID
 
+from treadle.diagnosis.evidence import SpanReference
 from treadle.events.types import CallKey, SourceRange, StopReason, ToolFailure, Usage
 from treadle.session.sources import Quote
+from treadle.spans.span_builder import call_span_id
+
+if TYPE_CHECKING:  # not imported at the start, which must be quick
+    from treadle.app.code_exploration import Excerpt
+
+Target = SourceRange | SpanReference
+"""A destination of a line: code that can be shown and opened, or a span of a trace."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Item:
-    """One entry of a transcript. `request_id` is the turn that it belongs to, if there is one."""
+    """One entry of a transcript. `request_id` is the turn that it belongs to, if there is one.
+
+    `excerpts` are the shown lines of its sources, or the reason why they cannot be shown.
+    """
 
     request_id: UUID | None = None
     revision: int = 0
     unfolded: bool = False
+    excerpts: "dict[SourceRange, Excerpt | str]" = field(default_factory=dict)
 
     def touch(self) -> None:
         """Mark the item as changed."""
@@ -120,6 +134,14 @@ class CallItem(Item):
     notes: list[str] = field(default_factory=list)
     proposal_id: UUID | None = None
 
+    @property
+    def span(self) -> SpanReference | None:
+        """The recorded span of the call."""
+        if self.request_id is None:
+            return None
+        span_id = call_span_id(self.request_id, self.key.turn, self.key.slot)
+        return SpanReference(self.request_id.hex, span_id)
+
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class NoticeItem(Item):
@@ -131,7 +153,10 @@ class NoticeItem(Item):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class OutcomeItem(Item):
-    """The end of a turn: its sources and quotes, its usage and its cost in US dollars."""
+    """The end of a turn: its sources and quotes, its usage and its cost in US dollars.
+
+    `spans` are the recorded calls that the answer mentions.
+    """
 
     stop_reason: StopReason | None
     usage: Usage = field(default_factory=Usage)
@@ -140,5 +165,10 @@ class OutcomeItem(Item):
     duration: float | None = None
     sources: tuple[SourceRange, ...] = ()
     quotes: tuple[Quote, ...] = ()
+    spans: Sequence[SpanReference] = ()
     error: str | None = None
     hint: str | None = None
+
+
+FOLDABLE = (CallItem, OutcomeItem, PromptItem, ReasoningItem)
+"""The items that a person can fold and unfold."""

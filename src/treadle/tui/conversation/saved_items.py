@@ -12,7 +12,7 @@ from treadle.app.conversation_answers import (
     SavedUserMessage,
     Session,
 )
-from treadle.events import types as ev
+from treadle.events.types import CallKey
 from treadle.session.conversation import MessageState
 from treadle.tui.conversation.answer_parts import AnswerParts
 from treadle.tui.conversation.items import (
@@ -25,50 +25,59 @@ from treadle.tui.conversation.items import (
 )
 
 _INTERRUPTED = "This turn was interrupted: its process ended before the answer was complete."
+_CUT = {
+    MessageState.PENDING: "No reply arrived.",
+    MessageState.GENERATING: "The reply is cut here: the process ended.",
+    MessageState.FAILED: "The reply is cut here: the provider failed.",
+    MessageState.CANCELLED: "The reply is cut here: the turn was cancelled.",
+}
 
 
 def saved_items(session: Session) -> Iterator[Item]:
-    """The items of the current branch."""
+    """The items of the current branch of a conversation, oldest first."""
     branch = set(session.branch)
     prompt: SavedUserMessage | None = None
-    calls: dict[ev.CallKey, CallItem] = {}
+    calls: dict[CallKey, CallItem] = {}
     for message in session.messages:
         if message.entry.number not in branch:
             continue
         match message:
             case SavedUserMessage(steers=False):
-                yield from _saved_end(prompt)
+                yield from _end(prompt)
                 prompt = message
-                yield _saved_prompt(message)
+                yield _prompt(message)
             case SavedUserMessage():
-                yield _saved_prompt(message)
+                yield _prompt(message)
             case SavedReply(text=text):
-                parts = AnswerParts()
+                request_id = None if prompt is None else prompt.entry.request_id
+                parts = AnswerParts(request_id)
                 yield from [*parts.feed(text or ""), *parts.finish()]
                 for call in message.calls:
                     calls[call.key] = item = CallItem(
-                        key=call.key, name=call.name, arguments=call.arguments,
-                        state=CallState.CANCELLED,
+                        request_id=request_id, key=call.key, name=call.name,
+                        arguments=call.arguments, state=CallState.CANCELLED,
                     )  # fmt: skip
                     yield item
                 if message.entry.state is not MessageState.COMPLETED:
-                    yield NoticeItem(text="The reply was interrupted here.", level="warning")
+                    yield NoticeItem(
+                        request_id=request_id, text=_CUT[message.entry.state], level="warning"
+                    )
             case SavedResult(key=key, ok=ok, content=content) if key in calls:
                 calls[key].state = CallState.DONE if ok else CallState.FAILED
                 calls[key].content = content
             case SavedNote(text=text):
                 yield NoticeItem(text=text)
-    yield from _saved_end(prompt)
+    yield from _end(prompt)
 
 
-def _saved_prompt(message: SavedUserMessage) -> PromptItem:
+def _prompt(message: SavedUserMessage) -> PromptItem:
     entry = message.entry
     return PromptItem(
         request_id=entry.request_id, text=message.text, number=entry.number, steers=message.steers
     )
 
 
-def _saved_end(prompt: SavedUserMessage | None) -> Iterator[Item]:
+def _end(prompt: SavedUserMessage | None) -> Iterator[Item]:
     """The outcome of a saved turn. A turn without a stop reason was killed or still runs."""
     if prompt is None:
         return

@@ -1,11 +1,12 @@
 """The transcript of one conversation: applies events and saved messages to items."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from treadle.clock import Clock
+from treadle.diagnosis.evidence import linked_spans
 from treadle.display.event_lines import LATE, RESOLVED, notice
 from treadle.events import Event, changes
 from treadle.events import types as ev
@@ -21,8 +22,10 @@ from treadle.tui.conversation.items import (
     ReasoningItem,
 )
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # not imported at the start, which must be quick
+    from treadle.app.code_exploration import Excerpt
     from treadle.app.conversation_answers import Final, Session
+    from treadle.app.turn_records import TurnRecord
 
 _FAILED_STATES = {
     ev.ErrorKind.DENIED: CallState.DENIED,
@@ -86,10 +89,12 @@ class TranscriptState:
         self._touch(item)
 
     def finish(self, request_id: UUID, final: "Final") -> None:
-        """Add the sources and quotes of a completed turn to its outcome."""
+        """Add the sources, quotes and mentioned spans of a completed turn to its outcome."""
         for item in reversed(self.items):
             if isinstance(item, OutcomeItem) and item.request_id == request_id:
                 item.sources, item.quotes = final.sources or (), final.quotes or ()
+                item.spans = tuple(dict.fromkeys(linked_spans(final.text)))
+                item.unfolded = item.unfolded or bool(item.spans)
                 self._touch(item)
                 return
 
@@ -116,6 +121,7 @@ class TranscriptState:
 
     def load(self, session: "Session") -> None:
         """Show the current branch of a saved conversation in place of the present items."""
+        
         from treadle.tui.conversation.saved_items import saved_items
 
         self.items.clear()
@@ -127,8 +133,42 @@ class TranscriptState:
         for item in saved_items(session):
             self._append(item)
 
+    def add_records(self, records: "Mapping[UUID, TurnRecord]") -> None:
+        """Add the recorded usage, cost, calls and sources to the turns of a loaded conversation."""
+        for item in self.items:
+            record = None if item.request_id is None else records.get(item.request_id)
+            if record is None:
+                continue
+            match item:
+                case PromptItem(steers=False):
+                    item.sources = record.context
+                case CallItem(span=span) if span and span.span_id in record.calls:
+                    call = record.calls[span.span_id]
+                    item.summary, item.duration = call.summary, call.duration
+                    item.sources = call.sources
+                case OutcomeItem():
+                    item.usage, item.cost = record.usage, record.cost
+                    item.tool_calls, item.duration = record.tool_calls, record.duration
+                    item.sources = record.sources
+                case _:
+                    continue
+            self._touch(item)
+
+    def show_excerpt(
+        self, item: Item, source: ev.SourceRange, excerpt: "Excerpt | str | None"
+    ) -> None:
+        """Show the lines of a source below it, or the reason why they are missing. None hides."""
+        if id(item) not in self._positions:
+            return
+        if excerpt is None:
+            item.excerpts.pop(source, None)
+        else:
+            item.excerpts[source] = excerpt
+        self._touch(item)
+
     def _start(self, event: ev.SessionStarted) -> bool:
-        if event.parent_key is not None or event.session_id != self.conversation_id:
+        known = event.request_id in self._turns or event.session_id == self.conversation_id
+        if event.parent_key is not None or not known:
             return False
         prompt = self.add_prompt(event.request_id, event.user_text)
         prompt.state = PromptState.SENT

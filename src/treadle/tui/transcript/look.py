@@ -3,10 +3,12 @@
 import io
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import ClassVar
 
 from markdown_it import MarkdownIt
-from rich.console import Console
-from rich.markdown import Markdown
+from rich.console import Console, JustifyMethod
+from rich.markdown import Heading, Markdown, MarkdownElement
+from rich.segment import Segment
 from rich.style import Style as RichStyle
 from rich.theme import Theme
 from textual.content import Content
@@ -42,6 +44,20 @@ _MARKDOWN_STYLES = {
 """Rich's names of Markdown styles, and the style of the theme for each."""
 
 
+_PANEL = "on $surface"
+
+
+class _LeftHeading(Heading):
+    LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
+
+
+class _Markdown(Markdown):
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "heading_open": _LeftHeading,
+    }
+
+
 class Look:
     """Converts content to strips of one width.
 
@@ -63,11 +79,35 @@ class Look:
 
     def markdown(self, text: str, *, width: int | None = None) -> list[Strip]:
         """Render foreign Markdown. HTML in it is shown as text."""
-        shown = Markdown("", hyperlinks=False)
+        shown = _Markdown("", hyperlinks=False)
         shown.parsed = _PARSER.parse(foreign(text).plain)
         options = self._console.options.update(width=width or self.width)
         lines = self._console.render_lines(shown, options, pad=False)
-        return [Strip(line).simplify() for line in lines]
+        return _without_double_blanks([Strip(line).simplify() for line in lines])
+
+    def panel(
+        self, code: Content | Sequence[Content], *, first_line: int | None = None
+    ) -> list[Strip]:
+        """Put lines of code on a background of the whole width.
+
+        `first_line` is the number of the first line, if the numbers of the lines are shown.
+        """
+        rows = code.split("\n", allow_blank=True) if isinstance(code, Content) else code
+        base = self.style(_PANEL)
+        digits = 0 if first_line is None else len(str(first_line + len(rows)))
+        strips: list[Strip] = []
+        for row, line in enumerate(rows):
+            number = "" if first_line is None else f"{first_line + row:>{digits}}  "
+            margin = len(number) + 1
+            width = max(4, self.width - margin - 1)
+            for part, strip in enumerate(self.strips(line, width=width) or [Strip([])]):
+                head = Segment(
+                    f" {number}" if part == 0 else " " * margin, self.style("$text-muted")
+                )
+                strips.append(
+                    Strip([head, *strip]).extend_cell_length(self.width).apply_style(base)
+                )
+        return strips
 
     def code(self, lines: Sequence[str], label: str) -> Content:
         """Highlight lines of foreign code. `label` is a language or a path."""
@@ -90,6 +130,17 @@ class Look:
             file=io.StringIO(), force_terminal=True, color_system="truecolor", width=self.width,
             theme=theme, markup=False, highlight=False, emoji=False, legacy_windows=False,
         )  # fmt: skip
+
+
+def _without_double_blanks(strips: Sequence[Strip]) -> list[Strip]:
+    """Remove blank lines at the start, at the end, and after another blank line."""
+    kept: list[Strip] = []
+    for strip in strips:
+        if strip.text.strip() or (kept and kept[-1].text.strip()):
+            kept.append(strip)
+    if kept and not kept[-1].text.strip():
+        kept.pop()
+    return kept
 
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])

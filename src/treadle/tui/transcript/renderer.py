@@ -1,8 +1,9 @@
 """Renders the items of a transcript as lines."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import singledispatchmethod
+from typing import NamedTuple
 
 from textual.content import Content
 from textual.strip import Strip
@@ -23,12 +24,18 @@ from treadle.tui.conversation.items import (
     PromptState,
     ProseItem,
     ReasoningItem,
+    Target,
 )
 from treadle.tui.text import foreign, foreign_line
 from treadle.tui.transcript.look import Look
 
 _UNFOLDED_LINES = 400
-"""The maximum lines of an unfolded result. The trace has the rest."""
+"""The maximum lines of an unfolded text. The trace has the rest."""
+_UNFOLDED_CHARACTERS = 40_000
+_EXCERPT_LINES = 60
+"""The maximum lines of an excerpt. The editor shows the rest."""
+_SUMMARY_COLUMNS = 30
+"""The fewest columns for the argument of a call, before its summary gets columns."""
 
 _CALL_MARKS = {
     CallState.RUNNING: ("◌", "$text-primary"),
@@ -48,146 +55,195 @@ _QUOTES = {
 _BLANK = Strip([])
 
 
+class Rendered(NamedTuple):
+    """The lines of an item, and the targets of some lines by their number, counted from 0."""
+
+    strips: list[Strip]
+    targets: Mapping[int, Target]
+
+
+class _Lines:
+    """Collects the lines of an item."""
+
+    def __init__(self) -> None:
+        self.strips: list[Strip] = []
+        self.targets: dict[int, Target] = {}
+
+    def add(self, strips: Sequence[Strip], target: Target | None = None) -> None:
+        """Add lines. The first of them leads to `target`."""
+        if target is not None and strips:
+            self.targets[len(self.strips)] = target
+        self.strips.extend(strips)
+
+
 class Renderer:
     """Renders items at one width and in one theme."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
 
+    def render(self, item: Item, previous: Item | None = None) -> Rendered:
+        """Return the lines of an item, without a gutter. `previous` is the item above it."""
+        lines = _Lines()
+        if previous is not None and _has_gap(previous, item):
+            lines.add([_BLANK])
+        self._add(item, lines)
+        if len(lines.strips) == 1 and lines.strips[0] is _BLANK:
+            lines.strips.clear()
+        return Rendered(lines.strips, lines.targets)
+
     @singledispatchmethod
-    def render(self, item: Item) -> list[Strip]:
-        """Return the lines of an item, without a gutter."""
+    def _add(self, item: Item, lines: _Lines) -> None:
         raise TypeError(f"{type(item).__name__} has no rendering")
 
-    @render.register
-    def _(self, item: PromptItem) -> list[Strip]:
+    @_add.register
+    def _(self, item: PromptItem, lines: _Lines) -> None:
         note = {
             PromptState.QUEUED: " (queued)",
             PromptState.STEERING: " (waits for the next model request)",
             PromptState.SENT: " (sent to the running turn)" if item.steers else "",
         }[item.state]
         head = Content.styled("> ", "$text-primary bold")
-        text = foreign(item.text.rstrip("\n"), "bold")
-        lines = self._hanging(head, Content.assemble(text, Content.styled(note, "$text-muted")))
+        text = foreign(item.text.strip("\n"), "bold")
+        lines.add(self._hanging(head, Content.assemble(text, Content.styled(note, "$text-muted"))))
         if item.sources:
             size = "" if item.context_tokens is None else f", {item.context_tokens:,} tokens"
             count = _count(len(item.sources), "source")
-            lines += self._fold(item, f"automatic context: {count}{size}")
-            lines += self._sources(item.sources) if item.unfolded else []
-        return [_BLANK, *lines, _BLANK]
+            lines.add(self._fold(item, f"automatic context: {count}{size}"))
+            if item.unfolded:
+                self._sources(item, item.sources, lines)
 
-    @render.register
-    def _(self, item: ReasoningItem) -> list[Strip]:
+    @_add.register
+    def _(self, item: ReasoningItem, lines: _Lines) -> None:
         text = item.text.strip()
         what = "reasoning" if item.finished else "thinking"
-        lines = self._fold(item, f"{what} ({_count(text.count(chr(10)) + 1, 'line')})")
+        lines.add(self._fold(item, f"{what} ({_count(text.count(chr(10)) + 1, 'line')})"))
         if item.unfolded:
-            lines += self._indented(foreign(text, "$text-muted italic"))
-        return lines
+            self._text(text, "$text-muted italic", lines)
 
-    @render.register
-    def _(self, item: ProseItem) -> list[Strip]:
-        if not item.text.strip():
-            return []
-        lines = self._look.markdown(item.text)
-        while lines and not lines[-1].text.strip():
-            lines.pop()
-        return [*lines, _BLANK] if item.finished else lines
+    @_add.register
+    def _(self, item: ProseItem, lines: _Lines) -> None:
+        if item.text.strip():
+            lines.add(self._look.markdown(item.text))
 
-    @render.register
-    def _(self, item: CodeItem) -> list[Strip]:
-        bar = Strip(self._look.strips(Content.styled("│ ", "$text-muted"))[0])
-        code = self._look.code(item.lines, item.label)
-        lines: list[Strip] = []
-        if item.starts and item.label:
+    @_add.register
+    def _(self, item: CodeItem, lines: _Lines) -> None:
+        if item.starts:
             label = foreign_line(item.label, "$text-muted", columns=self._look.width - 2)
-            lines += self._look.strips(Content.assemble(("│ ", "$text-muted"), label))
-        width = self._look.width - 2
-        for line in code.split("\n", allow_blank=True) if item.lines else ():
-            wrapped = self._look.strips(line, width=width) or [_BLANK]
-            lines += [Strip.join([bar, each]) for each in wrapped]
-        return [*lines, _BLANK] if item.ends else lines
+            lines.add(self._look.panel([label]))
+        if item.lines:
+            lines.add(self._look.panel(self._look.code(item.lines, item.label)))
 
-    @render.register
-    def _(self, item: CallItem) -> list[Strip]:
-        mark, style = _CALL_MARKS[item.state]
-        room = self._look.width
-        time = "" if item.duration is None else f" {duration(round(item.duration * 1e6))}"
-        name = foreign_line(item.name, "bold", columns=40)
-        about = foreign_line(main_argument(item.arguments), columns=max(8, room // 2))
-        summary = foreign_line(item.summary, "$text-muted", columns=max(8, room))
-        head = Content.assemble(
-            (f"{mark} ", style), name, " ", about, *(("  ", summary) if item.summary else ()),
-            (time, "$text-muted"),
-        ).truncate(room, ellipsis=True)  # fmt: skip
-        lines = self._look.strips(head)
+    @_add.register
+    def _(self, item: CallItem, lines: _Lines) -> None:
+        lines.add([self._call_line(item)])
         for note in item.notes:
-            lines += self._indented(foreign_line(note, "$text-warning"))
-        if item.unfolded:
-            lines += self._call_details(item)
-        return lines
-
-    @render.register
-    def _(self, item: NoticeItem) -> list[Strip]:
-        style = "$text-warning" if item.level in {"warning", "error"} else "$text-muted"
-        return self._hanging(Content.styled("! ", style), foreign(item.text, style))
-
-    @render.register
-    def _(self, item: OutcomeItem) -> list[Strip]:
-        lines: list[Strip] = []
-        if item.error is not None:
-            lines += self._hanging(
-                Content.styled("✗ ", "$text-error"), foreign(item.error, "$text-error")
-            )
-            lines += self._indented(foreign(item.hint)) if item.hint else []
-        elif item.stop_reason not in {StopReason.COMPLETED, None}:
-            lines += self._hanging(
-                Content.styled("! ", "$text-warning"),
-                Content.styled(STOPPED[item.stop_reason], "$text-warning"),
-            )
-        if (summary := _outcome_summary(item)) and (item.sources or item.quotes):
-            lines += self._fold(item, summary)
-        elif summary:
-            lines += self._look.strips(Content.styled(summary, "$text-muted"))
-        if item.unfolded:
-            lines += [*self._sources(item.sources), *self._quotes(item.quotes)]
-        return lines
-
-    def _call_details(self, item: CallItem) -> list[Strip]:
-        lines = self._indented(foreign(_pretty(item.arguments), "$text-muted"))
+            lines.add(self._indented(foreign_line(note, "$text-warning")))
+        if not item.unfolded:
+            return
+        self._text(_pretty(item.arguments), "$text-muted", lines)
         if item.failure is not None:
             failure = item.failure
             for text in filter(None, (failure.expected, failure.received, failure.hint)):
-                lines += self._indented(foreign(text, "$text-error"))
-        lines += self._sources(item.sources)
-        result = (item.details or item.content).splitlines()
-        lines += self._indented(foreign("\n".join(result[:_UNFOLDED_LINES])))
-        if (more := len(result) - _UNFOLDED_LINES) > 0:
-            lines += self._indented(Content.styled(f"… {more:,} more lines", "$text-muted"))
-        return lines
+                self._text(text, "$text-error", lines)
+        self._sources(item, item.sources, lines)
+        self._text(item.details or item.content, "", lines)
+        if item.span is not None:
+            about = Content.styled("→ this call in the flight recorder", "$text-secondary")
+            lines.add(self._indented(about), item.span)
 
-    def _sources(self, sources: Sequence[SourceRange]) -> list[Strip]:
-        lines: list[Strip] = []
+    @_add.register
+    def _(self, item: NoticeItem, lines: _Lines) -> None:
+        style = "$text-warning" if item.level in {"warning", "error"} else "$text-muted"
+        lines.add(self._hanging(Content.styled("! ", style), foreign(item.text, style)))
+
+    @_add.register
+    def _(self, item: OutcomeItem, lines: _Lines) -> None:
+        if item.error is not None:
+            head = Content.styled("✗ ", "$text-error")
+            lines.add(self._hanging(head, foreign(item.error, "$text-error")))
+            if item.hint:
+                lines.add(self._indented(foreign(item.hint)))
+        elif item.stop_reason not in {StopReason.COMPLETED, None}:
+            head = Content.styled("! ", "$text-warning")
+            stopped = Content.styled(STOPPED[item.stop_reason], "$text-warning bold")
+            lines.add(self._hanging(head, stopped))
+        summary = _outcome_summary(item)
+        if item.sources or item.quotes or item.spans:
+            lines.add(self._fold(item, summary))
+        elif summary:
+            lines.add(self._look.strips(Content.styled(summary, "$text-muted")))
+        if item.unfolded:
+            self._sources(item, item.sources, lines)
+            self._quotes(item.quotes, lines)
+            for span in item.spans:
+                about = Content.assemble("→ span ", foreign_line(span.span_id, columns=60))
+                lines.add(self._indented(about.stylize("$text-secondary")), span)
+
+    def _call_line(self, item: CallItem) -> Strip:
+        """One line: the state, the name, the main argument and the summary. The time is right."""
+        mark, style = _CALL_MARKS[item.state]
+        time = "" if item.duration is None else duration(round(item.duration * 1e6))
+        width = self._look.width
+        room = width - len(time) - 1
+        head = Content.assemble(
+            (f"{mark} ", style), foreign_line(item.name, "bold", columns=max(8, room // 2)), " "
+        )
+        summary = foreign_line(item.summary, "$text-muted", columns=max(8, room))
+        about = foreign_line(main_argument(item.arguments), columns=max(8, room))
+        left = room - head.cell_length
+        if item.summary and about.cell_length + summary.cell_length + 2 > left:
+            about = about.truncate(
+                max(min(_SUMMARY_COLUMNS, left // 2), left - summary.cell_length - 2),
+                ellipsis=True,
+            )
+        head = Content.assemble(head, about, *(("  ", summary) if item.summary else ()))
+        shown = head.truncate(max(1, room), ellipsis=True)
+        gap = max(1, width - shown.cell_length - len(time)) if time else 0
+        line = Content.assemble(shown, " " * gap, (time, "$text-muted"))
+        return self._look.strips(line.truncate(width))[0]
+
+    def _sources(self, item: Item, sources: Sequence[SourceRange], lines: _Lines) -> None:
         for source in sources:
+            excerpt = item.excerpts.get(source)
+            mark = "▸ " if excerpt is None else "▾ "
             where = foreign_line(f"{source.file}:{source.start_line}-{source.end_line}")
             name = foreign_line(f"  {source.name}", "$text-muted") if source.name else ""
-            stale = " (changed since)" if source.stale else ""
-            lines += self._indented(Content.assemble(where, name, (stale, "$text-warning")))
-        return lines
+            stale = "  (changed since)" if source.stale else ""
+            head = Content.assemble((mark, "$text-muted"), where, name, (stale, "$text-warning"))
+            lines.add(self._indented(head), source)
+            if isinstance(excerpt, str):
+                self._text(excerpt, "$text-error", lines)
+            elif excerpt is not None:
+                code = self._look.code(excerpt.lines[:_EXCERPT_LINES], source.file)
+                lines.add(self._look.panel(code, first_line=excerpt.first_line))
+                self._more(len(excerpt.lines) - _EXCERPT_LINES, lines)
 
-    def _quotes(self, quotes: Sequence[Quote]) -> list[Strip]:
-        lines: list[Strip] = []
+    def _quotes(self, quotes: Sequence[Quote], lines: _Lines) -> None:
         for quote in quotes:
             where = f":{quote.start_line}-{quote.end_line}" if quote.start_line else ""
-            lines += self._indented(
-                Content.assemble(f"{_QUOTES[quote.verdict]} ", foreign_line(quote.file + where))
-            )
-        return lines
+            head = Content.assemble(f"{_QUOTES[quote.verdict]} ", foreign_line(quote.file + where))
+            target = SourceRange(quote.file, quote.start_line, quote.end_line) if where else None
+            lines.add(self._indented(head), target)
 
     def _fold(self, item: Item, text: str) -> list[Strip]:
         """The line that folds and unfolds an item."""
         mark = "▾" if item.unfolded else "▸"
         return self._look.strips(Content.styled(f"{mark} {text}", "$text-muted"))
+
+    def _text(self, text: str, style: str, lines: _Lines) -> None:
+        """Add the beginning of a foreign text, and the number of the other lines."""
+        rows = text[:_UNFOLDED_CHARACTERS].splitlines()
+        if rows:
+            lines.add(self._indented(foreign("\n".join(rows[:_UNFOLDED_LINES]), style)))
+        rest = text[_UNFOLDED_CHARACTERS:]
+        more = max(0, len(rows) - _UNFOLDED_LINES) + rest.count("\n") + bool(rest)
+        self._more(more, lines)
+
+    def _more(self, count: int, lines: _Lines) -> None:
+        if count > 0:
+            more = Content.styled(f"… {_count(count, 'more line')}", "$text-muted")
+            lines.add(self._indented(more))
 
     def _indented(self, content: Content) -> list[Strip]:
         return self._hanging(Content("  "), content)
@@ -196,9 +252,18 @@ class Renderer:
         """Put `head` before the first line, and as many spaces before the other lines."""
         width = head.cell_length
         first = self._look.strips(head)[0]
-        rest = Strip.blank(width)
+        rest = self._look.strips(Content(" " * width))[0]
         body = self._look.strips(content, width=max(4, self._look.width - width))
         return [Strip.join([rest if row else first, line]) for row, line in enumerate(body)]
+
+
+def _has_gap(previous: Item, item: Item) -> bool:
+    """Whether a blank line separates two items."""
+    if isinstance(item, CodeItem):
+        return item.starts
+    if isinstance(item, CallItem | NoticeItem):
+        return type(previous) is not type(item)
+    return True
 
 
 def _count(number: int, noun: str) -> str:
@@ -208,6 +273,8 @@ def _count(number: int, noun: str) -> str:
 def _outcome_summary(item: OutcomeItem) -> str:
     parts = [
         _count(len(item.sources), "source") if item.sources else "",
+        _count(len(item.quotes), "quote") if item.quotes else "",
+        _count(len(item.spans), "span") if item.spans else "",
         _count(item.tool_calls, "tool call") if item.tool_calls else "",
         tokens(item.usage),
         "" if item.cost is None else cost(item.cost),
