@@ -7,7 +7,8 @@ import signal
 import tempfile
 from pathlib import Path
 
-from treadle.errors import TreadleError, UsageError
+from treadle.errors import NotFoundError, TreadleError, UsageError
+from treadle.visible import in_line
 
 _VARIABLES = ("VISUAL", "EDITOR")
 _DEFAULT = "vi"
@@ -54,3 +55,43 @@ async def _start(command: str, arguments: tuple[str, ...]) -> asyncio.subprocess
             f"The editor {command!r} cannot be started ({error}).",
             hint="Set EDITOR to an installed editor.",
         ) from error
+
+
+_PLUS_LINE = frozenset({
+    "vi", "vim", "nvim", "view", "gvim", "ex", "vis", "nano", "pico", "emacs", "emacsclient", "jed",
+    "joe", "jmacs", "jstar", "ne", "mg", "mcedit", "kak", "kate", "gedit", "mousepad", "micro",
+})  # fmt: skip
+_GOTO = frozenset({"code", "code-insiders", "codium", "vscodium", "cursor", "windsurf"})
+_COLON = frozenset({"subl", "sublime_text", "zed", "zeditor", "hx", "helix", "lapce"})
+_LINE_OPTION = frozenset({"idea", "pycharm", "webstorm", "goland", "rustrover", "clion", "charm"})
+
+
+def position_arguments(command: str, path: str, line: int) -> tuple[str, ...]:
+    """The arguments with which the editor of `command` opens `path` at `line`, counted from 1.
+
+    An unknown editor opens the file at its start.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = []
+    program = Path(words[0]).name.lower().removesuffix(".exe") if words else ""
+    if program in _PLUS_LINE:
+        return f"+{line}", path
+    if program in _GOTO:
+        return "-g", f"{path}:{line}"
+    if program in _COLON:
+        return (f"{path}:{line}",)
+    if program in _LINE_OPTION:
+        return "--line", str(line), path
+    return (path,)
+
+
+async def open_at(path: Path, line: int) -> None:
+    """Open a file by its absolute path in the editor at a line, and wait until the editor ends.
+
+    Raises NotFoundError if the file does not exist, and the errors of `edit`.
+    """
+    if not await asyncio.to_thread(path.is_file):
+        raise NotFoundError(f"{in_line(str(path))} is not a file on this machine.")
+    await run_editor(*position_arguments(editor_command(), str(path), line))

@@ -21,6 +21,7 @@ class Where(StrEnum):
     PROPOSAL = "in a proposal"
     SEARCH = "in the search"
     TRACE = "in a trace"
+    FIND = "in the find line"
     OVERLAY = "in an overlay"
     SESSIONS = "in the list of sessions"
     BRANCHES = "in the branches of a session"
@@ -92,6 +93,34 @@ ACTIONS: tuple[Action, ...] = (
            keys=("ctrl+up",)),
     Action("next_prompt", "Next prompt", "Jump to the prompt below.", Where.CONVERSATION,
            keys=("ctrl+down",)),
+    Action("select_previous", "Select above", "Select the item or source above.",
+           Where.TRANSCRIPT, keys=("up",), vim=("up", "k"), emacs=("up", "ctrl+p"),
+           in_palette=False),
+    Action("select_next", "Select below", "Select the item or source below.", Where.TRANSCRIPT,
+           keys=("down",), vim=("down", "j"), emacs=("down", "ctrl+n"), in_palette=False),
+    Action("unfold", "Open or close", "Unfold or fold the selected item, or show the source.",
+           Where.TRANSCRIPT, keys=("enter", "space"), in_palette=False),
+    Action("open_source", "Open in the editor", "Open the selected source at its line in $EDITOR.",
+           Where.TRANSCRIPT, keys=("o",)),
+    Action("open_span", "Go to the span", "Show the selected call or span in the flight recorder.",
+           Where.TRANSCRIPT, keys=("t",)),
+    Action("copy_message", "Copy the message", "Copy the selected message, or the last answer.",
+           Where.TRANSCRIPT, keys=("y",), slash="copy"),
+    Action("copy_code", "Copy the code", "Copy the selected code block, or the last one.",
+           Where.TRANSCRIPT, keys=("c",), slash="copy-code"),
+    Action("copy_command", "Copy the command",
+           "Copy the main argument of the selected call, or the last shell commands.",
+           Where.TRANSCRIPT, keys=("x",), slash="copy-command"),
+    Action("find", "Find in the conversation", "Find a text in all messages, calls and results.",
+           Where.TRANSCRIPT, keys=("slash",), slash="find", argument="TEXT"),
+    Action("write", "Write", "Go back to the prompt.", Where.TRANSCRIPT, keys=("i",),
+           in_palette=False),
+    Action("find_next", "Next match", "Go to the next match.", Where.CONVERSATION, keys=("f3",),
+           vim=("f3", "n"), in_palette=False),
+    Action("find_previous", "Previous match", "Go to the previous match.", Where.CONVERSATION,
+           keys=("shift+f3",), vim=("shift+f3", "N"), in_palette=False),
+    Action("close_find", "Close", "Close the find line.", Where.FIND, keys=("escape",),
+           in_palette=False),
     Action("close", "Close", "Close the overlay.", Where.OVERLAY, keys=("escape",),
            in_palette=False),
     Action("choose", "Choose", "Choose the highlighted row.", Where.LIST, keys=("enter",),

@@ -7,7 +7,6 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
-from textual.app import App
 from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.widgets import Input, TextArea
@@ -20,6 +19,7 @@ from treadle.events.types import SessionCancelled, SessionFailed, SessionFinishe
 from treadle.tui.actions import Where
 from treadle.tui.conversation.transcript_state import TranscriptState
 from treadle.tui.driver import TerminalDriver
+from treadle.tui.exploration import ExplorationActions
 from treadle.tui.first_theme import DEFAULT
 from treadle.tui.key_bindings import KeySet, bindings, keymap
 from treadle.tui.prompt.prompt import Prompt
@@ -42,7 +42,7 @@ QUIT_SECONDS = 2.0
 OpenWorkbench = Callable[[], AbstractAsyncContextManager[Workbench]]
 
 
-class TerminalApp(App[None]):
+class TerminalApp(ExplorationActions):
     """A conversation in the terminal. `open_workbench` opens the repository after the first paint.
 
     The person can type while the repository opens. Messages wait until it is open.
@@ -121,6 +121,7 @@ class TerminalApp(App[None]):
             self.state.add_notice(warning, level="warning")
         if self._session is not None:
             self.state.load(await workbench.conversation(self._session))
+            self.read_records()
         self.plan_sync()
         self._workbench.set_result(workbench)
 
@@ -164,11 +165,14 @@ class TerminalApp(App[None]):
         if isinstance(event, Missed):
             if self.state.conversation_id is not None:
                 self.state.load(await workbench.conversation(str(self.state.conversation_id)))
+                self.read_records()
         elif self.state.apply(event):  # type: ignore[arg-type]
             if (what := activity(event)) is not None:  # type: ignore[arg-type]
                 self._show_activity(what)
             if isinstance(event, SessionFinished | SessionFailed | SessionCancelled):
                 self._show_activity("")
+            if isinstance(event, SessionFinished):
+                self.complete_turn(event.request_id)
         self.plan_sync()
 
     async def run_named(self, name: str, argument: str | None = None) -> bool:
@@ -188,11 +192,11 @@ class TerminalApp(App[None]):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Run an action. The application runs the actions that the screen has no method for."""
+        """Run an action. A parent runs the actions that a widget or a screen has no method for."""
         node = default_namespace
-        name = action if isinstance(action, str) else action[1]
-        if isinstance(node, ConversationScreen) and not has_action(node, name.partition("(")[0]):
-            node = self
+        name = (action if isinstance(action, str) else action[1]).partition("(")[0]
+        if node is not None and "." not in name and not has_action(node, name):
+            node = next((each for each in node.ancestors if has_action(each, name)), node)
         return await super().run_action(action, node, namespaces)
 
     def plan_sync(self) -> None:

@@ -14,6 +14,7 @@ from treadle.app.conversation_answers import (
 )
 from treadle.events.types import CallKey
 from treadle.session.conversation import MessageState
+from treadle.session.sources import lines_read
 from treadle.tui.conversation.answer_parts import AnswerParts
 from treadle.tui.conversation.items import (
     CallItem,
@@ -65,6 +66,7 @@ def saved_items(session: Session) -> Iterator[Item]:
             case SavedResult(key=key, ok=ok, content=content) if key in calls:
                 calls[key].state = CallState.DONE if ok else CallState.FAILED
                 calls[key].content = content
+                calls[key].sources = tuple(lines_read(content))
             case SavedNote(text=text):
                 yield NoticeItem(text=text)
     yield from _end(prompt)

@@ -10,6 +10,7 @@ from treadle.diagnosis.evidence import linked_spans
 from treadle.display.event_lines import LATE, RESOLVED, notice
 from treadle.events import Event, changes
 from treadle.events import types as ev
+from treadle.session.sources import lines_read
 from treadle.tui.conversation.answer_parts import AnswerParts
 from treadle.tui.conversation.items import (
     CallItem,
@@ -121,7 +122,6 @@ class TranscriptState:
 
     def load(self, session: "Session") -> None:
         """Show the current branch of a saved conversation in place of the present items."""
-        
         from treadle.tui.conversation.saved_items import saved_items
 
         self.items.clear()
@@ -253,6 +253,7 @@ class TranscriptState:
             found.state = CallState.DONE
             found.summary, found.content = event.ui.summary, event.content
             found.details = event.ui.details or ""
+            found.sources = found.sources or tuple(lines_read(event.content))
         else:
             found.state = _FAILED_STATES.get(event.error.kind, CallState.FAILED)
             found.failure, found.summary = event.error, event.error.message

@@ -4,17 +4,18 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import Screen
 
 from treadle.tui.actions import Where
 from treadle.tui.conversation.transcript_state import TranscriptState
 from treadle.tui.key_bindings import bindings
 from treadle.tui.prompt.prompt import Prompt
+from treadle.tui.screens.transcript_actions import TranscriptActions
 from treadle.tui.status_line import StatusLine
+from treadle.tui.transcript.find_bar import FindBar
 from treadle.tui.transcript.transcript import Transcript
 
 
-class ConversationScreen(Screen[None]):
+class ConversationScreen(TranscriptActions):
     """One conversation. The application passes events to `state` and calls `sync`."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CONVERSATION)
@@ -26,6 +27,7 @@ class ConversationScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """Create the parts of the screen."""
         yield Transcript(self.state)
+        yield FindBar()
         yield Prompt()
         yield StatusLine()
 
@@ -36,3 +38,7 @@ class ConversationScreen(Screen[None]):
     def sync(self) -> None:
         """Show the changes of the state."""
         self.query_one(Transcript).sync()
+
+    def action_write(self) -> None:
+        """Go back to the prompt."""
+        self.query_one(Prompt).focus()

@@ -56,10 +56,14 @@ _BLANK = Strip([])
 
 
 class Rendered(NamedTuple):
-    """The lines of an item, and the targets of some lines by their number, counted from 0."""
+    """The lines of an item, and the targets of some lines by their number, counted from 0.
+
+    `fold` is the number of the line that folds and unfolds the item. None if it cannot be folded.
+    """
 
     strips: list[Strip]
     targets: Mapping[int, Target]
+    fold: int | None
 
 
 class _Lines:
@@ -68,6 +72,7 @@ class _Lines:
     def __init__(self) -> None:
         self.strips: list[Strip] = []
         self.targets: dict[int, Target] = {}
+        self.fold: int | None = None
 
     def add(self, strips: Sequence[Strip], target: Target | None = None) -> None:
         """Add lines. The first of them leads to `target`."""
@@ -90,10 +95,10 @@ class Renderer:
         self._add(item, lines)
         if len(lines.strips) == 1 and lines.strips[0] is _BLANK:
             lines.strips.clear()
-        return Rendered(lines.strips, lines.targets)
+        return Rendered(lines.strips, lines.targets, lines.fold)
 
     @singledispatchmethod
-    def _add(self, item: Item, lines: _Lines) -> None:
+    def _add(self, item: Item, lines: _Lines) -> None:  # noqa: ARG002
         raise TypeError(f"{type(item).__name__} has no rendering")
 
     @_add.register
@@ -109,7 +114,7 @@ class Renderer:
         if item.sources:
             size = "" if item.context_tokens is None else f", {item.context_tokens:,} tokens"
             count = _count(len(item.sources), "source")
-            lines.add(self._fold(item, f"automatic context: {count}{size}"))
+            self._fold(item, f"automatic context: {count}{size}", lines)
             if item.unfolded:
                 self._sources(item, item.sources, lines)
 
@@ -117,7 +122,7 @@ class Renderer:
     def _(self, item: ReasoningItem, lines: _Lines) -> None:
         text = item.text.strip()
         what = "reasoning" if item.finished else "thinking"
-        lines.add(self._fold(item, f"{what} ({_count(text.count(chr(10)) + 1, 'line')})"))
+        self._fold(item, f"{what} ({_count(text.count(chr(10)) + 1, 'line')})", lines)
         if item.unfolded:
             self._text(text, "$text-muted italic", lines)
 
@@ -136,16 +141,20 @@ class Renderer:
 
     @_add.register
     def _(self, item: CallItem, lines: _Lines) -> None:
+        lines.fold = len(lines.strips)
         lines.add([self._call_line(item)])
         for note in item.notes:
             lines.add(self._indented(foreign_line(note, "$text-warning")))
         if not item.unfolded:
             return
-        self._text(_pretty(item.arguments), "$text-muted", lines)
+        self._text(_arguments(item.arguments), "$text-muted", lines)
         if item.failure is not None:
             failure = item.failure
-            for text in filter(None, (failure.expected, failure.received, failure.hint)):
-                self._text(text, "$text-error", lines)
+            self._text(failure.message, "$text-error", lines)
+            for name, text in (("expected", failure.expected), ("received", failure.received)):
+                if text:
+                    self._text(f"{name}: {text}", "$text-muted", lines)
+            self._text(failure.hint or "", "", lines)
         self._sources(item, item.sources, lines)
         self._text(item.details or item.content, "", lines)
         if item.span is not None:
@@ -170,7 +179,7 @@ class Renderer:
             lines.add(self._hanging(head, stopped))
         summary = _outcome_summary(item)
         if item.sources or item.quotes or item.spans:
-            lines.add(self._fold(item, summary))
+            self._fold(item, summary, lines)
         elif summary:
             lines.add(self._look.strips(Content.styled(summary, "$text-muted")))
         if item.unfolded:
@@ -189,8 +198,10 @@ class Renderer:
         head = Content.assemble(
             (f"{mark} ", style), foreign_line(item.name, "bold", columns=max(8, room // 2)), " "
         )
-        summary = foreign_line(item.summary, "$text-muted", columns=max(8, room))
-        about = foreign_line(main_argument(item.arguments), columns=max(8, room))
+        argument = main_argument(item.arguments)
+        outcome = item.summary.removeprefix(f"{argument}: ")
+        summary = foreign_line(outcome, "$text-muted", columns=max(8, room))
+        about = foreign_line(argument, columns=max(8, room))
         left = room - head.cell_length
         if item.summary and about.cell_length + summary.cell_length + 2 > left:
             about = about.truncate(
@@ -207,8 +218,10 @@ class Renderer:
         for source in sources:
             excerpt = item.excerpts.get(source)
             mark = "▸ " if excerpt is None else "▾ "
-            where = foreign_line(f"{source.file}:{source.start_line}-{source.end_line}")
-            name = foreign_line(f"  {source.name}", "$text-muted") if source.name else ""
+            lines_read = f"{source.file}:{source.start_line}-{source.end_line}"
+            where = foreign_line(lines_read)
+            named = source.name and source.name != lines_read  # text without a name has its lines
+            name = foreign_line(f"  {source.name}", "$text-muted") if named else ""
             stale = "  (changed since)" if source.stale else ""
             head = Content.assemble((mark, "$text-muted"), where, name, (stale, "$text-warning"))
             lines.add(self._indented(head), source)
@@ -226,10 +239,11 @@ class Renderer:
             target = SourceRange(quote.file, quote.start_line, quote.end_line) if where else None
             lines.add(self._indented(head), target)
 
-    def _fold(self, item: Item, text: str) -> list[Strip]:
-        """The line that folds and unfolds an item."""
+    def _fold(self, item: Item, text: str, lines: _Lines) -> None:
+        """Add the line that folds and unfolds an item."""
         mark = "▾" if item.unfolded else "▸"
-        return self._look.strips(Content.styled(f"{mark} {text}", "$text-muted"))
+        lines.fold = len(lines.strips)
+        lines.add(self._look.strips(Content.styled(f"{mark} {text}", "$text-muted")))
 
     def _text(self, text: str, style: str, lines: _Lines) -> None:
         """Add the beginning of a foreign text, and the number of the other lines."""
@@ -283,8 +297,15 @@ def _outcome_summary(item: OutcomeItem) -> str:
     return " · ".join(filter(None, parts))
 
 
-def _pretty(arguments: str) -> str:
+def _arguments(text: str) -> str:
+    """The arguments of a call, one in a line. Text that is not a JSON object is returned whole."""
     try:
-        return json.dumps(json.loads(arguments), indent=1, ensure_ascii=False)
+        parsed = json.loads(text)
     except (ValueError, RecursionError):
-        return arguments
+        return text
+    if not isinstance(parsed, dict):
+        return text
+    return "\n".join(
+        f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in parsed.items()
+    )

@@ -20,19 +20,19 @@ from textual.strip import Strip
 
 from treadle.tui.actions import Where
 from treadle.tui.conversation.items import (
-    CallItem,
+    FOLDABLE,
     CodeItem,
     Item,
-    OutcomeItem,
     PromptItem,
     ProseItem,
-    ReasoningItem,
+    Target,
 )
 from treadle.tui.conversation.transcript_state import TranscriptState
 from treadle.tui.key_bindings import bindings
 from treadle.tui.transcript.heights import Heights
 from treadle.tui.transcript.look import Look
-from treadle.tui.transcript.renderer import Renderer
+from treadle.tui.transcript.marks import with_matches, with_style
+from treadle.tui.transcript.renderer import Rendered, Renderer
 
 GUTTER = 2
 """Columns in front of each line. They show which item is selected."""
@@ -54,12 +54,13 @@ class Transcript(ScrollView, can_focus=True):
     ALLOW_SELECT = True
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.TRANSCRIPT)
 
-    class Toggled(Message):
-        """A person folded or unfolded an item."""
+    class TargetChosen(Message):
+        """A person chose a line that leads to a target."""
 
-        def __init__(self, item: Item) -> None:
+        def __init__(self, item: Item, target: Target) -> None:
             super().__init__()
             self.item = item
+            self.target = target
 
     def __init__(self, state: TranscriptState, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -68,9 +69,13 @@ class Transcript(ScrollView, can_focus=True):
         """Whether the end of the transcript stays visible while text arrives."""
         self.selected: int | None = None
         """The position of the selected item."""
+        self.selected_line: int | None = None
+        """The line of the selected target within its item. None if the whole item is selected."""
+        self.searched = ""
+        """The text whose matches are marked."""
         self._heights = Heights()
         self._renderer: Renderer | None = None
-        self._cache: OrderedDict[int, tuple[int, list[Strip]]] = OrderedDict()
+        self._cache: OrderedDict[int, tuple[int, Rendered]] = OrderedDict()
         self._cached_lines = 0
         self._settling = False
 
@@ -85,19 +90,34 @@ class Transcript(ScrollView, can_focus=True):
                     self._drop(position)
                     self._heights[position] = self._estimate(self.state.items[position])
             for position in range(len(self._heights), len(self.state.items)):
-                self._heights.append(self._estimate(self.state.items[position]))
+                item = self.state.items[position]
+                self._heights.append(self._estimate(item))
+                if isinstance(item, PromptItem) and not self.has_focus:
+                    self.following = True  # the person sent a message
             self._settle()
 
-    def select(self, position: int | None) -> None:
-        """Select the item at a position, and scroll so that it is visible."""
-        self.selected = position
+    @property
+    def selected_item(self) -> Item | None:
+        """The selected item."""
+        return None if self.selected is None else self.state.items[self.selected]
+
+    @property
+    def selected_target(self) -> Target | None:
+        """The target of the selected line."""
+        if self.selected is None or self.selected_line is None:
+            return None
+        return self._rendered(self.selected).targets.get(self.selected_line)
+
+    def select(self, position: int | None, line: int | None = None) -> None:
+        """Select the item at a position, or a line of it, and scroll so that it is visible."""
+        self.selected, self.selected_line = position, line
         if position is not None:
             self.following = False
-            self._rendered(position)
-            top = self._heights.before(position)
-            bottom = top + self._heights[position]
+            height = len(self._rendered(position).strips)
+            top = self._heights.before(position) + (line or 0)
+            bottom = top + (height if line is None else 1)
             window = self.size.height
-            if top < self.scroll_offset.y or self._heights[position] >= window:
+            if top < self.scroll_offset.y or bottom - top >= window:
                 self._scroll_to_line(top)
             elif bottom > self.scroll_offset.y + window:
                 self._scroll_to_line(bottom - window)
@@ -106,39 +126,70 @@ class Transcript(ScrollView, can_focus=True):
     def select_next(self, step: int, kind: type[Item] | None = None) -> None:
         """Select the next visible item in a direction, of a class or of any class."""
         items = self.state.items
-        if not items:
-            return
-        position = self.selected
-        if position is None:
-            first, _ = self._heights.find(
-                self.scroll_offset.y + (self.size.height if step < 0 else 0)
-            )
-            position = min(first, len(items) - 1) + (1 if step < 0 else -1)
+        position = self._from_window(step) if self.selected is None else self.selected
         position += step
         while 0 <= position < len(items):
             item = items[position]
-            if (kind is None or isinstance(item, kind)) and self._rendered(position):
+            if (kind is None or isinstance(item, kind)) and self._rendered(position).strips:
                 self.select(position)
                 return
             position += step
 
+    def step(self, step: int) -> None:
+        """Select the next item or target in a direction. A tall item is scrolled first."""
+        if self.selected is not None:
+            lines = sorted(self._rendered(self.selected).targets)
+            stops = [None, *lines]
+            following = stops.index(self.selected_line) + step if self.selected_line in stops else 0
+            if 0 <= following < len(stops):
+                self.select(self.selected, stops[following])
+                return
+            if self._scrolled_within(step):
+                return
+        before = self.selected
+        self.select_next(step)
+        if step < 0 and self.selected not in {None, before}:
+            lines = sorted(self._rendered(self.selected or 0).targets)
+            if lines:
+                self.select(self.selected, lines[-1])
+
     def follow(self) -> None:
         """Scroll to the end, and keep it visible."""
         self.following = True
-        self.selected = None
+        self.selected = self.selected_line = None
         self._settle()
+
+    def activate(self) -> None:
+        """Fold or unfold the selected item, or choose its selected target."""
+        item, target = self.selected_item, self.selected_target
+        if item is None:
+            return
+        if target is not None:
+            self.post_message(self.TargetChosen(item, target))
+        elif isinstance(item, FOLDABLE):
+            self.state.toggle(item)
+            self.sync()
+
+    def search(self, text: str) -> None:
+        """Mark the matches of a text."""
+        self.searched = text.casefold()
+        self.refresh()
 
     def action_follow(self) -> None:
         """Run the action of the same name."""
         self.follow()
 
-    def toggle(self, position: int) -> None:
-        """Fold or unfold the item at a position."""
-        item = self.state.items[position]
-        if isinstance(item, CallItem | OutcomeItem | PromptItem | ReasoningItem):
-            self.state.toggle(item)
-            self.post_message(self.Toggled(item))
-            self.sync()
+    def action_select_previous(self) -> None:
+        """Select the item or target above."""
+        self.step(-1)
+
+    def action_select_next(self) -> None:
+        """Select the item or target below."""
+        self.step(1)
+
+    def action_unfold(self) -> None:
+        """Run the action of the same name."""
+        self.activate()
 
     def restyle(self) -> None:
         """Render everything again, after a change of the theme."""
@@ -168,12 +219,18 @@ class Transcript(ScrollView, can_focus=True):
             self._settle()
 
     def on_click(self, event: events.Click) -> None:
-        """Select the clicked item, and fold or unfold it."""
-        if len(self._heights):
-            position, _ = self._heights.find(self.scroll_offset.y + event.y)
-            self.selected = position
-            self.toggle(position)
-            self.refresh()
+        """Select the clicked item or target. A click on its fold line or its target opens it."""
+        line = self.scroll_offset.y + event.y
+        if self.text_selection is not None or line >= self._heights.total:
+            return
+        position, offset = self._heights.find(line)
+        rendered = self._rendered(position)
+        opens = offset == rendered.fold or offset in rendered.targets
+        self.selected = position
+        self.selected_line = offset if offset in rendered.targets else None
+        if opens:
+            self.activate()
+        self.refresh()
 
     def render_line(self, y: int) -> Strip:
         """Render one line of the window."""
@@ -183,13 +240,17 @@ class Transcript(ScrollView, can_focus=True):
         if line >= self._heights.total:
             return Strip.blank(width, base)
         position, offset = self._heights.find(line)
-        strips = self._rendered(position)
+        strips = self._rendered(position).strips
         text = strips[offset] if offset < len(strips) else Strip([])
-        selected = position == self.selected and self.has_focus
-        gutter = Strip([Segment("▌ ", self._accent)]) if selected else Strip.blank(GUTTER)
+        if self.searched:
+            text = with_matches(text, self.searched, self._style("$text-warning reverse"))
+        gutter = Strip.blank(GUTTER)
+        if position == self.selected and self._is_marked(offset, text):
+            gutter = Strip([Segment("▌ ", self._style("$primary"))])
         strip = Strip.join([gutter, text]).crop_extend(0, width, None)
-        if (selection := self.text_selection) is not None:
-            strip = self._with_selection(strip, selection, line)
+        if (selection := self.text_selection) is not None and (span := selection.get_span(line)):
+            style = self.screen.get_component_rich_style("screen--selection")
+            strip = with_style(strip, *span, style)
         return strip.apply_style(base).apply_offsets(0, line)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
@@ -199,7 +260,7 @@ class Transcript(ScrollView, can_focus=True):
         lines = []
         for line in range(first, last + 1):
             position, offset = self._heights.find(line)
-            strips = self._rendered(position)
+            strips = self._rendered(position).strips
             text = " " * GUTTER + (strips[offset].text if offset < len(strips) else "")
             span = selection.get_span(line)
             start, end = span or (0, 0)
@@ -212,22 +273,36 @@ class Transcript(ScrollView, can_focus=True):
 
     # The methods below keep heights and rendered lines.
 
-    @property
-    def _accent(self) -> RichStyle:
-        return self.app.stylesheet.parse_style("$primary").rich_style
+    def _style(self, style: str) -> RichStyle:
+        return self.app.stylesheet.parse_style(style).rich_style
 
-    def _with_selection(self, strip: Strip, selection: Selection, line: int) -> Strip:
-        span = selection.get_span(line)
-        if span is None:
-            return strip
-        start, end = span
-        end = strip.cell_length if end == -1 else end
-        style = self.screen.get_component_rich_style("screen--selection")
-        middle = Strip(
-            [segment._replace(style=(segment.style or RichStyle()) + style)
-             for segment in strip.crop(start, end)]
-        )  # fmt: skip
-        return Strip.join([strip.crop(0, start), middle, strip.crop(end)])
+    def _is_marked(self, offset: int, text: Strip) -> bool:
+        """Whether the gutter of a line of the selected item shows the selection."""
+        if not self.has_focus and not self.searched:
+            return False
+        if self.selected_line is not None:
+            return offset == self.selected_line
+        return offset > 0 or bool(text.text.strip())
+
+    def _from_window(self, step: int) -> int:
+        """The position from which a person without a selection moves into a direction."""
+        if not len(self._heights):
+            return 0
+        edge = self.scroll_offset.y + (self.size.height if step < 0 else 0)
+        position, _ = self._heights.find(edge)
+        return position + (1 if step < 0 else -1)
+
+    def _scrolled_within(self, step: int) -> bool:
+        """Scroll towards the end of the selected item. Returns False if its end is visible."""
+        assert self.selected is not None
+        top = self._heights.before(self.selected)
+        bottom = top + self._heights[self.selected]
+        window, first = self.size.height, self.scroll_offset.y
+        hidden = bottom - first - window if step > 0 else first - top
+        if hidden <= 0 or bottom <= first or top >= first + window:
+            return False
+        self._scroll_to_line(first + step * min(hidden, max(1, window // 2)))
+        return True
 
     def _restart(self) -> None:
         """Forget all heights, for another width or other items."""
@@ -239,7 +314,7 @@ class Transcript(ScrollView, can_focus=True):
         for item in self.state.items:
             self._heights.append(self._estimate(item))
         if self.selected is not None and self.selected >= len(self.state.items):
-            self.selected = None
+            self.selected = self.selected_line = None
         self._settle()
 
     def _anchor(self) -> int:
@@ -271,17 +346,17 @@ class Transcript(ScrollView, can_focus=True):
     def _render_end(self) -> None:
         lines = 0
         for position in range(len(self._heights) - 1, -1, -1):
-            lines += len(self._rendered(position))
+            lines += len(self._rendered(position).strips)
             if lines > self.size.height:
                 return
 
     def _render_from(self, position: int, offset: int) -> None:
         lines = -offset
         while position < len(self._heights) and lines <= self.size.height:
-            lines += len(self._rendered(position))
+            lines += len(self._rendered(position).strips)
             position += 1
 
-    def _rendered(self, position: int) -> list[Strip]:
+    def _rendered(self, position: int) -> Rendered:
         """The lines of an item. Its height is exact afterwards."""
         item = self.state.items[position]
         cached = self._cache.get(position)
@@ -292,29 +367,38 @@ class Transcript(ScrollView, can_focus=True):
         if self._renderer is None:
             look = Look(self.size.width - GUTTER - 1, self.app.stylesheet.parse_style)
             self._renderer = Renderer(look)
-        strips = self._renderer.render(item)
-        self._cache[position] = item.revision, strips
-        self._cached_lines += len(strips)
+        rendered = self._renderer.render(item, self._above(position))
+        self._cache[position] = item.revision, rendered
+        self._cached_lines += len(rendered.strips)
         while self._cached_lines > CACHED_LINES and len(self._cache) > 1:
             _, (_, dropped) = self._cache.popitem(last=False)
-            self._cached_lines -= len(dropped)
-        if self._heights[position] != len(strips):
-            self._heights[position] = len(strips)
-        return strips
+            self._cached_lines -= len(dropped.strips)
+        if self._heights[position] != len(rendered.strips):
+            self._heights[position] = len(rendered.strips)
+        return rendered
+
+    def _above(self, position: int) -> Item | None:
+        """The item above, without items that have no lines."""
+        while position > 0:
+            position -= 1
+            item = self.state.items[position]
+            if not isinstance(item, ProseItem) or item.text.strip():
+                return item
+        return None
 
     def _drop(self, position: int) -> None:
         cached = self._cache.pop(position, None)
         if cached is not None:
-            self._cached_lines -= len(cached[1])
+            self._cached_lines -= len(cached[1].strips)
 
     def _estimate(self, item: Item) -> int:
         """The approximate height of an item that was not rendered at this width."""
         width = max(8, self.size.width - GUTTER)
         match item:
             case ProseItem(text=text) | PromptItem(text=text):
-                return 1 + text.count("\n") + len(text) // width
+                return 2 + text.count("\n") + len(text) // width
             case CodeItem(lines=lines):
-                return len(lines) + int(item.starts) + int(item.ends)
+                return len(lines) + 2 * int(item.starts)
         return 1
 
     def _scroll_to_line(self, line: int) -> None:

@@ -1,0 +1,88 @@
+"""Finds a text in the items of a transcript."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from treadle.tui.conversation.items import (
+    CallItem,
+    CodeItem,
+    Item,
+    NoticeItem,
+    OutcomeItem,
+    PromptItem,
+    ProseItem,
+    ReasoningItem,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The positions of the items that contain a text, oldest first."""
+
+    text: str
+    positions: tuple[int, ...]
+
+    def next(self, position: int | None, step: int) -> int | None:
+        """The next position in a direction. It continues at the other end. None without matches.
+
+        Without a start, it is the newest match.
+        """
+        if not self.positions:
+            return None
+        if position is None:
+            return self.positions[-1]
+        if step > 0:
+            later = (each for each in self.positions if each > position)
+            return next(later, self.positions[0])
+        earlier = (each for each in reversed(self.positions) if each < position)
+        return next(earlier, self.positions[-1])
+
+    def number(self, position: int | None) -> int:
+        """The number of the match at a position, counted from 1, or 0."""
+        return 0 if position not in self.positions else self.positions.index(position) + 1
+
+
+def find(items: Sequence[Item], text: str) -> Found:
+    """Find the items that contain `text` in any case."""
+    searched = text.casefold()
+    if not searched:
+        return Found(text, ())
+    found = (
+        position
+        for position, item in enumerate(items)
+        if any(searched in part.casefold() for part in (*_shown(item), *_folded(item)))
+    )
+    return Found(text, tuple(found))
+
+
+def is_folded_match(item: Item, text: str) -> bool:
+    """Whether only the folded part of an item contains `text`."""
+    searched = text.casefold()
+    return not item.unfolded and not any(searched in part.casefold() for part in _shown(item))
+
+
+def _shown(item: Item) -> Iterator[str]:
+    match item:
+        case PromptItem(text=text) | ProseItem(text=text) | NoticeItem(text=text):
+            yield text
+        case CodeItem(lines=lines, label=label):
+            yield label
+            yield "\n".join(lines)
+        case CallItem(name=name, summary=summary):
+            yield name
+            yield summary
+        case OutcomeItem(error=error):
+            yield error or ""
+
+
+def _folded(item: Item) -> Iterator[str]:
+    match item:
+        case ReasoningItem(text=text):
+            yield text
+        case CallItem(arguments=arguments, details=details, content=content):
+            yield arguments
+            yield details or content
+        case PromptItem(sources=sources) | OutcomeItem(sources=sources):
+            for source in sources:
+                yield f"{source.file}:{source.start_line}-{source.end_line}"
+                yield source.name
