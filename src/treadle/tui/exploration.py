@@ -1,11 +1,12 @@
 """The actions of the application about sources and traces of answers."""
 
 import asyncio
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from uuid import UUID
 
 from textual import work
-from textual.app import App
+from textual.app import App, SuspendNotSupported
 
 from treadle.diagnosis.evidence import SpanReference, linked_spans
 from treadle.display.editor import open_at
@@ -103,7 +104,9 @@ class ExplorationActions(App[None]):
         workbench = await self._workbench
         path = Path(workbench.root) / source.file
         try:
-            with self.suspend():
+            with ExitStack() as stack:
+                with suppress(SuspendNotSupported):  # a graphical editor works without it
+                    stack.enter_context(self.suspend())
                 await open_at(path, max(1, source.start_line))
         except TreadleError as error:
             self.report(error)

@@ -120,7 +120,7 @@ class Renderer:
 
     @_add.register
     def _(self, item: ReasoningItem, lines: _Lines) -> None:
-        text = item.text.strip()
+        text = item.text.strip("\n")
         what = "reasoning" if item.finished else "thinking"
         self._fold(item, f"{what} ({_count(text.count(chr(10)) + 1, 'line')})", lines)
         if item.unfolded:
@@ -247,8 +247,8 @@ class Renderer:
 
     def _text(self, text: str, style: str, lines: _Lines) -> None:
         """Add the beginning of a foreign text, and the number of the other lines."""
-        rows = text[:_UNFOLDED_CHARACTERS].splitlines()
-        if rows:
+        rows = text[:_UNFOLDED_CHARACTERS].rstrip("\n").split("\n")
+        if text:
             lines.add(self._indented(foreign("\n".join(rows[:_UNFOLDED_LINES]), style)))
         rest = text[_UNFOLDED_CHARACTERS:]
         more = max(0, len(rows) - _UNFOLDED_LINES) + rest.count("\n") + bool(rest)

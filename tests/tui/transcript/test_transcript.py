@@ -1,0 +1,176 @@
+"""A transcript in the terminal: sources, excerpts, the editor, search and copies."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.replies import Answer, Call
+from tests.tui.terminal import Terminal, running
+from treadle.tui.conversation.items import CallItem, OutcomeItem, PromptItem
+from treadle.tui.transcript.transcript import Transcript
+
+READ = Answer("Let me look.", (Call("read_file", {"path": "calc.py"}),))
+CODE = "Use it:\n\n```python\nadd(1, 2)\n```\n\nor\n\n```sh\n$ python calc.py\n```\n"
+
+
+def transcript(terminal: Terminal) -> Transcript:
+    return terminal.app.screen.query_one(Transcript)
+
+
+async def select(terminal: Terminal, kind: type[object]) -> None:
+    """Select the last item of a class with the keys of a person."""
+    await terminal.pilot.press("ctrl+up", "end")
+    for _ in range(20):
+        await terminal.pilot.press("up")
+        if isinstance(transcript(terminal).selected_item, kind):
+            return
+    raise AssertionError(f"no {kind.__name__} is selected")
+
+
+async def test_a_source_unfolds_to_its_lines(tmp_path: Path) -> None:
+    async with running(tmp_path, [READ, Answer("It adds.")]) as terminal:
+        await terminal.ask("What does add do?")
+        await terminal.until(lambda: "1 source · 1 tool call" in terminal.text())
+        await select(terminal, OutcomeItem)
+        await terminal.pilot.press("enter", "down")
+        assert "▸ calc.py:1-3" in terminal.text()
+        await terminal.pilot.press("enter")
+        await terminal.until(lambda: '2      """Sum of two numbers.' in terminal.text())
+        await terminal.pilot.press("enter")
+        await terminal.until(lambda: "Sum of two numbers." not in terminal.text())
+
+
+async def test_a_missing_source_states_the_reason(tmp_path: Path) -> None:
+    async with running(tmp_path, [READ, Answer("It adds.")]) as terminal:
+        await terminal.ask("What does add do?")
+        (tmp_path / "repo" / "calc.py").unlink()
+        await select(terminal, CallItem)
+        await terminal.pilot.press("enter", "down", "enter")
+        await terminal.until(lambda: "There is no file or folder" in terminal.text())
+
+
+async def test_a_source_opens_in_the_editor_at_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = tmp_path / "vim"
+    editor.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/opened\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(editor))
+    monkeypatch.delenv("VISUAL", raising=False)
+    lines = Call("read_file", {"path": "calc.py", "start_line": 2, "end_line": 3})
+    async with running(tmp_path, [Answer("", (lines,)), Answer("It adds.")]) as terminal:
+        await terminal.ask("What does add do?")
+        await select(terminal, CallItem)
+        opened = tmp_path / "opened"
+        await terminal.pilot.press("o")
+        await terminal.until(opened.exists)
+        assert opened.read_text().split() == ["+2", str(tmp_path / "repo" / "calc.py")]
+
+
+async def test_the_time_of_a_call_is_at_the_right_edge(tmp_path: Path) -> None:
+    path = "a/" * 60 + "missing.py"
+    replies = [Answer("", (Call("read_file", {"path": path}),)), Answer("No.")]
+    async with running(tmp_path, replies, size=(50, 20)) as terminal:
+        await terminal.ask("Read it")
+        (line,) = [line for line in terminal.text().splitlines() if "read_file" in line]
+        assert line.rstrip().endswith((" ms", " µs", " s"))
+        assert "…" in line
+
+
+async def test_find_counts_and_visits_the_matches(tmp_path: Path) -> None:
+    replies = [Answer("The needle."), Answer("Hay."), Answer("A NEEDLE again.")]
+    async with running(tmp_path, replies) as terminal:
+        for text in ("one", "two", "three"):
+            await terminal.ask(text)
+        assert await terminal.app.run_named("find", "needle")
+        await terminal.until(lambda: "2 of 2" in terminal.text())
+        newest = transcript(terminal).selected
+        await terminal.pilot.press("enter")
+        await terminal.until(lambda: "1 of 2" in terminal.text())
+        assert (transcript(terminal).selected or 0) < (newest or 0)
+        await terminal.pilot.press("f3")
+        await terminal.until(lambda: "2 of 2" in terminal.text())
+        await terminal.pilot.press("backspace", *"absent")
+        await terminal.until(lambda: "no match" in terminal.text())
+        await terminal.pilot.press("escape")
+        await terminal.until(lambda: "no match" not in terminal.text())
+
+
+async def test_find_unfolds_the_result_that_contains_the_text(tmp_path: Path) -> None:
+    async with running(tmp_path, [READ, Answer("It adds.")]) as terminal:
+        await terminal.ask("What does add do?")
+        assert "Sum of two" not in terminal.text()
+        await terminal.app.run_named("find", "Sum of two")
+        await terminal.until(lambda: "Sum of two" in terminal.text().replace("find", "", 1))
+        item = transcript(terminal).selected_item
+        assert isinstance(item, CallItem)
+        assert item.unfolded
+
+
+async def test_prompts_are_visited_in_order(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer("A."), Answer("B.")]) as terminal:
+        await terminal.ask("first")
+        await terminal.ask("second")
+        texts = []
+        for key in ("ctrl+up", "ctrl+up", "ctrl+down"):
+            await terminal.pilot.press(key)
+            item = transcript(terminal).selected_item
+            assert isinstance(item, PromptItem)
+            texts.append(item.text)
+        assert texts == ["second", "first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        ("copy_message", CODE.strip("\n") + "\n"),
+        ("copy_code", "$ python calc.py\n"),
+        ("copy_command", "python calc.py"),
+    ],
+)
+async def test_copy_reaches_the_terminal_and_the_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: str, expected: str
+) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    program = tools / "xclip"
+    program.write_text(f"#!/bin/sh\n/bin/cat > {tmp_path}/clipboard\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tools))
+    monkeypatch.setenv("DISPLAY", ":9")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    async with running(tmp_path, [Answer(CODE)]) as terminal:
+        await terminal.ask("How?")
+        assert await terminal.app.run_named(action)
+        await terminal.until(lambda: "xclip" in terminal.text())
+        assert terminal.app.clipboard == expected
+    assert (tmp_path / "clipboard").read_text() == expected
+
+
+async def test_copy_without_a_program_uses_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", os.devnull)
+    async with running(tmp_path, [Answer("Word.")]) as terminal:
+        await terminal.ask("How?")
+        await terminal.app.run_named("copy_message")
+        await terminal.until(lambda: "(OSC 52)" in terminal.text())
+
+
+async def test_a_cut_reply_is_shown_as_cut_with_the_reason(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer("It ad", finish_reason="length")]) as terminal:
+        await terminal.ask("What does add do?")
+        assert "! The answer is incomplete: it reached the provider's length limit." in (
+            " ".join(terminal.text().split())
+        )
+
+
+async def test_sending_a_message_follows_the_answer_again(tmp_path: Path) -> None:
+    replies: Sequence[Answer] = [Answer("word\n\n" * 40), Answer("Second.")]
+    async with running(tmp_path, replies) as terminal:
+        await terminal.ask("one")
+        transcript(terminal).scroll_to(y=0, animate=False, force=True)
+        await terminal.ask("two")
+        assert "Second." in terminal.text()
