@@ -1,6 +1,7 @@
 """Any string of a model, a tool or a file is shown literally in a transcript."""
 
 import json
+from collections.abc import Callable
 from itertools import pairwise
 
 from hypothesis import example, given
@@ -54,7 +55,7 @@ def is_clean(lines: list[str]) -> bool:
     return all(in_line(line) == line for line in lines)
 
 
-def with_examples(test):  # type: ignore[no-untyped-def]
+def with_examples(test: Callable[[], None]) -> Callable[[], None]:
     """Run a test for each known hostile string."""
     for text in HOSTILE:
         test = example(text=text)(test)
