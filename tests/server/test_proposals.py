@@ -1,6 +1,7 @@
 """Proposals over HTTP."""
 
 import json
+from base64 import b64decode, b64encode
 from pathlib import Path
 
 from tests.server.serving import Served, serving
@@ -52,6 +53,7 @@ async def test_stale_proposal_is_a_conflict_and_can_be_restaged(repo: Path) -> N
     async with serving(repo) as served:
         call = {"edits": [{"file": "calc.py", "replace": {"old": OLD, "new": NEW}}]}
         made = (await served.post("/tools/apply_code_edit/call", call))["proposal_id"]
+        await _amend(served, made)
         file.write_bytes(b"import os\n" + file.read_bytes())
         shown = await served.get(f"/proposals/{made}")
         assert shown["files"][0]["freshness"] == "changed"
@@ -71,6 +73,20 @@ async def test_stale_proposal_is_a_conflict_and_can_be_restaged(repo: Path) -> N
         assert not again.is_success
         wrong = await served.http.post(f"/api/v1/proposals/{denied}/deny", json={"hunks": [9]})
         assert wrong.status_code == 422
+
+
+async def _amend(served: Served, proposal: str) -> None:
+    """Replace the content of the proposed file by other bytes, and by its first content again."""
+    here = f"/api/v1/proposals/{proposal}/files"
+    where = {"path": "calc.py"}
+    content = (await served.http.get(here, params=where)).json()
+    assert NEW.encode() in b64decode(content["base64"])
+    for data in (b64encode(b"\xff\r\n").decode(), content["base64"]):
+        answer = await served.http.put(here, json={"path": "calc.py", "base64": data})
+        assert answer.json()["state"] == "staged"
+        assert (await served.http.get(here, params=where)).json()["base64"] == data
+    wrong = await served.http.put(here, json={"path": "calc.py", "base64": "%"})
+    assert wrong.status_code == 422
 
 
 async def test_adjacent_hunks_have_separate_diffs(repo: Path) -> None:

@@ -9,7 +9,7 @@ from treadle.app.proposal_answers import ShownProposal, chosen_parts
 from treadle.edits.model import EditError, Proposal, ProposalState
 from treadle.edits.proposal_store import NO_PROPOSALS
 from treadle.edits.service import Edits
-from treadle.errors import StoreError
+from treadle.errors import NotFoundError, StoreError
 from treadle.events import EventBus
 from treadle.events.changes import (
     EditApplied,
@@ -122,6 +122,23 @@ class ProposalService:
     async def restage(self, reference: str) -> Proposal:
         """Rebase the proposal onto files that have changed."""
         return await self._decide(reference, lambda edits, found: edits.restage(found.id))
+
+    async def content(self, reference: str, path: str) -> bytes:
+        """The content of a file after the proposal. `path` is the path in its change."""
+
+        def read() -> bytes:
+            found = self.edits.find(reference)
+            change = next((each for each in found.changes if each.path == path), None)
+            after = self.edits.preview(found.id)
+            data = after.get(change.target or change.path) if change else None
+            if data is None:
+                raise NotFoundError(
+                    f"The proposal {found.id} does not write {path}.",
+                    hint="Choose a file that it changes or creates.",
+                )
+            return data
+
+        return await asyncio.to_thread(read)
 
     async def amend(self, reference: str, path: str, content: bytes) -> Proposal:
         """Change the content that the proposal gives to one of its files."""

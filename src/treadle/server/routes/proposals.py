@@ -1,26 +1,17 @@
 """Routes that list, show, apply, deny and undo proposed changes of files."""
 
-import asyncio
-from collections.abc import Callable
+from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from treadle.app.proposal_answers import (
-    ListedProposal,
-    ShownProposal,
-    chosen_parts,
-)
-from treadle.edits.model import Proposal, ProposalState
-from treadle.edits.proposal_store import NO_PROPOSALS
-from treadle.edits.service import Edits
-from treadle.errors import StoreError
-from treadle.events.changes import EditApplied, EditDenied, EditUndone, ProposalEvent
-from treadle.ids import new_id
+from treadle.app.proposal_answers import ListedProposal, ShownProposal
+from treadle.app.proposals import ProposalService
+from treadle.edits.model import ProposalState
 from treadle.server.openapi import JsonOf
-from treadle.server.state import CurrentServer, ServerState
+from treadle.server.state import CurrentServer
 
 router = APIRouter(prefix="/proposals", tags=["proposals"])
 
@@ -40,6 +31,33 @@ class Decision(BaseModel):
     words: str | None = Field(None, max_length=10_000)
 
 
+class FileContent(BaseModel):
+    """The new content of a file of a proposal.
+
+    `path` is the path of the file before the proposal. `base64` contains the bytes of the file in
+    base64, because a file need not be text.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str
+    base64: str
+
+    @field_validator("base64")
+    @classmethod
+    def _is_valid(cls, text: str) -> str:
+        b64decode(text, validate=True)
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedContent:
+    """The content of a file after the proposal. `base64` contains the bytes in base64."""
+
+    path: str
+    base64: str
+
+
 @dataclass(frozen=True, slots=True)
 class ProposalList:
     """The proposals of the repository, newest first."""
@@ -55,41 +73,32 @@ async def proposals(
 ) -> JsonOf[ProposalList]:
     """Return the proposals of the repository, optionally only those in one state."""
     states = [state] if state else None
-    found = await asyncio.to_thread(_edits(server).list, states=states, limit=limit)
+    found = await ProposalService.of(server.app).list(states=states, limit=limit)
     return ProposalList([ListedProposal.of(each) for each in found])
 
 
 @router.get("/{reference}")
 async def proposal(server: CurrentServer, reference: str) -> JsonOf[ShownProposal]:
     """Return a proposal with its diffs. State whether its files changed after it was made."""
-
-    def read(edits: Edits) -> ShownProposal:
-        found = edits.find(reference)
-        return ShownProposal.of(found, edits.freshness(found))
-
-    return await asyncio.to_thread(read, _edits(server))
+    return await ProposalService.of(server.app).show(reference)
 
 
 @router.post("/{reference}/approve")
 async def approve(server: CurrentServer, reference: str, body: Decision) -> JsonOf[ListedProposal]:
     """Apply a proposal. If hunks are selected, apply only these and deny the others."""
-
-    def run(edits: Edits, found: Proposal) -> None:
-        hunks = chosen_parts(found, body.hunks, body.files)
-        edits.apply(found.id, hunks=hunks, words=body.words)
-
-    return await _changed(server, reference, run)
+    changed = await ProposalService.of(server.app).approve(
+        reference, hunks=body.hunks, files=body.files, words=body.words
+    )
+    return ListedProposal.of(changed)
 
 
 @router.post("/{reference}/deny")
 async def deny(server: CurrentServer, reference: str, body: Decision) -> JsonOf[ListedProposal]:
     """Deny a proposal, or only the selected hunks."""
-
-    def run(edits: Edits, found: Proposal) -> None:
-        hunks = chosen_parts(found, body.hunks, body.files)
-        edits.deny(found.id, words=body.words, hunks=hunks)
-
-    return await _changed(server, reference, run)
+    changed = await ProposalService.of(server.app).deny(
+        reference, hunks=body.hunks, files=body.files, words=body.words
+    )
+    return ListedProposal.of(changed)
 
 
 @router.post("/{reference}/undo")
@@ -102,56 +111,35 @@ async def undo(
     `keep_changed`, files with such lines keep their content, and all other files are undone. The
     state of the proposal is then "partly undone".
     """
-
-    def run(edits: Edits, found: Proposal) -> None:
-        edits.undo(found.id, keep_changed=keep_changed)
-
-    return await _changed(server, reference, run)
+    changed = await ProposalService.of(server.app).undo(reference, keep_changed=keep_changed)
+    return ListedProposal.of(changed)
 
 
 @router.post("/{reference}/redo")
 async def redo(server: CurrentServer, reference: str) -> JsonOf[ListedProposal]:
     """Apply the changes of an undone proposal again."""
-    return await _changed(server, reference, lambda edits, found: edits.redo(found.id))
+    return ListedProposal.of(await ProposalService.of(server.app).redo(reference))
 
 
 @router.post("/{reference}/restage")
 async def restage(server: CurrentServer, reference: str) -> JsonOf[ListedProposal]:
     """Adapt a proposal to the current content of its files."""
-    return await _changed(server, reference, lambda edits, found: edits.restage(found.id))
+    return ListedProposal.of(await ProposalService.of(server.app).restage(reference))
 
 
-async def _changed(
-    server: ServerState, reference: str, change: Callable[[Edits, Proposal], object]
-) -> ListedProposal:
-    def run(edits: Edits) -> Proposal:
-        found = edits.find(reference)
-        change(edits, found)
-        return edits.get(found.id)
+@router.get("/{reference}/files")
+async def content(server: CurrentServer, reference: str, path: str) -> JsonOf[ProposedContent]:
+    """Return the content that a file has after the proposal is applied.
 
-    changed = await asyncio.to_thread(run, _edits(server))
-    event = _EVENTS.get(changed.state)
-    if event is not None:
-        files = tuple(each.path for each in changed.selected() or changed.changes)
-        if changed.state is ProposalState.PARTLY_UNDONE:
-            files = tuple(changed.changes[number].path for number in sorted(changed.undone))
-        request_id = changed.request_id or new_id()
-        await server.app.bus.publish(
-            event(request_id=request_id, proposal_id=changed.id, files=files)
-        )
+    `path` is the path of the file before the proposal.
+    """
+    data = await ProposalService.of(server.app).content(reference, path)
+    return ProposedContent(path, b64encode(data).decode())
+
+
+@router.put("/{reference}/files")
+async def amend(server: CurrentServer, reference: str, body: FileContent) -> JsonOf[ListedProposal]:
+    """Change the content that a file has after the proposal is applied. Writes no file."""
+    data = b64decode(body.base64)
+    changed = await ProposalService.of(server.app).amend(reference, body.path, data)
     return ListedProposal.of(changed)
-
-
-_EVENTS: dict[ProposalState, type[ProposalEvent]] = {
-    ProposalState.APPLIED: EditApplied,
-    ProposalState.DENIED: EditDenied,
-    ProposalState.UNDONE: EditUndone,
-    ProposalState.PARTLY_UNDONE: EditUndone,
-}
-"""The event that the server publishes when a proposal has entered a state."""
-
-
-def _edits(server: ServerState) -> Edits:
-    if server.app.edits is None:
-        raise StoreError(server.app.edits_error or NO_PROPOSALS)
-    return server.app.edits
