@@ -15,6 +15,7 @@ from treadle.config.loader import load
 from treadle.tui.app import TerminalApp
 from treadle.tui.conversation.items import OutcomeItem
 from treadle.tui.local_workbench import LocalWorkbench
+from treadle.tui.prompt.files import PromptFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,10 @@ async def running(
             patch.setenv("TREADLE_API_KEY", "key")
             settings = load(root, {"TREADLE_MODEL": "fake-model"}, {}).settings
             app = TerminalApp(
-                lambda: LocalWorkbench.open(root, settings), choices=Choices(), clock=clock
+                lambda: LocalWorkbench.open(root, settings),
+                choices=Choices(),
+                clock=clock,
+                prompt_files=PromptFiles.of(str(root)),
             )
             async with app.run_test(size=size, notifications=True) as pilot:
                 terminal = Terminal(app, pilot, provider)

@@ -10,7 +10,7 @@ from treadle.tui.transcript.transcript import Transcript
 async def test_a_key_of_the_conversation_works_in_the_prompt(tmp_path: Path) -> None:
     async with running(tmp_path) as terminal:
         await terminal.pilot.press("escape")
-        assert "No turn is running." in terminal.text()
+        assert "Esc again: rewind" in terminal.text()
 
 
 async def test_an_action_runs_by_its_name(tmp_path: Path) -> None:

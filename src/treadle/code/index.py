@@ -18,6 +18,7 @@ from treadle.code.model import (
     EdgeList,
     FileReading,
     FileSummary,
+    FoundItem,
     IndexStatus,
     Lookup,
     Reading,
@@ -358,6 +359,23 @@ class CodeIndex:
             return Lookup(tuple(items), total, tuple(near))
 
         return self._guarded(run)
+
+    def names(self, beginning: str, *, limit: int) -> tuple[FoundItem, ...]:
+        """Return items whose name or canonical path begins with `beginning`, in any case.
+
+        The index is that of the last refresh.
+        """
+        from treadle.code.retrieval.lookup import beginning_with
+
+        def run() -> tuple[FoundItem, ...]:
+            with self._store.reading() as connection:
+                return tuple(beginning_with(connection, beginning, limit))
+
+        return self._guarded(run)
+
+    def paths(self) -> list[str]:
+        """Return the paths of all files, relative to the root."""
+        return self._guarded(self._store.paths)
 
     def edges(
         self,

@@ -1,12 +1,14 @@
 """What a person attaches to a message, and the texts that the model gets of it."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from treadle.events.types import SourceRange
 from treadle.json_values import json_property
-from treadle.llm.messages import AttachedText
 from treadle.visible import in_line
+
+if TYPE_CHECKING:  # the terminal imports this module before its first screen
+    from treadle.llm.messages import AttachedText
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,6 @@ class ResolvedAttachments:
     `problems` are sentences about pinned code that cannot be sent.
     """
 
-    texts: tuple[AttachedText, ...] = ()
+    texts: "tuple[AttachedText, ...]" = ()
     sources: tuple[SourceRange, ...] = ()
     problems: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ class Where(StrEnum):
     ANYWHERE = "anywhere"
     CONVERSATION = "in the conversation"
     PROMPT = "in the prompt"
+    QUEUE = "in the queue"
     TRANSCRIPT = "in the transcript"
     LIST = "in a list"
     PROPOSAL = "in a proposal"
@@ -93,6 +94,42 @@ ACTIONS: tuple[Action, ...] = (
            keys=("ctrl+up",)),
     Action("next_prompt", "Next prompt", "Jump to the prompt below.", Where.CONVERSATION,
            keys=("ctrl+down",)),
+    Action("send", "Send", "Send the message. While a turn runs, the message is queued.",
+           Where.PROMPT, keys=("enter",), in_palette=False),
+    Action("line_break", "Break the line",
+           "Begin a new line. Only terminals with the kitty keyboard protocol can send Shift+Enter."
+           " All terminals send Ctrl+J, and almost all send Alt+Enter.",
+           Where.PROMPT, keys=("shift+enter", "alt+enter", "ctrl+j"), in_palette=False),
+    Action("complete", "Complete", "Insert the selected completion of a word after @ or /.",
+           Where.PROMPT, keys=("tab",), in_palette=False),
+    Action("older_message", "Older message",
+           "Show the message that you sent before. The cursor is in the first line.",
+           Where.PROMPT, keys=("up",), in_palette=False),
+    Action("newer_message", "Newer message",
+           "Show the message that you sent next. The cursor is in the last line.",
+           Where.PROMPT, keys=("down",), in_palette=False),
+    Action("search_history", "Search sent messages", "Find a sent message as you type.",
+           Where.PROMPT, keys=("ctrl+r",), in_palette=False),
+    Action("edit_in_editor", "Write in an editor",
+           "Open the prompt in the editor that VISUAL or EDITOR names.",
+           Where.PROMPT, keys=("ctrl+g",), in_palette=False),
+    Action("open_chip", "Open the chip", "Replace the chip at the cursor by its text.",
+           Where.PROMPT, keys=("f2",), in_palette=False),
+    Action("steer", "Send at once",
+           "Send the message to the running turn, before its next model request.",
+           Where.PROMPT, keys=("ctrl+s",), in_palette=False),
+    Action("edit_queued", "Edit", "Move the selected message back to the prompt.",
+           Where.QUEUE, keys=("enter",), in_palette=False),
+    Action("drop_queued", "Drop", "Remove the selected message.",
+           Where.QUEUE, keys=("delete", "backspace"), in_palette=False),
+    Action("steer_queued", "Send at once", "Send the selected message to the running turn.",
+           Where.QUEUE, keys=("s",), in_palette=False),
+    Action("move_queued_up", "Move up", "Send the selected message earlier.",
+           Where.QUEUE, keys=("shift+up", "K"), in_palette=False),
+    Action("move_queued_down", "Move down", "Send the selected message later.",
+           Where.QUEUE, keys=("shift+down", "J"), in_palette=False),
+    Action("leave_queue", "Back to the prompt", "Write in the prompt again.",
+           Where.QUEUE, keys=("escape",), in_palette=False),
     Action("select_previous", "Select above", "Select the item or source above.",
            Where.TRANSCRIPT, keys=("up",), vim=("up", "k"), emacs=("up", "ctrl+p"),
            in_palette=False),

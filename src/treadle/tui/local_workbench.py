@@ -18,6 +18,7 @@ from treadle.app.code_exploration import (
     neighbours,
     read_excerpt,
 )
+from treadle.app.completion import Completion, complete
 from treadle.app.conversation_answers import Final, Session
 from treadle.app.conversation_costs import recorded_costs
 from treadle.app.index_refresh import refresh_in_background
@@ -34,6 +35,7 @@ from treadle.errors import NotFoundError, StoreError
 from treadle.events import Event
 from treadle.events.types import ApprovalRequested, ApprovalScope, SourceRange
 from treadle.session import ConversationSummary
+from treadle.session.attachments import Attachment
 from treadle.spans.span import Span, Trace
 from treadle.tui.workbench import Missed, StartedTurn, Workbench
 
@@ -74,10 +76,19 @@ class LocalWorkbench(Workbench):
             async for envelope in subscription:
                 yield envelope.event
 
-    async def send(self, text: str, *, conversation: UUID | None, choices: Choices) -> StartedTurn:
+    async def send(
+        self,
+        text: str,
+        *,
+        conversation: UUID | None,
+        choices: Choices,
+        attachments: Sequence[Attachment] = (),
+    ) -> StartedTurn:
         """See `Workbench.send`."""
         session = None if conversation is None else str(conversation)
-        turn = await self._turns.start(text, session=session, choices=choices)
+        turn = await self._turns.start(
+            text, session=session, attachments=attachments, choices=choices
+        )
         return StartedTurn(turn.request_id, turn.conversation_id)
 
     async def steer(self, request_id: UUID, text: str) -> bool:
@@ -152,6 +163,10 @@ class LocalWorkbench(Workbench):
     async def search(self, query: str, *, top_k: int = 20) -> SearchResults:
         """See `Workbench.search`."""
         return await asyncio.to_thread(self._app.index.search, query, top_k=top_k)
+
+    async def complete(self, typed: str) -> Sequence[Completion]:
+        """See `Workbench.complete`."""
+        return await asyncio.to_thread(complete, self._app.index, typed)
 
     async def trace(self, request_id: UUID) -> Trace:
         """See `Workbench.trace`."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from treadle.agents.page_context import PageContext
     from treadle.app.choices import Choices
     from treadle.app.code_exploration import Excerpt, Neighbours, Relation
+    from treadle.app.completion import Completion
     from treadle.app.conversation_answers import Final, Session
     from treadle.app.proposal_answers import ListedProposal, ShownProposal
     from treadle.app.turn_records import TurnRecord
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from treadle.events import Event
     from treadle.events.types import ApprovalRequested, ApprovalScope, SourceRange
     from treadle.session import ConversationSummary
+    from treadle.session.attachments import Attachment
     from treadle.spans.span import Span, Trace
 
 
@@ -61,7 +63,14 @@ class Workbench(ABC):
         """Yield the events from now on, without end. While it runs, a person answers approvals."""
 
     @abstractmethod
-    async def send(self, text: str, *, conversation: UUID | None, choices: Choices) -> StartedTurn:
+    async def send(
+        self,
+        text: str,
+        *,
+        conversation: UUID | None,
+        choices: Choices,
+        attachments: Sequence[Attachment] = (),
+    ) -> StartedTurn:
         """Send a message in a conversation, or in a new one. It waits for the running turn."""
 
     @abstractmethod
@@ -129,6 +138,10 @@ class Workbench(ABC):
     @abstractmethod
     async def search(self, query: str, *, top_k: int = 20) -> SearchResults:
         """Find code by name or meaning, in the index as it is now."""
+
+    @abstractmethod
+    async def complete(self, typed: str) -> Sequence[Completion]:
+        """Complete the name of a file, a folder or an item, in the index as it is now."""
 
     @abstractmethod
     async def excerpt(self, source: SourceRange) -> Excerpt:

@@ -56,12 +56,14 @@ async def _run_terminal(root: Path, options: argparse.Namespace) -> int:
     from treadle.tui.app import TerminalApp
     from treadle.tui.first_theme import first_theme
     from treadle.tui.process import local_workbench, run_terminal
+    from treadle.tui.prompt.files import PromptFiles
 
     app = TerminalApp(
         local_workbench(root, options.model),
         choices=Choices(options.model, tools=not options.no_tools),
         session=options.session,
         theme=first_theme(os.environ),
+        prompt_files=PromptFiles.of(str(root)),
     )
     return await run_terminal(app, mouse=not options.no_mouse)
 

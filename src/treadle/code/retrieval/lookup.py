@@ -5,7 +5,7 @@ import re
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from heapq import nlargest
+from heapq import nlargest, nsmallest
 from typing import Any, Protocol, TypeVar
 
 from treadle.code.model import FoundItem, Kind
@@ -177,6 +177,56 @@ def _tier(item: Named, pattern: NamePattern, whole: str) -> int | None:
     if [part.lower() for part in tail] == [part.lower() for part in parts]:
         return 2 if len(path) == len(parts) else 3
     return None
+
+
+def beginning_with(connection: sqlite3.Connection, text: str, limit: int) -> list[FoundItem]:
+    """Return items whose name begins with the last part of `text`, in any case.
+
+    The other parts of `text` must be in the canonical path before the name, as a whole end of it.
+    Definitions come before members and parts of texts, and code before tests.
+    """
+    *_, last = [None, *_SEPARATORS.finditer(text)]
+    owner, name = ("", text) if last is None else (text[: last.start()], text[last.end() :])
+    owners = [part.lower() for part in _SEPARATORS.split(owner) if part]
+    if not name and not owners:
+        return []
+    condition, *values = ("i.name >= ? AND i.name < ?", name, name + _LAST_CHARACTER)
+    if not name:
+        condition, *values = ("i.canonical_path LIKE ? ESCAPE '!'", f"%{_escaped(owners[-1])}_%")
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM items AS i JOIN files AS f ON f.id = i.file_id"  # noqa: S608
+        f" WHERE {condition} AND i.kind NOT IN ('chunk', 'section', 'key') LIMIT ?",
+        (*values, _CASES),
+    ).fetchall()
+    found = [item for item in map(_found, rows) if _is_below(item, owners)]
+
+    def order(item: FoundItem) -> tuple[object, ...]:
+        return (
+            is_test(item.file, item.canonical_path),
+            owner not in item.canonical_path,  # another case, or another separator
+            len(item.name),
+            _WEIGHT.get(item.kind, 1),
+            item.canonical_path,
+            item.file,
+            item.start_line,
+        )
+
+    return nsmallest(limit, found, key=order)
+
+
+_LAST_CHARACTER = "\U0010ffff"
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"[!%_]", r"!\g<0>", text)
+
+
+def _is_below(item: FoundItem, owners: Sequence[str]) -> bool:
+    """Whether the canonical path of an item has `owners` directly before its name."""
+    if not owners:
+        return True
+    path = [part.lower() for part in _SEPARATORS.split(item.canonical_path) if part]
+    return path[-1 - len(owners) : -1] == list(owners)
 
 
 _MOST_NEAREST = 5

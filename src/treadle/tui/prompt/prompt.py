@@ -1,48 +1,396 @@
 """The editor in which a person writes a message."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.text import Text
 from textual import events
 from textual.binding import BindingType
+from textual.content import Content
 from textual.message import Message
 from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult, Location, Selection
 
 from treadle.tui.actions import Where
 from treadle.tui.key_bindings import bindings
+from treadle.tui.prompt.chips import Chips, is_long, is_plain
+from treadle.tui.prompt.completion_list import Choice, CompletionList
+from treadle.tui.prompt.draft import Chip, CommandOutput, Draft, PastedText
+from treadle.tui.prompt.entries import begins_command
+from treadle.tui.prompt.history import History
+from treadle.tui.prompt.terminal_keys import recognize_alt_enter
+from treadle.tui.prompt.tokens import Token, token_at
+from treadle.tui.text import foreign_line
+from treadle.visible import printable
 
-_LINE_BREAKS = frozenset({"shift+enter", "alt+enter", "ctrl+j"})
+_PLACEHOLDER = "Ask about the code. @ attaches code, / runs a command, ! runs a shell command."
+
+
+@dataclass(slots=True)
+class _Search:
+    """A search in the history, the found position, and the draft before it."""
+
+    before: Draft
+    query: str = ""
+    position: int | None = None
+    failed: bool = False
 
 
 class Prompt(TextArea):
-    """A text of many lines. Enter sends it. Shift+Enter, Alt+Enter and Ctrl+J break the line."""
+    """A text of many lines with chips.
+
+    A chip stands for a long paste, attached code or the output of a command. The cursor is never
+    inside a chip, and an edit that touches a chip removes all of it.
+    """
 
     DEFAULT_CSS = """
     Prompt {
         height: auto;
         max-height: 40vh;
-        border: round $border;
+        border: round $border-blurred;
+        padding: 0 1;
+        background: $background;
         &:focus { border: round $primary; }
+        &.-shell:focus { border: round $warning; }
+        & .prompt--chip { color: $text-accent; text-style: bold; }
     }
     """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"prompt--chip"}
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PROMPT)
 
     class Submitted(Message):
-        """The person sent a message."""
+        """The person sent a message, or pressed Enter in an empty prompt."""
 
-        def __init__(self, text: str) -> None:
+        def __init__(self, draft: Draft) -> None:
             super().__init__()
-            self.text = text
+            self.draft = draft
+
+    class TokenChanged(Message):
+        """The cursor is at a word that may be completed, or no longer at one."""
+
+        def __init__(self, token: Token | None) -> None:
+            super().__init__()
+            self.token = token
+
+    class EditorRequested(Message):
+        """The person wants to write in an editor."""
+
+    class QueueWanted(Message):
+        """The person wants to select a queued message."""
+
+    class Steered(Message):
+        """The person sent a message to the running turn."""
+
+        def __init__(self, draft: Draft) -> None:
+            super().__init__()
+            self.draft = draft
+
+    def __init__(self, completions: CompletionList, *, id: str | None = None) -> None:  # noqa: A002
+        self.history_of_messages = History()
+        self.has_queue = False
+        """Whether messages are queued above the prompt."""
+        self._completions = completions
+        self._chips = Chips()
+        self._token: Token | None = None
+        self._search: _Search | None = None
+        super().__init__(
+            soft_wrap=True,
+            show_line_numbers=False,
+            highlight_cursor_line=False,
+            placeholder=_PLACEHOLDER,
+            id=id,
+        )
+        self.cursor_blink = False  # a blinking cursor needs a timer while nothing happens
+
+    @property
+    def draft(self) -> Draft:
+        """The message that the person writes."""
+        return self._chips.draft(self.text)
+
+    def load(self, draft: Draft, *, at_end: bool = True) -> None:
+        """Replace the text by a draft. The cursor is at the end of its last or first line."""
+        self.text = self._chips.text(draft)
+        row = self.document.line_count - 1 if at_end else 0
+        self.move_cursor((row, len(self.document.get_line(row))))
+
+    def reset(self) -> None:
+        """Empty the prompt."""
+        self._chips.clear()
+        self.text = ""
+
+    def insert_chip(self, chip: Chip, *, at_start: bool = False) -> None:
+        """Add a chip at the cursor or at the start, and a space after it."""
+        text = self._chips.insertion(chip) + " "
+        if at_start:
+            self.insert(text, (0, 0))
+        else:
+            self.replace(text, *self.selection, maintain_selection_offset=False)
+
+    def show_hint(self, hint: Content) -> None:
+        """Show a line in the border until the next key."""
+        self.border_subtitle = hint
+
+    def paste(self, text: str) -> None:
+        """Insert a pasted text. It never becomes a command, and a long text becomes a chip."""
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        is_first = min(self.selection) == (0, 0)
+        if is_long(text) or not is_plain(text) or (is_first and begins_command(text)):
+            text = self._chips.paste(text)
+        self.replace(text, *self.selection, maintain_selection_offset=False)
+
+    # Actions of the registry.
+
+    def action_send(self) -> None:
+        """Send the message, or choose the selected completion."""
+        chosen = self._complete()
+        if chosen is not None and not chosen.submits:
+            return
+        self.post_message(self.Submitted(self._take()))
+
+    def action_steer(self) -> None:
+        """Send the message to the running turn, before its next model request."""
+        if not self.draft.is_empty:
+            self.post_message(self.Steered(self._take()))
+
+    def action_line_break(self) -> None:
+        """Break the line."""
+        self.replace("\n", *self.selection, maintain_selection_offset=False)
+
+    def action_complete(self) -> None:
+        """Choose the selected completion."""
+        self._complete()
+
+    def action_older_message(self) -> None:
+        """Show the previous message if the cursor is in the first line."""
+        if self._completions.is_open:
+            self._completions.action_cursor_up()
+        elif not self.navigator.is_first_wrapped_line(self.cursor_location):
+            self.action_cursor_up()
+        elif self.has_queue and self.draft.is_empty:
+            self.post_message(self.QueueWanted())
+        elif (older := self.history_of_messages.older(self.draft)) is not None:
+            self.load(older, at_end=False)
+
+    def action_newer_message(self) -> None:
+        """Show the next message if the cursor is in the last line."""
+        if self._completions.is_open:
+            self._completions.action_cursor_down()
+        elif not self.navigator.is_last_wrapped_line(self.cursor_location):
+            self.action_cursor_down()
+        elif (newer := self.history_of_messages.newer()) is not None:
+            self.load(newer)
+
+    def action_search_history(self) -> None:
+        """Search the sent messages, or find the next older match."""
+        if self._search is None:
+            self._search = _Search(self.draft)
+        else:
+            self._find(self._search, self._search.position)
+        self._show_search()
+
+    def action_open_chip(self) -> None:
+        """Replace the chip at the cursor by its text."""
+        row, column = self.cursor_location
+        for start, end, chip in self._chips.spans(self.document.get_line(row)):
+            if start <= column <= end and isinstance(chip, PastedText | CommandOutput):
+                if is_plain(chip.text):
+                    self.replace(chip.text, (row, start), (row, end))
+                else:
+                    self.notify("The text has control characters, which a prompt cannot show.")
+
+    def action_edit_in_editor(self) -> None:
+        """Open the text in the editor of the person."""
+        self.post_message(self.EditorRequested())
+
+    def action_copy(self) -> None:
+        """Copy the selected text. A chip is copied as the text that is sent."""
+        if self.selected_text:
+            self.app.copy_to_clipboard(self._chips.draft(self.selected_text).message)
+
+    def action_cut(self) -> None:
+        """Cut the selected text."""
+        self.action_copy()
+        self._delete_via_keyboard(*self.selection)
+
+    def action_paste(self) -> None:
+        """Paste the text that was copied in this terminal."""
+        self.paste(self.app.clipboard)
+
+    # Textual calls the methods below.
+
+    def on_mount(self) -> None:
+        """Prepare the keys of the terminal."""
+        recognize_alt_enter()
 
     async def _on_key(self, event: events.Key) -> None:
-        if event.key == "enter":
-            event.prevent_default()
+        """Run the action of a key at once, so that keys typed quickly keep their order."""
+        self.border_subtitle = ""
+        if self._search is not None and self._search_key(self._search, event):
             event.stop()
-            if self.text.strip():
-                self.post_message(self.Submitted(self.text))
-                self.clear()
-        elif event.key in _LINE_BREAKS:
             event.prevent_default()
+            return
+        if event.key == "escape" and self._completions.is_open:
             event.stop()
-            self.insert("\n")
+            event.prevent_default()
+            self._completions.close()
+            return
+        for binding in self._bindings.key_to_bindings.get(event.key, ()):
+            event.prevent_default()
+            if await self.app.run_action(binding.action, self):
+                event.stop()
+                return
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        if self._search is not None:
+            self._end_search(self._search, keep=True)
+        self.paste(event.text)
+
+    def on_text_area_changed(self) -> None:
+        """Find out whether the cursor is at a word that may be completed."""
+        self.set_class(self.text.startswith("!"), "-shell")
+        self._update_token()
+
+    def on_text_area_selection_changed(self) -> None:
+        """Find out whether the cursor is at a word that may be completed."""
+        self._update_token()
+
+    def edit(self, edit: Edit) -> EditResult:
+        """Apply an edit. It is extended to whole chips."""
+        start, end = self._whole_chips(edit.top, edit.bottom, is_insertion=edit.top == edit.bottom)
+        if (start, end) != (edit.top, edit.bottom):
+            edit = Edit(edit.text, start, end, edit.maintain_selection_offset)
+        return super().edit(edit)
+
+    def validate_selection(self, selection: Selection) -> Selection:
+        """Move the ends of a selection out of chips, in the direction of the movement."""
+        before = self.selection.end
+        return Selection(
+            self._outside(selection.start, before), self._outside(selection.end, before)
+        )
+
+    def get_line(self, line_index: int) -> Text:
+        """Return a line with the labels of its chips."""
+        line = self.document.get_line(line_index)
+        spans = list(self._chips.spans(line))
+        text = Text(_single_columns(self._chips.shown(line)), end="", no_wrap=True)
+        for start, end, _ in spans:
+            text.stylize(self.get_component_rich_style("prompt--chip"), start, end)
+        return text
+
+    # The methods below keep chips whole.
+
+    def _outside(self, location: Location, before: Location) -> Location:
+        row, column = location
+        if row < self.document.line_count:
+            for start, end, _ in self._chips.spans(self.document.get_line(row)):
+                if start < column < end:
+                    return (row, end if location > before else start)
+        return location
+
+    def _whole_chips(
+        self, top: Location, bottom: Location, *, is_insertion: bool
+    ) -> tuple[Location, Location]:
+        """Extend a range so that it contains whole chips. An insertion moves behind its chip."""
+        for row in {top[0], bottom[0]}:
+            if row >= self.document.line_count:
+                continue
+            for start, end, _ in self._chips.spans(self.document.get_line(row)):
+                if (row, start) < top < (row, end):
+                    top = (row, end) if is_insertion else (row, start)
+                if (row, start) < bottom < (row, end):
+                    bottom = (row, end)
+        return top, bottom
+
+    # The methods below complete words.
+
+    @property
+    def _present_token(self) -> Token | None:
+        if not self.selection.is_empty or self._search is not None:
+            return None
+        row, column = self.cursor_location
+        line = self.document.get_line(row)
+        after_chip = max((end for _, end, _ in self._chips.spans(line) if end <= column), default=0)
+        return token_at(line[after_chip:column], is_start=row == 0 and after_chip == 0)
+
+    def _update_token(self) -> None:
+        token = self._present_token
+        if token != self._token:
+            self._token = token
+            self._completions.close()
+            self.post_message(self.TokenChanged(token))
+
+    def _complete(self) -> Choice | None:
+        """Insert the selected completion. None if the list has none for the present word."""
+        token = self._present_token
+        chosen = self._completions.chosen(token)
+        if chosen is None or token is None:
+            return None
+        self._completions.close()
+        row, column = self.cursor_location
+        text = chosen.text if chosen.chip is None else self._chips.insertion(chosen.chip) + " "
+        self.replace(
+            text, (row, column - len(token.text) - 1), (row, column),
+            maintain_selection_offset=False,
+        )  # fmt: skip
+        return chosen
+
+    def _take(self) -> Draft:
+        """Remove the draft from the prompt, and remember it in the history."""
+        draft = self.draft
+        if not draft.is_empty:
+            self.history_of_messages.add(draft)
+            self.reset()
+        return draft
+
+    # The methods below search the history.
+
+    def _search_key(self, search: _Search, event: events.Key) -> bool:
+        """Handle a key during a search. Returns False if the key ends the search first."""
+        if event.key in {"escape", "ctrl+c", "ctrl+g"}:
+            self._end_search(search, keep=False)
+            return True
+        if event.key in {"enter", "tab"}:
+            self._end_search(search, keep=True)
+            return True
+        if event.key == "backspace":
+            search.query = search.query[:-1]
+        elif event.is_printable and event.character is not None:
+            search.query += event.character
+        elif event.key == "ctrl+r":
+            return False
         else:
-            await super()._on_key(event)
+            self._end_search(search, keep=True)
+            return False
+        search.position = None
+        self._find(search, None)
+        self._show_search()
+        return True
+
+    def _find(self, search: _Search, before: int | None) -> None:
+        found = self.history_of_messages.search(search.query, before) if search.query else None
+        search.failed = found is None and bool(search.query)
+        if found is not None:
+            search.position = found
+            self.load(self.history_of_messages[found], at_end=False)
+
+    def _end_search(self, search: _Search, *, keep: bool) -> None:
+        self._search = None
+        if not keep:
+            self.load(search.before)
+        self.border_title = ""
+        self._update_token()
+
+    def _show_search(self) -> None:
+        if (search := self._search) is not None:
+            failed = " (no match)" if search.failed else ""
+            query = foreign_line(search.query, columns=40)
+            self.border_title = Content.assemble("Search sent messages: ", query, failed)
+
+
+def _single_columns(line: str) -> str:
+    """Replace characters that the terminal would obey or hide. The length stays the same."""
+    if printable(line) == line:
+        return line
+    return "".join(each if printable(each) == each else "\ufffd" for each in line)

@@ -8,6 +8,7 @@ from textual.binding import BindingType
 from treadle.tui.actions import Where
 from treadle.tui.conversation.transcript_state import TranscriptState
 from treadle.tui.key_bindings import bindings
+from treadle.tui.prompt.area import PromptArea
 from treadle.tui.prompt.prompt import Prompt
 from treadle.tui.screens.transcript_actions import TranscriptActions
 from treadle.tui.status_line import StatusLine
@@ -20,15 +21,16 @@ class ConversationScreen(TranscriptActions):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CONVERSATION)
 
-    def __init__(self, state: TranscriptState) -> None:
+    def __init__(self, state: TranscriptState, area: PromptArea) -> None:
         super().__init__()
         self.state = state
+        self.area = area
 
     def compose(self) -> ComposeResult:
         """Create the parts of the screen."""
         yield Transcript(self.state)
         yield FindBar()
-        yield Prompt()
+        yield self.area
         yield StatusLine()
 
     def on_mount(self) -> None:

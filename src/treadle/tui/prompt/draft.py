@@ -1,0 +1,106 @@
+"""A message that a person writes: typed text, and parts that the prompt shows as chips."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from treadle.session.attachments import Attachment, CodeAttachment, ItemAttachment, TextAttachment
+from treadle.visible import in_line
+
+_LABEL_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class PastedText:
+    """A long text from the clipboard. It is sent as text. `number` is shown to the person."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOutput:
+    """The output of a shell command that the person ran. It is attached to the message."""
+
+    command: str
+    text: str
+
+
+Chip = PastedText | CommandOutput | CodeAttachment | ItemAttachment
+Part = str | Chip
+
+
+def label(chip: Chip) -> str:
+    """The text that stands for a chip in the prompt, in one line of at least two characters."""
+    match chip:
+        case PastedText(number=number, text=text):
+            return f"[paste {number}: {_size(text)}]"
+        case CommandOutput(command=command, text=text):
+            return f"[output of {_shortened(command)}: {_size(text)}]"
+        case ItemAttachment(name=name):
+            return f"@{in_line(name)}"
+        case CodeAttachment():
+            return f"@{chip}"
+
+
+def _size(text: str) -> str:
+    lines = text.count("\n") + (not text.endswith("\n"))
+    return f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
+
+
+def _shortened(command: str) -> str:
+    line = in_line(command)
+    return line if len(line) <= _LABEL_CHARACTERS else f"{line[: _LABEL_CHARACTERS - 1]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The parts of a message in their order."""
+
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def message(self) -> str:
+        """The text that is sent. A pasted text is in its place, other chips are there by name."""
+        return "".join(map(_sent, self.parts))
+
+    @property
+    def shown(self) -> str:
+        """The text with the label of each chip."""
+        return "".join(part if isinstance(part, str) else label(part) for part in self.parts)
+
+    @property
+    def attachments(self) -> Sequence[Attachment]:
+        """The attachments of the message, each once."""
+        found = (_attachment(part) for part in self.parts if not isinstance(part, str))
+        return list(dict.fromkeys(each for each in found if each is not None))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to send."""
+        return not self.message.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Unsent:
+    """The draft in the prompt, and the queued messages."""
+
+    prompt: Draft = field(default_factory=Draft)
+    queue: tuple[Draft, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.prompt.parts or self.queue)
+
+
+def _sent(part: Part) -> str:
+    if isinstance(part, str):
+        return part
+    return part.text if isinstance(part, PastedText) else label(part)
+
+
+def _attachment(chip: Chip) -> Attachment | None:
+    match chip:
+        case CommandOutput(command=command, text=text):
+            return TextAttachment(f"output of {in_line(command)}", text)
+        case CodeAttachment() | ItemAttachment():
+            return chip
+    return None
