@@ -29,8 +29,11 @@ from treadle.tui.prompt.completion_list import Choice
 from treadle.tui.prompt.draft import Draft
 from treadle.tui.prompt.files import PromptFiles
 from treadle.tui.prompt.tokens import Token
-from treadle.tui.screen_actions import has_action, target
+from treadle.tui.screen_actions import actions_of, has_action, target
 from treadle.tui.screens.conversation import ConversationScreen
+from treadle.tui.screens.help import Help
+from treadle.tui.screens.palette import Palette
+from treadle.tui.screens.theme_picker import ThemePicker
 from treadle.tui.status_line import StatusLine
 from treadle.tui.themes import THEMES
 from treadle.tui.workbench import Missed, Workbench
@@ -138,11 +141,16 @@ class TerminalApp(ExplorationActions):
         self.plan_sync()
         self._workbench.set_result(workbench)
 
+    @property
+    def key_set(self) -> KeySet:
+        """The keys that the person has chosen."""
+        return KeySet.DEFAULT if self.settings is None else KeySet(self.settings.keys)
+
     def apply_settings(self, settings: "TerminalSettings") -> None:
         """Use the settings of the terminal."""
         self.settings = settings
         self.choose_theme(settings.theme)
-        self.set_keymap(keymap(KeySet(settings.keys)))
+        self.set_keymap(keymap(self.key_set))
 
     def choose_theme(self, name: str) -> None:
         """Use a theme. A terminal with 16 colours or without colours always has its own colours."""
@@ -337,3 +345,35 @@ class TerminalApp(ExplorationActions):
     def action_suspend(self) -> None:
         """Stop this process, so that the shell continues."""
         self.action_suspend_process()
+
+    async def action_palette(self) -> None:
+        """Open the command palette."""
+        present = self.screen
+        if not isinstance(present, Help | Palette):
+            actions = [
+                action for action in actions_of(present)
+                if action.in_palette and target(present, action.name) is not None
+            ]  # fmt: skip
+            await self.push_screen(Palette(actions, self.key_set), self._run_chosen)
+
+    async def action_help(self) -> None:
+        """List the keys of the present screen."""
+        if not isinstance(self.screen, Help | Palette):
+            await self.push_screen(Help(self.screen, self.key_set), self._run_chosen)
+
+    async def _run_chosen(self, name: str | None) -> None:
+        if name is not None:
+            await self.run_named(name)
+
+    async def action_theme(self, name: str | None = None) -> None:
+        """Use a theme, or choose one."""
+        before = self.theme
+        if name is None:
+            await self.push_screen(
+                ThemePicker(self.choose_theme), lambda chosen: self.choose_theme(chosen or before)
+            )
+        elif name in THEMES:
+            self.choose_theme(name)
+        else:
+            names = ", ".join(THEMES)
+            self.notify(f"That is not a theme. The themes are {names}.", markup=False)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from textual.binding import Binding, BindingType, Keymap
+from textual.keys import key_to_character
 
 from treadle.tui.actions import ACTIONS, Action, Where, actions_in
 
@@ -25,16 +26,26 @@ def keys_of(action: Action, key_set: KeySet = KeySet.DEFAULT) -> tuple[str, ...]
 def bindings(*places: Where, priority: bool = False) -> list[BindingType]:
     """The bindings of the default keys of these parts. The id of each is the name of its action.
 
-    With `priority`, the focused widget does not receive the keys.
+    With `priority`, the focused widget does not receive the keys. A text field still receives the
+    keys of characters. Overlays have the actions that work anywhere, since Textual does not pass
+    their keys on to the application.
     """
-    return [
+    found = [
         Binding(
-            ",".join(action.keys), action.name, action.title, show=False, priority=priority,
-            id=action.name,
+            key, action.name, action.title, show=False, id=action.name,
+            priority=priority and key_to_character(key) is None,
         )
         for action in actions_in(*places)
-        if action.keys
+        for key in action.keys
     ]  # fmt: skip
+    if Where.OVERLAY in places:
+        for action in actions_in(Where.ANYWHERE):
+            keys = [key for key in action.keys if key_to_character(key) is not None]
+            found += [
+                Binding(key, f"app.{action.name}", action.title, show=False, id=action.name)
+                for key in keys
+            ]
+    return list[BindingType](found)
 
 
 def keymap(key_set: KeySet) -> Keymap:
