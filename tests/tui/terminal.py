@@ -37,6 +37,11 @@ class Terminal:
         await self.pilot.press("enter")
         await self.until(lambda: self._ended() == ended)
 
+    async def enter(self, text: str) -> None:
+        """Enter a text that is not a message."""
+        await self.write(text)
+        await self.pilot.press("enter")
+
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until a condition holds."""
         for _ in range(1_000):

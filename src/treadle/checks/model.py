@@ -90,6 +90,13 @@ class Output:
     tail: tuple[str, ...] = ()
     lines: int = 0
 
+    @property
+    def text(self) -> str:
+        """The lines, with a line that states how many were dropped."""
+        dropped = self.lines - len(self.head) - len(self.tail)
+        note = (f"… {dropped:,} lines are not kept …",) if dropped else ()
+        return "\n".join((*self.head, *note, *self.tail))
+
 
 class CheckStatus(StrEnum):
     """The outcome of a check."""

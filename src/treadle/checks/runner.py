@@ -164,7 +164,7 @@ async def run(
     started = clock.monotonic()
     timed_out = False
     async with process_watcher(mark) as watch:
-        process, output, pipe = await _start(program, words, cwd, marked_environment)
+        process, output, pipe = await start(program, words, cwd, marked_environment)
         watch(process.pid)
         tasks = (
             asyncio.create_task(output_task.read(output)),
@@ -255,10 +255,12 @@ class _OutputTask:
 _MAX_PROGRESS_CHARACTERS = 200
 
 
-async def _start(
+async def start(
     program: str, words: Sequence[str], cwd: Path, environment: Mapping[str, str]
 ) -> tuple[Process, asyncio.StreamReader, asyncio.ReadTransport]:
     """Start the process, with one pipe for the output of the process and its children.
+
+    Raises TreadleError if the program cannot be started.
 
     This function creates the pipe itself. With a pipe of asyncio, the end of the process is
     reported only after its last child has closed the pipe.

@@ -2,13 +2,11 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import work
 from textual.binding import BindingType
-from textual.content import Content
 from textual.dom import DOMNode
 from textual.widgets import Input, TextArea
 
@@ -24,11 +22,7 @@ from treadle.tui.exploration import ExplorationActions
 from treadle.tui.first_theme import DEFAULT
 from treadle.tui.key_bindings import KeySet, bindings, keymap
 from treadle.tui.prompt.area import PromptArea
-from treadle.tui.prompt.choices import find_choices
-from treadle.tui.prompt.completion_list import Choice
-from treadle.tui.prompt.draft import Draft
 from treadle.tui.prompt.files import PromptFiles
-from treadle.tui.prompt.tokens import Token
 from treadle.tui.screen_actions import actions_of, has_action, target
 from treadle.tui.screens.conversation import ConversationScreen
 from treadle.tui.screens.help import Help
@@ -36,6 +30,7 @@ from treadle.tui.screens.palette import Palette
 from treadle.tui.screens.theme_picker import ThemePicker
 from treadle.tui.status_line import StatusLine
 from treadle.tui.themes import THEMES
+from treadle.tui.turn_actions import TurnActions
 from treadle.tui.workbench import Missed, Workbench
 
 if TYPE_CHECKING:  # the first screen starts before the settings are loaded
@@ -47,13 +42,11 @@ REFRESH_SECONDS = 1 / 30
 QUIT_SECONDS = 2.0
 """A second Ctrl+C within this time quits."""
 
-REWIND_SECONDS = 1.0
-"""The longest time between two Escape keys that open the rewind."""
 
 OpenWorkbench = Callable[[], AbstractAsyncContextManager[Workbench]]
 
 
-class TerminalApp(ExplorationActions):
+class TerminalApp(TurnActions, ExplorationActions):
     """A conversation in the terminal. `open_workbench` opens the repository after the first paint.
 
     The person can type while the repository opens. Messages wait until it is open. `prompt_files`
@@ -96,10 +89,8 @@ class TerminalApp(ExplorationActions):
         self._sync_planned = False
         self._interrupted: float | None = None
         """The time of the last Ctrl+C without a selection."""
-        self._sending = 0
-        self._escaped: float | None = None
         self.state = TranscriptState(self._clock)
-        self.area = PromptArea(self._choices_for, self._is_busy, prompt_files)
+        self.area = PromptArea(self.find_choices, self.is_busy, prompt_files)
 
     @property
     def is_open(self) -> bool:
@@ -243,84 +234,6 @@ class TerminalApp(ExplorationActions):
         """Show an error as a line of the transcript."""
         self.state.add_notice(str(error), level="error")
         self.plan_sync()
-
-    # Messages of the prompt.
-
-    def on_prompt_area_send(self, message: PromptArea.Send) -> None:
-        """Send a message."""
-        self._sending += 1
-        self._send(message.draft)
-
-    def on_prompt_area_steer(self, message: PromptArea.Steer) -> None:
-        """Send a message to the running turn, or as a turn if none runs."""
-        if self.state.running:
-            self._steer(message.draft)
-        else:
-            self.area.post_message(PromptArea.Send(message.draft))
-
-    async def on_prompt_area_run(self, message: PromptArea.Run) -> None:
-        """Run the action of a slash command."""
-        if not await self.run_named(message.action.name, message.argument or None):
-            self.notify(f"/{message.action.slash} is not available here.", markup=False)
-
-    def on_prompt_area_failed(self, message: PromptArea.Failed) -> None:
-        """Show an error of the prompt's files."""
-        self.report(message.error)
-
-    @work
-    async def _send(self, draft: Draft) -> None:
-        try:
-            workbench = await asyncio.shield(self._workbench)
-            started = await workbench.send(
-                draft.message,
-                conversation=self.state.conversation_id,
-                choices=self._choices,
-                attachments=draft.attachments,
-            )
-            self.state.conversation_id = started.conversation_id
-            self.state.add_prompt(started.request_id, draft.message)
-        except TreadleError as error:
-            self.report(error)
-            self.area.give_back(draft)
-        finally:
-            self._sending -= 1
-        self.area.sync()
-        self.plan_sync()
-
-    @work
-    async def _steer(self, draft: Draft) -> None:
-        try:
-            steered = await self._workbench.result().steer(self.state.running[0], draft.message)
-        except TreadleError as error:
-            self.report(error)
-            steered = False
-        if not steered:
-            self.area.queue.add(draft, 0)
-            self.area.turn_ended(normally=True)  # it may have ended meanwhile
-
-    def _is_busy(self) -> bool:
-        return bool(self._sending or self.state.running)
-
-    async def _choices_for(self, token: Token) -> Sequence[Choice]:
-        try:
-            workbench = self._workbench.result() if self._workbench.done() else None
-            return await find_choices(workbench, token)
-        except TreadleError:
-            return ()  # the failure to open the repository was reported
-
-    async def action_end_turn(self) -> None:
-        """Cancel the running turn. Without one, two Escape keys open the rewind."""
-        if self._workbench.done() and self.state.running:
-            self._escaped = None
-            await self._workbench.result().cancel(self.state.running[0])
-        elif self.area.prompt.draft.is_empty:
-            now = self._clock.monotonic()
-            if self._escaped is not None and now - self._escaped <= REWIND_SECONDS:
-                self._escaped = None
-                await self.run_named("rewind")
-            else:
-                self._escaped = now
-                self.area.prompt.show_hint(Content("Esc again: rewind"))
 
     async def action_interrupt(self) -> None:
         """Copy the selected text, or end the turn. The second time in a row, quit."""

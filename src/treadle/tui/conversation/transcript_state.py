@@ -84,6 +84,22 @@ class TranscriptState:
         """Add a line that belongs to no turn."""
         self._append(NoticeItem(text=text, level=level))
 
+    def add_command(self, command: str) -> CallItem:
+        """Add a shell command that the person runs."""
+        item = CallItem(
+            key=ev.CallKey(-1, -1),
+            name="$",
+            arguments=command,
+            unfolded=True,
+            started=self._clock.monotonic(),
+        )
+        self._append(item)
+        return item
+
+    def update(self, item: Item) -> None:
+        """Show the changes of an item."""
+        self._touch(item)
+
     def toggle(self, item: Item) -> None:
         """Fold or unfold an item."""
         item.unfolded = not item.unfolded

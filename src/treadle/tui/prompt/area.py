@@ -18,7 +18,13 @@ from treadle.errors import StoreError, TreadleError
 from treadle.tui.actions import Action
 from treadle.tui.prompt.completion_list import Choice, CompletionList
 from treadle.tui.prompt.draft import Chip, Draft, Unsent
-from treadle.tui.prompt.entries import ShellCommand, SlashCommand, UnknownCommand, entry_of
+from treadle.tui.prompt.entries import (
+    ShellCommand,
+    SlashCommand,
+    UnknownCommand,
+    begins_command,
+    entry_of,
+)
 from treadle.tui.prompt.files import PromptFiles
 from treadle.tui.prompt.prompt import Prompt
 from treadle.tui.prompt.queue import MessageQueue, QueueView
@@ -126,9 +132,9 @@ class PromptArea(Vertical):
             self.queue.add(draft, 0)
         self.sync()
 
-    def attach(self, chip: Chip, *, at_start: bool = False) -> None:
-        """Add a chip to the prompt."""
-        self.prompt.insert_chip(chip, at_start=at_start)
+    def offer(self, chip: Chip) -> None:
+        """Add a chip to the prompt, where it does not change the meaning of the text."""
+        self.prompt.insert_chip(chip, at_start=not begins_command(self.prompt.text))
 
     def sync(self) -> None:
         """Show the queue, and save it soon."""

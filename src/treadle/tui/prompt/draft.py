@@ -63,6 +63,16 @@ class Draft:
         """The text that is sent. A pasted text is in its place, other chips are there by name."""
         return "".join(map(_sent, self.parts))
 
+    def with_message(self, message: str) -> "Draft":
+        """The draft with another text. Chips whose text is still in it remain."""
+        parts: list[Part] = []
+        for chip in (part for part in self.parts if not isinstance(part, str)):
+            at = message.find(_sent(chip))
+            if at >= 0:
+                parts += [message[:at], chip]
+                message = message[at + len(_sent(chip)) :]
+        return Draft(tuple(part for part in (*parts, message) if part != ""))
+
     @property
     def shown(self) -> str:
         """The text with the label of each chip."""

@@ -109,7 +109,7 @@ class Prompt(TextArea):
 
     def load(self, draft: Draft, *, at_end: bool = True) -> None:
         """Replace the text by a draft. The cursor is at the end of its last or first line."""
-        self.text = self._chips.text(draft)
+        self.replace(self._chips.text(draft), (0, 0), self.document.end)
         row = self.document.line_count - 1 if at_end else 0
         self.move_cursor((row, len(self.document.get_line(row))))
 
