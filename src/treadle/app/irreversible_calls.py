@@ -1,4 +1,4 @@
-"""Finds the tool calls whose effects no undo reverts, such as the commands of checks."""
+"""Finds tool calls with effects that cannot be undone, such as the commands of checks."""
 
 import json
 from collections import Counter
@@ -14,10 +14,10 @@ from treadle.tools.contract import SCREEN, Registry
 
 
 def irreversible_calls(entries: Collection[Entry], registry: Registry) -> tuple[str, ...]:
-    """One sentence for each tool whose calls in these messages may have changed something.
+    """One sentence for each tool with calls in these messages that may have changed something.
 
-    Calls that propose edits are left out, because proposals can be undone. Calls that failed
-    without an effect are left out too.
+    Calls that propose edits do not count, because proposals can be undone. Calls that failed
+    without an effect do not count either.
     """
     harmless = {
         entry.message.key
