@@ -54,7 +54,7 @@ async def test_the_trace_of_the_last_answer_opens_as_a_tree(tmp_path: Path) -> N
         assert "2 model calls, 1 tool call" in text
         assert "━━━━" in text
         assert "It adds." in text  # the output of the run
-        await terminal.write("calc.py")
+        await terminal.write("read_file")
         rows = terminal.app.screen.query_one("#list")
         await terminal.until(lambda: rows.virtual_size.height == 3)  # with the rows above it
         await terminal.pilot.press("escape")
