@@ -324,7 +324,7 @@ async def test_plan_lists_calls_whose_effects_remain(scene: Scene) -> None:
         ToolMessage(calls[1].key, '{"ok":false,"kind":"denied","effect":"none"}', ok=False),
     )
     plan = await scene.rewinds.plan_rewind("last", number)
-    assert plan.not_undone == ("1 call of deploy ran. Effects of it outside of proposals remain.",)
+    assert plan.not_undone == ("deploy ran once. Its effects outside of proposals remain.",)
 
 
 async def test_rewind_returns_the_attached_texts_of_the_prompt(scene: Scene) -> None:

@@ -8,7 +8,6 @@ from treadle.errors import TreadleError
 from treadle.events.types import Effect
 from treadle.llm.messages import AssistantMessage, ToolCall, ToolMessage
 from treadle.session import Entry
-from treadle.toolbox.wording import counted
 from treadle.tools.arguments import parse_arguments
 from treadle.tools.contract import SCREEN, Registry
 
@@ -32,8 +31,8 @@ def irreversible_calls(entries: Collection[Entry], registry: Registry) -> tuple[
         if call.key not in harmless and _may_change(call, registry)
     )
     return tuple(
-        f"{counted(count, 'call')} of {name} ran. Effects of {'it' if count == 1 else 'them'} "
-        "outside of proposals remain."
+        f"{name} ran {'once' if count == 1 else f'{count:,} times'}. Its effects outside of "
+        "proposals remain."
         for name, count in counts.items()
     )
 
