@@ -6,15 +6,21 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import work
 from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.widgets import Input, TextArea
 
 from treadle.app.choices import Choices
 from treadle.clock import Clock, SystemClock
-from treadle.display.event_lines import activity
 from treadle.errors import TreadleError
-from treadle.events.types import SessionCancelled, SessionFailed, SessionFinished, StopReason
+from treadle.events.types import (
+    IndexProgress,
+    SessionCancelled,
+    SessionFailed,
+    SessionFinished,
+    StopReason,
+)
 from treadle.tui.actions import Where
 from treadle.tui.conversation.transcript_state import TranscriptState
 from treadle.tui.driver import TerminalDriver
@@ -28,7 +34,7 @@ from treadle.tui.screens.conversation import ConversationScreen
 from treadle.tui.screens.help import Help
 from treadle.tui.screens.palette import Palette
 from treadle.tui.screens.theme_picker import ThemePicker
-from treadle.tui.status_line import StatusLine
+from treadle.tui.status import Status
 from treadle.tui.themes import THEMES
 from treadle.tui.turn_actions import TurnActions
 from treadle.tui.workbench import Missed, Workbench
@@ -90,6 +96,7 @@ class TerminalApp(TurnActions, ExplorationActions):
         self._interrupted: float | None = None
         """The time of the last Ctrl+C without a selection."""
         self.state = TranscriptState(self._clock)
+        self.status = Status()
         self.area = PromptArea(self.find_choices, self.is_busy, prompt_files)
 
     @property
@@ -100,7 +107,7 @@ class TerminalApp(TurnActions, ExplorationActions):
     async def on_mount(self) -> None:
         """Show the conversation, then open the repository."""
         self.choose_theme(self.theme)
-        await self.push_screen(ConversationScreen(self.state, self.area))
+        await self.push_screen(ConversationScreen(self.state, self.area, self.status, self._clock))
         self.call_after_refresh(self._open)
 
     def _open(self) -> None:
@@ -129,8 +136,11 @@ class TerminalApp(TurnActions, ExplorationActions):
         if self._session is not None:
             self.state.load(await workbench.conversation(self._session))
             self.read_records()
+        self.status.folder = workbench.root.rpartition("/")[2] or workbench.root
+        self.status.address = workbench.address
         self.plan_sync()
         self._workbench.set_result(workbench)
+        self.read_status()
 
     @property
     def key_set(self) -> KeySet:
@@ -142,6 +152,10 @@ class TerminalApp(TurnActions, ExplorationActions):
         self.settings = settings
         self.choose_theme(settings.theme)
         self.set_keymap(keymap(self.key_set))
+        if settings.reduced_motion:
+            for screen in self.screen_stack:
+                if isinstance(screen, ConversationScreen):
+                    screen.keep_still()
 
     def choose_theme(self, name: str) -> None:
         """Use a theme. A terminal with 16 colours or without colours always has its own colours."""
@@ -179,16 +193,17 @@ class TerminalApp(TurnActions, ExplorationActions):
                 self.state.load(await workbench.conversation(str(self.state.conversation_id)))
                 self.read_records()
         elif self.state.apply(event):  # type: ignore[arg-type]
-            if (what := activity(event)) is not None:  # type: ignore[arg-type]
-                self._show_activity(what)
+            self.status.apply(event)  # type: ignore[arg-type]
             if isinstance(event, SessionFinished | SessionFailed | SessionCancelled):
-                self._show_activity("")
+                self.read_status()
                 self.area.turn_ended(
                     normally=isinstance(event, SessionFinished)
                     and event.stop_reason is StopReason.COMPLETED
                 )
             if isinstance(event, SessionFinished):
                 self.complete_turn(event.request_id)
+        elif isinstance(event, IndexProgress):
+            self.status.apply_progress(event)
         self.plan_sync()
 
     async def run_named(self, name: str, argument: str | None = None) -> bool:
@@ -223,12 +238,19 @@ class TerminalApp(TurnActions, ExplorationActions):
 
     def _sync(self) -> None:
         self._sync_planned = False
+        if not self.state.running:
+            self.status.cost = self.state.cost
+        self.status.tools = self.state.activity.calls
         if isinstance(self.screen, ConversationScreen):
             self.screen.sync()
 
-    def _show_activity(self, text: str) -> None:
-        for line in self.screen.query(StatusLine):
-            line.show("", text)
+    @work(exclusive=True, group="status")
+    async def read_status(self) -> None:
+        """Read what no event reports: the branch of the repository."""
+        workbench = await self._workbench
+        with suppress(TreadleError):  # the status line then keeps its values
+            self.status.branch = await workbench.branch()
+        self.plan_sync()
 
     def report(self, error: TreadleError) -> None:
         """Show an error as a line of the transcript."""

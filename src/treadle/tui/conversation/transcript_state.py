@@ -22,6 +22,7 @@ from treadle.tui.conversation.items import (
     PromptState,
     ReasoningItem,
 )
+from treadle.tui.conversation.turn_activity import TurnActivity
 
 if TYPE_CHECKING:  # not imported at the start, which must be quick
     from treadle.app.code_exploration import Excerpt
@@ -57,6 +58,7 @@ class TranscriptState:
         self.items: list[Item] = []
         self.conversation_id: UUID | None = None
         self.title = ""
+        self.activity = TurnActivity(clock)
         self._turns: dict[UUID, _Turn] = {}
         self._positions: dict[int, int] = {}
         self._changed: set[int] = set()
@@ -76,9 +78,20 @@ class TranscriptState:
         """Add a message that was sent as the turn `request_id`."""
         turn = self._turns.get(request_id)
         if turn is None:
+            if not self._turns:
+                self.activity.clear()
             turn = self._turns[request_id] = _Turn(PromptItem(request_id=request_id, text=text))
             self._append(turn.prompt)
         return turn.prompt
+
+    @property
+    def cost(self) -> float | None:
+        """The cost of the conversation in US dollars. None if no turn has a known cost."""
+        costs = [
+            item.cost for item in self.items
+            if isinstance(item, OutcomeItem) and item.cost is not None
+        ]  # fmt: skip
+        return sum(costs) if costs else None
 
     def add_notice(self, text: str, *, level: str = "info") -> None:
         """Add a line that belongs to no turn."""
@@ -122,6 +135,7 @@ class TranscriptState:
         turn = self._turns.get(event.request_id)
         if turn is None:
             return False
+        self.activity.apply(event)
         match event:
             case ev.ModelDelta():
                 self._delta(turn, event)
@@ -144,6 +158,7 @@ class TranscriptState:
         self._positions.clear()
         self._turns.clear()
         self._changed.clear()
+        self.activity.clear()
         self.conversation_id = session.conversation.id
         self.title = session.conversation.title
         for item in saved_items(session):
