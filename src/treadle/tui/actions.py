@@ -24,8 +24,8 @@ class Where(StrEnum):
     TRACE = "in a trace"
     FIND = "in the find line"
     OVERLAY = "in an overlay"
+    QUESTION = "in a question"
     SESSIONS = "in the list of sessions"
-    BRANCHES = "in the branches of a session"
     REWIND = "in the rewind"
     CONTEXT_PLAN = "in the context plan"
     MODELS = "in the list of models"
@@ -191,6 +191,16 @@ ACTIONS: tuple[Action, ...] = (
            keys=("ctrl+up", "shift+up"), in_palette=False),
     Action("preview_down", "Preview down", "Scroll the preview down.", Where.LIST,
            keys=("ctrl+down", "shift+down"), in_palette=False),
+    Action("confirm", "Yes", "Do what the question asks about.", Where.QUESTION, keys=("y",),
+           in_palette=False),
+    Action("rename_session", "Rename", "Change the title of the session.", Where.SESSIONS,
+           keys=("ctrl+r",), in_palette=False),
+    Action("show_branches", "Branches", "Show the tree of branches, and continue at a message.",
+           Where.SESSIONS, keys=("ctrl+b",), in_palette=False),
+    Action("export_session", "Export", "Write the session to a file, as Markdown or JSON.",
+           Where.SESSIONS, keys=("ctrl+e",), in_palette=False),
+    Action("delete_session", "Delete", "Delete the session with all its branches.",
+           Where.SESSIONS, keys=("ctrl+d",), in_palette=False),
 )  # fmt: skip
 """All actions, in the order in which help lists them."""
 

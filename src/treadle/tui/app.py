@@ -14,6 +14,7 @@ from textual.widgets import Input, TextArea
 from treadle.app.choices import Choices
 from treadle.clock import Clock, SystemClock
 from treadle.errors import TreadleError
+from treadle.events.changes import ConversationChanged
 from treadle.events.types import (
     IndexProgress,
     SessionCancelled,
@@ -24,9 +25,9 @@ from treadle.events.types import (
 from treadle.tui.actions import Where
 from treadle.tui.conversation.transcript_state import TranscriptState
 from treadle.tui.driver import TerminalDriver
-from treadle.tui.exploration import ExplorationActions
 from treadle.tui.first_theme import DEFAULT
 from treadle.tui.key_bindings import KeySet, bindings, keymap
+from treadle.tui.overlays import OverlayActions
 from treadle.tui.prompt.area import PromptArea
 from treadle.tui.prompt.files import PromptFiles
 from treadle.tui.screen_actions import actions_of, has_action, target
@@ -52,7 +53,7 @@ QUIT_SECONDS = 2.0
 OpenWorkbench = Callable[[], AbstractAsyncContextManager[Workbench]]
 
 
-class TerminalApp(TurnActions, ExplorationActions):
+class TerminalApp(TurnActions, OverlayActions):
     """A conversation in the terminal. `open_workbench` opens the repository after the first paint.
 
     The person can type while the repository opens. Messages wait until it is open. `prompt_files`
@@ -204,6 +205,8 @@ class TerminalApp(TurnActions, ExplorationActions):
                 self.complete_turn(event.request_id)
         elif isinstance(event, IndexProgress):
             self.status.apply_progress(event)
+        elif isinstance(event, ConversationChanged):
+            self.follow_change(event)
         self.plan_sync()
 
     async def run_named(self, name: str, argument: str | None = None) -> bool:

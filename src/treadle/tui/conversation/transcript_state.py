@@ -59,6 +59,8 @@ class TranscriptState:
         self.conversation_id: UUID | None = None
         self.title = ""
         self.activity = TurnActivity(clock)
+        self.branch: tuple[int, ...] = ()
+        """The numbers of the messages that were loaded."""
         self._turns: dict[UUID, _Turn] = {}
         self._positions: dict[int, int] = {}
         self._changed: set[int] = set()
@@ -154,11 +156,8 @@ class TranscriptState:
         """Show the current branch of a saved conversation in place of the present items."""
         from treadle.tui.conversation.saved_items import saved_items
 
-        self.items.clear()
-        self._positions.clear()
-        self._turns.clear()
-        self._changed.clear()
-        self.activity.clear()
+        self.clear()
+        self.branch = tuple(session.branch)
         self.conversation_id = session.conversation.id
         self.title = session.conversation.title
         for item in saved_items(session):
@@ -196,6 +195,15 @@ class TranscriptState:
         else:
             item.excerpts[source] = excerpt
         self._touch(item)
+
+    def clear(self) -> None:
+        """Remove all items. The next message begins a new conversation."""
+        self.items.clear()
+        self._positions.clear()
+        self._turns.clear()
+        self._changed.clear()
+        self.activity.clear()
+        self.conversation_id, self.title, self.branch = None, "", ()
 
     def _start(self, event: ev.SessionStarted) -> bool:
         known = event.request_id in self._turns or event.session_id == self.conversation_id

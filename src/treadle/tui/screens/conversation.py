@@ -45,6 +45,10 @@ class ConversationScreen(TranscriptActions):
         """Let the person type at once."""
         self.query_one(Prompt).focus()
 
+    def on_screen_resume(self) -> None:
+        """Show what changed behind an overlay."""
+        self.sync()
+
     def sync(self) -> None:
         """Show the changes of the state."""
         self.query_one(Transcript).sync()
