@@ -8,6 +8,7 @@ from uuid import UUID
 from textual import work
 from textual.app import App, SuspendNotSupported
 
+from treadle.clock import Clock
 from treadle.diagnosis.evidence import SpanReference, linked_spans
 from treadle.display.editor import open_at
 from treadle.errors import TreadleError
@@ -21,6 +22,7 @@ from treadle.tui.conversation.items import (
     ProseItem,
 )
 from treadle.tui.conversation.transcript_state import TranscriptState
+from treadle.tui.prompt.area import PromptArea
 from treadle.tui.screens.transcript_actions import TranscriptActions
 from treadle.tui.transcript.transcript import Transcript
 from treadle.tui.workbench import Workbench
@@ -34,6 +36,8 @@ class ExplorationActions(App[None]):
 
     state: TranscriptState
     _workbench: asyncio.Future[Workbench]
+    area: PromptArea
+    _clock: Clock
     _analyst_conversation: UUID | None = None
 
     def plan_sync(self) -> None:
@@ -172,16 +176,30 @@ class ExplorationActions(App[None]):
     @work
     async def open_in_editor(self, source: SourceRange) -> None:
         """Open the first line of a source in the editor of the person."""
-        workbench = await self._workbench
-        path = Path(workbench.root) / source.file
         try:
-            with ExitStack() as stack:
-                with suppress(SuspendNotSupported):  # a graphical editor works without it
-                    stack.enter_context(self.suspend())
-                await open_at(path, max(1, source.start_line))
+            await self.edit_source(source)
         except TreadleError as error:
             self.report(error)
+
+    async def edit_source(self, source: SourceRange) -> None:
+        """Open a source in the editor, and wait until the editor ends. Raises TreadleError."""
+        path = Path((await self._workbench).root) / source.file
+        with ExitStack() as stack:
+            with suppress(SuspendNotSupported):  # a graphical editor works without it
+                stack.enter_context(self.suspend())
+            await open_at(path, max(1, source.start_line))
         self.refresh(layout=True)
+
+    @work(exclusive=True, group="search")
+    async def action_search(self, query: str | None = None) -> None:
+        """Search the code, and attach the chosen code to the prompt."""
+        from treadle.tui.screens.search import SearchScreen
+
+        screen = SearchScreen(await self._workbench, self.edit_source, self._clock, query or "")
+        found = await self.push_screen_wait(screen)
+        if found is not None:
+            self.area.prompt.insert_chip(found.attachment)
+            self.area.prompt.focus()
 
 
 def _source(item: Item | None) -> SourceRange | None:
