@@ -1,4 +1,4 @@
-"""The decisions about proposals, for every front end. Each decision is announced on the bus."""
+"""Lists, shows and decides proposals for every front end. Announces each decision on the bus."""
 
 import asyncio
 from collections.abc import Callable, Collection
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from treadle.app.application import App
 
 Decide = Callable[[Edits, Proposal], Proposal]
-"""A function that changes a proposal. It returns the proposal with its new state."""
+"""Changes the state of a proposal, and returns the proposal afterwards."""
 
 
 class ProposalService:
@@ -124,10 +124,7 @@ class ProposalService:
         return await self._decide(reference, lambda edits, found: edits.restage(found.id))
 
     async def content(self, reference: str, path: str) -> bytes:
-        """The content of a file after the proposal. `path` is the path before the proposal.
-
-        Raises NotFoundError if the proposal does not write the file.
-        """
+        """The content of a file after the proposal. `path` is the path in its change."""
 
         def read() -> bytes:
             found = self.edits.find(reference)
@@ -144,7 +141,7 @@ class ProposalService:
         return await asyncio.to_thread(read)
 
     async def amend(self, reference: str, path: str, content: bytes) -> Proposal:
-        """Change the content of a file after the proposal. For `path` see `content`."""
+        """Change the content that the proposal gives to one of its files."""
         return await self._decide(
             reference, lambda edits, found: edits.amend(found.id, path, content)
         )
@@ -192,6 +189,6 @@ def _common(proposal: Proposal, files: tuple[str, ...] = ()) -> _Common:
 
 
 def _written(before: Proposal, after: Proposal) -> tuple[str, ...]:
-    """The files that were undone or redone. Empty for the first application."""
+    """The files that were undone or redone. Empty if the proposal was never applied before."""
     numbers = before.undone_files() ^ after.undone_files()
     return tuple(after.changes[number].path for number in sorted(numbers))

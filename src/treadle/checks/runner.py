@@ -108,6 +108,9 @@ class KeptOutput:
 Progress = Callable[[str], Awaitable[None]]
 """Receives a text about the progress of a check."""
 
+TakeLine = Callable[[str], None]
+"""Receives each line of the output of a check, as it is shown."""
+
 PROGRESS_SECONDS = 1.0
 """The minimum number of seconds between two progress reports."""
 
@@ -136,6 +139,7 @@ async def run(
     clock: Clock,
     environment: Mapping[str, str],
     progress: Progress,
+    take_line: TakeLine | None = None,
     paths: Sequence[str] = (),
     original: Path | None = None,
 ) -> CheckRun:
@@ -161,6 +165,7 @@ async def run(
     parser = parser_for(check.argv) if check.parser == "auto" else check.parser
     reader = OutputReader(parser, original or cwd, cwd)
     output_task = _OutputTask(reader, clock, progress, str(cwd), str(original or cwd))
+    output_task.take_line = take_line
     started = clock.monotonic()
     timed_out = False
     async with process_watcher(mark) as watch:
@@ -217,6 +222,7 @@ class _OutputTask:
         """Create the task. In the output, the path `folder` is replaced by `original`."""
         self.reader = reader
         self.kept = KeptOutput()
+        self.take_line: TakeLine | None = None
         self._clock = clock
         self._progress = progress
         self._folder, self._original = folder, original
@@ -236,6 +242,8 @@ class _OutputTask:
         line = line.replace(self._folder, self._original)
         for shown in self.reader.line(line):
             self.kept.add(shown)
+            if self.take_line is not None:
+                self.take_line(shown)
             self._last = shown.strip() or self._last
 
     async def report_progress(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from treadle.checks.discovery import find_checks
 from treadle.checks.environment import Environment, check_environment, in_copy, program_of
 from treadle.checks.model import Check, CheckRun
-from treadle.checks.runner import Progress, find_program, run
+from treadle.checks.runner import Progress, TakeLine, find_program, run
 from treadle.checks.scratch import scratch_copy
 from treadle.clock import Clock
 from treadle.config.model import Settings
@@ -123,6 +123,7 @@ class Checks:
         *,
         clock: Clock,
         progress: Progress,
+        take_line: TakeLine | None = None,
         paths: Sequence[str] = (),
         proposal: str | None = None,
         allowed: Program | None = None,
@@ -144,6 +145,7 @@ class Checks:
                 clock=clock,
                 environment=given.variables,
                 progress=progress,
+                take_line=take_line,
                 paths=paths,
             )
         files = await asyncio.to_thread(self._files, proposal)
@@ -156,6 +158,7 @@ class Checks:
                 clock=clock,
                 environment=variables,
                 progress=progress,
+                take_line=take_line,
                 paths=paths,
                 original=self._root,
             )

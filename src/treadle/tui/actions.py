@@ -20,12 +20,18 @@ class Where(StrEnum):
     TRANSCRIPT = "in the transcript"
     LIST = "in a list"
     PROPOSAL = "in a proposal"
+    DECISION = "in a proposal or the list of proposals"
+    ANSWER = "in a question for approval"
+    PERMISSIONS = "in the list of permissions"
+    CHECKS = "in the list of checks"
+    CHECK = "in the run of a check"
+    CONSENT = "in a question about a program"
     SEARCH = "in the search"
     TRACE = "in a trace"
     FIND = "in the find line"
     OVERLAY = "in an overlay"
-    QUESTION = "in a question"
     SESSIONS = "in the list of sessions"
+    BRANCHES = "in the branches of a session"
     REWIND = "in the rewind"
     CONTEXT_PLAN = "in the context plan"
     MODELS = "in the list of models"
@@ -82,6 +88,9 @@ ACTIONS: tuple[Action, ...] = (
            Where.CONVERSATION, keys=("ctrl+f",), slash="search", argument="QUERY"),
     Action("proposals", "Proposals", "Show proposed edits: their state, checks, undo and redo.",
            Where.CONVERSATION, slash="edits"),
+    Action("answer", "Answer the question",
+           "Answer the question for approval above the prompt.", Where.CONVERSATION,
+           keys=("tab", "f4")),
     Action("permissions", "Permissions", "List what is allowed, and revoke it.",
            Where.CONVERSATION, slash="permissions"),
     Action("checks", "Checks", "Run a check of the repository.", Where.CONVERSATION,
@@ -90,6 +99,56 @@ ACTIONS: tuple[Action, ...] = (
            Where.CONVERSATION, keys=("ctrl+t",), slash="trace"),
     Action("analyse", "What went wrong?", "Ask the analyst about the selected run.",
            Where.CONVERSATION, slash="analyse", argument="QUESTION"),
+    Action("allow_once", "Once", "Allow this call only.", Where.ANSWER, keys=("y",),
+           in_palette=False),
+    Action("allow_session", "For this session", "Allow such calls until Treadle ends.",
+           Where.ANSWER, keys=("s",), in_palette=False),
+    Action("allow_always", "Always", "Allow such calls in this repository until you revoke it.",
+           Where.ANSWER, keys=("a",), in_palette=False),
+    Action("deny", "Deny", "Deny the call, with words for the model.", Where.ANSWER, keys=("n",),
+           in_palette=False),
+    Action("apply_proposal", "Apply", "Write the hunks that you take. A waiting call is answered.",
+           Where.DECISION, keys=("a",), in_palette=False),
+    Action("deny_proposal", "Deny", "Deny the proposal, with words for the model.", Where.DECISION,
+           keys=("d",), in_palette=False),
+    Action("toggle_hunk", "Take or leave", "Take or leave the current hunk.", Where.PROPOSAL,
+           keys=("space",), in_palette=False),
+    Action("toggle_file", "File", "Take or leave all hunks of the current file.", Where.PROPOSAL,
+           keys=("f",), in_palette=False),
+    Action("next_hunk", "Next", "Go to the next hunk.", Where.PROPOSAL, keys=("n",),
+           in_palette=False),
+    Action("previous_hunk", "Previous", "Go to the previous hunk.", Where.PROPOSAL, keys=("p",),
+           in_palette=False),
+    Action("edit_result", "Edit", "Edit the proposed content of the current file in $EDITOR.",
+           Where.PROPOSAL, keys=("e",), in_palette=False),
+    Action("switch_sides", "Sides", "Change between a side-by-side and a unified diff.",
+           Where.PROPOSAL, keys=("s",), in_palette=False),
+    Action("next_file", "Next file", "Go to the next file.", Where.PROPOSAL,
+           keys=("right_square_bracket",), in_palette=False),
+    Action("previous_file", "Previous file", "Go to the previous file.", Where.PROPOSAL,
+           keys=("left_square_bracket",), in_palette=False),
+    Action("undo_proposal", "Undo", "Undo the applied proposal. Your later changes stay.",
+           Where.DECISION, keys=("u",), in_palette=False),
+    Action("undo_unchanged", "Undo the rest",
+           "Undo the files without conflicts, and keep the others.", Where.DECISION,
+           keys=("U",), in_palette=False),
+    Action("redo_proposal", "Redo", "Apply the undone proposal again.", Where.DECISION,
+           keys=("r",), in_palette=False),
+    Action("restage_proposal", "Rebase", "Fit the proposal to the present files.", Where.DECISION,
+           keys=("b",), in_palette=False),
+    Action("revoke_permission", "Revoke", "Revoke the highlighted permission.", Where.PERMISSIONS,
+           keys=("delete", "x"), in_palette=False),
+    Action("run_once", "Once", "Run the program of the repository once.", Where.CONSENT,
+           keys=("y",), in_palette=False),
+    Action("run_always", "Always", "Run the program, and always allow it for this check.",
+           Where.CONSENT, keys=("a",), in_palette=False),
+    Action("rerun_check", "Run again", "Run the check again.", Where.CHECK, keys=("r",),
+           in_palette=False),
+    Action("hand_to_model", "Hand to the model",
+           "Put the result of the check into the next prompt.", Where.CHECK, keys=("m",),
+           in_palette=False),
+    Action("show_output", "Output", "Show the whole output or the parsed results.", Where.CHECK,
+           keys=("o",), in_palette=False),
     Action("follow", "Follow the answer", "Scroll to the end and stay there.",
            Where.TRANSCRIPT, keys=("end",)),
     Action("previous_prompt", "Previous prompt", "Jump to the prompt above.", Where.CONVERSATION,
@@ -160,24 +219,6 @@ ACTIONS: tuple[Action, ...] = (
            keys=("shift+f3",), vim=("shift+f3", "N"), in_palette=False),
     Action("close_find", "Close", "Close the find line.", Where.FIND, keys=("escape",),
            in_palette=False),
-    Action("search_edit", "Edit", "Open the code at its line in $EDITOR.", Where.SEARCH,
-           keys=("f4",)),
-    Action("search_callers", "Callers", "List what calls the item.", Where.SEARCH, keys=("f5",)),
-    Action("search_callees", "Callees", "List what the item calls.", Where.SEARCH, keys=("f6",)),
-    Action("search_implementations", "Implementations",
-           "List subclasses, implementations and overrides.", Where.SEARCH, keys=("f7",)),
-    Action("search_back", "Back", "Go back to the list before.", Where.SEARCH, keys=("f8",)),
-    Action("trace_analyse", "What went wrong?", "Ask the analyst about this span and its run.",
-           Where.TRACE, keys=("f2",)),
-    Action("trace_fold", "Fold", "Hide the rows below, or go to the row above in the tree.",
-           Where.TRACE, keys=("alt+left",), vim=("alt+left", "alt+h")),
-    Action("trace_unfold", "Unfold", "Show the rows below.", Where.TRACE, keys=("alt+right",),
-           vim=("alt+right", "alt+l")),
-    Action("trace_whole", "Whole content", "Show the whole content of the span, or shorten it.",
-           Where.TRACE, keys=("f6",)),
-    Action("trace_browser", "Browser", "Open the span on the page of a running server.",
-           Where.TRACE, keys=("f4",)),
-    Action("trace_reload", "Read again", "Read the trace again.", Where.TRACE, keys=("f5",)),
     Action("close", "Close", "Close the overlay.", Where.OVERLAY, keys=("escape",),
            in_palette=False),
     Action("choose", "Choose", "Choose the highlighted row.", Where.LIST, keys=("enter",),
@@ -198,16 +239,6 @@ ACTIONS: tuple[Action, ...] = (
            keys=("ctrl+up", "shift+up"), in_palette=False),
     Action("preview_down", "Preview down", "Scroll the preview down.", Where.LIST,
            keys=("ctrl+down", "shift+down"), in_palette=False),
-    Action("confirm", "Yes", "Do what the question asks about.", Where.QUESTION, keys=("y",),
-           in_palette=False),
-    Action("rename_session", "Rename", "Change the title of the session.", Where.SESSIONS,
-           keys=("ctrl+r",), in_palette=False),
-    Action("show_branches", "Branches", "Show the tree of branches, and continue at a message.",
-           Where.SESSIONS, keys=("ctrl+b",), in_palette=False),
-    Action("export_session", "Export", "Write the session to a file, as Markdown or JSON.",
-           Where.SESSIONS, keys=("ctrl+e",), in_palette=False),
-    Action("delete_session", "Delete", "Delete the session with all its branches.",
-           Where.SESSIONS, keys=("ctrl+d",), in_palette=False),
 )  # fmt: skip
 """All actions, in the order in which help lists them."""
 

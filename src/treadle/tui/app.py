@@ -6,28 +6,23 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import work
 from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.widgets import Input, TextArea
 
 from treadle.app.choices import Choices
 from treadle.clock import Clock, SystemClock
+from treadle.display.event_lines import activity
 from treadle.errors import TreadleError
-from treadle.events.changes import ConversationChanged
-from treadle.events.types import (
-    IndexProgress,
-    SessionCancelled,
-    SessionFailed,
-    SessionFinished,
-    StopReason,
-)
+from treadle.events.types import SessionCancelled, SessionFailed, SessionFinished, StopReason
 from treadle.tui.actions import Where
+from treadle.tui.approvals.app_actions import ApprovalActions
+from treadle.tui.approvals.questions import Questions
 from treadle.tui.conversation.transcript_state import TranscriptState
 from treadle.tui.driver import TerminalDriver
+from treadle.tui.exploration import ExplorationActions
 from treadle.tui.first_theme import DEFAULT
 from treadle.tui.key_bindings import KeySet, bindings, keymap
-from treadle.tui.overlays import OverlayActions
 from treadle.tui.prompt.area import PromptArea
 from treadle.tui.prompt.files import PromptFiles
 from treadle.tui.screen_actions import actions_of, has_action, target
@@ -35,7 +30,7 @@ from treadle.tui.screens.conversation import ConversationScreen
 from treadle.tui.screens.help import Help
 from treadle.tui.screens.palette import Palette
 from treadle.tui.screens.theme_picker import ThemePicker
-from treadle.tui.status import Status
+from treadle.tui.status_line import StatusLine
 from treadle.tui.themes import THEMES
 from treadle.tui.turn_actions import TurnActions
 from treadle.tui.workbench import Missed, Workbench
@@ -53,7 +48,7 @@ QUIT_SECONDS = 2.0
 OpenWorkbench = Callable[[], AbstractAsyncContextManager[Workbench]]
 
 
-class TerminalApp(TurnActions, OverlayActions):
+class TerminalApp(TurnActions, ExplorationActions, ApprovalActions):
     """A conversation in the terminal. `open_workbench` opens the repository after the first paint.
 
     The person can type while the repository opens. Messages wait until it is open. `prompt_files`
@@ -97,8 +92,8 @@ class TerminalApp(TurnActions, OverlayActions):
         self._interrupted: float | None = None
         """The time of the last Ctrl+C without a selection."""
         self.state = TranscriptState(self._clock)
-        self.status = Status()
         self.area = PromptArea(self.find_choices, self.is_busy, prompt_files)
+        self.questions = Questions()
 
     @property
     def is_open(self) -> bool:
@@ -108,7 +103,7 @@ class TerminalApp(TurnActions, OverlayActions):
     async def on_mount(self) -> None:
         """Show the conversation, then open the repository."""
         self.choose_theme(self.theme)
-        await self.push_screen(ConversationScreen(self.state, self.area, self.status, self._clock))
+        await self.push_screen(ConversationScreen(self.state, self.area))
         self.call_after_refresh(self._open)
 
     def _open(self) -> None:
@@ -137,11 +132,9 @@ class TerminalApp(TurnActions, OverlayActions):
         if self._session is not None:
             self.state.load(await workbench.conversation(self._session))
             self.read_records()
-        self.status.folder = workbench.root.rpartition("/")[2] or workbench.root
-        self.status.address = workbench.address
         self.plan_sync()
         self._workbench.set_result(workbench)
-        self.read_status()
+        await self.read_questions(workbench)
 
     @property
     def key_set(self) -> KeySet:
@@ -153,10 +146,6 @@ class TerminalApp(TurnActions, OverlayActions):
         self.settings = settings
         self.choose_theme(settings.theme)
         self.set_keymap(keymap(self.key_set))
-        if settings.reduced_motion:
-            for screen in self.screen_stack:
-                if isinstance(screen, ConversationScreen):
-                    screen.keep_still()
 
     def choose_theme(self, name: str) -> None:
         """Use a theme. A terminal with 16 colours or without colours always has its own colours."""
@@ -190,23 +179,24 @@ class TerminalApp(TurnActions, OverlayActions):
 
     async def _on_workbench_event(self, workbench: Workbench, event: object) -> None:
         if isinstance(event, Missed):
+            await self.read_questions(workbench)
             if self.state.conversation_id is not None:
                 self.state.load(await workbench.conversation(str(self.state.conversation_id)))
                 self.read_records()
-        elif self.state.apply(event):  # type: ignore[arg-type]
-            self.status.apply(event)  # type: ignore[arg-type]
+            self.plan_sync()
+            return
+        self.follow_questions(event)  # type: ignore[arg-type]
+        if self.state.apply(event):  # type: ignore[arg-type]
+            if (what := activity(event)) is not None:  # type: ignore[arg-type]
+                self._show_activity(what)
             if isinstance(event, SessionFinished | SessionFailed | SessionCancelled):
-                self.read_status()
+                self._show_activity("")
                 self.area.turn_ended(
                     normally=isinstance(event, SessionFinished)
                     and event.stop_reason is StopReason.COMPLETED
                 )
             if isinstance(event, SessionFinished):
                 self.complete_turn(event.request_id)
-        elif isinstance(event, IndexProgress):
-            self.status.apply_progress(event)
-        elif isinstance(event, ConversationChanged):
-            self.follow_change(event)
         self.plan_sync()
 
     async def run_named(self, name: str, argument: str | None = None) -> bool:
@@ -241,19 +231,12 @@ class TerminalApp(TurnActions, OverlayActions):
 
     def _sync(self) -> None:
         self._sync_planned = False
-        if not self.state.running:
-            self.status.cost = self.state.cost
-        self.status.tools = self.state.activity.calls
         if isinstance(self.screen, ConversationScreen):
             self.screen.sync()
 
-    @work(exclusive=True, group="status")
-    async def read_status(self) -> None:
-        """Read what no event reports: the branch of the repository."""
-        workbench = await self._workbench
-        with suppress(TreadleError):  # the status line then keeps its values
-            self.status.branch = await workbench.branch()
-        self.plan_sync()
+    def _show_activity(self, text: str) -> None:
+        for line in self.screen.query(StatusLine):
+            line.show("", text)
 
     def report(self, error: TreadleError) -> None:
         """Show an error as a line of the transcript."""

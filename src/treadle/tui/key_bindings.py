@@ -67,6 +67,8 @@ _NAMES = {
     "space": "Space",
     "question_mark": "?",
     "slash": "/",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
     "up": "↑",
     "down": "↓",
     "left": "←",

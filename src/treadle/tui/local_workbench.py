@@ -10,6 +10,7 @@ from uuid import UUID
 from treadle.agents.page_context import PageContext
 from treadle.app.agents import ORCHESTRATOR, AgentService
 from treadle.app.application import App, open_app
+from treadle.app.check_runs import CheckRuns
 from treadle.app.choices import Choices
 from treadle.app.code_exploration import (
     Excerpt,
@@ -22,22 +23,24 @@ from treadle.app.completion import Completion, complete
 from treadle.app.conversation_answers import Final, Session
 from treadle.app.conversation_costs import recorded_costs
 from treadle.app.index_refresh import refresh_in_background
-from treadle.app.proposal_answers import ListedProposal, ShownProposal, hunk_positions
+from treadle.app.permissions import Choice, Permission, Permissions
+from treadle.app.proposal_answers import ListedProposal, ShownProposal
+from treadle.app.proposals import ProposalService
 from treadle.app.running_server import find_server
 from treadle.app.turn_records import TurnRecord, read_turn_records
 from treadle.app.turns import Turns
+from treadle.checks.model import Check, CheckRun
+from treadle.checks.runner import TakeLine
 from treadle.code import SearchResults
-from treadle.code.files.checkout import Checkout
 from treadle.config.model import Settings
 from treadle.display.trace_tree import TraceView, view_trace
-from treadle.edits.proposal_store import NO_PROPOSALS
-from treadle.edits.service import Edits
-from treadle.errors import NotFoundError, StoreError
+from treadle.errors import NotFoundError
 from treadle.events import Event
 from treadle.events.types import ApprovalRequested, ApprovalScope, SourceRange
 from treadle.session import ConversationSummary
 from treadle.session.attachments import Attachment
 from treadle.spans.span import Span, Trace
+from treadle.tools.approvals.question import Program
 from treadle.tui.workbench import Missed, StartedTurn, Workbench
 
 
@@ -51,6 +54,8 @@ class LocalWorkbench(Workbench):
         self.address = None
         self.warnings = tuple(app.warnings)
         self.terminal = app.settings.terminal
+        self._permissions = Permissions(app)
+        self._check_runs = CheckRuns(app.root, app.settings, app.env, app.clock)
 
     @classmethod
     @asynccontextmanager
@@ -76,11 +81,6 @@ class LocalWorkbench(Workbench):
         with self._app.approvals.allow_questions(), self._app.bus.subscribe() as subscription:
             async for envelope in subscription:
                 yield envelope.event
-
-    async def branch(self) -> str | None:
-        """See `Workbench.branch`."""
-        checkout = await asyncio.to_thread(Checkout.of, self._app.root)
-        return None if checkout is None else checkout.branch or (checkout.commit or "")[:8] or None
 
     async def send(
         self,
@@ -143,28 +143,87 @@ class LocalWorkbench(Workbench):
 
     async def proposals(self, *, limit: int = 100) -> Sequence[ListedProposal]:
         """See `Workbench.proposals`."""
-        listed = await asyncio.to_thread(self._edits.list, limit=limit)
-        return [ListedProposal.of(each) for each in listed]
+        return list(map(ListedProposal.of, await self._proposals.list(limit=limit)))
 
     async def proposal(self, proposal_id: UUID) -> ShownProposal:
         """See `Workbench.proposal`."""
+        return await self._proposals.show(str(proposal_id))
 
-        def read(edits: Edits) -> ShownProposal:
-            proposal = edits.get(proposal_id)
-            return ShownProposal.of(proposal, edits.freshness(proposal))
-
-        return await asyncio.to_thread(read, self._edits)
-
-    async def decide_hunks(
-        self, proposal_id: UUID, denied: Collection[int], words: str | None = None
+    async def apply(
+        self,
+        proposal_id: UUID,
+        *,
+        hunks: Collection[int] | None = None,
+        words: str | None = None,
     ) -> ListedProposal:
-        """See `Workbench.decide_hunks`."""
+        """See `Workbench.apply`."""
+        applied = await self._proposals.approve(str(proposal_id), hunks=hunks, words=words)
+        return ListedProposal.of(applied)
 
-        def deny(edits: Edits) -> ListedProposal:
-            hunks = hunk_positions(edits.get(proposal_id), denied)
-            return ListedProposal.of(edits.deny(proposal_id, words=words, hunks=hunks))
+    async def deny(
+        self,
+        proposal_id: UUID,
+        *,
+        hunks: Collection[int] | None = None,
+        words: str | None = None,
+    ) -> ListedProposal:
+        """See `Workbench.deny`."""
+        denied = await self._proposals.deny(str(proposal_id), hunks=hunks, words=words)
+        return ListedProposal.of(denied)
 
-        return await asyncio.to_thread(deny, self._edits)
+    async def undo(self, proposal_id: UUID, *, keep_changed: bool = False) -> ListedProposal:
+        """See `Workbench.undo`."""
+        undone = await self._proposals.undo(str(proposal_id), keep_changed=keep_changed)
+        return ListedProposal.of(undone)
+
+    async def redo(self, proposal_id: UUID) -> ListedProposal:
+        """See `Workbench.redo`."""
+        return ListedProposal.of(await self._proposals.redo(str(proposal_id)))
+
+    async def restage(self, proposal_id: UUID) -> ListedProposal:
+        """See `Workbench.restage`."""
+        return ListedProposal.of(await self._proposals.restage(str(proposal_id)))
+
+    async def proposed_content(self, proposal_id: UUID, path: str) -> bytes:
+        """See `Workbench.proposed_content`."""
+        return await self._proposals.content(str(proposal_id), path)
+
+    async def amend(self, proposal_id: UUID, path: str, content: bytes) -> ListedProposal:
+        """See `Workbench.amend`."""
+        return ListedProposal.of(await self._proposals.amend(str(proposal_id), path, content))
+
+    async def choices(self, approval_id: UUID) -> Sequence[Choice]:
+        """See `Workbench.choices`."""
+        return self._permissions.choices(approval_id)
+
+    async def permissions(self, conversation: UUID | None) -> Sequence[Permission]:
+        """See `Workbench.permissions`."""
+        return await self._permissions.list(conversation)
+
+    async def revoke(self, permission_id: str) -> None:
+        """See `Workbench.revoke`."""
+        await self._permissions.revoke(permission_id)
+
+    async def checks(self) -> Sequence[Check]:
+        """See `Workbench.checks`."""
+        return await self._check_runs.find()
+
+    async def program_to_allow(self, check: Check) -> Program | None:
+        """See `Workbench.program_to_allow`."""
+        return await self._check_runs.program_to_allow(check)
+
+    async def run_check(
+        self,
+        check: Check,
+        take_line: TakeLine,
+        *,
+        allowed: Program | None = None,
+        always: bool = False,
+    ) -> CheckRun:
+        """See `Workbench.run_check`."""
+        if allowed is not None and always:
+            await self._check_runs.always_allow(check, allowed)
+        return await self._check_runs.run(check, take_line=take_line, allowed=allowed)
 
     async def search(self, query: str, *, top_k: int = 20) -> SearchResults:
         """See `Workbench.search`."""
@@ -224,7 +283,5 @@ class LocalWorkbench(Workbench):
         return await asyncio.to_thread(find_server, self._app.root)
 
     @property
-    def _edits(self) -> Edits:
-        if self._app.edits is None:
-            raise StoreError(self._app.edits_error or NO_PROPOSALS)
-        return self._app.edits
+    def _proposals(self) -> ProposalService:
+        return ProposalService.of(self._app)

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from treadle.app.code_exploration import Excerpt, Neighbours, Relation
     from treadle.app.completion import Completion
     from treadle.app.conversation_answers import Final, Session
+    from treadle.app.permissions import Choice, Permission
     from treadle.app.proposal_answers import ListedProposal, ShownProposal
     from treadle.app.turn_records import TurnRecord
+    from treadle.checks.model import Check, CheckRun
+    from treadle.checks.runner import TakeLine
     from treadle.code import SearchResults
     from treadle.config.model import TerminalSettings
     from treadle.display.trace_tree import TraceView
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from treadle.session import ConversationSummary
     from treadle.session.attachments import Attachment
     from treadle.spans.span import Span, Trace
+    from treadle.tools.approvals.question import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +65,6 @@ class Workbench(ABC):
     @abstractmethod
     def events(self) -> AsyncIterator[Event | Missed]:
         """Yield the events from now on, without end. While it runs, a person answers approvals."""
-
-    @abstractmethod
-    async def branch(self) -> str | None:
-        """The git branch, or the short hash of a detached commit. None without git."""
 
     @abstractmethod
     async def send(
@@ -134,10 +134,81 @@ class Workbench(ABC):
         """A proposal with its diffs."""
 
     @abstractmethod
-    async def decide_hunks(
-        self, proposal_id: UUID, denied: Collection[int], words: str | None = None
+    async def apply(
+        self,
+        proposal_id: UUID,
+        *,
+        hunks: Collection[int] | None = None,
+        words: str | None = None,
     ) -> ListedProposal:
-        """Deny the hunks with these numbers, which count from 1 over all files."""
+        """Write the hunks with these numbers, or all hunks. The other hunks are then denied.
+
+        Hunks are numbered from 1 over all files.
+        """
+
+    @abstractmethod
+    async def deny(
+        self,
+        proposal_id: UUID,
+        *,
+        hunks: Collection[int] | None = None,
+        words: str | None = None,
+    ) -> ListedProposal:
+        """Deny the hunks with these numbers, or the whole proposal."""
+
+    @abstractmethod
+    async def undo(self, proposal_id: UUID, *, keep_changed: bool = False) -> ListedProposal:
+        """Undo an applied proposal. With `keep_changed`, files with conflicts stay as they are."""
+
+    @abstractmethod
+    async def redo(self, proposal_id: UUID) -> ListedProposal:
+        """Apply an undone proposal again."""
+
+    @abstractmethod
+    async def restage(self, proposal_id: UUID) -> ListedProposal:
+        """Fit a proposal to files that have changed since."""
+
+    @abstractmethod
+    async def proposed_content(self, proposal_id: UUID, path: str) -> bytes:
+        """The content of a file after a proposal. `path` is the path in its change."""
+
+    @abstractmethod
+    async def amend(self, proposal_id: UUID, path: str, content: bytes) -> ListedProposal:
+        """Change the content that a proposal gives to a file. `path` is the path in its change."""
+
+    @abstractmethod
+    async def choices(self, approval_id: UUID) -> Sequence[Choice]:
+        """The answers to a waiting question, and what each of them allows."""
+
+    @abstractmethod
+    async def permissions(self, conversation: UUID | None) -> Sequence[Permission]:
+        """All permissions. Sentences call `conversation` "this conversation"."""
+
+    @abstractmethod
+    async def revoke(self, permission_id: str) -> None:
+        """Revoke a permission."""
+
+    @abstractmethod
+    async def checks(self) -> Sequence[Check]:
+        """The checks that the files of the repository define."""
+
+    @abstractmethod
+    async def program_to_allow(self, check: Check) -> Program | None:
+        """The program inside the repository that the person has to allow before a check runs."""
+
+    @abstractmethod
+    async def run_check(
+        self,
+        check: Check,
+        take_line: TakeLine,
+        *,
+        allowed: Program | None = None,
+        always: bool = False,
+    ) -> CheckRun:
+        """Run a check. `take_line` receives each line of its output.
+
+        `allowed` is the program that the person allowed for this run, or `always`.
+        """
 
     @abstractmethod
     async def search(self, query: str, *, top_k: int = 20) -> SearchResults:

@@ -7,15 +7,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from treadle.checks.model import Check, CheckRun, CheckStatus, Diagnostic
-from treadle.checks.service import Checks, Preview
+from treadle.app.check_runs import CheckRuns
+from treadle.checks.model import Check, CheckRun, CheckStatus
+from treadle.checks.service import Preview
 from treadle.cli.command import Command, allow_program, repository
 from treadle.cli.output import print_json, print_text, report_line, table
 from treadle.clock import SystemClock
 from treadle.config.loader import load
 from treadle.config.model import Settings
+from treadle.display.check_results import result_lines
 from treadle.errors import ExitStatus, UsageError
-from treadle.toolbox.wording import tallied
 from treadle.tools.approvals.question import Program
 
 
@@ -40,9 +41,6 @@ def run(options: argparse.Namespace) -> int:
 COMMAND = Command("List and run the checks of a repository.", configure, run)
 
 
-_SHOWN = 50
-
-
 def run_check(
     root: Path,
     settings: Settings,
@@ -59,44 +57,39 @@ def run_check(
     that the proposal changes in that copy. A program inside the repository runs only with consent:
     from `agreed`, from a permanent approval, or from the user's answer to a question.
     """
-    checks = Checks(root, settings, os.environ, preview=preview)
+    runs = CheckRuns(root, settings, os.environ, SystemClock(), preview=preview)
     if name is None:
-        return _list(checks, as_json=as_json)
-    ran = asyncio.run(_run(root, checks, name, proposal, agreed=agreed, quiet=as_json))
+        return _list(runs, as_json=as_json)
+    ran = asyncio.run(_run(runs, name, proposal, agreed=agreed, quiet=as_json))
     if as_json:
         print_json(_answer(ran))
     else:
-        _print_run(ran)
+        for line in result_lines(ran):
+            print_text(line)
     return ExitStatus.DONE if ran.status is CheckStatus.PASSED else ExitStatus.FAILED
 
 
 async def _run(
-    root: Path, checks: Checks, name: str, proposal: str | None, *, agreed: bool, quiet: bool
+    runs: CheckRuns, name: str, proposal: str | None, *, agreed: bool, quiet: bool
 ) -> CheckRun:
     async def progress(text: str) -> None:
         if not quiet:
             report_line(f"  {text}")
 
-    found = await checks.get(name)
-    program = await asyncio.to_thread(checks.program, found)
-    if program is not None and program.inside and not agreed:
-        await asyncio.to_thread(_consent, root, found, program)
-    return await checks.run(
-        found, clock=SystemClock(), progress=progress, proposal=proposal, allowed=program
-    )
+    found = await runs.get(name)
+    program = await runs.program_to_allow(found)
+    if program is not None and not agreed and await asyncio.to_thread(_consent, found, program):
+        await runs.always_allow(found, program)
+    return await runs.run(found, progress=progress, proposal=proposal, allowed=program)
 
 
-def _consent(root: Path, check: Check, program: Program) -> None:
-    """Ask for consent to run a program inside the repository. Raises UsageError if it is denied."""
-    from treadle.app.stores import approvals_path
+def _consent(check: Check, program: Program) -> bool:
+    """Get consent for a program inside the repository. Raises UsageError without consent.
+
+    Returns whether the consent is permanent.
+    """
     from treadle.cli.approval_prompts import prompt
-    from treadle.tools.approvals.grants import Grant, GrantStore
 
-    store = GrantStore(approvals_path())
-    grant = Grant.of("run_check", "", check.command(), program)
-    root = root.resolve()
-    if grant in (each.grant for each in store.list_grants(root)):
-        return
     report_line(f"? run {check.command()}")
     report_line(f"  The program is {program}.")
     answer = ""
@@ -105,17 +98,16 @@ def _consent(root: Path, check: Check, program: Program) -> None:
         answer = sys.stdin.readline().strip().lower()
         if answer in {"", "n", "no"}:
             break
-    if answer in {"a", "always"}:
-        store.remember(root, [grant], SystemClock().now_us())
-    elif answer not in {"y", "yes"}:
+    if answer not in {"y", "yes", "a", "always"}:
         raise UsageError(
             f"The check {check.name} did not run: you did not allow {program}.",
             hint="Inspect that program, then pass --yes to run it.",
         )
+    return answer in {"a", "always"}
 
 
-def _list(checks: Checks, *, as_json: bool) -> int:
-    found = asyncio.run(checks.find())
+def _list(runs: CheckRuns, *, as_json: bool) -> int:
+    found = asyncio.run(runs.find())
     if as_json:
         rows = [
             {"name": c.name, "kind": c.kind, "command": c.command(), "origin": c.origin}
@@ -131,32 +123,6 @@ def _list(checks: Checks, *, as_json: bool) -> int:
             "configuration."
         )
     return ExitStatus.DONE
-
-
-def _print_run(ran: CheckRun) -> None:
-    where = " (in a copy with the proposal applied)" if ran.scratch else ""
-    for each in ran.reading.diagnostics[:_SHOWN]:
-        print_text(_line(each))
-    if ran.reading.total > _SHOWN:
-        print_text(f"… {ran.reading.total - _SHOWN} more")
-    if not ran.reading.diagnostics and ran.status is not CheckStatus.PASSED:
-        for line in (*ran.output.head, *ran.output.tail):
-            print_text(line)
-    status = ran.status.value.replace("_", " ")
-    parts = (
-        f"{ran.command}: {status} in {ran.seconds:.1f} s{where}",
-        tallied(ran.reading.counts),
-        ran.reason,
-    )
-    print_text(" · ".join(filter(None, parts)))
-
-
-def _line(diagnostic: Diagnostic) -> str:
-    column = f":{diagnostic.column}" if diagnostic.column else ""
-    code = f" [{diagnostic.code}]" if diagnostic.code else ""
-    line = f":{diagnostic.line}" if diagnostic.line else ""
-    where = f"{diagnostic.file}{line}{column}"
-    return f"{where}: {diagnostic.severity.value}: {diagnostic.message}{code}"
 
 
 def _answer(ran: CheckRun) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual import events
+from textual.actions import SkipAction
 from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
@@ -23,12 +24,7 @@ from treadle.tui.prompt.tokens import Token, token_at
 from treadle.tui.text import foreign_line
 from treadle.visible import printable
 
-_PLACEHOLDERS = (
-    "Ask about the code. @ attaches code, / runs a command, ! runs the shell.",
-    "Ask. @ code, / commands, ! shell",
-    "Ask.",
-)
-"""Texts of an empty prompt, longest first. The first one that fits is shown."""
+_PLACEHOLDER = "Ask about the code. @ attaches code, / runs a command, ! runs a shell command."
 
 
 @dataclass(slots=True)
@@ -102,6 +98,7 @@ class Prompt(TextArea):
             soft_wrap=True,
             show_line_numbers=False,
             highlight_cursor_line=False,
+            placeholder=_PLACEHOLDER,
             id=id,
         )
         self.cursor_blink = False  # a blinking cursor needs a timer while nothing happens
@@ -161,8 +158,9 @@ class Prompt(TextArea):
         self.replace("\n", *self.selection, maintain_selection_offset=False)
 
     def action_complete(self) -> None:
-        """Choose the selected completion."""
-        self._complete()
+        """Choose the selected completion. Without one, the key moves to the next widget."""
+        if self._complete() is None:
+            raise SkipAction
 
     def action_older_message(self) -> None:
         """Show the previous message if the cursor is in the first line."""
@@ -225,11 +223,6 @@ class Prompt(TextArea):
     def on_mount(self) -> None:
         """Prepare the keys of the terminal."""
         recognize_alt_enter()
-
-    def on_resize(self, _: events.Resize) -> None:
-        """Choose a text for the empty prompt."""
-        fitting = (each for each in _PLACEHOLDERS if len(each) < self.wrap_width)
-        self.placeholder = next(fitting, "")
 
     async def _on_key(self, event: events.Key) -> None:
         """Run the action of a key at once, so that keys typed quickly keep their order."""

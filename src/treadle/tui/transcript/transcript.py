@@ -237,8 +237,7 @@ class Transcript(ScrollView, can_focus=True):
         base = self.rich_style
         line = self.scroll_offset.y + y
         width = self.size.width
-        replaced = len(self.state.items) < len(self._heights)  # `sync` follows soon
-        if line >= self._heights.total or replaced:
+        if line >= self._heights.total:
             return Strip.blank(width, base)
         position, offset = self._heights.find(line)
         strips = self._rendered(position).strips

@@ -1,0 +1,1 @@
+"""Questions for approval in the terminal: the waiting ones, and the panel that shows them."""

@@ -1,0 +1,134 @@
+"""The actions of the application about approvals, proposals, permissions and checks."""
+
+import asyncio
+from typing import cast
+
+from textual import work
+from textual.app import App
+
+from treadle.display.event_lines import RESOLVED
+from treadle.errors import TreadleError
+from treadle.events import Event
+from treadle.events.types import ApprovalRequested, ApprovalResolved
+from treadle.tui.approvals.panel import ApprovalPanel
+from treadle.tui.approvals.questions import Questions
+from treadle.tui.conversation.transcript_state import TranscriptState
+from treadle.tui.prompt.prompt import Prompt
+from treadle.tui.text import foreign
+from treadle.tui.workbench import Workbench
+
+
+class ApprovalActions(App[None]):
+    """The base of the application. The application sets `state` and opens the workbench."""
+
+    state: TranscriptState
+    questions: Questions
+    _workbench: asyncio.Future[Workbench]
+
+    def report(self, error: TreadleError) -> None:
+        """Show an error as a line of the transcript."""
+        raise NotImplementedError
+
+    async def read_questions(self, workbench: Workbench) -> None:
+        """Show the questions that wait now. Call it at the start, and when events were lost."""
+        self.questions.replace(await workbench.pending_approvals())
+        self._show_question()
+
+    def follow_questions(self, event: Event) -> None:
+        """Show a new question, or remove an answered one."""
+        from treadle.tui.screens.answer import AnswerScreen
+        from treadle.tui.screens.proposal import ProposalScreen
+
+        if not self.questions.apply(event):
+            return
+        self._show_question()
+        if isinstance(event, ApprovalResolved):
+            for screen in reversed(self.screen_stack):
+                if isinstance(screen, ProposalScreen | AnswerScreen):
+                    screen.settle(event.approval_id, RESOLVED[event.scope])
+
+    def _show_question(self) -> None:
+        for screen in self.screen_stack:
+            for panel in screen.query(ApprovalPanel):
+                panel.show(self.questions.first, len(self.questions))
+
+    def on_approval_panel_entered(self) -> None:
+        """Let the person answer the question of the panel."""
+        self.action_answer()
+
+    # The actions of the registry.
+
+    def action_answer(self) -> None:
+        """Answer the oldest question. Without a question, move to the next widget."""
+        question = self.questions.first
+        if question is None:
+            self.action_focus_next()
+        else:
+            self._answer(question)
+
+    @work(exclusive=True, group="answer")
+    async def _answer(self, question: ApprovalRequested) -> None:
+        from treadle.tui.screens.answer import AnswerScreen
+        from treadle.tui.screens.proposal import ProposalScreen
+
+        workbench = await self._workbench
+        try:
+            if question.proposal_id is not None:
+                screen = ProposalScreen(workbench, question.proposal_id, question=question)
+                await self.push_screen_wait(screen)
+            else:
+                choices = await workbench.choices(question.approval_id)
+                answer = await self.push_screen_wait(AnswerScreen(question, choices))
+                if answer is not None:
+                    await workbench.answer(question.approval_id, answer.scope, answer.words)
+        except TreadleError as error:
+            self.report(error)
+            await self.read_questions(workbench)
+        self._focus_prompt()
+
+    @work(exclusive=True, group="overlay")
+    async def action_proposals(self) -> None:
+        """Show all proposals."""
+        from treadle.tui.screens.proposals import ProposalsScreen
+
+        await self.push_screen(ProposalsScreen(await self._workbench, self.questions.about))
+
+    @work(exclusive=True, group="overlay")
+    async def action_permissions(self) -> None:
+        """Show what is allowed."""
+        from treadle.tui.screens.permissions import PermissionsScreen
+
+        workbench = await self._workbench
+        await self.push_screen(PermissionsScreen(workbench, self.state.conversation_id))
+
+    @work(exclusive=True, group="overlay")
+    async def action_checks(self, name: str | None = None) -> None:
+        """Show the checks of the repository, or run the check with a name."""
+        from treadle.tui.screens.checks import CheckScreen, ChecksScreen
+
+        workbench = await self._workbench
+        screen: ChecksScreen | CheckScreen = ChecksScreen(workbench)
+        try:
+            if name:
+                found = await workbench.checks()
+                named = [check for check in found if check.name == name.strip()]
+                if named:
+                    screen = CheckScreen(workbench, named[0])
+                else:
+                    self.notify(foreign(f"There is no check {name!r}.").plain, markup=False)
+        except TreadleError as error:
+            self.report(error)
+            return
+        text = cast("str | None", await self.push_screen_wait(screen))
+        if text is not None:
+            self._write_prompt(text)
+
+    def _write_prompt(self, text: str) -> None:
+        for screen in self.screen_stack:
+            for prompt in screen.query(Prompt):
+                prompt.paste(text)
+        self._focus_prompt()
+
+    def _focus_prompt(self) -> None:
+        for prompt in self.screen.query(Prompt):
+            prompt.focus()

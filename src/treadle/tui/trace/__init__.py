@@ -1,1 +1,0 @@
-"""The tree of a recorded trace and the details of its spans."""
