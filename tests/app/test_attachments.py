@@ -5,13 +5,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.app.desk import ADD, CODE, Desk
-from treadle.app.attachments import MAX_TEXT_BYTES
+from tests.fakes.model import FakeModel, Say
+from treadle.app.assistant import Assistant
+from treadle.app.attachments import MAX_IMAGE_BYTES, MAX_TEXT_BYTES
+from treadle.app.choices import Choices
+from treadle.app.context_plan import ItemState, SectionKind, plan_next
 from treadle.code.snippets import parse_snippets
 from treadle.errors import NotFoundError, PathRefusedError, TreadleError, UsageError
+from treadle.ids import new_id
+from treadle.json_values import to_json
 from treadle.llm import wire
-from treadle.llm.messages import AttachedText, UserMessage
+from treadle.llm.messages import AttachedText, Image, UserMessage
 from treadle.llm.valid_history import Dialect
-from treadle.session.attachments import Attachment, CodeAttachment, ItemAttachment, TextAttachment
+from treadle.session.attachments import (
+    Attachment,
+    CodeAttachment,
+    ImageAttachment,
+    ItemAttachment,
+    TextAttachment,
+)
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"pixels "
 
 
 async def test_lines_of_a_file_are_sent_as_exact_snippet_and_are_sources(desk: Desk) -> None:
@@ -120,6 +134,49 @@ async def test_a_file_in_another_encoding_is_sent_as_text(desk: Desk) -> None:
     (attached,) = await desk.sent(CodeAttachment("old.py"))
     assert "x = 'café'" in attached.text
     assert parse_snippets(attached.text) == ()
+
+
+async def test_an_image_is_sent_and_saved(desk: Desk) -> None:
+    model, _ = await desk.ask(ImageAttachment("screen.png", PNG))
+    sent = model.requests[0].messages[-1]
+    assert isinstance(sent, UserMessage)
+    assert sent.images == (Image("screen.png", "image/png", PNG),)
+    conversation = await desk.app.conversations.load("last")
+    assert conversation.messages[0] == sent
+    shown = to_json(await desk.app.conversations.show("last"))["messages"][0]
+    assert shown["images"] == [{"name": "screen.png", "media_type": "image/png", "size": len(PNG)}]
+
+
+async def test_a_model_without_images_gets_a_note_instead_of_earlier_images(desk: Desk) -> None:
+    await desk.ask(ImageAttachment("screen.png", PNG))
+    conversation = await desk.app.conversations.load("last")
+    model = FakeModel(Say("No."), images=False)
+    assistant = Assistant(desk.app, Choices(), model)
+    plan = await plan_next(assistant, conversation, "And now?")
+    (item,) = next(part.items for part in plan.sections if part.kind is SectionKind.IMAGES)
+    assert (item.name, item.tokens, item.state) == ("screen.png", 0, ItemState.LEFT_OUT)
+    assert item.reason == "The model takes no images."
+    await (await assistant.session(conversation, new_id())).run("And now?")
+    first = model.requests[0].messages[1]
+    assert isinstance(first, UserMessage)
+    assert first.images == ()
+    assert first.attached[0].text.endswith("is not sent. The model takes no images.")
+    with pytest.raises(UsageError, match=r"screen.png is not attached: fake/fake-model takes no"):
+        await assistant.attach([ImageAttachment("screen.png", PNG)], conversation)
+
+
+@pytest.mark.parametrize(
+    ("data", "reported"),
+    [
+        (b"<svg/>", "it is not a PNG, JPEG, GIF or WebP image"),
+        (PNG + bytes(MAX_IMAGE_BYTES), "has 5,000,015 bytes; the limit of an image is 5,000,000"),
+    ],
+)
+async def test_data_that_no_provider_accepts_is_refused(
+    desk: Desk, data: bytes, reported: str
+) -> None:
+    with pytest.raises(UsageError, match=reported):
+        await desk.ask(ImageAttachment("screen.png", data))
 
 
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=40)

@@ -81,7 +81,13 @@ async def test_a_request_of_another_program_has_no_window(desk: Desk) -> None:
     spans, _ = await recorded(desk)
     messages = [
         {"role": "developer", "content": "Be brief."},
-        {"role": "user", "content": [{"type": "text", "text": "Why?"}]},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "Why?"},
+                {"type": "image_url", "image_url": {"url": "treadle-omitted-image:image/png"}},
+            ],
+        },
     ]
     tools = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
     foreign = replace(
@@ -95,6 +101,7 @@ async def test_a_request_of_another_program_has_no_window(desk: Desk) -> None:
     assert (plan.window, plan.budget, plan.reserve) == (None, None, None)
     assert named(plan, SectionKind.TOOLS) == ["look"]
     assert named(plan, SectionKind.HISTORY) == ["Why?"]
+    assert named(plan, SectionKind.IMAGES) == ["image"]
     assert plan.tokens == pytest.approx(10, abs=1)  # the calibration follows the provider's count
 
 

@@ -50,6 +50,21 @@ def lines(ran: Ran) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ran.out.splitlines()]
 
 
+async def test_an_image_and_lines_of_code_go_along_with_a_question(repo: Path) -> None:
+    (repo.parent / "dot.gif").write_bytes(b"GIF89a dot")
+    options = "--image", str(repo.parent / "dot.gif"), "--attach", "calc.py:1-2"
+    async with FakeProvider([Answer("A dot.")]) as provider:
+        ran = await ask(provider, repo, *options)
+        absent = await ask(provider, repo, "--image", "absent.png")
+    assert (ran.status, ran.out.partition("\n")[0]) == (0, "A dot.")
+    content = provider.requests[0].messages[-1]["content"]
+    assert isinstance(content, list)
+    assert [part["type"] for part in content] == ["text", "image_url"]
+    assert 'source="attached: calc.py:1-2"' in content[0]["text"]
+    assert absent.status == 2
+    assert "The image 'absent.png' cannot be read" in absent.err
+
+
 @pytest.mark.parametrize("options", [[], ["--no-stream"]])
 async def test_answer_and_sources_go_to_standard_output(repo: Path, options: list[str]) -> None:
     async with FakeProvider([Answer("", (CONTEXT,)), Answer("It **adds**.")]) as provider:

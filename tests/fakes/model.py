@@ -35,10 +35,16 @@ class FakeModel:
     model = "fake-model"
     callable_tools: frozenset[str] | None = None
 
-    def __init__(self, *turns: Turn, context_window: int = 100_000) -> None:
+    def __init__(
+        self, *turns: Turn, context_window: int = 100_000, images: bool | None = None
+    ) -> None:
+        self.images = images
         self._turns: list[Turn] = list(turns)
         self.context_window = context_window
         self.requests: list[ChatRequest] = []
+
+    async def takes_images(self) -> bool | None:
+        return self.images
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
         self.requests.append(request)

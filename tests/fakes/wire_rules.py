@@ -82,6 +82,9 @@ def _call(call: JsonObject) -> list[str]:
 
 def _content(message: JsonObject) -> list[str]:
     role, content = message.get("role"), message.get("content")
+    if role == "user" and isinstance(content, list):
+        kinds = [part.get("type") for part in content]
+        return [] if kinds[:1] == ["text"] and "image_url" in kinds else [f"parts {kinds}"]
     if role not in ("system", "user", "assistant", "tool"):
         return [f"unknown role {role!r}"]
     if "tool_calls" in message and (role != "assistant" or not message["tool_calls"]):

@@ -1,5 +1,6 @@
 import asyncio
 import json
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -42,11 +43,15 @@ async def test_client_follows_a_turn(repo: Path) -> None:
             {"kind": "code", "path": "calc.py", "first_line": 1, "last_line": 1},
             {"kind": "item", "name": "calc.add"},
             {"kind": "text", "name": "a paste", "text": "pasted"},
+            {"kind": "image", "name": "dot.gif", "data": b64encode(b"GIF89a dot").decode()},
         ]
         begun = await served.post("/turns", {"text": "How does add work?", "attachments": attached})
         ended = await served.ended(begun["request_id"])
         assert ended["state"] == "done"
-        content = str(provider.requests[0].messages[-1]["content"])
+        sent: Any = provider.requests[0].messages[-1]["content"]
+        text, image = sent
+        content = str(text["text"])
+        assert image["image_url"]["url"].startswith("data:image/gif;base64,")
         assert content.count('source="attached: ') == 3
         absent = {"text": "And?", "attachments": [{"kind": "code", "path": "absent.py"}]}
         assert (await served.http.post("/api/v1/turns", json=absent)).status_code == 404

@@ -40,7 +40,8 @@ from treadle.llm.strictness import Strictness
 from treadle.llm.valid_history import Dialect
 from treadle.llm.wire import encode
 from treadle.session import Conversation, RequestSession
-from treadle.session.history import Calibration, begins_turn, build_prompt
+from treadle.session.calibration import Calibration
+from treadle.session.history import begins_turn, build_prompt
 from treadle.session.message_tokens import TokenCounts
 from treadle.session.model_requests import messages_to_summarize
 from treadle.spans.recorder import Recorder

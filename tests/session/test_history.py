@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from treadle.events.types import CallKey
 from treadle.llm.messages import (
     AssistantMessage,
+    Image,
     Message,
     NoteMessage,
     SystemMessage,
@@ -19,6 +20,7 @@ from treadle.llm.messages import (
 )
 from treadle.session.history import (
     ContextWindowError,
+    Omission,
     Prompt,
     build_prompt,
     output_reserve,
@@ -43,7 +45,8 @@ def histories(draw: st.DrawFn) -> list[Message]:
     for turn in range(draw(st.integers(0, 8))):
         kind = draw(st.sampled_from(["user", "note", "reply", "reply", "reply"]))
         if kind == "user":
-            messages.append(UserMessage(draw(words), draw(words)))
+            images = draw(st.integers(0, 2)) * (Image("i.png", "image/png", b"i"),)
+            messages.append(UserMessage(draw(words), draw(words), images=images))
         elif kind == "note":
             messages.append(NoteMessage(draw(words)))
         else:
@@ -173,6 +176,23 @@ def test_the_oldest_exchanges_go_first_and_whole() -> None:
     assert prompt.reason == (
         f"{prompt.left_out} messages of earlier exchanges left out, to fit 900 tokens"
     )
+
+
+def test_older_images_go_before_whole_exchanges() -> None:
+    image = Image("screen.png", "image/png", b"pixels")
+    history: list[Message] = [
+        UserMessage("first", images=(image, image)),
+        AssistantMessage("answer"),
+        UserMessage("second", images=(image,)),
+    ]
+    prompt = build_prompt("S", history, [], context_window=3_000)
+    first, _, second = prompt.messages[1:]
+    assert isinstance(first, UserMessage)
+    assert isinstance(second, UserMessage)
+    assert (first.text, first.images, second.images) == ("first", (), (image,))
+    assert [each.name for each in first.attached] == ["screen.png", "screen.png"]
+    assert prompt.reason == "2 images left out, to fit 2,250 tokens"
+    assert prompt.decisions[0].omission is Omission.SPACE
 
 
 def test_older_results_of_the_run_are_shortened_before_the_newest_and_before_replies_go() -> None:

@@ -44,6 +44,10 @@ class ReportModel:
     def __init__(self, write_report: Callable[[], Awaitable[str]]) -> None:
         self._write_report = write_report
 
+    async def takes_images(self) -> bool:
+        """Return False."""
+        return False
+
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:  # noqa: ARG002
         """Return the report, which costs nothing. `observer` receives no event."""
         text = f"{NEEDS_MODEL}\n\n{await self._write_report()}"

@@ -19,13 +19,14 @@ from treadle.app.attachments import AttachmentReader
 from treadle.app.automatic_context import automatic_context
 from treadle.app.choices import Choices
 from treadle.app.index_refresh import refresh_index
+from treadle.errors import UsageError
 from treadle.ids import new_id
 from treadle.llm import connect_with_fallbacks
 from treadle.llm.chat_model import ChatModel
 from treadle.llm.messages import ToolSpec
 from treadle.session import Conversation, RequestSession
-from treadle.session.attachments import Attachment, ResolvedAttachments
-from treadle.session.history import Calibration
+from treadle.session.attachments import Attachment, ImageAttachment, ResolvedAttachments
+from treadle.session.calibration import Calibration
 from treadle.session.message_tokens import tools_tokens
 from treadle.session.recorder import SessionRecording
 from treadle.session.role import Role, assistant_for, brief_prompt, system_prompt
@@ -99,8 +100,16 @@ class Assistant:
     ) -> ResolvedAttachments:
         """Read the attachments of a message. `conversation` is None for a new conversation.
 
-        Raises what `AttachmentReader.resolve` raises.
+        Raises what `AttachmentReader.resolve` raises, and UsageError for an image if the model
+        takes no images.
         """
+        for each in attachments:
+            if isinstance(each, ImageAttachment) and await self.model.takes_images() is False:
+                raise UsageError(
+                    f"{each} is not attached: {self.model.provider}/{self.model.model} takes no"
+                    " images.",
+                    hint="Choose a model that takes images, or describe the image in words.",
+                )
         reader = AttachmentReader(self.app.root, self.app.index, self.app.approvals)
         return await reader.resolve(attachments, conversation.id if conversation else new_id())
 

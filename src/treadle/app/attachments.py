@@ -18,10 +18,12 @@ from treadle.code.model import FoundItem
 from treadle.code.snippets import write_snippet
 from treadle.errors import NotFoundError, PathRefusedError, TreadleError, UsageError
 from treadle.events.types import SourceRange
-from treadle.llm.messages import AttachedText
+from treadle.llm.image_parts import image_type
+from treadle.llm.messages import AttachedText, Image
 from treadle.session.attachments import (
     Attachment,
     CodeAttachment,
+    ImageAttachment,
     ItemAttachment,
     PinnedCode,
     ResolvedAttachments,
@@ -39,8 +41,14 @@ MAX_ATTACHMENTS = 50
 """The most attachments of a message."""
 MAX_TEXT_BYTES = 400_000
 """The most bytes of one attached text or code, which are about 100,000 tokens."""
+MAX_IMAGE_BYTES = 5_000_000
+MAX_IMAGES_BYTES = 20_000_000
+"""The most bytes of one image, and of all images of a message. Providers have similar limits."""
 _NAME_CHARACTERS = 200
 _MAX_CANDIDATES = 5
+
+
+_TextKind = CodeAttachment | ItemAttachment | TextAttachment
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +77,17 @@ class AttachmentReader:
                 f"The message has {len(attachments)} attachments; the limit is {MAX_ATTACHMENTS}.",
                 hint="Attach fewer files, or a larger range of one file.",
             )
-        found = [
-            each
-            for attachment in attachments
-            for each in await self._resolve(attachment, conversation_id)
-        ]
+        found: list[_Resolved] = []
+        images: list[Image] = []
+        for attachment in attachments:
+            if isinstance(attachment, ImageAttachment):
+                images.append(_image(attachment))
+            else:
+                found += await self._resolve(attachment, conversation_id)
+        _refuse_many_images(images)
         return ResolvedAttachments(
             tuple(each.text for each in found),
+            tuple(images),
             tuple(each.source for each in found if each.source is not None),
         )
 
@@ -92,11 +104,11 @@ class AttachmentReader:
                 problems.append(f"Pinned code is missing from the prompt: {error}")
         return ResolvedAttachments(
             tuple(replace(each.text, pinned=True) for each in found),
-            tuple(each.source for each in found if each.source is not None),
-            tuple(problems),
+            sources=tuple(each.source for each in found if each.source is not None),
+            problems=tuple(problems),
         )
 
-    async def _resolve(self, attachment: Attachment, conversation_id: UUID) -> Sequence[_Resolved]:
+    async def _resolve(self, attachment: _TextKind, conversation_id: UUID) -> Sequence[_Resolved]:
         match attachment:
             case CodeAttachment(path=path):
                 private = await self._permitted(attachment, path, conversation_id)
@@ -266,4 +278,29 @@ def _refuse_large(attachment: Attachment, size: int, hint: str) -> None:
         raise UsageError(
             f"{attachment} has {size:,} bytes; the limit of an attachment is {MAX_TEXT_BYTES:,}.",
             hint=hint,
+        )
+
+
+def _image(attachment: ImageAttachment) -> Image:
+    size = len(attachment.data)
+    if size > MAX_IMAGE_BYTES:
+        raise UsageError(
+            f"{attachment} has {size:,} bytes; the limit of an image is {MAX_IMAGE_BYTES:,}.",
+            hint="Make the image smaller, or attach a part of it.",
+        )
+    media_type = image_type(attachment.data)
+    if media_type is None:
+        raise UsageError(
+            f"{attachment} is not attached: it is not a PNG, JPEG, GIF or WebP image.",
+            hint="Convert the image to one of these formats.",
+        )
+    return Image(attachment.name[:_NAME_CHARACTERS], media_type, attachment.data)
+
+
+def _refuse_many_images(images: Sequence[Image]) -> None:
+    size = sum(len(image.data) for image in images)
+    if size > MAX_IMAGES_BYTES:
+        raise UsageError(
+            f"The images have {size:,} bytes together; the limit is {MAX_IMAGES_BYTES:,}.",
+            hint="Attach fewer or smaller images.",
         )

@@ -40,6 +40,7 @@ class SectionKind(StrEnum):
     AUTOMATIC_CONTEXT = "automatic_context"
     PINNED = "pinned"
     ATTACHED = "attached"
+    IMAGES = "images"
 
 
 class ItemState(StrEnum):
@@ -148,10 +149,12 @@ async def plan_next(
 
     The automatic context of that message is not retrieved. The plan calls no model.
     """
-    attached = (attachments or ResolvedAttachments()).texts
     pinned = await assistant.read_pinned(conversation)
-    message = UserMessage(text, attached=attached)
-    plan = await asyncio.to_thread(_plan, assistant, conversation, message, pinned)
+    message = (attachments or ResolvedAttachments()).message(text)
+    sent = (*(entry.message for entry in conversation.entries), message)
+    has_images = any(isinstance(each, UserMessage) and each.images for each in sent)
+    images = await assistant.model.takes_images() if has_images else None
+    plan = await asyncio.to_thread(_plan, assistant, conversation, message, pinned, images)
     return replace(plan, notes=(*pinned.problems, *plan.notes))
 
 
@@ -160,6 +163,7 @@ def _plan(
     conversation: Conversation,
     message: UserMessage,
     pinned: ResolvedAttachments,
+    images: bool | None,
 ) -> ContextPlan:
     registry, role = assistant.offer(conversation)
     tools = [ToolSpec(spec.name, spec.description, spec.parameters) for spec in registry.specs()]
@@ -178,6 +182,7 @@ def _plan(
             counts=counts,
             scale=calibration.scale(model),
             pinned=pinned.texts,
+            images=images is not False,
         )
     except ContextWindowError as error:
         prompt, problem = error.prompt, str(error)
@@ -250,9 +255,13 @@ _SECTIONS = {
     PartKind.CONTEXT: SectionKind.AUTOMATIC_CONTEXT,
     PartKind.PINNED: SectionKind.PINNED,
     PartKind.ATTACHED: SectionKind.ATTACHED,
+    PartKind.IMAGE: SectionKind.IMAGES,
 }
-_NAMED = frozenset({PartKind.PINNED, PartKind.ATTACHED})
-_NO_SPACE = "It does not fit into the window."
+_NAMED = frozenset({PartKind.PINNED, PartKind.ATTACHED, PartKind.IMAGE})
+_REASONS = {
+    Omission.SPACE: "It does not fit into the window.",
+    Omission.IMAGES: "The model takes no images.",
+}
 
 
 class _Exchanges:
@@ -324,13 +333,25 @@ class _Exchanges:
                 if kind not in _NAMED:
                     tokens, whole_tokens = sums.get(kind, (0, 0))
                     sums[kind] = tokens + _sum(sent, kind), whole_tokens + _sum(whole, kind)
-            for part in sent or whole:
-                if part.kind in _NAMED:
-                    tokens = part.tokens if sent else 0
-                    yield _item(part.kind, part.name, tokens, part.tokens, number)
+            yield from _named_items(sent, whole, number, decision.omission)
         for kind, (tokens, whole_tokens) in sums.items():
             if whole_tokens:
                 yield _item(kind, title, tokens, whole_tokens, number)
+
+
+def _named_items(
+    sent: Sequence[MessagePart],
+    whole: Sequence[MessagePart],
+    number: int | None,
+    omission: Omission | None,
+) -> Iterator[UnscaledItem]:
+    """Yield the items of pinned code, attachments and images of a message."""
+    for part in sent:
+        if part.kind in _NAMED:
+            yield _item(part.kind, part.name, part.tokens, part.tokens, number)
+    for part in whole:
+        if part.kind in _NAMED and part not in sent:
+            yield _item(part.kind, part.name, 0, part.tokens, number, omission=omission)
 
 
 def _sum(parts: Sequence[MessagePart], kind: PartKind) -> int:
@@ -338,11 +359,18 @@ def _sum(parts: Sequence[MessagePart], kind: PartKind) -> int:
 
 
 def _item(
-    kind: PartKind, name: str, tokens: int, whole_tokens: int, number: int | None
+    kind: PartKind,
+    name: str,
+    tokens: int,
+    whole_tokens: int,
+    number: int | None,
+    *,
+    omission: Omission | None = None,
 ) -> UnscaledItem:
     state = ItemState.SHORTENED if tokens else ItemState.LEFT_OUT
+    reason = _REASONS[omission or Omission.SPACE]
     if tokens >= whole_tokens:
         item = PlanItem(name, tokens, tokens, message=number)
     else:
-        item = PlanItem(name, tokens, whole_tokens, state, _NO_SPACE, number)
+        item = PlanItem(name, tokens, whole_tokens, state, reason, number)
     return UnscaledItem(_SECTIONS[kind], item)

@@ -21,6 +21,15 @@ _Entry = Annotated[Entry, JsonField(inline=True)]
 
 
 @dataclass(frozen=True, slots=True)
+class SavedImage:
+    """An image of a message. `size` is in bytes."""
+
+    name: str
+    media_type: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class SavedUserMessage:
     """A message of the user.
 
@@ -35,6 +44,7 @@ class SavedUserMessage:
     context: str
     steers: bool
     attached: tuple[AttachedText, ...]
+    images: tuple[SavedImage, ...]
     role: Literal["user"] = "user"
 
 
@@ -99,7 +109,11 @@ class Session:
 def _saved(entry: Entry) -> SavedUserMessage | SavedReply | SavedResult | SavedNote:
     match entry.message:
         case UserMessage(text=text, context=context, steers=steers, attached=attached):
-            return SavedUserMessage(entry, text, context, steers, attached)
+            images = tuple(
+                SavedImage(each.name, each.media_type, len(each.data))
+                for each in entry.message.images
+            )
+            return SavedUserMessage(entry, text, context, steers, attached, images)
         case AssistantMessage(text=reply, calls=calls):
             saved = tuple(SavedCall(call.key, call.name, call.arguments) for call in calls)
             return SavedReply(entry, reply, saved)

@@ -70,10 +70,11 @@ def write_new_file(path: Path, text: str) -> None:
 
 def _markdown(message: SavedUserMessage | SavedReply | SavedResult | SavedNote) -> Iterator[str]:
     match message:
-        case SavedUserMessage(text=text, attached=attached):
+        case SavedUserMessage(text=text, attached=attached, images=images):
             yield from ("## You", text.strip())
             for each in attached:
                 yield _folded(f"Attached: {each.name}", each.text)
+            yield from (f"*Attached image: {_code(each.name)}*" for each in images)
         case SavedReply(text=text, calls=calls):
             for call in calls:
                 yield f"- `{call.name}` {_code(call.arguments)}"

@@ -17,7 +17,7 @@ from treadle.fences import fenced_parts
 from treadle.llm.messages import ToolSpec
 from treadle.llm.valid_history import ATTACHED_SOURCE, CONTEXT_SOURCE, PINNED_SOURCE
 from treadle.session.conversation import title_of
-from treadle.session.message_tokens import MESSAGE_TOKENS, tool_tokens
+from treadle.session.message_tokens import IMAGE_TOKENS, MESSAGE_TOKENS, tool_tokens
 from treadle.spans.span import Span, SpanEvent, SpanKind
 from treadle.tokens import estimate
 
@@ -175,6 +175,7 @@ class _Messages:
                 self._system += MESSAGE_TOKENS + estimate(text)
             case "user":
                 self._add_user_message(text)
+                self._exchanges[-1].items += _images(message.get("content"))
             case "tool" | "function":
                 self._exchanges[-1].results += MESSAGE_TOKENS + estimate(text)
             case _:
@@ -207,6 +208,13 @@ def _fenced_item(source: str, text: str, title: str) -> UnscaledItem:
         if source.startswith(prefix):
             return _item(kind, source.removeprefix(prefix).strip(), tokens)
     return _item(SectionKind.RESULTS, source, tokens)  # the call and result of a flat history
+
+
+def _images(content: object) -> Iterator[UnscaledItem]:
+    """Yield an item for each image of a message."""
+    for part in content if isinstance(content, list) else []:
+        if isinstance(part, Mapping) and part.get("type") == "image_url":
+            yield _item(SectionKind.IMAGES, "image", IMAGE_TOKENS)
 
 
 def _text(content: object) -> str:

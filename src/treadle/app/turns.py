@@ -22,7 +22,6 @@ from treadle.app.context_plan import ContextPlan, plan_next
 from treadle.errors import NotFoundError, TreadleError, UsageError
 from treadle.ids import new_id
 from treadle.llm import saved_keys
-from treadle.llm.messages import UserMessage
 from treadle.session import Conversation, RequestSession, SessionOutcome
 from treadle.session.attachments import Attachment, ResolvedAttachments
 
@@ -197,7 +196,7 @@ class Turns:
         conversation: Conversation,
         assistant: Assistant,
     ) -> SessionOutcome:
-        message = UserMessage(text, attached=attachments.texts)
+        message = attachments.message(text)
         async with self._app.conversations.reserve(conversation, message, request_id) as reserved:
             session = await assistant.session(reserved, request_id)
             self._sessions[request_id] = session

@@ -36,6 +36,8 @@ def _lines(entry: Entry) -> Iterator[str]:
             yield f"\n{number} You{' (meanwhile)' * steers}: {text}"
             for each in attached:
                 yield f"  + {each.name}"
+            for image in entry.message.images:
+                yield f"  + {image.name}"
         case AssistantMessage(text=text, calls=calls):
             for call in calls:
                 yield f"  ● {call.name} {call.arguments}"

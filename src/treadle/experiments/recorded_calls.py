@@ -8,6 +8,7 @@ from treadle.errors import NotFoundError, UsageError
 from treadle.experiments.model import Outcome, ToolUse
 from treadle.experiments.requests import patched, problems
 from treadle.ids import is_last
+from treadle.llm.image_parts import OMITTED_IMAGE
 from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import Query
@@ -60,6 +61,8 @@ def request_of(span: Span) -> tuple[dict[str, Any], tuple[str, ...]]:
     if not isinstance(model, str):
         raise NotRunnableError("The record does not name the model.")
     messages = _messages(span)
+    if OMITTED_IMAGE in (span.input or ""):
+        raise NotRunnableError("The request has an image, and records contain no images.")
     notes = []
     tools = _tools(span.attributes.get("gen_ai.tool.definitions"))
     offered = span.attributes.get("treadle.tools_offered")

@@ -11,6 +11,7 @@ from uuid import UUID
 from treadle import secrets
 from treadle.clock import Clock
 from treadle.ids import IdSource
+from treadle.llm.image_parts import without_image_data
 from treadle.llm.messages import ChatRequest, ModelReply
 from treadle.llm.provider_errors import ProviderError
 
@@ -124,6 +125,13 @@ class ChatModel(Protocol):
         """The names of the tools that the model can call, or None if it can call any tool."""
         ...
 
+    async def takes_images(self) -> bool | None:
+        """Return whether messages may contain images, or None if it is unknown.
+
+        The first call may ask the provider for a description of the model.
+        """
+        ...
+
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
         """Return the reply to `request`.
 
@@ -161,6 +169,9 @@ class ModelWrapper:
     @property
     def callable_tools(self) -> frozenset[str] | None:
         return self._model.callable_tools
+
+    async def takes_images(self) -> bool | None:
+        return await self._model.takes_images()
 
 
 @dataclass(slots=True)
@@ -207,4 +218,4 @@ async def attempt(
 
 
 def _recorded(messages: Sequence[object]) -> str:
-    return secrets.redact(json.dumps(messages, ensure_ascii=False))
+    return secrets.redact(json.dumps(without_image_data(messages), ensure_ascii=False))

@@ -6,7 +6,7 @@ server has.
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from treadle.llm.chat_model import ModelObserver, WatchedObserver, attempt
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.http_limits import HEADERS, AnswerRefusedError, limit_arguments
 from treadle.llm.messages import ChatRequest, ModelReply
-from treadle.llm.provider_errors import ProviderError
+from treadle.llm.provider_errors import FaultKind, ProviderError
 from treadle.llm.quirks import LearnedQuirks
 from treadle.llm.reply_assembler import DeltaAssembler
 from treadle.llm.reply_stream import IdleWatchdog, ReplyReader
@@ -75,10 +75,13 @@ class HttpChatModel:
         ids: IdSource = new_id,
         backoff: Backoff | None = None,
         kept: LearnedQuirks | None = None,
+        find_image_support: Callable[[], Awaitable[bool | None]] | None = None,
     ) -> None:
         """Create a model.
 
         The models of a process share `kept`, so that each quirk is learned only once.
+        `find_image_support` asks the provider whether the model takes images. It is called at most
+        once, when a message has images.
         """
         self._endpoint = endpoint
         self._context_window = context_window
@@ -87,6 +90,8 @@ class HttpChatModel:
         self._backoff = backoff or Backoff()
         self._kept = kept or LearnedQuirks()
         self._quirks = self._kept.of(endpoint)
+        self._find_image_support = find_image_support
+        self._takes_images: bool | None = None
         self._client: openai.AsyncOpenAI | None = None
         if endpoint.api_key:
             secrets.register(endpoint.api_key)
@@ -107,6 +112,12 @@ class HttpChatModel:
     def callable_tools(self) -> None:
         return None
 
+    async def takes_images(self) -> bool | None:
+        find, self._find_image_support = self._find_image_support, None
+        if find is not None and self._takes_images is None:
+            self._takes_images = await find()
+        return self._takes_images
+
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
         """See `ChatModel.complete`. Retries only while no part of the reply was shown."""
         number, retries = 1, 0
@@ -117,6 +128,8 @@ class HttpChatModel:
             try:
                 return await self._attempt(payload, request, watched, number)
             except ProviderError as error:
+                if error.kind is FaultKind.NO_IMAGES:
+                    self._takes_images = False  # later prompts have no images
                 if watched.shown:
                     raise
                 change = self._quirks.learn(

@@ -170,6 +170,9 @@ class EmbeddedModel:
     def callable_tools(self) -> frozenset[str]:
         return frozenset({_TOOL})
 
+    async def takes_images(self) -> bool:
+        return False
+
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
         """See `ChatModel.complete`. Never retries, since the same failure would follow."""
         if not self._introduced:

@@ -156,6 +156,36 @@ def says_no_tools(text: str) -> bool:
     return bool(_NO_TOOLS.search(text))
 
 
+_IMAGES = r"['\"`]?(?:images?|image[ _]urls?|vision|multi-?modal(?:ity)?|input_image)(?!\w)['\"`]?"
+
+_NO_IMAGES = re.compile(
+    # These texts are a 404 of OpenRouter, and a 500 of llama.cpp without a projector.
+    r"endpoints? found that supports? image|provide the mmproj"
+    # does not support images, only accepts text, is not a multimodal model
+    r"|(?:\bnot|n['\u2019]t|cannot)(?: currently| yet)? (?:support|accept|allow|take|have)\w* "
+    rf"(?:(?:any|the|use of|using|inputs?|with|an?) ){{0,3}}{_IMAGES}"
+    r"(?! (?:types?|formats?|files?|of|larger|with|above|over|sizes?))"
+    r"|not an? (?:multi-?modal|vision)"
+    # image input is not supported, image_url is only supported by certain models
+    rf"|{_IMAGES}(?: (?:inputs?|content|parts?|modality|messages?|capabilit\w+)){{0,2}} (?:is|are)"
+    r"(?: currently| yet)? (?:not (?:supported|enabled|available|allowed|accepted|permitted)"
+    r"|unsupported|disabled|only (?:supported|available))"
+    # invalid content type: image_url; unknown variant `image_url`, expected `text`
+    r"|(?:unsupported|unknown|invalid|unexpected|not supported)"
+    rf"(?: (?:content|message|part|type|variant|value|modality|input)s?){{1,4}}[:.]? {_IMAGES}"
+    r"|only (?:supports?|accepts?) text|不支持(?:图片|图像|image)",
+    re.IGNORECASE,
+)
+
+
+def says_no_images(text: str) -> bool:
+    """Return whether a refusal means that the model takes no images.
+
+    A refusal of one image, such as a damaged or a large one, does not mean this.
+    """
+    return bool(_NO_IMAGES.search(text))
+
+
 _TOPIC = re.compile(
     r"tool[_ -]?(?:call|use)[_ -]?ids?|tool_?use\.id|tool_calls?(?:\[?\.?\d*\]?)?\.id"
     r"|call[_ -]ids?|\bids?\b.{0,60}(?:length|character|alphanumeric|pattern|begin|start|prefix)",

@@ -44,6 +44,15 @@ class AttachedText:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """An image that the person sent with a message. `data` is the content of its file."""
+
+    name: str
+    media_type: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class UserMessage:
     """A message of the person. `context` is text that Treadle puts before it.
 
@@ -55,6 +64,7 @@ class UserMessage:
     context: str = ""
     steers: bool = False
     attached: tuple[AttachedText, ...] = ()
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

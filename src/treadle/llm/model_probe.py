@@ -17,11 +17,13 @@ _BODY_LIMIT = 4_000_000
 class ModelInfo:
     """A model of a provider.
 
-    `context_window` is in tokens, or None if the provider reports none.
+    `context_window` is in tokens, or None if the provider reports none. `takes_images` is None if
+    the provider does not report it.
     """
 
     id: str
     context_window: int | None = None
+    takes_images: bool | None = None
 
 
 async def probe(base_url: str) -> tuple[ModelInfo, ...] | None:
@@ -42,22 +44,41 @@ def parse_models(body: object) -> tuple[ModelInfo, ...]:
     if not isinstance(entries, list):
         raise ValueError("no list of models")  # noqa: TRY004  (the content is wrong, not the call)
     return tuple(
-        ModelInfo(str(entry["id"]), _window(entry))
+        ModelInfo(str(entry["id"]), _window(entry), _takes_images(entry))
         for entry in entries
         if isinstance(entry, dict) and entry.get("id")
     )
 
 
+async def probe_images(base_url: str) -> bool | None:
+    """Return whether the llama.cpp server at an `http` address takes images.
+
+    The result is None if the server does not report it.
+    """
+    try:
+        async with asyncio.timeout(2 * PROBE_SECONDS):
+            properties = await asyncio.to_thread(_get_json, base_url.removesuffix("/v1"), "/props")
+    except (OSError, TimeoutError, ValueError, RecursionError, http.client.HTTPException):
+        return None
+    modalities = properties.get("modalities") if isinstance(properties, dict) else None
+    vision = modalities.get("vision") if isinstance(modalities, dict) else None
+    return vision if isinstance(vision, bool) else None
+
+
 def _get(base_url: str) -> tuple[ModelInfo, ...]:
+    return parse_models(_get_json(base_url, "/models"))
+
+
+def _get_json(base_url: str, path: str) -> object:
     parts = urlsplit(base_url)
     deadline = time.monotonic() + PROBE_SECONDS
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=PROBE_SECONDS)
     try:
-        connection.request("GET", f"{parts.path.rstrip('/')}/models")
+        connection.request("GET", f"{parts.path.rstrip('/')}{path}")
         response = connection.getresponse()
         if response.status != http.client.OK or time.monotonic() > deadline:
             raise ValueError(f"status {response.status}")
-        return parse_models(json.loads(_read(response, deadline)))
+        return json.loads(_read(response, deadline))
     finally:
         connection.close()
 
@@ -83,3 +104,10 @@ def _window(entry: dict[str, object]) -> int | None:
     meta = meta if isinstance(meta, dict) else {}
     values = (entry.get("max_model_len"), entry.get("context_length"), meta.get("n_ctx"))
     return next((value for value in values if isinstance(value, int) and value > 0), None)
+
+
+def _takes_images(entry: dict[str, object]) -> bool | None:
+    """Return whether a model takes images, from the field of OpenRouter's list."""
+    described = entry.get("architecture")
+    kinds = described.get("input_modalities") if isinstance(described, dict) else None
+    return "image" in kinds if isinstance(kinds, list) else None

@@ -13,6 +13,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from treadle.clock import Clock
 from treadle.config.model import Settings
@@ -31,7 +32,7 @@ from treadle.llm.client import DEFAULT_CONTEXT_WINDOW, HttpChatModel
 from treadle.llm.embedded import MODEL_NAME, EmbeddedModel
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.messages import ChatRequest, ModelReply
-from treadle.llm.model_probe import ModelInfo, probe
+from treadle.llm.model_probe import ModelInfo, probe, probe_images
 from treadle.llm.profiles import (
     EMBEDDED,
     PROFILES,
@@ -81,9 +82,21 @@ async def connect(
         clock=clock,
         ids=ids,
         kept=_LEARNED,
+        find_image_support=partial(_image_support, endpoint),
     )
     await chosen.prepare()
     return chosen
+
+
+async def _image_support(endpoint: Endpoint) -> bool | None:
+    """Ask the provider whether the model takes images. Returns None if it does not report it."""
+    if _is_local(endpoint) and (found := await probe_images(endpoint.base_url)) is not None:
+        return found
+    try:
+        models = await fetch_models(endpoint)
+    except ProviderError:
+        return None
+    return next((info.takes_images for info in models if info.id == endpoint.model), None)
 
 
 async def connect_with_fallbacks(

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from treadle.errors import ExitStatus, TreadleError
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.error_texts import Window, is_overflow, read_window, says_no_tools
+from treadle.llm.error_texts import Window, is_overflow, read_window, says_no_images, says_no_tools
 from treadle.secrets import redact
 
 RETRY_AFTER_LIMIT = 300.0
@@ -34,6 +34,7 @@ class FaultKind(StrEnum):
     SERVER = "server"
     UNKNOWN_MODEL = "unknown_model"
     NO_TOOLS = "no_tools"
+    NO_IMAGES = "no_images"
     CONTEXT_LENGTH = "context_length"
     BAD_REQUEST = "bad_request"
     UNAVAILABLE = "unavailable"
@@ -266,7 +267,7 @@ def _classify(
         kind=kind,
         hint=hint,
         status=status,
-        retryable=kind not in (FaultKind.NO_TOOLS, FaultKind.CONTEXT_LENGTH)
+        retryable=kind not in _PERMANENT
         and retryable_status(status, asked_to_wait=retry_after is not None),
         retry_after=retry_after,
         body=text[: 4 * _DETAIL_LIMIT],
@@ -274,12 +275,17 @@ def _classify(
     )
 
 
+_PERMANENT = (FaultKind.NO_TOOLS, FaultKind.NO_IMAGES, FaultKind.CONTEXT_LENGTH)
+"""Kinds of refusals that the same request meets again, whatever the status says."""
+
 _MAY_REFUSE_TOOLS = (None, 400, 404, 405, 422, 500, 501, 502)
 _MAY_OVERFLOW = (None, 400, 404, 413, 422, 429, 500, 501, 502)
 """Statuses for a prompt that is too long. Proxies report failures of other servers as 502."""
 
 
 def _kind(status: int | None, text: str) -> FaultKind:
+    if status in _MAY_REFUSE_TOOLS and says_no_images(text):
+        return FaultKind.NO_IMAGES
     if status in _MAY_REFUSE_TOOLS and says_no_tools(text):
         return FaultKind.NO_TOOLS
     if status in _MAY_OVERFLOW and is_overflow(status, text):
@@ -311,6 +317,10 @@ _SENTENCES: dict[FaultKind, tuple[str, str | None]] = {
     FaultKind.NO_TOOLS: (
         "does not support tool calls with {model!r}",
         "Choose a model that supports tools, or ask with --no-tools.",
+    ),
+    FaultKind.NO_IMAGES: (
+        "does not take images with {model!r}",
+        "Send the message without the image, or choose a model that takes images.",
     ),
     FaultKind.CONTEXT_LENGTH: (
         "finds the prompt too long for {model!r}",

@@ -145,7 +145,10 @@ def _merge_system_messages(history: Sequence[Message], strictness: Strictness) -
         as_role = SystemMessage(text) if strictness.system_role else UserMessage(text)
         system = [as_role] if text.strip() else []
     said = (_as_user(message) for message in history if message is not first)
-    return [*system, *(m for m in said if not isinstance(m, UserMessage) or m.text.strip())]
+    return [
+        *system,
+        *(m for m in said if not isinstance(m, UserMessage) or m.text.strip() or m.images),
+    ]
 
 
 def _as_user(message: Message) -> Message:
@@ -159,7 +162,8 @@ def _as_user(message: Message) -> Message:
                 )
                 for each in attached
             ]
-            return UserMessage("\n\n".join(part for part in (fenced, *given, text) if part))
+            said = "\n\n".join(part for part in (fenced, *given, text) if part)
+            return UserMessage(said, images=message.images)
         case NoteMessage(text=text) | SystemMessage(text=text):
             return UserMessage(text)
         case _:
@@ -380,7 +384,9 @@ def _merge_user_messages(history: Sequence[Message]) -> list[Message]:
     for message in history:
         last = joined[-1] if joined else None
         if isinstance(message, UserMessage) and isinstance(last, UserMessage):
-            joined[-1] = UserMessage(f"{last.text}\n\n{message.text}")
+            joined[-1] = UserMessage(
+                f"{last.text}\n\n{message.text}", images=(*last.images, *message.images)
+            )
         else:
             joined.append(message)
     return joined

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from treadle.llm.image_parts import image_part
 from treadle.llm.messages import (
     AssistantMessage,
     Message,
@@ -32,8 +33,8 @@ def encode(messages: Sequence[Message], dialect: Dialect) -> list[WireMessage]:
         match message:
             case SystemMessage(text=text):
                 wire.append({"role": "system", "content": text})
-            case UserMessage(text=text):
-                wire.append({"role": "user", "content": text})
+            case UserMessage():
+                wire.append({"role": "user", "content": _content(message)})
             case AssistantMessage():
                 wire.append(_assistant(message, dialect.strictness))
                 wire += [_result(*pair, dialect.strictness) for pair in results_of_calls]
@@ -64,6 +65,13 @@ def encode_tools(tools: Sequence[ToolSpec]) -> list[WireMessage]:
         }
         for tool in tools
     ]
+
+
+def _content(message: UserMessage) -> object:
+    """Return the text of a message, or a list of content parts if the message has images."""
+    if not message.images:
+        return message.text
+    return [{"type": "text", "text": message.text}, *map(image_part, message.images)]
 
 
 def _assistant(message: AssistantMessage, strictness: Strictness) -> WireMessage:

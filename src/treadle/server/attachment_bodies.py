@@ -1,13 +1,17 @@
 """Attachments and pins in the bodies of requests."""
 
+import binascii
+from base64 import b64decode
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from treadle.app.attachments import MAX_TEXT_BYTES
+from treadle.app.attachments import MAX_IMAGE_BYTES, MAX_TEXT_BYTES
+from treadle.errors import UsageError
 from treadle.session.attachments import (
     Attachment,
     CodeAttachment,
+    ImageAttachment,
     ItemAttachment,
     PinnedCode,
     TextAttachment,
@@ -47,8 +51,22 @@ class AttachedPaste(BaseModel):
     text: str = Field(min_length=1, max_length=MAX_TEXT_BYTES)
 
 
+class AttachedImage(BaseModel):
+    """A PNG, JPEG, GIF or WebP image."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["image"]
+    name: str = Field(min_length=1, max_length=200)
+    data: str = Field(
+        min_length=1,
+        max_length=MAX_IMAGE_BYTES * 4 // 3 + 4,
+        description="the content of the file in base64",
+    )
+
+
 AttachmentBody = Annotated[
-    AttachedLines | AttachedItem | AttachedPaste, Field(discriminator="kind")
+    AttachedLines | AttachedItem | AttachedPaste | AttachedImage, Field(discriminator="kind")
 ]
 
 CodeBody = Annotated[AttachedLines | AttachedItem, Field(discriminator="kind")]
@@ -70,3 +88,15 @@ def attachment_of(body: AttachmentBody) -> Attachment:
             return code_of(body)
         case AttachedPaste():
             return TextAttachment(body.name, body.text)
+        case AttachedImage():
+            return ImageAttachment(body.name, _decoded(body))
+
+
+def _decoded(image: AttachedImage) -> bytes:
+    try:
+        return b64decode(image.data, validate=True)
+    except binascii.Error as error:
+        raise UsageError(
+            f"The data of the image {image.name!r} is not base64: {error}.",
+            hint="Encode the content of the file in base64, without line breaks.",
+        ) from error

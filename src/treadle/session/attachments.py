@@ -1,6 +1,6 @@
 """What a person attaches to a message, and the texts that the model gets of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from treadle.events.types import SourceRange
@@ -8,7 +8,7 @@ from treadle.json_values import json_property
 from treadle.visible import in_line
 
 if TYPE_CHECKING:  # the terminal imports this module before its first screen
-    from treadle.llm.messages import AttachedText
+    from treadle.llm.messages import AttachedText, Image, UserMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,18 @@ class TextAttachment:
         return in_line(self.name)
 
 
-Attachment = CodeAttachment | ItemAttachment | TextAttachment
+@dataclass(frozen=True, slots=True)
+class ImageAttachment:
+    """An image: the content of a PNG, JPEG, GIF or WebP file."""
+
+    name: str
+    data: bytes = field(repr=False)
+
+    def __str__(self) -> str:
+        return in_line(self.name)
+
+
+Attachment = CodeAttachment | ItemAttachment | TextAttachment | ImageAttachment
 
 
 PinnedCode = CodeAttachment | ItemAttachment
@@ -79,5 +90,12 @@ class ResolvedAttachments:
     """
 
     texts: "tuple[AttachedText, ...]" = ()
+    images: "tuple[Image, ...]" = ()
     sources: tuple[SourceRange, ...] = ()
     problems: tuple[str, ...] = ()
+
+    def message(self, text: str) -> "UserMessage":
+        """Return a user message with these attachments."""
+        from treadle.llm.messages import UserMessage
+
+        return UserMessage(text, attached=self.texts, images=self.images)

@@ -158,8 +158,8 @@ class Cassette:
 def _attachments(recorded: Json) -> ResolvedAttachments:
     return ResolvedAttachments(
         tuple(AttachedText(**each) for each in recorded["texts"]),
-        tuple(SourceRange(**each) for each in recorded["sources"]),
-        tuple(recorded["problems"]),
+        sources=tuple(SourceRange(**each) for each in recorded["sources"]),
+        problems=tuple(recorded["problems"]),
     )
 
 

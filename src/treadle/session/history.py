@@ -7,7 +7,6 @@ from enum import StrEnum
 
 from treadle.errors import TreadleError
 from treadle.events.types import CallKey, Effect, ErrorKind, ToolFailure
-from treadle.llm.chat_model import ChatModel
 from treadle.llm.error_texts import Window
 from treadle.llm.messages import (
     AssistantMessage,
@@ -27,50 +26,6 @@ from treadle.session.message_tokens import (
 )
 from treadle.tools.failures import failure_content
 from treadle.tools.message_size import fit_message
-
-_CREDIBLE = (0.5, 2.0)
-"""The credible range of a provider's token count divided by Treadle's estimate.
-
-Counts outside this range are ignored. The counts of current models differ from the estimates by a
-factor of up to 1.4 (docs/decisions, 9).
-"""
-
-
-class Calibration:
-    """The factor that scales token estimates, and the learned context window, of each model."""
-
-    def __init__(self) -> None:
-        self._scales: dict[tuple[str, str], float] = {}
-        self._windows: dict[tuple[str, str], int] = {}
-
-    def scale(self, model: ChatModel) -> float:
-        """Return the factor that converts an estimate to tokens of the model."""
-        return self._scales.get((model.provider, model.model), 1.0)
-
-    def window(self, model: ChatModel) -> int:
-        """Return the window in tokens of input and output.
-
-        It may be smaller than the configured window.
-        """
-        known = self._windows.get((model.provider, model.model), model.context_window)
-        return min(known, model.context_window)
-
-    def narrow(self, model: ChatModel, window: int) -> None:
-        """Set a smaller window for the later requests of a model."""
-        self._windows[model.provider, model.model] = window
-
-    def learn(self, model: ChatModel, estimated: int, counted: int | None) -> None:
-        """Set the factor of a model from the tokens that its provider counted for a request.
-
-        `estimated` is the unscaled estimate of the request. Only the last request matters, since it
-        contains the earlier requests. A `counted` of None changes nothing.
-        """
-        if counted is None or not estimated:
-            return
-        least, most = _CREDIBLE
-        if least <= counted / estimated <= most:
-            self._scales[model.provider, model.model] = counted / estimated
-
 
 _RESERVE_SHARE = 4
 _RESERVE_LIMIT = 4_096
@@ -96,6 +51,8 @@ class Omission(StrEnum):
 
     SPACE = "space"
     """The prompt would exceed its budget."""
+    IMAGES = "images"
+    """The model takes no images."""
     INVALID = "invalid"
     """It is a result without a call, or a second result of a call."""
 
@@ -170,20 +127,21 @@ def build_prompt(
     counts: TokenCounts | None = None,
     scale: float = 1.0,
     pinned: Sequence[AttachedText] = (),
+    images: bool = True,
 ) -> Prompt:
     """Build the messages of a request: the system prompt, then as much of `history` as fits.
 
     The results of a reply follow it directly, one for each call, in the order of the slots. The
-    following steps are applied in this order until the prompt fits. Leave out the oldest exchanges
-    (a user message and everything up to the next one). Shorten older tool results of the current
-    run. Limit the newest results to half the budget. Leave out the oldest replies of the current
-    run with their results. Leave out the automatic context. Shorten the newest results to the rest
-    of the budget.
+    following steps are applied in this order until the prompt fits. Replace images of earlier
+    exchanges by notes. Leave out the oldest exchanges (a user message and everything up to the next
+    one). Shorten older tool results of the current run. Limit the newest results to half the
+    budget. Leave out the oldest replies of the current run with their results. Leave out the
+    automatic context. Shorten the newest results to the rest of the budget.
 
     The text of the newest user message, its attachments, and the text of the messages that steer
-    its run never change. `pinned` is code that is sent with the newest user message. Raises
-    `ContextWindowError` when all this does not fit. `scale` converts estimates to tokens of the
-    model.
+    its run never change. `pinned` is code that is sent with the newest user message. Without
+    `images`, a note replaces each image. Raises `ContextWindowError` when all this does not fit.
+    `scale` converts estimates to tokens of the model.
     """
     budget = context_window - output_reserve(context_window)
     tool_tokens = tools_tokens(tools)
@@ -194,6 +152,8 @@ def build_prompt(
         counts or TokenCounts(),
         pinned,
     )
+    if not images:
+        fitter.leave_out_images()
     fitter.fit()
     unscaled = fitter.tokens() + tool_tokens
     reason = f"{', '.join(fitter.changes)}, to fit {budget:,} tokens" if fitter.changes else None
@@ -332,6 +292,7 @@ class _Fitter:
         self._all = [part for unit in units for part in unit]
         self._budget = budget
         self._counts = counts
+        self._images = True
         self.left_out = 0
         self.changes: list[str] = []
 
@@ -341,7 +302,7 @@ class _Fitter:
     def decisions(self, history: Sequence[Message]) -> tuple[Decision, ...]:
         """The decision about each message, in the order of the prompt. Invalid results are last."""
         kept = {id(part) for part in self._kept()}
-        found = [_decision(part, kept=id(part) in kept) for part in self._all]
+        found = [_decision(part, kept=id(part) in kept, images=self._images) for part in self._all]
         used = {part.position for part in self._all}
         found += [
             Decision(position, message, None, Omission.INVALID)
@@ -375,6 +336,7 @@ class _Fitter:
 
     def fit(self) -> None:
         for step in (
+            self._drop_older_images,
             self._drop_older_exchanges,
             self._shorten_older_results,
             self._halve_newest_results,
@@ -388,6 +350,39 @@ class _Fitter:
 
     def _excess(self) -> int:
         return self.tokens() - self._budget
+
+    def leave_out_images(self) -> None:
+        """Replace all images by notes, because the model takes no images."""
+        self._images = False
+        replaced = sum(
+            self._replace_images(part, "The model takes no images.") for part in self._kept()
+        )
+        if replaced:
+            self.changes.append("images left out because the model takes none")
+
+    def _drop_older_images(self) -> None:
+        replaced = 0
+        for part in (part for unit in self._older for part in unit):
+            if self._excess() <= 0:
+                break
+            replaced += self._replace_images(part, "It does not fit into the window.")
+        if replaced:
+            self.changes.append(f"{replaced} {_plural(replaced, 'image')} left out")
+
+    def _replace_images(self, part: _Part, reason: str) -> int:
+        """Replace the images of a message by notes. Returns the number of images."""
+        message = part.message
+        if not isinstance(message, UserMessage) or not message.images:
+            return 0
+        notes = tuple(
+            AttachedText(
+                image.name,
+                f"This {image.media_type} of {len(image.data):,} bytes is not sent. {reason}",
+            )
+            for image in message.images
+        )
+        part.message = replace(message, attached=(*message.attached, *notes), images=())
+        return len(notes)
 
     def _drop_older_exchanges(self) -> None:
         """Leave out the oldest exchanges first, and a summary last."""
@@ -485,14 +480,15 @@ class _Fitter:
                     self.changes.append(reported)
 
 
-def _decision(part: _Part, *, kept: bool) -> Decision:
-    if not kept:
-        return Decision(part.position, part.original, None, Omission.SPACE)
+def _decision(part: _Part, *, kept: bool, images: bool) -> Decision:
     sent, original = part.message, part.original
+    if not kept:
+        return Decision(part.position, original, None, Omission.SPACE)
+    shortened = sent != original
     if isinstance(sent, UserMessage) and isinstance(original, UserMessage):
-        shortened = sent.context != original.context
-    else:
-        shortened = sent != original
+        if sent.images != original.images and not images:
+            return Decision(part.position, original, sent, Omission.IMAGES)
+        shortened = (sent.context, sent.images) != (original.context, original.images)
     return Decision(part.position, original, sent, Omission.SPACE if shortened else None)
 
 

@@ -1,6 +1,7 @@
 """Messages as JSON text for the conversation store, and back."""
 
 import json
+from base64 import b64decode, b64encode
 from dataclasses import asdict
 from typing import Any
 
@@ -9,6 +10,7 @@ from treadle.events.types import CallKey
 from treadle.llm.messages import (
     AssistantMessage,
     AttachedText,
+    Image,
     Message,
     NoteMessage,
     SystemMessage,
@@ -51,6 +53,8 @@ def decode(kind: str, body: str) -> Message:
 
 
 def _redacted(value: Any, name: str = "") -> Any:
+    if isinstance(value, bytes):  # an image
+        return b64encode(value).decode()
     if isinstance(value, dict):
         return {inner: _redacted(each, inner) for inner, each in value.items()}
     if isinstance(value, list | tuple):
@@ -64,7 +68,11 @@ def _decode(kind: str, fields: dict[str, Any]) -> Message:
             return SystemMessage(**fields)
         case "user":
             attached = tuple(AttachedText(**each) for each in fields.get("attached", ()))
-            return UserMessage(**{**fields, "attached": attached})
+            images = tuple(
+                Image(each["name"], each["media_type"], b64decode(each["data"], validate=True))
+                for each in fields.get("images", ())
+            )
+            return UserMessage(**{**fields, "attached": attached, "images": images})
         case "assistant":
             calls = tuple(
                 ToolCall(**{**call, "key": CallKey(**call["key"])}) for call in fields["calls"]

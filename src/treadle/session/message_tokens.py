@@ -26,6 +26,14 @@ The fence contains its name of twelve hexadecimal digits twice.
 """
 
 
+IMAGE_TOKENS = 1_600
+"""The estimated tokens of an image, whatever its size.
+
+Providers count from about 260 tokens (Gemini, a small image) to about 1,600 (Claude, a large one).
+The calibration corrects the estimate after the first request.
+"""
+
+
 class PartKind(StrEnum):
     """The kind of a part of a message."""
 
@@ -37,6 +45,8 @@ class PartKind(StrEnum):
     """The automatic context of a user message."""
     PINNED = "pinned"
     """Pinned code."""
+    IMAGE = "image"
+    """An image that the person attached to the message."""
     ATTACHED = "attached"
     """Code or a text that the person attached to the message."""
 
@@ -86,7 +96,7 @@ def tools_tokens(tools: Sequence[ToolSpec]) -> int:
 
 def _parts(message: Message) -> Iterator[MessagePart]:
     match message:
-        case UserMessage(text=text, context=context, attached=attached):
+        case UserMessage(text=text, context=context, attached=attached, images=images):
             yield MessagePart(PartKind.TEXT, MESSAGE_TOKENS + estimate(text))
             if context:
                 yield MessagePart(PartKind.CONTEXT, _FENCE_TOKENS + estimate(context))
@@ -94,6 +104,8 @@ def _parts(message: Message) -> Iterator[MessagePart]:
                 kind = PartKind.PINNED if each.pinned else PartKind.ATTACHED
                 tokens = _FENCE_TOKENS + estimate(each.name + each.text)
                 yield MessagePart(kind, tokens, each.name)
+            for image in images:
+                yield MessagePart(PartKind.IMAGE, IMAGE_TOKENS, image.name)
         case AssistantMessage():
             texts = (message.text, message.reasoning, message.opaque)
             tokens = sum(estimate(each) for each in texts if each)

@@ -24,10 +24,10 @@ from treadle.llm.messages import (
     UserMessage,
 )
 from treadle.llm.provider_errors import FaultKind, ProviderError
+from treadle.session.calibration import Calibration
 from treadle.session.conversation import Conversation, MessageState, messages_for_model
 from treadle.session.conversation_writer import ConversationWriter, ReplyDraft
 from treadle.session.history import (
-    Calibration,
     ContextWindowError,
     Prompt,
     begins_turn,
@@ -229,6 +229,7 @@ class ModelRequests:
                 context_window=smaller,
                 counts=self._counts,
                 scale=self._calibration.scale(self._model),
+                images=await self._sends_images(prompt.messages),
             )
         except ContextWindowError:
             return False
@@ -258,7 +259,14 @@ class ModelRequests:
             counts=self._counts,
             scale=self._calibration.scale(self._model),
             pinned=pinned,
+            images=await self._sends_images(history),
         )
+
+    async def _sends_images(self, history: Sequence[Message]) -> bool:
+        """Whether the images of a history are sent. The model is asked only if there are images."""
+        if not any(isinstance(each, UserMessage) and each.images for each in history):
+            return True
+        return await self._model.takes_images() is not False
 
     async def _compact(self, turn: int, prompt: Prompt) -> bool:
         """Summarize the older part of the conversation, and return whether there is a summary."""

@@ -112,6 +112,10 @@ class ReplayModel:
     def context_window(self) -> int:
         return int(self._state["context_window"])
 
+    async def takes_images(self) -> bool:
+        """Return False, because a cassette contains no images."""
+        return False
+
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
         """See `ChatModel.complete`. Raises CassetteMismatchError if the request differs."""
         number, cassette = self._next + 1, self._cassette

@@ -34,10 +34,11 @@ from treadle.llm.messages import (
     UserMessage,
 )
 from treadle.session.attachments import ResolvedAttachments
+from treadle.session.calibration import Calibration
 from treadle.session.conversation import Conversation, MessageState
 from treadle.session.conversation_writer import ConversationWriter, ReplyDraft
 from treadle.session.conversations import ConversationStore
-from treadle.session.history import Calibration, result_limit
+from treadle.session.history import result_limit
 from treadle.session.limits import LimitReachedError, Limits, UsageTotal
 from treadle.session.model_requests import ModelRequests, ReceivedReply
 from treadle.session.role import Role, assistant_for
@@ -239,7 +240,7 @@ class RequestSession:
         self._caller = Caller(self._registry, self._conversation_id, user_text)
         await self._reporter.started(user_text, self._model, self._registry.names(), self._role)
         self._sources.add(attachments.sources)
-        await self._take_user_message(UserMessage(user_text, attached=attachments.texts))
+        await self._take_user_message(attachments.message(user_text))
         try:
             return await self._loop()
         except LimitReachedError as limit:

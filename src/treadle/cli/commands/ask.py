@@ -11,6 +11,7 @@ from uuid import UUID
 
 from treadle.app.application import Toolset, open_app
 from treadle.app.assistant import Assistant
+from treadle.app.attachments import MAX_IMAGE_BYTES
 from treadle.app.choices import Choices
 from treadle.cli.command import Command, repository
 from treadle.cli.output import report_line
@@ -19,8 +20,9 @@ from treadle.config.loader import load
 from treadle.errors import UsageError
 from treadle.events import EventBus
 from treadle.ids import new_id
+from treadle.inside import read_regular
 from treadle.session import SessionOutcome
-from treadle.session.attachments import CodeAttachment
+from treadle.session.attachments import Attachment, CodeAttachment, ImageAttachment
 from treadle.session.cassette import Cassette
 from treadle.session.recorder import SessionRecording
 from treadle.session.replay import replaying, still_clock
@@ -49,6 +51,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="send a file, or lines such as src/parser.py:10-40; may be repeated",
     )
+    parser.add_argument(
+        "--image",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="send an image to a model that takes images; may be repeated",
+    )
     add_serving_options(parser)
     tape = parser.add_mutually_exclusive_group()
     tape.add_argument(
@@ -76,13 +85,19 @@ def run(options: argparse.Namespace) -> int:
     if options.at is not None and options.session is None:
         raise UsageError("--at requires --session.", hint="Pass the conversation with --session.")
     if options.replay is None:
-        attached = tuple(map(_attachment, options.attach))
-        source = _Continuation(options.session, options.at, options.record, attached)
+        if options.image and options.record is not None:
+            raise UsageError("--record takes no --image: a recording contains no images.")
+        source = _Continuation(options.session, options.at, options.record, _attachments(options))
         return serve(options, options.question or "", source)
-    if options.question is not None or options.session is not None or options.attach:
+    if (
+        options.question is not None
+        or options.session is not None
+        or options.attach
+        or options.image
+    ):
         raise UsageError(
-            "--replay takes no question, --session or --attach: it repeats the recorded question.",
-            hint="Remove the question, --session and --attach.",
+            "--replay takes neither a question, --session nor attachments: it repeats a recording.",
+            hint="Remove the question, --session, --attach and --image.",
         )
     return exit_status(output_for(options), lambda output: _replay(options.replay, output))
 
@@ -94,7 +109,7 @@ class _Continuation:
     session: str | None = None
     at: int | None = None
     record: Path | None = None
-    attached: tuple[CodeAttachment, ...] = ()
+    attached: tuple[Attachment, ...] = ()
 
 
 def serve(options: argparse.Namespace, question: str, source: _Continuation | str | None) -> int:
@@ -168,6 +183,20 @@ async def _run(
         with output.answering(app):
             outcome = await session.run(question, attached)
     return outcome, assistant.warnings
+
+
+def _attachments(options: argparse.Namespace) -> tuple[Attachment, ...]:
+    return (*map(_attachment, options.attach), *map(_image, options.image))
+
+
+def _image(text: str) -> ImageAttachment:
+    try:
+        data = read_regular(text, MAX_IMAGE_BYTES + 1)
+    except OSError as error:
+        raise UsageError(
+            f"The image {text!r} cannot be read: {error.strerror}.", hint="Check its path."
+        ) from error
+    return ImageAttachment(Path(text).name, data)
 
 
 _LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{0,9}))?")
