@@ -1,6 +1,6 @@
 """Finds a text in the items of a transcript."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from treadle.tui.conversation.items import (
@@ -42,15 +42,20 @@ class Found:
         return 0 if position not in self.positions else self.positions.index(position) + 1
 
 
-def find(items: Sequence[Item], text: str) -> Found:
-    """Find the items that contain `text` in any case."""
+def find(items: Sequence[Item], text: str, among: Iterable[int] | None = None) -> Found:
+    """Find the items that contain `text` in any case. `among` limits the searched positions."""
     searched = text.casefold()
     if not searched:
         return Found(text, ())
+    count = len(items)
+    positions = range(count) if among is None else (each for each in among if each < count)
     found = (
         position
-        for position, item in enumerate(items)
-        if any(searched in part.casefold() for part in (*_shown(item), *_folded(item)))
+        for position in positions
+        if any(
+            searched in part.casefold()
+            for part in (*_shown(items[position]), *_folded(items[position]))
+        )
     )
     return Found(text, tuple(found))
 

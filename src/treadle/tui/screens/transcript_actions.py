@@ -36,6 +36,7 @@ class TranscriptActions(Screen[None]):
 
     def action_find(self, text: str | None = None) -> None:
         """Open the find line."""
+        self._found = Found("", ())
         self.query_one(FindBar).open(text)
 
     def action_find_next(self) -> None:
@@ -48,7 +49,10 @@ class TranscriptActions(Screen[None]):
 
     def on_find_bar_changed(self, message: FindBar.Changed) -> None:
         """Find the newest match of the text."""
-        self._found = find(self.transcript.state.items, message.text)
+        before = self._found
+        longer = bool(before.text) and before.text.casefold() in message.text.casefold()
+        among = before.positions if longer else None  # typing one more character is quick
+        self._found = find(self.transcript.state.items, message.text, among)
         self.transcript.search(message.text)
         self._select_match(self._found.next(None, -1))
 
