@@ -14,7 +14,13 @@ from treadle.app.choices import Choices
 from treadle.clock import Clock, SystemClock
 from treadle.display.event_lines import activity
 from treadle.errors import TreadleError
-from treadle.events.types import SessionCancelled, SessionFailed, SessionFinished, StopReason
+from treadle.events.types import (
+    IndexProgress,
+    SessionCancelled,
+    SessionFailed,
+    SessionFinished,
+    StopReason,
+)
 from treadle.tui.actions import Where
 from treadle.tui.approvals.app_actions import ApprovalActions
 from treadle.tui.approvals.questions import Questions
@@ -197,6 +203,10 @@ class TerminalApp(TurnActions, ExplorationActions, ApprovalActions):
                 )
             if isinstance(event, SessionFinished):
                 self.complete_turn(event.request_id)
+        elif isinstance(event, IndexProgress) and event.done < event.total:
+            self.state.explain_pending(
+                f"indexing the repository: {event.done:,} of {event.total:,} files"
+            )
         self.plan_sync()
 
     async def run_named(self, name: str, argument: str | None = None) -> bool:

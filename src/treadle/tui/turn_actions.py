@@ -131,6 +131,8 @@ class TurnActions(App[None]):
 
     @work
     async def _send(self, draft: Draft) -> None:
+        prompt = self.state.add_pending(draft.message)
+        self.plan_sync()
         try:
             workbench = await asyncio.shield(self._workbench)
             started = await workbench.send(
@@ -142,6 +144,7 @@ class TurnActions(App[None]):
             self.state.conversation_id = started.conversation_id
             self.state.add_prompt(started.request_id, draft.message)
         except TreadleError as error:
+            self.state.remove_pending(prompt)
             self.report(error)
             self.area.give_back(draft)
         finally:

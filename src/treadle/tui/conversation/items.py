@@ -42,6 +42,8 @@ class Item:
 class PromptState(StrEnum):
     """The state of a message of the person."""
 
+    PENDING = "pending"
+    """The message waits until the repository and the model are ready."""
     SENT = "sent"
     QUEUED = "queued"
     """The message waits until the conversation is free."""
@@ -53,12 +55,15 @@ class PromptState(StrEnum):
 class PromptItem(Item):
     """A message of the person. `number` is its number in the saved conversation, once it has one.
 
+    `waits_for` states in words why a pending message is not sent yet.
+
     `context_tokens` is the size of the automatic context, and `sources` are its lines.
     """
 
     text: str
     number: int | None = None
     state: PromptState = PromptState.SENT
+    waits_for: str = ""
     steers: bool = False
     sources: tuple[SourceRange, ...] = ()
     context_tokens: int | None = None

@@ -60,6 +60,7 @@ class TranscriptState:
         self._turns: dict[UUID, _Turn] = {}
         self._positions: dict[int, int] = {}
         self._changed: set[int] = set()
+        self._pending: list[PromptItem] = []
 
     def take_changes(self) -> list[int]:
         """The positions of the items that changed since the last call, in order."""
@@ -72,13 +73,41 @@ class TranscriptState:
         """The turns that are served or wait, oldest first."""
         return tuple(self._turns)
 
+    def add_pending(self, text: str) -> PromptItem:
+        """Add a message that is not sent yet. `add_prompt` with the same text sends it."""
+        prompt = PromptItem(text=text, state=PromptState.PENDING)
+        self._pending.append(prompt)
+        self._append(prompt)
+        return prompt
+
+    def explain_pending(self, waits_for: str) -> None:
+        """Show why the pending messages are not sent yet."""
+        for prompt in self._pending:
+            prompt.waits_for = waits_for
+            self._touch(prompt)
+
+    def remove_pending(self, prompt: PromptItem) -> None:
+        """Hide a message that could not be sent."""
+        if prompt in self._pending:
+            self._pending.remove(prompt)
+            prompt.text = ""
+            self._touch(prompt)
+
     def add_prompt(self, request_id: UUID, text: str) -> PromptItem:
         """Add a message that was sent as the turn `request_id`."""
         turn = self._turns.get(request_id)
-        if turn is None:
-            turn = self._turns[request_id] = _Turn(PromptItem(request_id=request_id, text=text))
-            self._append(turn.prompt)
-        return turn.prompt
+        if turn is not None:
+            return turn.prompt
+        prompt = next((each for each in self._pending if each.text == text), None)
+        if prompt is None:
+            prompt = PromptItem(request_id=request_id, text=text)
+            self._append(prompt)
+        else:
+            self._pending.remove(prompt)
+            prompt.request_id, prompt.state = request_id, PromptState.SENT
+            self._touch(prompt)
+        self._turns[request_id] = _Turn(prompt)
+        return prompt
 
     def add_notice(self, text: str, *, level: str = "info") -> None:
         """Add a line that belongs to no turn."""
@@ -144,6 +173,7 @@ class TranscriptState:
         self._positions.clear()
         self._turns.clear()
         self._changed.clear()
+        self._pending.clear()
         self.conversation_id = session.conversation.id
         self.title = session.conversation.title
         for item in saved_items(session):

@@ -103,7 +103,10 @@ class Renderer:
 
     @_add.register
     def _(self, item: PromptItem, lines: _Lines) -> None:
+        if not item.text:
+            return  # it could not be sent
         note = {
+            PromptState.PENDING: f" ({item.waits_for})" if item.waits_for else "",
             PromptState.QUEUED: " (queued)",
             PromptState.STEERING: " (waits for the next model request)",
             PromptState.SENT: " (sent to the running turn)" if item.steers else "",
