@@ -152,6 +152,7 @@ class TerminalApp(TurnActions, ExplorationActions, ApprovalActions):
         self.settings = settings
         self.choose_theme(settings.theme)
         self.set_keymap(keymap(self.key_set))
+        self.area.prompt.use_keys(self.key_set)
 
     def choose_theme(self, name: str) -> None:
         """Use a theme. A terminal with 16 colours or without colours always has its own colours."""

@@ -1,6 +1,6 @@
 """The editor in which a person writes a message."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from rich.text import Text
@@ -13,12 +13,14 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult, Location, Selection
 
 from treadle.tui.actions import Where
-from treadle.tui.key_bindings import bindings
+from treadle.tui.key_bindings import KeySet, bindings
 from treadle.tui.prompt.chips import Chips, is_long, is_plain
 from treadle.tui.prompt.completion_list import Choice, CompletionList
 from treadle.tui.prompt.draft import Chip, CommandOutput, Draft, PastedText
 from treadle.tui.prompt.entries import begins_command
 from treadle.tui.prompt.history import History
+from treadle.tui.prompt.key_sets import emacs, vim
+from treadle.tui.prompt.key_sets.steps import Effect, Step
 from treadle.tui.prompt.terminal_keys import recognize_alt_enter
 from treadle.tui.prompt.tokens import Token, token_at
 from treadle.tui.text import foreign_line
@@ -94,6 +96,9 @@ class Prompt(TextArea):
         self._chips = Chips()
         self._token: Token | None = None
         self._search: _Search | None = None
+        self._key_set = KeySet.DEFAULT
+        self._vim = vim.VimState()
+        self._emacs = emacs.EmacsState()
         super().__init__(
             soft_wrap=True,
             show_line_numbers=False,
@@ -102,6 +107,11 @@ class Prompt(TextArea):
             id=id,
         )
         self.cursor_blink = False  # a blinking cursor needs a timer while nothing happens
+
+    def use_keys(self, key_set: KeySet) -> None:
+        """Use the keys of another editor."""
+        self._key_set = key_set
+        self._show_mode()
 
     @property
     def draft(self) -> Draft:
@@ -118,6 +128,8 @@ class Prompt(TextArea):
         """Empty the prompt."""
         self._chips.clear()
         self.text = ""
+        self._vim = replace(self._vim, mode=vim.Mode.INSERT, count="", operator="", prefix="")
+        self._show_mode()
 
     def insert_chip(self, chip: Chip, *, at_start: bool = False) -> None:
         """Add a chip at the cursor or at the start, and a space after it."""
@@ -236,6 +248,10 @@ class Prompt(TextArea):
             event.prevent_default()
             self._completions.close()
             return
+        if self._press(event):
+            event.stop()
+            event.prevent_default()
+            return
         for binding in self._bindings.key_to_bindings.get(event.key, ()):
             event.prevent_default()
             if await self.app.run_action(binding.action, self):
@@ -346,6 +362,67 @@ class Prompt(TextArea):
             self.reset()
         return draft
 
+    # The methods below use the keys of vim and emacs.
+
+    def _press(self, event: events.Key) -> bool:
+        """Handle a key in the way of vim or emacs. Returns False if it has no own meaning there."""
+        if self._key_set is KeySet.DEFAULT:
+            return False
+        cursor = self._index(self.cursor_location)
+        if self._key_set is KeySet.VIM:
+            key = event.character if event.is_printable and event.character else event.key
+            self._vim, step = vim.press(self._vim, self.text, cursor, key)
+            self._show_mode()
+        else:
+            self._emacs, step = emacs.press(self._emacs, self.text, cursor, event.key)
+        if step is not None:
+            self._take_step(step)
+        return step is not None
+
+    def _take_step(self, step: Step) -> None:
+        is_exact = True
+        if (change := step.change) is not None:
+            expected = change.apply(self.text)
+            self.history.checkpoint()
+            start, end = self._location(change.start), self._location(change.end)
+            self.replace(change.text, start, end, maintain_selection_offset=False)
+            is_exact = self.text == expected  # not if the change was extended to whole chips
+        if is_exact:
+            cursor = self._location(step.cursor)
+            anchor = cursor if step.anchor is None else self._location(step.anchor)
+            self.selection = Selection(anchor, cursor)
+            self.record_cursor_width()
+        for effect in step.effects:
+            self._run_effect(effect)
+
+    def _run_effect(self, effect: Effect) -> None:
+        match effect:
+            case Effect.UNDO:
+                self.undo()
+            case Effect.REDO:
+                self.redo()
+            case Effect.UP:
+                self.action_older_message()
+            case Effect.DOWN:
+                self.action_newer_message()
+            case Effect.SEARCH:
+                self.action_search_history()
+
+    def _index(self, location: Location) -> int:
+        row, column = location
+        return sum(len(line) + 1 for line in self.document.lines[:row]) + column
+
+    def _location(self, index: int) -> Location:
+        before = self.text[:index]
+        return before.count("\n"), len(before) - (before.rfind("\n") + 1)
+
+    def _show_mode(self) -> None:
+        """Show the mode of vim and the keys of an incomplete command."""
+        if self._search is not None:
+            return
+        mode = f"{self._vim.mode} {self._vim.pending}".strip()
+        self.border_title = Content(mode) if self._key_set is KeySet.VIM else ""
+
     # The methods below search the history.
 
     def _search_key(self, search: _Search, event: events.Key) -> bool:
@@ -381,7 +458,7 @@ class Prompt(TextArea):
         self._search = None
         if not keep:
             self.load(search.before)
-        self.border_title = ""
+        self._show_mode()
         self._update_token()
 
     def _show_search(self) -> None:

@@ -1,0 +1,127 @@
+"""The motions of vim."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from treadle.tui.prompt.key_sets.steps import (
+    first_word,
+    line_end,
+    line_of,
+    line_start,
+    moved_lines,
+    next_word,
+    previous_word,
+    word_end,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """The target of a motion. By line, whole lines belong to it.
+
+    An inclusive motion includes the character at its target.
+    """
+
+    target: int
+    by_line: bool = False
+    inclusive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a motion begins, its count, and the operator that waits for it."""
+
+    text: str
+    at: int
+    number: int = 1
+    has_count: bool = False
+    operator: str = ""
+
+
+def motion(origin: Origin, keys: str) -> Motion | None:
+    """The motion of some keys, such as "w" or "gg". None if they are not a motion."""
+    found = _MOTIONS.get(keys)
+    return None if found is None else found(origin)
+
+
+def _repeated(step: Callable[[str, int], int], origin: Origin) -> int:
+    at = origin.at
+    for _ in range(min(origin.number, len(origin.text))):
+        at = step(origin.text, at)
+    return at
+
+
+def _left(origin: Origin) -> Motion:
+    return Motion(max(line_start(origin.text, origin.at), origin.at - origin.number))
+
+
+def _right(origin: Origin) -> Motion:
+    return Motion(min(line_end(origin.text, origin.at), origin.at + origin.number))
+
+
+def _down(origin: Origin) -> Motion:
+    return Motion(moved_lines(origin.text, origin.at, origin.number), by_line=True)
+
+
+def _up(origin: Origin) -> Motion:
+    return Motion(moved_lines(origin.text, origin.at, -origin.number), by_line=True)
+
+
+def _word(origin: Origin) -> Motion:
+    """The next word. With an operator, the last word of a line ends at its end."""
+    text, at = origin.text, origin.at
+    if origin.operator == "c" and at < len(text) and not text[at].isspace():
+        return Motion(_repeated(word_end, origin))
+    target = _repeated(next_word, origin)
+    if origin.operator:
+        last = text.rfind("\n", at, target)
+        if last >= 0 and not text[last:target].strip():
+            target = max(at, len(text[:last].rstrip("\n")))
+    return Motion(target)
+
+
+def _back(origin: Origin) -> Motion:
+    return Motion(_repeated(previous_word, origin))
+
+
+def _end(origin: Origin) -> Motion:
+    at = _repeated(lambda text, at: max(at, word_end(text, min(at + 1, len(text))) - 1), origin)
+    return Motion(at, inclusive=True)
+
+
+def _start_of_line(origin: Origin) -> Motion:
+    return Motion(line_start(origin.text, origin.at))
+
+
+def _first_of_line(origin: Origin) -> Motion:
+    return Motion(first_word(origin.text, origin.at))
+
+
+def _end_of_line(origin: Origin) -> Motion:
+    return Motion(line_end(origin.text, moved_lines(origin.text, origin.at, origin.number - 1)))
+
+
+def _first_line(origin: Origin) -> Motion:
+    return Motion(first_word(origin.text, line_of(origin.text, origin.number - 1)), by_line=True)
+
+
+def _last_line(origin: Origin) -> Motion:
+    number = origin.number - 1 if origin.has_count else origin.text.count("\n")
+    return Motion(first_word(origin.text, line_of(origin.text, number)), by_line=True)
+
+
+_MOTIONS: Mapping[str, Callable[[Origin], Motion]] = {
+    "h": _left,
+    "l": _right,
+    " ": _right,
+    "j": _down,
+    "k": _up,
+    "w": _word,
+    "b": _back,
+    "e": _end,
+    "0": _start_of_line,
+    "^": _first_of_line,
+    "$": _end_of_line,
+    "gg": _first_line,
+    "G": _last_line,
+}
