@@ -1,5 +1,7 @@
 """The plan of the next prompt equals the prompt that the model then receives."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.app.desk import Desk
@@ -16,12 +18,16 @@ from treadle.app.context_plan import (
 )
 from treadle.clock import SystemClock
 from treadle.errors import NotFoundError, PathRefusedError
+from treadle.events import EventBus
 from treadle.events.types import PromptConstructed
 from treadle.ids import new_id
 from treadle.llm.messages import ChatRequest, NoteMessage, ToolMessage, UserMessage
 from treadle.session import Conversation
 from treadle.session.attachments import CodeAttachment, ItemAttachment, TextAttachment
+from treadle.session.cassette import Cassette
 from treadle.session.conversation_writer import ConversationWriter
+from treadle.session.recorder import SessionRecording
+from treadle.session.replay import replaying, still_clock
 
 READ = calls(("read_file", '{"path": "calc.py"}'))
 
@@ -214,3 +220,22 @@ async def test_choices_about_what_does_not_exist_are_refused(desk: Desk) -> None
         with pytest.raises(kind):
             await change_choices(desk.app, "last", change)
     assert (await desk.app.conversations.load("last")).choices.pinned == ()
+
+
+async def test_a_replay_repeats_pinned_and_attached_code(desk: Desk, tmp_path: Path) -> None:
+    await talk(desk, 2)
+    start = ChoicesChange(pinned=(CodeAttachment("calc.py", 1, 2),), left_out=frozenset({0}))
+    conversation = await change_choices(desk.app, "last", start)
+    assistant = Assistant(desk.app, Choices(), FakeModel(Say(None, READ), Say("Done.")))
+    attached = await assistant.attach([TextAttachment("a paste", "pasted")], conversation)
+    tape, request_id = tmp_path / "tape.jsonl", new_id()
+    async with SessionRecording(tape, desk.app.bus, request_id) as recording:
+        session = await assistant.session(conversation, request_id, recording)
+        recording.attachments(attached)
+        await session.run("Next?", attached)
+    (desk.root / "calc.py").unlink()
+    cassette = Cassette.load(tape)
+    assert [each.texts[0].name for each in cassette.pinned] == ["calc.py:1-2", "calc.py:1-2"]
+    async with replaying(cassette, EventBus(still_clock(cassette))) as again:
+        outcome = await again.run(cassette.question, cassette.attachments)
+    assert outcome.text == "Done."

@@ -114,18 +114,18 @@ class Assistant:
         return await reader.resolve(attachments, conversation.id if conversation else new_id())
 
     async def read_pinned(self, conversation: Conversation) -> ResolvedAttachments:
-        """The pinned code of a conversation as it is now."""
+        """Read the pinned code of a conversation as it is now."""
         reader = AttachmentReader(self.app.root, self.app.index, self.app.approvals)
         return await reader.resolve_pinned(conversation.choices.pinned, conversation.id)
 
     def available_tools(self) -> Registry:
-        """The tools that the model can call, whatever its window and the person's choices."""
+        """Return all tools that the model can call, including those that are left out."""
         tools = self.app.code_tools.with_tools(self.app.bridge.tools())
         callable_tools = self.model.callable_tools
         return tools if callable_tools is None else tools.only(callable_tools)
 
     def offer(self, conversation: Conversation) -> tuple[Registry, Role]:
-        """The tools for the next prompt of a conversation, and the role that mentions them."""
+        """Return the tools for the next prompt, and the role whose prompt mentions only them."""
         available = self.available_tools()
         chosen = set(available.names()) - conversation.choices.tools_left_out
         return fit_to_window(conversation.root, available.only(chosen), self.model.context_window)

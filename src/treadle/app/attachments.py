@@ -38,12 +38,15 @@ from treadle.tools.contract import ToolError
 from treadle.visible import in_line
 
 MAX_ATTACHMENTS = 50
-"""The most attachments of a message."""
+"""The maximum number of attachments of a message."""
 MAX_TEXT_BYTES = 400_000
-"""The most bytes of one attached text or code, which are about 100,000 tokens."""
+"""The maximum size of one attached text or code in bytes, which is about 100,000 tokens."""
 MAX_IMAGE_BYTES = 5_000_000
 MAX_IMAGES_BYTES = 20_000_000
-"""The most bytes of one image, and of all images of a message. Providers have similar limits."""
+"""The maximum sizes in bytes of one image, and of all images of a message together.
+
+Providers have similar limits.
+"""
 _NAME_CHARACTERS = 200
 _MAX_CANDIDATES = 5
 
@@ -94,7 +97,7 @@ class AttachmentReader:
     async def resolve_pinned(
         self, pinned: Sequence[PinnedCode], conversation_id: UUID
     ) -> ResolvedAttachments:
-        """Read pinned code. Code that cannot be read is left out and becomes a problem."""
+        """Read pinned code. Code that cannot be read is left out, and `problems` states why."""
         found: list[_Resolved] = []
         problems: list[str] = []
         for each in pinned:
@@ -127,7 +130,10 @@ class AttachmentReader:
     async def _permitted(
         self, attachment: Attachment, path: str, conversation_id: UUID
     ) -> frozenset[Path]:
-        """Check that the rules permit to read `path`. Returns the private files with consent."""
+        """Check that the approval rules allow reading `path`.
+
+        Returns the private files that the rules or earlier answers allow.
+        """
         question = Question((Subject(path=path),), Policy.ALLOW, f"attach {attachment}")
         decision = await self._approvals.decide_alone(question, ReadFile.name, conversation_id)
         if not decision.allowed:
@@ -159,7 +165,7 @@ class AttachmentReader:
         return _Resolved(AttachedText(name, text), source)
 
     def _text(self, attachment: CodeAttachment, path: Path, passage: Passage) -> str:
-        """The snippet of a passage, or the decoded text of a file in another encoding."""
+        """Return the snippet of a passage, or the decoded text if the file is not UTF-8."""
         start = passage.start or 0
         if is_utf8(passage.data):
             return _snippet(attachment, path, start, passage.data)
@@ -187,7 +193,7 @@ class AttachmentReader:
         return path
 
     def _find_items(self, attachment: ItemAttachment) -> Sequence[FoundItem]:
-        """The items that an attachment names. They have one canonical path and one file."""
+        """Return the named items, which all have the same canonical path and file."""
         index = self._workspace.index
         index.refresh()
         found = index.lookup(attachment.name, file=attachment.file, limit=200)
@@ -210,7 +216,7 @@ class AttachmentReader:
     def _read_items(
         self, attachment: ItemAttachment, items: Sequence[FoundItem]
     ) -> Sequence[_Resolved]:
-        """The bytes of items, verified with the hash of the indexed file."""
+        """Read the bytes of items, and verify the file with the hash in the index."""
         index, file = self._workspace.index, items[0].file
         for _ in range(2):  # a second time if the file changed after the refresh
             try:

@@ -11,12 +11,12 @@ from treadle.session.attachments import PinnedCode
 from treadle.session.history import begins_turn
 
 MAX_PINS = 50
-"""The most pins of a conversation."""
+"""The maximum number of pins of a conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChoicesChange:
-    """The new values. None keeps a value."""
+    """New values for the choices of a conversation. None keeps the old value."""
 
     pinned: tuple[PinnedCode, ...] | None = None
     automatic_context: bool | None = None

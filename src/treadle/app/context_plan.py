@@ -44,7 +44,7 @@ class SectionKind(StrEnum):
 
 
 class ItemState(StrEnum):
-    """Whether a prompt contains an item."""
+    """The state of an item: whether a prompt contains it."""
 
     WHOLE = "whole"
     SHORTENED = "shortened"
@@ -145,7 +145,7 @@ async def plan_next(
     text: str = "",
     attachments: ResolvedAttachments | None = None,
 ) -> ContextPlan:
-    """The plan of the next prompt of a conversation, if the next message is `text`.
+    """Return the plan of the next prompt of a conversation, if the next message is `text`.
 
     The automatic context of that message is not retrieved. The plan calls no model.
     """
@@ -237,7 +237,7 @@ def _tool_items(
 
 
 def _automatic_context(assistant: Assistant, conversation: Conversation) -> Iterator[UnscaledItem]:
-    """The item of the automatic context of the next message, which is retrieved later."""
+    """Yield the item of the automatic context of the next message, which is retrieved later."""
     budget = BUDGETS[assistant.app.settings.context.automatic]
     if not budget:
         return
@@ -265,7 +265,7 @@ _REASONS = {
 
 
 class _Exchanges:
-    """The items of the conversation, from the decisions about each of its messages."""
+    """Builds the items of the conversation from the decisions about each of its messages."""
 
     def __init__(
         self,
@@ -298,7 +298,7 @@ class _Exchanges:
             self._decisions.setdefault(exchange, []).append(decision)
 
     def items(self) -> Iterator[UnscaledItem]:
-        """The items of the conversation, oldest first."""
+        """Yield the items of the conversation, oldest first."""
         name = f"summary of the first {self._covered} messages"
         yield from self._decided(name, None, self._summary)
         for number, entries in self._entries.items():
@@ -314,7 +314,7 @@ class _Exchanges:
     def _absent(
         self, title: str, number: int | None, entries: Sequence[tuple[int, Entry]]
     ) -> UnscaledItem:
-        """An exchange whose messages were no candidates for the prompt."""
+        """Return the item of an exchange that was not in the history given to `build_prompt`."""
         whole = self._counts.of([entry.message for _, entry in entries])
         state, reason = ItemState.LEFT_OUT, "You left it out."
         if entries[0][0] < self._covered:

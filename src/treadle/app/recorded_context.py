@@ -1,4 +1,4 @@
-"""The context plan of a recorded model request, from the messages in its span."""
+"""Builds the context plan of a recorded model request from the messages in its span."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,12 +28,12 @@ class SpanSource(Protocol):
     """Reads single recorded spans."""
 
     def span(self, trace_id: str, span_id: str) -> Span | None:
-        """The whole span, or None."""
+        """Return the whole span, or None if it does not exist."""
         ...
 
 
 def recorded_plan(source: SpanSource, trace_id: str, span_id: str) -> ContextPlan:
-    """The plan of the request in a span. This method blocks.
+    """Return the plan of the request in a span. This function blocks.
 
     The sizes are estimates of the recorded messages. A span of another program has no window and no
     budget. Raises NotFoundError for an unknown span, and UsageError for a span without messages.
@@ -78,7 +78,7 @@ def _messages(span: Span) -> list[Mapping[str, Any]]:
 
 
 def _prompt_event(source: SpanSource, span: Span) -> SpanEvent | None:
-    """The event of the run that states how the prompt of this request was built."""
+    """Return the event of the run that states how the prompt of this request was built."""
     turn, above = span.attributes.get("treadle.turn"), span.parent_id
     for _ in range(_MAX_PARENTS):
         parent = source.span(span.trace_id, above) if above else None
@@ -103,7 +103,10 @@ def _integer(event: SpanEvent | None, name: str) -> int | None:
 
 
 def _calibration(span: Span, built: SpanEvent | None, items: Sequence[UnscaledItem]) -> float:
-    """The factor that the session used, or else the provider's count divided by the estimate."""
+    """Return the factor that the session used.
+
+    If it was not recorded, return the provider's count divided by the estimate.
+    """
     used = built.attributes.get("calibration") if built else None
     if isinstance(used, int | float):
         return float(used)
@@ -149,7 +152,7 @@ class _Exchange:
 
 
 class _Messages:
-    """The items of the messages on the wire, which have no numbers."""
+    """Builds the items of messages on the wire. These messages have no numbers."""
 
     def __init__(self, messages: Sequence[Mapping[str, Any]]) -> None:
         self._system = 0
@@ -158,7 +161,7 @@ class _Messages:
             self._add(message)
 
     def items(self) -> Iterator[UnscaledItem]:
-        """The system prompt, then the items of each exchange."""
+        """Yield the item of the system prompt, then the items of each exchange."""
         if self._system:
             yield _item(SectionKind.SYSTEM, "system prompt", self._system)
         for exchange in self._exchanges:

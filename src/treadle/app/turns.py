@@ -100,7 +100,7 @@ class Turns:
     async def plan(
         self, session: str | None, *, text: str = "", choices: Choices | None = None
     ) -> ContextPlan:
-        """The plan of the next prompt of a conversation, or of a new one.
+        """Return the plan of the next prompt of a conversation, or of a new one.
 
         Raises NotFoundError, UsageError, StoreError and ProviderError.
         """

@@ -73,7 +73,7 @@ CodeBody = Annotated[AttachedLines | AttachedItem, Field(discriminator="kind")]
 
 
 def code_of(body: CodeBody) -> PinnedCode:
-    """The code that a body describes."""
+    """Return the code that a body describes."""
     match body:
         case AttachedLines():
             return CodeAttachment(body.path, body.first_line, body.last_line)
@@ -82,7 +82,7 @@ def code_of(body: CodeBody) -> PinnedCode:
 
 
 def attachment_of(body: AttachmentBody) -> Attachment:
-    """The attachment that a body describes."""
+    """Return the attachment that a body describes."""
     match body:
         case AttachedLines() | AttachedItem():
             return code_of(body)

@@ -25,7 +25,7 @@ class CodeAttachment:
 
     @json_property
     def kind(self) -> Literal["code"]:
-        """The kind of the attachment in JSON."""
+        """Return the kind of the attachment in JSON."""
         return "code"
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class ItemAttachment:
 
     @json_property
     def kind(self) -> Literal["item"]:
-        """The kind of the attachment in JSON."""
+        """Return the kind of the attachment in JSON."""
         return "item"
 
     def __str__(self) -> str:
@@ -84,9 +84,10 @@ PinnedCode = CodeAttachment | ItemAttachment
 
 @dataclass(frozen=True, slots=True)
 class ResolvedAttachments:
-    """The content that is sent with a user message. `sources` are the attached lines of files.
+    """The texts and images that are sent with a user message.
 
-    `problems` are sentences about pinned code that cannot be sent.
+    `sources` are the attached lines of files. `problems` are sentences about pinned code that
+    cannot be read.
     """
 
     texts: "tuple[AttachedText, ...]" = ()

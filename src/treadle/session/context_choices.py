@@ -24,7 +24,7 @@ class ContextChoices:
     tools_left_out: frozenset[str] = frozenset()
 
     def encode(self) -> str:
-        """The choices as JSON text."""
+        """Return the choices as JSON text."""
         return json.dumps(
             {
                 "pinned": [asdict(each) for each in self.pinned],
@@ -36,7 +36,10 @@ class ContextChoices:
 
     @classmethod
     def decode(cls, text: str) -> "ContextChoices":
-        """The choices that `encode` wrote. An empty text has none. Raises StoreError."""
+        """Return the choices that `encode` wrote, or the default choices for an empty text.
+
+        Raises StoreError for an invalid text.
+        """
         if not text:
             return cls()
         try:

@@ -124,7 +124,7 @@ def messages_for_model(
 def numbered_messages(
     entries: Sequence[Entry], end: int, choices: ContextChoices
 ) -> Iterator[tuple[int, Message]]:
-    """Like `messages_for_model`, each message with the number of its entry.
+    """Yield the messages of `messages_for_model`, each with the number of its entry.
 
     The newest exchange is never left out.
     """
@@ -148,12 +148,15 @@ def numbered_messages(
 
 
 def summary_before(entries: Sequence[Entry], end: int) -> Entry | None:
-    """The last summary of a branch that replaces only messages before position `end`."""
+    """Return the last summary that replaces only messages before position `end`, or None."""
     return next((each for each in reversed(entries) if 0 < covered_by(each) <= end), None)
 
 
 def covered_by(summary: Entry | None) -> int:
-    """How many messages at the beginning of the branch a summary replaces. 0 for other entries."""
+    """Return the number of messages at the beginning of the branch that a summary replaces.
+
+    The number is 0 for None and for other entries.
+    """
     return summary.message.covers if summary and isinstance(summary.message, NoteMessage) else 0
 
 

@@ -84,7 +84,11 @@ class SessionRecording(Listener):
                     "root": conversation.root,
                     "choices": conversation.choices.encode(),
                     "entries": [
-                        {"state": entry.state, "message": message_json(entry.message)}
+                        {
+                            "state": entry.state,
+                            "number": entry.number,
+                            "message": message_json(entry.message),
+                        }
                         for entry in conversation.entries
                     ],
                 },

@@ -196,7 +196,8 @@ def _conversation(head: Json, clock: StillClock) -> Conversation:
     conversation = Conversation(UUID(recorded["id"]), recorded["root"], name, now, now)
     conversation.choices = ContextChoices.decode(recorded.get("choices", ""))
     for entry in recorded["entries"]:
-        conversation.add(message_from(entry["message"]), now, MessageState(entry["state"]))
+        added = conversation.add(message_from(entry["message"]), now, MessageState(entry["state"]))
+        added.number = entry.get("number", added.number)  # choices refer to it
     return conversation
 
 

@@ -64,7 +64,7 @@ context become sources.
 """
 
 ReadPinned = Callable[[], Awaitable[ResolvedAttachments]]
-"""A function that reads the pinned code of a conversation as it is now."""
+"""The type of functions that read the pinned code of a conversation as it is now."""
 
 _CUTS = dict.fromkeys(LENGTH_REASONS, StopReason.LENGTH) | {
     "content_filter": StopReason.CONTENT_FILTER
@@ -348,7 +348,7 @@ class RequestSession:
         await self._sources.add_pasted(Path(self._root), text)
 
     async def _pinned(self) -> tuple[AttachedText, ...]:
-        """The pinned code for the next prompt. Its lines become sources of the answer."""
+        """Return the pinned code for the next prompt. Its lines become sources of the answer."""
         if self._read_pinned is None:
             return ()
         pinned = await self._read_pinned()

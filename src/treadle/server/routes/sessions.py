@@ -105,7 +105,10 @@ async def change(server: CurrentServer, session: str, changes: SessionChange) ->
 async def context(
     server: CurrentServer, session: str, query: Annotated[ContextQuery, Query()]
 ) -> JsonOf[ContextPlan]:
-    """The content of the next prompt by section, and what it leaves out. No model is asked."""
+    """Return the content of the next prompt by section, and what it leaves out.
+
+    No model is asked.
+    """
     return await server.turns.plan(session, text=query.text, choices=Choices(query.model))
 
 

@@ -270,7 +270,7 @@ async def span(server: CurrentServer, request: Request, ids: str, whole: bool = 
     responses=json_responses(ContextPlan),
 )
 async def context(server: CurrentServer, request: Request, ids: str) -> Response:  # noqa: ARG001
-    """The content of a recorded model request by section, at `/contexts/TRACE/SPAN`."""
+    """Return the content of a recorded model request by section, at `/contexts/TRACE/SPAN`."""
     trace_id, span_id = ids_in_path(request, "/contexts/", 2)
     return await json_response(request, lambda: recorded_plan(server.traces, trace_id, span_id))
 
