@@ -26,6 +26,10 @@ def side(shape):
 
 def total(shapes):
     return sum(side(each) for each in shapes)
+
+
+def widest(shapes):
+    return max(shapes, key=lambda shape: shape.side())
 """
 
 
@@ -45,7 +49,7 @@ def index(tmp_path: Path) -> Iterator[CodeIndex]:
 def test_excerpt_has_exactly_the_lines_of_the_source(index: CodeIndex) -> None:
     excerpt = read_excerpt(index.root, index, SourceRange("shapes.py", 6, 8))
     assert excerpt.lines == tuple(SHAPES.splitlines()[5:8])
-    assert (excerpt.first_line, excerpt.total_lines) == (6, 16)
+    assert (excerpt.first_line, excerpt.total_lines) == (6, 20)
 
 
 def test_excerpt_of_another_encoding_is_readable(index: CodeIndex) -> None:
@@ -84,6 +88,11 @@ def test_walk_finds_the_neighbours_of_an_item(
 ) -> None:
     found = neighbours(index, name, "shapes.py", relation)
     assert {item.canonical_path for item in found.items} == expected
+
+
+def test_uses_that_cannot_be_resolved_are_possible_callers(index: CodeIndex) -> None:
+    found = neighbours(index, "shapes.side", "shapes.py", Relation.CALLERS)
+    assert [item.canonical_path for item in found.possible] == ["shapes.widest"]
 
 
 def test_walk_from_an_unknown_item_is_refused(index: CodeIndex) -> None:

@@ -21,7 +21,13 @@ from treadle.errors import NotFoundError, UsageError
 from treadle.events.changes import ConversationChanged, EditUndone, ProposalEvent
 from treadle.events.types import CallKey
 from treadle.ids import new_id
-from treadle.llm.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from treadle.llm.messages import (
+    AssistantMessage,
+    AttachedText,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 from treadle.session.conversation_writer import ConversationWriter
 from treadle.session.rewinds import RewindScope
 
@@ -318,4 +324,16 @@ async def test_plan_lists_calls_whose_effects_remain(scene: Scene) -> None:
         ToolMessage(calls[1].key, '{"ok":false,"kind":"denied","effect":"none"}', ok=False),
     )
     plan = await scene.rewinds.plan_rewind("last", number)
-    assert plan.not_undone == ("1 call of deploy ran. Effects of it outside of proposals remain.",)
+    assert plan.not_undone == ("deploy ran once. Its effects outside of proposals remain.",)
+
+
+async def test_rewind_returns_the_attached_texts_of_the_prompt(scene: Scene) -> None:
+    attached = (AttachedText("notes", "Look here."),)
+    conversation = await scene.conversation()
+    store = await scene.app.conversations.open_store()
+    message = UserMessage("Why?", attached=attached)
+    await ConversationWriter(conversation, store, scene.app.clock).append(message)
+    code = await scene.rewinds.rewind("last", 0, RewindScope.CODE)
+    assert (code.text, code.attached) == (None, ())
+    outcome = await scene.rewinds.rewind("last", 0)
+    assert (outcome.text, outcome.attached) == ("Why?", attached)

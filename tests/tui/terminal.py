@@ -25,6 +25,7 @@ class Terminal:
     app: TerminalApp
     pilot: Pilot[None]
     provider: FakeProvider
+    root: Path
 
     async def write(self, text: str) -> None:
         """Type a text into the focused widget."""
@@ -95,7 +96,7 @@ async def running(
                 prompt_files=PromptFiles.of(str(root)),
             )
             async with app.run_test(size=size, notifications=True) as pilot:
-                terminal = Terminal(app, pilot, provider)
+                terminal = Terminal(app, pilot, provider, root)
                 await terminal.until(lambda: app.is_open)
                 yield terminal
             await app.close_workbench()

@@ -46,10 +46,15 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The items with a relation to an item. `unresolved` counts uses whose item is unknown."""
+    """The items with a relation to an item.
+
+    `possible` are items whose code contains the name, but which the index cannot resolve to the
+    item. `unresolved` counts the names in the item's own code whose items are unknown.
+    """
 
     items: tuple[FoundItem, ...]
-    unresolved: int
+    possible: tuple[FoundItem, ...] = ()
+    unresolved: int = 0
 
 
 def read_excerpt(root: Path, index: CodeIndex, source: SourceRange) -> Excerpt:
@@ -95,12 +100,20 @@ def neighbours(index: CodeIndex, name: str, file: str, relation: Relation) -> Ne
         )
     kinds, direction = _WALKS[relation]
     ends: dict[tuple[str, str, int], FoundItem] = {}
+    possible: dict[tuple[str, str, int], FoundItem] = {}
     unresolved = 0
     for item in items:  # the parts of one item, such as overloads
         for edge in index.edges(item.id, kinds=kinds, direction=direction).edges:
-            end = edge.source if direction is Direction.IN and edge.target else edge.target
-            if end is None:
+            if edge.target is None and direction is Direction.OUT:
                 unresolved += 1
+            elif edge.target is None:
+                possible.setdefault(_identity(edge.source), edge.source)
             else:
-                ends.setdefault((end.canonical_path, end.file, end.start_line), end)
-    return Neighbours(tuple(ends.values()), unresolved)
+                end = edge.source if direction is Direction.IN else edge.target
+                ends.setdefault(_identity(end), end)
+    others = (end for key, end in possible.items() if key not in ends)
+    return Neighbours(tuple(ends.values()), tuple(others), unresolved)
+
+
+def _identity(item: FoundItem) -> tuple[str, str, int]:
+    return item.canonical_path, item.file, item.start_line

@@ -1,4 +1,4 @@
-"""Finds the tool calls whose effects no undo reverts, such as the commands of checks."""
+"""Finds tool calls with effects that cannot be undone, such as the commands of checks."""
 
 import json
 from collections import Counter
@@ -8,16 +8,15 @@ from treadle.errors import TreadleError
 from treadle.events.types import Effect
 from treadle.llm.messages import AssistantMessage, ToolCall, ToolMessage
 from treadle.session import Entry
-from treadle.toolbox.wording import counted
 from treadle.tools.arguments import parse_arguments
 from treadle.tools.contract import SCREEN, Registry
 
 
 def irreversible_calls(entries: Collection[Entry], registry: Registry) -> tuple[str, ...]:
-    """One sentence for each tool whose calls in these messages may have changed something.
+    """One sentence for each tool with calls in these messages that may have changed something.
 
-    Calls that propose edits are left out, because proposals can be undone. Calls that failed
-    without an effect are left out too.
+    Calls that propose edits do not count, because proposals can be undone. Calls that failed
+    without an effect do not count either.
     """
     harmless = {
         entry.message.key
@@ -32,8 +31,8 @@ def irreversible_calls(entries: Collection[Entry], registry: Registry) -> tuple[
         if call.key not in harmless and _may_change(call, registry)
     )
     return tuple(
-        f"{counted(count, 'call')} of {name} ran. Effects of {'it' if count == 1 else 'them'} "
-        "outside of proposals remain."
+        f"{name} ran {'once' if count == 1 else f'{count:,} times'}. Its effects outside of "
+        "proposals remain."
         for name, count in counts.items()
     )
 

@@ -1,4 +1,4 @@
-"""The permissions that a person gave: for one conversation or always, in words, and revocable.
+"""Lists and revokes the permissions that a person gave, each with a sentence in plain words.
 
 Also states in words, before a person answers a question, what each answer would allow.
 """
@@ -22,16 +22,17 @@ if TYPE_CHECKING:
 _SESSION, _ALWAYS = "session", "always"
 _ID = re.compile(f"({_SESSION}|{_ALWAYS})-([0-9]{{1,18}})")
 _VERBS = {"create_file": "create", "delete_file": "delete", "rename_file": "rename"}
-"""The verbs of tools that do something else to a file than edit it."""
+"""The verbs of the tools that do not edit the content of a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Permission:
     """A call that is allowed without a question.
 
-    `scope` is session or always. `id` revokes the permission. A permission for a session has the id
-    of its conversation and ends with the process. `sentence` states what is allowed. `granted_us`
-    is a Unix time in microseconds, or null for a session.
+    `id` identifies the permission when a person revokes it. `scope` is session or always. A
+    permission for a session is valid in the conversation `conversation_id` and ends with the
+    process. A permanent permission has the time `granted_us` in Unix microseconds, and no
+    conversation. `sentence` states what is allowed.
     """
 
     id: str
@@ -44,7 +45,10 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An answer to a question, and what it allows. An answer may not be `available`."""
+    """A possible answer to a question.
+
+    `sentence` states what the answer allows, or why it is not `available`.
+    """
 
     scope: ApprovalScope
     available: bool
@@ -60,9 +64,10 @@ class Permissions:
         self._store = GrantStore(approvals_path())
 
     async def list(self, conversation_id: UUID | None = None) -> tuple[Permission, ...]:
-        """All permissions: the permanent ones, then those of conversations, each oldest first.
+        """The permanent permissions, then the permissions of conversations, both oldest first.
 
-        A sentence calls `conversation_id` "this conversation". Raises StoreError.
+        Sentences call the conversation with the id `conversation_id` "this conversation". Raises
+        StoreError.
         """
         stored = await asyncio.to_thread(self._store.list_grants, self._root)
         permanent = [
@@ -92,7 +97,7 @@ class Permissions:
         return (*permanent, *sessions)
 
     async def revoke(self, permission_id: str) -> None:
-        """Revoke one permission. Raises NotFoundError if there is none with this id, StoreError."""
+        """Revoke the permission with that id. Raises NotFoundError and StoreError."""
         known = _ID.fullmatch(permission_id)
         revoked = 0
         if known and known[1] == _SESSION:
@@ -106,7 +111,7 @@ class Permissions:
             )
 
     async def revoke_all(self) -> int:
-        """Revoke every permission. Returns how many there were. Raises StoreError."""
+        """Revoke every permission. Returns the number of revoked permissions. Raises StoreError."""
         count = len(await self.list())
         await asyncio.to_thread(self._store.revoke, self._root)
         approvals = self._app.approvals
@@ -114,7 +119,7 @@ class Permissions:
         return count
 
     def choices(self, approval_id: UUID) -> tuple[Choice, ...]:
-        """The answers to a waiting question. Raises NotFoundError if it no longer waits."""
+        """The possible answers to a question. Raises NotFoundError if it no longer waits."""
         required = self._app.approvals.required(approval_id)
         if required is None:
             raise NotFoundError(
@@ -139,7 +144,7 @@ class Permissions:
         )
 
     async def _revoke_permanent(self, number: int) -> int:
-        """Revoke a permanent grant, and the same grant of conversations, where it was given."""
+        """Revoke a permanent grant. The gate also keeps it for its conversation, so revoke both."""
         stored = await asyncio.to_thread(self._store.list_grants, self._root)
         revoked = await asyncio.to_thread(self._store.revoke, self._root, number)
         grants = {each.grant for each in stored if each.number == number}
@@ -166,7 +171,7 @@ class Permissions:
 
 
 def _never(required: RequiredGrants) -> str:
-    """The reason why the person is asked each time. Empty if an answer can be remembered."""
+    """Why no answer can be remembered. Empty if nothing is protected."""
     reasons = dict.fromkeys(required.protected.values())
     if not reasons:
         return ""

@@ -1,4 +1,4 @@
-"""Lists, shows and decides proposals for every front end. Announces each decision on the bus."""
+"""The decisions about proposals, for every front end. Each decision is announced on the bus."""
 
 import asyncio
 from collections.abc import Callable, Collection
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from treadle.app.application import App
 
 Decide = Callable[[Edits, Proposal], Proposal]
-"""Changes the state of a proposal, and returns the proposal afterwards."""
+"""A function that changes a proposal. It returns the proposal with its new state."""
 
 
 class ProposalService:
@@ -124,7 +124,10 @@ class ProposalService:
         return await self._decide(reference, lambda edits, found: edits.restage(found.id))
 
     async def content(self, reference: str, path: str) -> bytes:
-        """The content of a file after the proposal. `path` is the path in its change."""
+        """The content of a file after the proposal. `path` is the path before the proposal.
+
+        Raises NotFoundError if the proposal does not write the file.
+        """
 
         def read() -> bytes:
             found = self.edits.find(reference)
@@ -141,7 +144,7 @@ class ProposalService:
         return await asyncio.to_thread(read)
 
     async def amend(self, reference: str, path: str, content: bytes) -> Proposal:
-        """Change the content that the proposal gives to one of its files."""
+        """Change the content of a file after the proposal. For `path` see `content`."""
         return await self._decide(
             reference, lambda edits, found: edits.amend(found.id, path, content)
         )
@@ -189,6 +192,6 @@ def _common(proposal: Proposal, files: tuple[str, ...] = ()) -> _Common:
 
 
 def _written(before: Proposal, after: Proposal) -> tuple[str, ...]:
-    """The files that were undone or redone. Empty if the proposal was never applied before."""
+    """The files that were undone or redone. Empty for the first application."""
     numbers = before.undone_files() ^ after.undone_files()
     return tuple(after.changes[number].path for number in sorted(numbers))

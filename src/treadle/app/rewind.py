@@ -1,21 +1,20 @@
-"""Goes back to a prompt of a conversation: the conversation, the code, or both. Undoes that too.
+"""Goes back to a prompt of a conversation: the conversation, the code, or both.
 
-A plan states every effect before anything happens. The undo engine of the proposals writes the
-files, so lines that a person changed since are never overwritten.
+Such a step is a rewind. A plan states the effects of a rewind before it changes anything. A rewind
+can be undone. The service of proposals undoes and redoes the changes of files, so lines that a
+person changed later are never overwritten.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
-from uuid import UUID
 
 from treadle.app.irreversible_calls import irreversible_calls
 from treadle.app.proposals import ProposalService
 from treadle.app.rewind_plan import (
     CodePlan,
-    Conflict,
+    RewindOutcome,
     RewindPlan,
     UndoRewindPlan,
     ancestors,
@@ -28,7 +27,7 @@ from treadle.app.rewind_plan import (
 from treadle.edits.model import ProposalState
 from treadle.errors import NotFoundError, TreadleError
 from treadle.events.types import ErrorKind
-from treadle.llm.messages import UserMessage
+from treadle.llm.messages import AttachedText, UserMessage
 from treadle.session import Conversation, Entry
 from treadle.session.rewinds import Rewind, RewindScope, RewindStore, UndoneProposal
 
@@ -38,41 +37,24 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _EVERY = 1_000_000
-"""A limit for a list of proposals that no conversation reaches."""
+"""The limit of the list of proposals. No conversation has that many."""
 
 
 class RewindConflictError(TreadleError):
-    """Raised if later changes of files prevent a rewind or its undo. Nothing was changed."""
+    """Raised if later changes of files prevent a rewind or the undo of a rewind.
 
-    kind = ErrorKind.CONFLICT
-
-
-@dataclass(frozen=True, slots=True)
-class RewindOutcome:
-    """The effect of a rewind, or of undoing one, after it happened.
-
-    `head` is the last message of the current branch, or null if no message remains. `text` is the
-    text of the prompt if the conversation went back before it, so that it can be edited and sent
-    again. Otherwise it is null. `proposals` were undone or redone. `conflicts` are the files that
-    stayed as they were.
+    Nothing was changed.
     """
 
-    conversation_id: UUID
-    prompt: int
-    scope: RewindScope
-    head: int | None
-    text: str | None
-    proposals: tuple[UUID, ...]
-    conflicts: tuple[Conflict, ...]
+    kind = ErrorKind.CONFLICT
 
 
 class Rewinds:
     """Plans, carries out and undoes the rewinds of the conversations of one repository.
 
-    A reference is the id of a conversation, a unique prefix of an id, or "last". Methods raise
-    NotFoundError, UsageError and StoreError. A method that changes something raises
-    TurnRunningError while a turn of the conversation runs, and continues to its end if its caller
-    is cancelled.
+    A reference is the id of a conversation, a unique prefix of an id, or "last". All methods raise
+    NotFoundError, UsageError and StoreError. `rewind` and `undo_rewind` raise TurnRunningError
+    while a turn of the conversation runs. They complete their work even if the caller is cancelled.
     """
 
     def __init__(self, app: "App") -> None:
@@ -81,7 +63,7 @@ class Rewinds:
     async def plan_rewind(
         self, reference: str, prompt: int, scope: RewindScope = RewindScope.BOTH
     ) -> RewindPlan:
-        """State what a rewind to the user message `prompt` would do. Changes nothing."""
+        """State the effects of a rewind to the user message `prompt`. This changes nothing."""
         plan, _ = await self._prepare(reference, prompt, scope)
         return plan
 
@@ -95,21 +77,21 @@ class Rewinds:
     ) -> RewindOutcome:
         """Go back to the state before the user message `prompt`.
 
-        With `keep_changed`, files in conflict stay as they are. Otherwise a conflict raises
-        RewindConflictError, and nothing changes. If a file cannot be written, EditError is raised
-        after the proposals that were already undone are applied again.
+        With `keep_changed`, files in conflict stay as they are. Without it, a conflict raises
+        RewindConflictError, and nothing changes. If a file cannot be written, this method applies
+        the proposals again that it already undid, and raises EditError.
         """
         return await _to_its_end(self._rewind(reference, prompt, scope, keep_changed=keep_changed))
 
     async def plan_undo(self, reference: str) -> UndoRewindPlan:
-        """State what undoing the newest rewind of a conversation would do. Changes nothing."""
+        """State the effects of undoing the newest rewind. This changes nothing."""
         plan, _, _ = await self._prepare_undo(reference)
         return plan
 
     async def undo_rewind(self, reference: str, *, keep_changed: bool = False) -> RewindOutcome:
-        """Undo the newest rewind: restore its branch, and redo the proposals that it undid.
+        """Undo the newest rewind: restore the former branch, and redo the undone proposals.
 
-        With `keep_changed`, files in conflict stay as they are. Otherwise a conflict raises
+        With `keep_changed`, files in conflict stay as they are. Without it, a conflict raises
         RewindConflictError, and nothing changes.
         """
         return await _to_its_end(self._undo_rewind(reference, keep_changed=keep_changed))
@@ -132,8 +114,9 @@ class Rewinds:
                     await rewinds.discard(stored)
                 raise
         await self._app.conversations.announce(plan.conversation_id)
-        text = plan.text if scope.moves_conversation else None
-        return _outcome(plan, text, stored.proposals)
+        if not scope.moves_conversation:
+            return _outcome(plan, stored.proposals)
+        return _outcome(plan, stored.proposals, text=plan.text, attached=plan.attached)
 
     async def _undo_rewind(self, reference: str, *, keep_changed: bool) -> RewindOutcome:
         async with self._free(reference) as conversation_id:
@@ -147,11 +130,11 @@ class Rewinds:
                 await self._undo_all(steps[::-1])
                 raise
         await self._app.conversations.announce(plan.conversation_id)
-        return _outcome(plan, None, steps)
+        return _outcome(plan, steps)
 
     @asynccontextmanager
     async def _free(self, reference: str) -> AsyncIterator[str]:
-        """Keep turns out of the conversation until the context ends. Yields the whole id."""
+        """Let no turn of the conversation begin until the context ends. Yields the whole id."""
         found = (await self._load(reference)).id
         async with self._app.conversations.exclusive(found):
             yield str(found)
@@ -175,8 +158,9 @@ class Rewinds:
             head, messages = entry.parent, len(conversation.entries)
             messages -= conversation.entries.index(entry)
         plan = RewindPlan(
-            conversation.id, prompt, entry.message.text, scope, head, messages, code, not_undone
-        )
+            conversation.id, prompt, entry.message.text, entry.message.attached, scope, head,
+            messages, code, not_undone,
+        )  # fmt: skip
         return plan, Rewind(conversation.id, prompt, scope, head_of(conversation), head, steps)
 
     async def _code_since(
@@ -271,7 +255,7 @@ class Rewinds:
 
 
 async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
-    """Complete the work even if the caller is cancelled, so that no rewind stops half-way."""
+    """Complete the work even if the caller is cancelled."""
     return await asyncio.shield(asyncio.ensure_future(work))
 
 
@@ -287,7 +271,11 @@ def _refuse_conflicts(code: CodePlan, done: str, *, keep_changed: bool) -> None:
 
 
 def _outcome(
-    plan: RewindPlan | UndoRewindPlan, text: str | None, steps: Sequence[UndoneProposal]
+    plan: RewindPlan | UndoRewindPlan,
+    steps: Sequence[UndoneProposal],
+    *,
+    text: str | None = None,
+    attached: tuple[AttachedText, ...] = (),
 ) -> RewindOutcome:
     return RewindOutcome(
         plan.conversation_id,
@@ -295,6 +283,7 @@ def _outcome(
         plan.scope,
         plan.head,
         text,
+        attached,
         tuple(each.id for each in steps),
         plan.code.conflicts,
     )

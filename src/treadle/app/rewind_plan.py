@@ -1,4 +1,4 @@
-"""The plan of a rewind: the messages, the proposals and the files that it changes."""
+"""The plan of a rewind: the messages, the proposals and the files that the rewind changes."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,18 +11,18 @@ from treadle.edits.model import ChangeKind, FileChange, Hunk, Proposal, Proposal
 from treadle.edits.simulation import SimulatedStep, Simulation
 from treadle.errors import NotFoundError, UsageError
 from treadle.json_values import JsonField
-from treadle.llm.messages import UserMessage
+from treadle.llm.messages import AttachedText, UserMessage
 from treadle.session import Conversation, Entry
 from treadle.session.rewinds import RewindScope, UndoneProposal
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """A file that changes, with the unified diff of its content on disk and afterwards.
+    """A file that changes on disk.
 
-    `kind` is the change on disk. `target` is the new path of a renamed file. If
-    `keeps_later_changes` is true, the file was changed since Treadle wrote it, and the later
-    changes stay. `sentence` states all this in words.
+    `diff` is the unified diff from the present content to the content afterwards. `target` is the
+    new path of a renamed file. `keeps_later_changes` is true if the file was changed after Treadle
+    wrote it, in other lines. These changes stay. `sentence` states the effect in words.
     """
 
     path: str
@@ -37,9 +37,9 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A file in which a proposal cannot be undone or redone, because its lines were changed since.
+    """A file in which a proposal cannot be undone or redone. The file stays as it is.
 
-    The file stays as it is.
+    `reason` is a sentence. The usual reason is that someone changed the lines of the proposal.
     """
 
     proposal_id: UUID
@@ -49,7 +49,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class PlannedProposal:
-    """A proposal that a rewind undoes, or that the undo of a rewind applies again.
+    """A proposal that a rewind undoes, or that the undo of a rewind redoes.
 
     `files` are the paths of the files that change.
     """
@@ -61,9 +61,10 @@ class PlannedProposal:
 
 @dataclass(frozen=True, slots=True)
 class CodePlan:
-    """The effect on files. Proposals are in the order in which they are undone or redone.
+    """The effects on files.
 
-    A file in `conflicts` stays as it is.
+    `proposals` are in the order in which they are undone or redone. `files` has the overall effect
+    on each file. Files in `conflicts` stay as they are.
     """
 
     proposals: tuple[PlannedProposal, ...] = ()
@@ -73,16 +74,18 @@ class CodePlan:
 
 @dataclass(frozen=True, slots=True)
 class RewindPlan:
-    """The effect of a rewind to the message `prompt`, which is before that message.
+    """The effects of a rewind to the user message `prompt`.
 
-    `text` is the text of the prompt. `head` is the last message that remains on the current branch,
-    or null if none remains. `messages` counts the messages that leave the branch. They stay as
-    another branch. `not_undone` has a sentence for each kind of effect that remains.
+    `text` and `attached` are the content of that message. `head` is the last message of the current
+    branch afterwards, or null if the branch is then empty. `messages` counts the messages that
+    leave the branch. They stay as another branch. `not_undone` has sentences about effects of tool
+    calls that remain.
     """
 
     conversation_id: UUID
     prompt: int
     text: str
+    attached: tuple[AttachedText, ...]
     scope: RewindScope
     head: int | None
     messages: int
@@ -92,10 +95,10 @@ class RewindPlan:
 
 @dataclass(frozen=True, slots=True)
 class UndoRewindPlan:
-    """The effect of undoing the newest rewind of a conversation.
+    """The effects of undoing the newest rewind of a conversation.
 
     `prompt` and `scope` are those of the rewind. `head` is the last message of the current branch
-    afterwards. `messages` counts the messages since the rewind, which leave the branch.
+    afterwards. `messages` counts the messages that came after the rewind and leave the branch.
     """
 
     conversation_id: UUID
@@ -108,11 +111,12 @@ class UndoRewindPlan:
 
 @dataclass(frozen=True, slots=True)
 class RewindOutcome:
-    """The effect of a rewind, or of undoing one, after it happened.
+    """The result of a rewind, or of undoing a rewind.
 
-    `text` is the text of the prompt if the conversation went back before it, for the prompt editor.
-    It is null otherwise. `proposals` are the proposals that were undone or redone. `conflicts` are
-    the files that were kept.
+    `head` is the last message of the current branch, or null if the branch is empty. If the
+    conversation went back before a prompt, `text` and `attached` are the content of that prompt, so
+    that a person can change it and send it again. Otherwise `text` is null. `proposals` were undone
+    or redone. The files in `conflicts` stayed as they were.
     """
 
     conversation_id: UUID
@@ -120,6 +124,7 @@ class RewindOutcome:
     scope: RewindScope
     head: int | None
     text: str | None
+    attached: tuple[AttachedText, ...]
     proposals: tuple[UUID, ...]
     conflicts: tuple[Conflict, ...]
 
@@ -169,10 +174,10 @@ def ancestors(tree: Sequence[Entry], head: int | None) -> frozenset[int]:
 def proposals_since(
     proposals: Sequence[Proposal], prompt: Entry, tree: Sequence[Entry], after: Collection[int]
 ) -> tuple[Proposal, ...]:
-    """The proposals of the requests at and after a prompt, the last applied proposal first.
+    """The proposals of a prompt and of the messages after it. The last applied proposal is first.
 
-    `after` are the numbers of the prompt and of the messages after it. A request answers a prompt
-    and the messages that steer it. If the prompt steers, only its later proposals count.
+    `after` are the numbers of these messages. A proposal names the request that made it. If the
+    prompt steered a running request, only the later proposals of that request count.
     """
     requests = {each.request_id for each in tree if each.number in after and each.request_id}
     others = {each.request_id for each in tree if each.request_id} - requests
@@ -188,7 +193,10 @@ def proposals_since(
 
 
 def _applied_us(proposal: Proposal) -> tuple[int, int]:
-    """The time at which a proposal was applied. A partial undo hides it, so staging counts then."""
+    """The sort key: the time of the last application, then the time of staging.
+
+    The store does not keep the time of an application that was partly undone.
+    """
     partly = proposal.state is ProposalState.PARTLY_UNDONE
     return proposal.created_us if partly else proposal.changed_us, proposal.created_us
 
@@ -196,7 +204,7 @@ def _applied_us(proposal: Proposal) -> tuple[int, int]:
 def code_plan(
     simulation: Simulation, goal: ProposalState
 ) -> tuple[CodePlan, tuple[UndoneProposal, ...]]:
-    """The effect of the simulated steps, and the steps that change a file."""
+    """The effects of the simulated steps, and the steps that change a file."""
     steps = [step for step in simulation.steps if step.files]
     proposals = [
         PlannedProposal(
@@ -251,7 +259,7 @@ def _difference(path: str, before: bytes | None, after: bytes | None) -> FileCha
 
 
 def _later_changes(steps: Sequence[SimulatedStep]) -> frozenset[str]:
-    """The final paths of the files that were changed since a proposal changed them."""
+    """The final paths of the files that someone changed after a proposal."""
     found: set[str] = set()
     for step in steps:
         for change in step.changes:
@@ -264,7 +272,7 @@ def _later_changes(steps: Sequence[SimulatedStep]) -> frozenset[str]:
 def _file(change: FileChange, goal: ProposalState, *, keeps: bool) -> PlannedFile:
     sentence = _SENTENCES[goal][change.kind].format(path=change.path, target=change.target)
     if keeps:
-        sentence = f"{sentence} It was changed since, and the later changes stay."
+        sentence = f"{sentence} Later changes of other lines stay."
     return PlannedFile(
         change.path, change.kind, change.target, *counts(change), unified(change), keeps, sentence
     )
@@ -284,4 +292,4 @@ _SENTENCES: Mapping[ProposalState, Mapping[ChangeKind, str]] = {
         ChangeKind.RENAME: "{path} is renamed to {target} again.",
     },
 }
-"""The effect on a file in words, when proposals are undone and when they are applied again."""
+"""The effect on a file in words, for each goal of the steps."""

@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
@@ -20,6 +21,7 @@ from treadle.app.assistant import Assistant
 from treadle.app.choices import Choices
 from treadle.app.context_plan import ContextPlan, plan_next
 from treadle.errors import NotFoundError, TreadleError, UsageError
+from treadle.events.types import SessionCancelled, SessionFailed, Usage
 from treadle.ids import new_id
 from treadle.llm import saved_keys
 from treadle.session import Conversation, RequestSession, SessionOutcome
@@ -55,6 +57,9 @@ class Turns:
         self._turns: dict[UUID, Turn] = {}
         self._sessions: dict[UUID, RequestSession] = {}
         """The sessions of the running turns, without turns that wait or that agents answer."""
+        self._begun: set[UUID] = set()
+        """The running turns whose session publishes their end."""
+        self._reports: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         await self._stack.__aenter__()
@@ -70,6 +75,7 @@ class Turns:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(*self._reports, return_exceptions=True)
         await self._stack.__aexit__(kind, error, trace)
 
     async def start(
@@ -95,7 +101,9 @@ class Turns:
         conversation = existing or await assistant.conversation()
         request_id = new_id()
         serving = self._serve(text, resolved, request_id, conversation, assistant)
-        return self._start(request_id, conversation, serving, front_end)
+        turn = self._start(request_id, conversation, serving, front_end)
+        turn.task.add_done_callback(partial(self._report_early_end, turn))
+        return turn
 
     async def plan(
         self, session: str | None, *, text: str = "", choices: Choices | None = None
@@ -200,6 +208,7 @@ class Turns:
         async with self._app.conversations.reserve(conversation, message, request_id) as reserved:
             session = await assistant.session(reserved, request_id)
             self._sessions[request_id] = session
+            self._begun.add(request_id)
             try:
                 outcome = await session.run(text, attachments)
             finally:
@@ -207,6 +216,35 @@ class Turns:
         for unserved in session.unserved:
             await self.start(unserved, session=str(conversation.id), choices=assistant.choices)
         return outcome
+
+    def _report_early_end(self, turn: Turn, task: "asyncio.Task[SessionOutcome]") -> None:
+        """Publish the end of a turn that ended before its session began."""
+        if turn.request_id in self._begun:
+            self._begun.remove(turn.request_id)
+            return
+        error = None if task.cancelled() else task.exception()
+        event: SessionCancelled | SessionFailed
+        if error is None:
+            event = SessionCancelled(
+                request_id=turn.request_id,
+                session_id=turn.conversation_id,
+                usage=Usage(),
+                cost=0.0,
+                duration=0.0,
+            )
+        else:
+            event = SessionFailed(
+                request_id=turn.request_id,
+                session_id=turn.conversation_id,
+                message=error.message if isinstance(error, TreadleError) else str(error),
+                hint=error.hint if isinstance(error, TreadleError) else None,
+                usage=Usage(),
+                cost=0.0,
+                duration=0.0,
+            )
+        report = asyncio.create_task(self._app.bus.publish(event))
+        self._reports.add(report)
+        report.add_done_callback(self._reports.discard)
 
     def _forget_old(self) -> None:
         ended = [turn for turn in self._turns.values() if turn.task.done()]

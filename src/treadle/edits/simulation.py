@@ -1,4 +1,4 @@
-"""Undoes and redoes proposals one after another in memory, to state the effect before it happens.
+"""Computes in memory what a sequence of undos or redos of proposals would do to the files.
 
 The files on disk stay as they are.
 """
@@ -22,9 +22,10 @@ from treadle.edits.relocation import relocate
 class SimulatedStep:
     """The undo or redo of one proposal.
 
-    `files` are the numbers of the files that the step changes. `changes` are these changes, fitted
-    to the files. `later_changes` has the paths of the files that were changed since the proposal
-    changed them. `conflicts` has one error for each file that the step leaves as it is.
+    `files` are the numbers of the files of the proposal that the step changes. `changes` are the
+    changes of these files, fitted to the content before the step. `later_changes` has the paths of
+    the files that someone changed after the proposal. `conflicts` has one error for each file that
+    the step leaves as it is.
     """
 
     proposal: Proposal
@@ -35,7 +36,7 @@ class SimulatedStep:
 
 
 class Simulation:
-    """The files of a repository after some steps. `read` returns the files on disk."""
+    """The files of a repository after some steps. `read` reads the files on disk."""
 
     def __init__(self, read: ReadFile) -> None:
         self._read = read
@@ -50,12 +51,12 @@ class Simulation:
         goal: ProposalState,
         files: Collection[int] | None = None,
     ) -> None:
-        """Undo or redo a proposal whose last application is `last`, to reach the state `goal`.
+        """Undo or redo the changes `last` of a proposal, so that it gets the state `goal`.
 
         `files` limits the step to the files with these numbers.
         """
         reversal = fit_reversal(self._present, reverting_changes(proposal, last, goal, files))
-        # Each change is fitted to the files before the step, since a write reads them first.
+        # A real undo also reads all files before it writes the first one.
         fitted = list(fit_changes(self._present, reversal.changes, relocate))
         for change, _, after in fitted:
             if change.target is not None:

@@ -1,6 +1,6 @@
-"""Records how conversations went back to a prompt, so that each rewind can be undone later.
+"""Stores how conversations went back to a prompt, so that a later process can undo each rewind.
 
-The records are in the file of the conversations. They outlive the process.
+The records are in the file of the conversations.
 """
 
 import json
@@ -27,13 +27,13 @@ MIGRATION = """
     ) STRICT;
     CREATE INDEX rewinds_by_conversation ON rewinds (conversation_id);
 """
-"""The migration of the conversations' file that adds the table."""
+"""The migration that adds the table to the file of the conversations."""
 
 _COLUMNS = "number, conversation_id, prompt, scope, head_before, head_after, proposals, at_us"
 
 
 class RewindScope(StrEnum):
-    """The parts that go back to a prompt."""
+    """What goes back to a prompt."""
 
     CONVERSATION = "conversation"
     CODE = "code"
@@ -41,12 +41,12 @@ class RewindScope(StrEnum):
 
     @property
     def moves_conversation(self) -> bool:
-        """Whether the conversation goes back."""
+        """Whether the current branch of the conversation changes."""
         return self is not RewindScope.CODE
 
     @property
     def undoes_code(self) -> bool:
-        """Whether the changes of files are undone."""
+        """Whether changes of files are undone."""
         return self is not RewindScope.CONVERSATION
 
 
@@ -60,11 +60,12 @@ class UndoneProposal:
 
 @dataclass(frozen=True, slots=True)
 class Rewind:
-    """A rewind of a conversation to the message `prompt`.
+    """A rewind of a conversation to the user message `prompt`.
 
-    `head_before` and `head_after` are the last message of the current branch before and after the
-    rewind. None means a branch without messages. `proposals` are in the order of the undo: newest
-    first. `at_us` is a Unix time in microseconds. `number` is 0 until the record is stored.
+    `head_before` and `head_after` are the numbers of the last message of the current branch before
+    and after the rewind. None means that the branch is empty. `proposals` are in the order in which
+    the rewind undoes them. `at_us` is a Unix time in microseconds. `number` is 0 until the record
+    is stored.
     """
 
     conversation_id: UUID
@@ -78,7 +79,7 @@ class Rewind:
 
 
 class RewindStore:
-    """The records of rewinds. The worker thread of the conversations uses the file."""
+    """The records of rewinds in the database of the conversations."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -90,27 +91,28 @@ class RewindStore:
         return await self._database.run(lambda db: _insert(db, stamped))
 
     async def discard(self, rewind: Rewind) -> None:
-        """Delete the record of a rewind that failed and changed nothing."""
+        """Delete the record of a rewind that failed without an effect."""
         await self._database.run(
             lambda db: db.execute("DELETE FROM rewinds WHERE number = ?", (rewind.number,))
         )
 
     async def move_head(self, rewind: Rewind) -> None:
-        """End the current branch of the conversation at `head_after`.
+        """Make `head_after` the end of the current branch.
 
-        Raises StoreError if another process continued the conversation since `head_before`.
+        Raises StoreError if `head_before` is no longer the end, because another process continued
+        or deleted the conversation.
         """
         await self._database.run(lambda db: self._move_head(db, rewind))
 
     async def latest(self, conversation_id: UUID) -> Rewind | None:
-        """The newest rewind of a conversation that was not undone, or None."""
+        """The newest rewind that was not undone, or None."""
         return await self._database.run(lambda db: _latest(db, conversation_id))
 
     async def undo(self, rewind: Rewind, *, head: int | None) -> None:
-        """Record that the rewind was undone, and restore the branch that the rewind left.
+        """Record that a rewind was undone, and restore the former branch.
 
-        `head` is the present end of the current branch. Raises StoreError if another process
-        continued the conversation since.
+        `head` is the expected end of the current branch. Raises StoreError if the current branch
+        has another end, because another process continued or deleted the conversation.
         """
         back = replace(rewind, head_before=head, head_after=rewind.head_before)
 

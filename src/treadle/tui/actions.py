@@ -30,8 +30,8 @@ class Where(StrEnum):
     TRACE = "in a trace"
     FIND = "in the find line"
     OVERLAY = "in an overlay"
+    QUESTION = "in a question"
     SESSIONS = "in the list of sessions"
-    BRANCHES = "in the branches of a session"
     REWIND = "in the rewind"
     CONTEXT_PLAN = "in the context plan"
     MODELS = "in the list of models"
@@ -220,6 +220,24 @@ ACTIONS: tuple[Action, ...] = (
            keys=("shift+f3",), vim=("shift+f3", "N"), in_palette=False),
     Action("close_find", "Close", "Close the find line.", Where.FIND, keys=("escape",),
            in_palette=False),
+    Action("search_edit", "Edit", "Open the code at its line in $EDITOR.", Where.SEARCH,
+           keys=("f4",)),
+    Action("search_callers", "Callers", "List what calls the item.", Where.SEARCH, keys=("f5",)),
+    Action("search_callees", "Callees", "List what the item calls.", Where.SEARCH, keys=("f6",)),
+    Action("search_implementations", "Implementations",
+           "List subclasses, implementations and overrides.", Where.SEARCH, keys=("f7",)),
+    Action("search_back", "Back", "Go back to the list before.", Where.SEARCH, keys=("f8",)),
+    Action("trace_analyse", "What went wrong?", "Ask the analyst about this span and its run.",
+           Where.TRACE, keys=("f2",)),
+    Action("trace_fold", "Fold", "Hide the rows below, or go to the row above in the tree.",
+           Where.TRACE, keys=("alt+left",), vim=("alt+left", "alt+h")),
+    Action("trace_unfold", "Unfold", "Show the rows below.", Where.TRACE, keys=("alt+right",),
+           vim=("alt+right", "alt+l")),
+    Action("trace_whole", "Whole content", "Show the whole content of the span, or shorten it.",
+           Where.TRACE, keys=("f6",)),
+    Action("trace_browser", "Browser", "Open the span on the page of a running server.",
+           Where.TRACE, keys=("f4",)),
+    Action("trace_reload", "Read again", "Read the trace again.", Where.TRACE, keys=("f5",)),
     Action("close", "Close", "Close the overlay.", Where.OVERLAY, keys=("escape",),
            in_palette=False),
     Action("choose", "Choose", "Choose the highlighted row.", Where.LIST, keys=("enter",),
@@ -240,6 +258,16 @@ ACTIONS: tuple[Action, ...] = (
            keys=("ctrl+up", "shift+up"), in_palette=False),
     Action("preview_down", "Preview down", "Scroll the preview down.", Where.LIST,
            keys=("ctrl+down", "shift+down"), in_palette=False),
+    Action("confirm", "Yes", "Do what the question asks about.", Where.QUESTION, keys=("y",),
+           in_palette=False),
+    Action("rename_session", "Rename", "Change the title of the session.", Where.SESSIONS,
+           keys=("ctrl+r",), in_palette=False),
+    Action("show_branches", "Branches", "Show the tree of branches, and continue at a message.",
+           Where.SESSIONS, keys=("ctrl+b",), in_palette=False),
+    Action("export_session", "Export", "Write the session to a file, as Markdown or JSON.",
+           Where.SESSIONS, keys=("ctrl+e",), in_palette=False),
+    Action("delete_session", "Delete", "Delete the session with all its branches.",
+           Where.SESSIONS, keys=("ctrl+d",), in_palette=False),
 )  # fmt: skip
 """All actions, in the order in which help lists them."""
 

@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import work
 from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.widgets import Input, TextArea
 
 from treadle.app.choices import Choices
 from treadle.clock import Clock, SystemClock
-from treadle.display.event_lines import activity
 from treadle.errors import TreadleError
+from treadle.events.changes import ConversationChanged
 from treadle.events.types import (
     IndexProgress,
     SessionCancelled,
@@ -26,9 +27,9 @@ from treadle.tui.approvals.app_actions import ApprovalActions
 from treadle.tui.approvals.questions import Questions
 from treadle.tui.conversation.transcript_state import TranscriptState
 from treadle.tui.driver import TerminalDriver
-from treadle.tui.exploration import ExplorationActions
 from treadle.tui.first_theme import DEFAULT
 from treadle.tui.key_bindings import KeySet, bindings, keymap
+from treadle.tui.overlays import OverlayActions
 from treadle.tui.prompt.area import PromptArea
 from treadle.tui.prompt.files import PromptFiles
 from treadle.tui.screen_actions import actions_of, has_action, target
@@ -36,7 +37,7 @@ from treadle.tui.screens.conversation import ConversationScreen
 from treadle.tui.screens.help import Help
 from treadle.tui.screens.palette import Palette
 from treadle.tui.screens.theme_picker import ThemePicker
-from treadle.tui.status_line import StatusLine
+from treadle.tui.status import Status
 from treadle.tui.themes import THEMES
 from treadle.tui.turn_actions import TurnActions
 from treadle.tui.workbench import Missed, Workbench
@@ -54,7 +55,7 @@ QUIT_SECONDS = 2.0
 OpenWorkbench = Callable[[], AbstractAsyncContextManager[Workbench]]
 
 
-class TerminalApp(TurnActions, ExplorationActions, ApprovalActions):
+class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
     """A conversation in the terminal. `open_workbench` opens the repository after the first paint.
 
     The person can type while the repository opens. Messages wait until it is open. `prompt_files`
@@ -98,6 +99,7 @@ class TerminalApp(TurnActions, ExplorationActions, ApprovalActions):
         self._interrupted: float | None = None
         """The time of the last Ctrl+C without a selection."""
         self.state = TranscriptState(self._clock)
+        self.status = Status()
         self.area = PromptArea(self.find_choices, self.is_busy, prompt_files)
         self.questions = Questions()
 
@@ -109,7 +111,7 @@ class TerminalApp(TurnActions, ExplorationActions, ApprovalActions):
     async def on_mount(self) -> None:
         """Show the conversation, then open the repository."""
         self.choose_theme(self.theme)
-        await self.push_screen(ConversationScreen(self.state, self.area))
+        await self.push_screen(ConversationScreen(self.state, self.area, self.status, self._clock))
         self.call_after_refresh(self._open)
 
     def _open(self) -> None:
@@ -138,8 +140,11 @@ class TerminalApp(TurnActions, ExplorationActions, ApprovalActions):
         if self._session is not None:
             self.state.load(await workbench.conversation(self._session))
             self.read_records()
+        self.status.folder = workbench.root.rpartition("/")[2] or workbench.root
+        self.status.address = workbench.address
         self.plan_sync()
         self._workbench.set_result(workbench)
+        self.read_status()
         await self.read_questions(workbench)
 
     @property
@@ -153,6 +158,10 @@ class TerminalApp(TurnActions, ExplorationActions, ApprovalActions):
         self.choose_theme(settings.theme)
         self.set_keymap(keymap(self.key_set))
         self.area.prompt.use_keys(self.key_set)
+        if settings.reduced_motion:
+            for screen in self.screen_stack:
+                if isinstance(screen, ConversationScreen):
+                    screen.keep_still()
 
     def choose_theme(self, name: str) -> None:
         """Use a theme. A terminal with 16 colours or without colours always has its own colours."""
@@ -194,20 +203,23 @@ class TerminalApp(TurnActions, ExplorationActions, ApprovalActions):
             return
         self.follow_questions(event)  # type: ignore[arg-type]
         if self.state.apply(event):  # type: ignore[arg-type]
-            if (what := activity(event)) is not None:  # type: ignore[arg-type]
-                self._show_activity(what)
+            self.status.apply(event)  # type: ignore[arg-type]
             if isinstance(event, SessionFinished | SessionFailed | SessionCancelled):
-                self._show_activity("")
+                self.read_status()
                 self.area.turn_ended(
                     normally=isinstance(event, SessionFinished)
                     and event.stop_reason is StopReason.COMPLETED
                 )
             if isinstance(event, SessionFinished):
                 self.complete_turn(event.request_id)
-        elif isinstance(event, IndexProgress) and event.done < event.total:
-            self.state.explain_pending(
-                f"indexing the repository: {event.done:,} of {event.total:,} files"
-            )
+        elif isinstance(event, IndexProgress):
+            self.status.apply_progress(event)
+            if event.done < event.total:
+                self.state.explain_pending(
+                    f"indexing the repository: {event.done:,} of {event.total:,} files"
+                )
+        elif isinstance(event, ConversationChanged):
+            self.follow_change(event)
         self.plan_sync()
 
     async def run_named(self, name: str, argument: str | None = None) -> bool:
@@ -242,12 +254,19 @@ class TerminalApp(TurnActions, ExplorationActions, ApprovalActions):
 
     def _sync(self) -> None:
         self._sync_planned = False
+        if not self.state.running:
+            self.status.cost = self.state.cost
+        self.status.tools = self.state.activity.calls
         if isinstance(self.screen, ConversationScreen):
             self.screen.sync()
 
-    def _show_activity(self, text: str) -> None:
-        for line in self.screen.query(StatusLine):
-            line.show("", text)
+    @work(exclusive=True, group="status")
+    async def read_status(self) -> None:
+        """Read what no event reports: the branch of the repository."""
+        workbench = await self._workbench
+        with suppress(TreadleError):  # the status line then keeps its values
+            self.status.branch = await workbench.branch()
+        self.plan_sync()
 
     def report(self, error: TreadleError) -> None:
         """Show an error as a line of the transcript."""

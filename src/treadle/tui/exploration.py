@@ -8,6 +8,7 @@ from uuid import UUID
 from textual import work
 from textual.app import App, SuspendNotSupported
 
+from treadle.clock import Clock
 from treadle.diagnosis.evidence import SpanReference, linked_spans
 from treadle.display.editor import open_at
 from treadle.errors import TreadleError
@@ -21,9 +22,13 @@ from treadle.tui.conversation.items import (
     ProseItem,
 )
 from treadle.tui.conversation.transcript_state import TranscriptState
+from treadle.tui.prompt.area import PromptArea
 from treadle.tui.screens.transcript_actions import TranscriptActions
 from treadle.tui.transcript.transcript import Transcript
 from treadle.tui.workbench import Workbench
+
+_QUESTION = "What went wrong in this run, or what could be better? Cite the calls."
+"""The question to the analyst, unless the person writes one."""
 
 
 class ExplorationActions(App[None]):
@@ -31,6 +36,9 @@ class ExplorationActions(App[None]):
 
     state: TranscriptState
     _workbench: asyncio.Future[Workbench]
+    area: PromptArea
+    _clock: Clock
+    _analyst_conversation: UUID | None = None
 
     def plan_sync(self) -> None:
         """Refresh the transcript soon."""
@@ -76,6 +84,73 @@ class ExplorationActions(App[None]):
                 self.plan_sync()
             case SourceRange() as source:
                 self._show_excerpt(message.item, source)
+            case SpanReference(trace_id=trace_id, span_id=span_id):
+                self.show_trace(trace_id, span_id)
+
+    def action_trace(self) -> None:
+        """Show the trace of the selected answer, or of the last one."""
+        item = self._item_of_a_turn()
+        if item is None or item.request_id is None:
+            self.notify("There is no answer with a trace yet.", markup=False)
+        elif (span := span_of(item)) is not None and item is not self.state.items[-1]:
+            self.show_trace(span.trace_id, span.span_id)
+        else:
+            self.show_trace(item.request_id.hex)
+
+    def action_open_span(self) -> None:
+        """Show the selected span. Other lines show the trace of their turn."""
+        if isinstance(self.screen, TranscriptActions):
+            target = self.screen.transcript.selected_target
+            if isinstance(target, SpanReference):
+                self.show_trace(target.trace_id, target.span_id)
+                return
+        self.action_trace()
+
+    @work(exclusive=True, group="trace")
+    async def show_trace(self, trace_id: str, span_id: str | None = None) -> None:
+        """Show a trace, and ask the analyst about it if the person wants that."""
+        from treadle.tui.screens.trace import TraceScreen
+
+        screen = TraceScreen(await self._workbench, trace_id, span_id)
+        question = await self.push_screen_wait(screen)
+        if question is not None:
+            self.ask_analyst(question.about, None)
+
+    def action_analyse(self, question: str | None = None) -> None:
+        """Ask the analyst about the run of the selected answer, or of the last one."""
+        item = self._item_of_a_turn()
+        if item is None or item.request_id is None:
+            self.notify("There is no answer to analyse yet.", markup=False)
+        else:
+            self.ask_analyst(SpanReference(item.request_id.hex, ""), question)
+
+    @work
+    async def ask_analyst(self, about: SpanReference, question: str | None) -> None:
+        """Ask about a trace. The answer appears in the transcript."""
+        from treadle.agents.page_context import PageContext
+
+        text = question or _QUESTION
+        page = PageContext(trace_id=about.trace_id, span_id=about.span_id or None)
+        workbench = await self._workbench
+        try:
+            started = await workbench.ask_analyst(
+                text, page, conversation=self._analyst_conversation, model=None
+            )
+        except TreadleError as error:
+            self.report(error)
+            return
+        self._analyst_conversation = started.conversation_id
+        self.state.add_prompt(started.request_id, text)
+        self.plan_sync()
+
+    def _item_of_a_turn(self) -> Item | None:
+        """The selected item, or the last item of a turn."""
+        if isinstance(self.screen, TranscriptActions):
+            selected = self.screen.transcript.selected_item
+            if selected is not None and selected.request_id is not None:
+                return selected
+        of_turns = (item for item in reversed(self.state.items) if item.request_id is not None)
+        return next(of_turns, None)
 
     @work
     async def _show_excerpt(self, item: Item, source: SourceRange) -> None:
@@ -101,16 +176,30 @@ class ExplorationActions(App[None]):
     @work
     async def open_in_editor(self, source: SourceRange) -> None:
         """Open the first line of a source in the editor of the person."""
-        workbench = await self._workbench
-        path = Path(workbench.root) / source.file
         try:
-            with ExitStack() as stack:
-                with suppress(SuspendNotSupported):  # a graphical editor works without it
-                    stack.enter_context(self.suspend())
-                await open_at(path, max(1, source.start_line))
+            await self.edit_source(source)
         except TreadleError as error:
             self.report(error)
+
+    async def edit_source(self, source: SourceRange) -> None:
+        """Open a source in the editor, and wait until the editor ends. Raises TreadleError."""
+        path = Path((await self._workbench).root) / source.file
+        with ExitStack() as stack:
+            with suppress(SuspendNotSupported):  # a graphical editor works without it
+                stack.enter_context(self.suspend())
+            await open_at(path, max(1, source.start_line))
         self.refresh(layout=True)
+
+    @work(exclusive=True, group="search")
+    async def action_search(self, query: str | None = None) -> None:
+        """Search the code, and attach the chosen code to the prompt."""
+        from treadle.tui.screens.search import SearchScreen
+
+        screen = SearchScreen(await self._workbench, self.edit_source, self._clock, query or "")
+        found = await self.push_screen_wait(screen)
+        if found is not None:
+            self.area.prompt.insert_chip(found.attachment)
+            self.area.prompt.focus()
 
 
 def _source(item: Item | None) -> SourceRange | None:

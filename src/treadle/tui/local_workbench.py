@@ -32,6 +32,7 @@ from treadle.app.turns import Turns
 from treadle.checks.model import Check, CheckRun
 from treadle.checks.runner import TakeLine
 from treadle.code import SearchResults
+from treadle.code.files.checkout import Checkout
 from treadle.config.model import Settings
 from treadle.display.trace_tree import TraceView, view_trace
 from treadle.errors import NotFoundError
@@ -81,6 +82,11 @@ class LocalWorkbench(Workbench):
         with self._app.approvals.allow_questions(), self._app.bus.subscribe() as subscription:
             async for envelope in subscription:
                 yield envelope.event
+
+    async def branch(self) -> str | None:
+        """See `Workbench.branch`."""
+        checkout = await asyncio.to_thread(Checkout.of, self._app.root)
+        return None if checkout is None else checkout.branch or (checkout.commit or "")[:8] or None
 
     async def send(
         self,

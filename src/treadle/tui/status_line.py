@@ -1,25 +1,50 @@
-"""The last line of the terminal: the repository, the model, and what a turn does."""
+"""The last line of the terminal: the repository, the model, the context and the cost."""
 
+from textual import events
 from textual.content import Content
 from textual.widgets import Static
 
+from treadle.tui.status import Status
 from treadle.tui.text import foreign_line
+
+_SEPARATOR = "  "
+_PART_COLUMNS = 40
 
 
 class StatusLine(Static):
-    """One line with the state of the terminal."""
+    """Shows as many parts of `status` as fit. The least important ones are left out."""
 
     DEFAULT_CSS = """
     StatusLine {
         height: 1;
         padding: 0 1;
         background: $panel;
-        color: $text-muted;
+        text-wrap: nowrap;
     }
     """
 
-    def show(self, root: str, activity: str) -> None:
-        """Show the folder of the repository and the activity of the turn."""
-        folder = foreign_line(root.rpartition("/")[2] or root, columns=30)
-        what = foreign_line(activity, columns=60)
-        self.update(Content.assemble(folder, "  ", what))
+    def __init__(self, status: Status) -> None:
+        super().__init__()
+        self._status = status
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Show more or fewer parts."""
+        self.sync()
+
+    def sync(self) -> None:
+        """Show the present values."""
+        columns = self.size.width - 2
+        texts = {
+            shown.part: foreign_line(shown.text, shown.style, columns=_PART_COLUMNS)
+            for shown in self._status.parts()
+        }
+        left = columns + len(_SEPARATOR)
+        kept = []
+        for part in sorted(texts):
+            needed = texts[part].cell_length + len(_SEPARATOR)
+            if needed <= left:
+                kept.append(part)
+                left -= needed
+        line = Content(_SEPARATOR).join(texts[part] for part in texts if part in kept)
+        if line != self.content:
+            self.update(line)

@@ -5,11 +5,15 @@ strings, and a terminal obeys control characters. Every widget therefore shows f
 `Content` that these functions return, in which each character stands for itself.
 """
 
+import time
+
 from textual.content import Content
 
 from treadle.visible import in_line, printable
 
 TAB_COLUMNS = 4
+TIME_COLUMNS = 10
+"""The columns of the text that `short_when` returns."""
 
 
 def foreign(text: str, style: str = "") -> Content:
@@ -26,3 +30,10 @@ def foreign_line(text: str, style: str = "", *, columns: int | None = None) -> C
     if columns is not None and (len(line) > columns or len(text) > 4 * columns):
         line = f"{line[: max(0, columns - 1)]}…"
     return Content.styled(line, style)
+
+
+def short_when(microseconds: int) -> str:
+    """Format Unix microseconds for a list: the local time of today, or the date of another day."""
+    at, today = time.localtime(microseconds / 1e6), time.localtime()
+    same_day = at[:3] == today[:3]
+    return time.strftime("%H:%M" if same_day else "%Y-%m-%d", at)

@@ -47,6 +47,8 @@ class TurnActions(App[None]):
     _clock: Clock
     _sending = 0
     """The number of messages that the workbench has not accepted."""
+    _ends_at_start = False
+    """Whether the turn that starts is to be cancelled at once."""
     _escaped: float | None = None
     """The time of the last Escape key that did nothing else."""
     _command: "asyncio.Task[None] | None" = None
@@ -120,6 +122,8 @@ class TurnActions(App[None]):
         elif self._workbench.done() and self.state.running:
             self._escaped = None
             await self._workbench.result().cancel(self.state.running[0])
+        elif self._sending:
+            self._ends_at_start = True
         elif self.area.prompt.draft.is_empty:
             now = self._clock.monotonic()
             if self._escaped is not None and now - self._escaped <= REWIND_SECONDS:
@@ -143,12 +147,15 @@ class TurnActions(App[None]):
             )
             self.state.conversation_id = started.conversation_id
             self.state.add_prompt(started.request_id, draft.message)
+            if self._ends_at_start:
+                await workbench.cancel(started.request_id)
         except TreadleError as error:
             self.state.remove_pending(prompt)
             self.report(error)
             self.area.give_back(draft)
         finally:
             self._sending -= 1
+            self._ends_at_start = False
         self.area.sync()
         self.plan_sync()
 

@@ -67,6 +67,10 @@ class Workbench(ABC):
         """Yield the events from now on, without end. While it runs, a person answers approvals."""
 
     @abstractmethod
+    async def branch(self) -> str | None:
+        """The git branch, or the short hash of a detached commit. None without git."""
+
+    @abstractmethod
     async def send(
         self,
         text: str,

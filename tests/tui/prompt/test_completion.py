@@ -63,7 +63,7 @@ async def test_slash_lists_commands_with_their_help(tmp_path: Path) -> None:
     async with running(tmp_path) as terminal:
         await terminal.write("/sea")
         await terminal.until(lambda: choices(terminal).is_open)
-        assert "/search  QUERY      Find code by name or meaning" in terminal.text()
+        assert "/search QUERY  Find code by name or meaning" in terminal.text()
         await terminal.pilot.press("tab")
         assert terminal.app.area.prompt.text == "/search "
 

@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.fakes.clock import FakeClock
 from tests.fakes.replies import Answer, Call, Pause, Script
 from tests.tui.terminal import Terminal, running
 from treadle.tui.prompt.queue import QueueView
+from treadle.tui.workbench import StartedTurn
 
 
 def queued(terminal: Terminal) -> list[str]:
@@ -81,6 +83,25 @@ async def test_escape_ends_the_turn_and_keeps_the_queue(tmp_path: Path) -> None:
         await terminal.until(lambda: len(terminal.provider.requests) == 2)
         assert asked(terminal) == ["one", "two"]
         assert not queued(terminal)
+
+
+async def test_escape_cancels_a_turn_that_only_starts(tmp_path: Path) -> None:
+    async with busy(tmp_path) as (terminal, _):
+        await terminal.pilot.press("escape")
+        await terminal.until(lambda: not terminal.app.state.running)
+        accept = asyncio.Event()
+        workbench = await terminal.app._workbench
+        send = workbench.send
+
+        async def send_late(*arguments: Any, **named: Any) -> StartedTurn:
+            await accept.wait()
+            return await send(*arguments, **named)
+
+        workbench.send = send_late  # type: ignore[method-assign]
+        await enter(terminal, "two")
+        await terminal.pilot.press("escape")
+        accept.set()
+        await terminal.until(lambda: "Cancelled" in terminal.text().split("two")[-1])
 
 
 async def test_queue_is_edited_dropped_and_reordered(tmp_path: Path) -> None:

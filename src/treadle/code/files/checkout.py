@@ -1,4 +1,4 @@
-"""Reads which branch or commit a work tree has checked out, without starting git."""
+"""Reads the branch or the commit that a work tree has checked out, without starting git."""
 
 import os
 import re
@@ -20,7 +20,7 @@ _UNKNOWN = ".invalid"
 class Checkout(NamedTuple):
     """The branch that a work tree has checked out, or the commit if its HEAD is detached.
 
-    One of the two is None. Both are None if git stores them in a way that is not read.
+    One of the two is None. Both are None if git stores its refs in a `reftable`.
     """
 
     branch: str | None

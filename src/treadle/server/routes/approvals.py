@@ -51,7 +51,7 @@ class Pending(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ChoiceList:
-    """The answers to a question, and what each of them allows."""
+    """The possible answers to a question."""
 
     data: Sequence[Choice]
 
@@ -78,5 +78,5 @@ async def answer(server: CurrentServer, approval_id: UUID, body: Answer) -> Take
 
 @router.get("/{approval_id}/choices")
 async def choices(server: CurrentServer, approval_id: UUID) -> JsonOf[ChoiceList]:
-    """The possible answers to a waiting question, with what each allows in plain words."""
+    """Return the possible answers to a waiting question. Each states in words what it allows."""
     return ChoiceList(Permissions(server.app).choices(approval_id))

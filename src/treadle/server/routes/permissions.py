@@ -15,7 +15,7 @@ router = APIRouter(prefix="/permissions", tags=["approvals"])
 
 @dataclass(frozen=True, slots=True)
 class PermissionList:
-    """The permissions: first the permanent ones, then those of conversations, oldest first."""
+    """The permanent permissions, then the permissions of conversations, both oldest first."""
 
     data: Sequence[Permission]
 
@@ -31,7 +31,7 @@ class Revoked:
 async def permissions(
     server: CurrentServer, conversation_id: UUID | None = None
 ) -> JsonOf[PermissionList]:
-    """The calls that are allowed without a question.
+    """Return the calls that are allowed without a question.
 
     Sentences call the conversation with the id `conversation_id` "this conversation".
     """

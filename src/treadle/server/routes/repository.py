@@ -11,5 +11,5 @@ router = APIRouter(tags=["health"])
 
 @router.get("/repository")
 async def repository(server: CurrentServer) -> JsonOf[RepositoryState]:
-    """The folder, the git branch and the state of the index."""
+    """Return the folder, the git branch and the state of the index."""
     return await repository_state(server.app.root, server.app.index)

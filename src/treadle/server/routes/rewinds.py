@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from treadle.app.rewind import RewindOutcome, Rewinds
-from treadle.app.rewind_plan import RewindPlan, UndoRewindPlan
+from treadle.app.rewind import Rewinds
+from treadle.app.rewind_plan import RewindOutcome, RewindPlan, UndoRewindPlan
 from treadle.server.openapi import JsonOf
 from treadle.server.state import CurrentServer
 from treadle.session.rewinds import RewindScope
@@ -17,7 +17,8 @@ router = APIRouter(prefix="/sessions/{session}/rewind", tags=["sessions"])
 class RewindRequest(BaseModel):
     """The prompt to go back to, and the parts that go back.
 
-    With `keep_changed`, files in conflict stay as they are. Otherwise a conflict changes nothing.
+    With `keep_changed`, files in conflict stay as they are. Without it, a conflict is an error, and
+    nothing changes.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -34,13 +35,13 @@ async def plan(
     prompt: Annotated[int, Query(ge=0)],
     scope: RewindScope = RewindScope.BOTH,
 ) -> JsonOf[RewindPlan]:
-    """The effect that a rewind to the message `prompt` would have. Changes nothing."""
+    """Return the effects of a rewind to the message `prompt`. This changes nothing."""
     return await Rewinds(server.app).plan_rewind(session, prompt, scope)
 
 
 @router.post("")
 async def rewind(server: CurrentServer, session: str, body: RewindRequest) -> JsonOf[RewindOutcome]:
-    """Go back to before a prompt. The later messages stay as another branch."""
+    """Go back to the state before a prompt. The later messages stay as another branch."""
     return await Rewinds(server.app).rewind(
         session, body.prompt, body.scope, keep_changed=body.keep_changed
     )
@@ -48,7 +49,7 @@ async def rewind(server: CurrentServer, session: str, body: RewindRequest) -> Js
 
 @router.get("/undo")
 async def undo_plan(server: CurrentServer, session: str) -> JsonOf[UndoRewindPlan]:
-    """The effect that undoing the newest rewind would have. Changes nothing."""
+    """Return the effects of undoing the newest rewind. This changes nothing."""
     return await Rewinds(server.app).plan_undo(session)
 
 
@@ -56,8 +57,9 @@ async def undo_plan(server: CurrentServer, session: str) -> JsonOf[UndoRewindPla
 async def undo(
     server: CurrentServer, session: str, keep_changed: bool = False
 ) -> JsonOf[RewindOutcome]:
-    """Undo the newest rewind: restore its branch, and redo the changes that it undid.
+    """Undo the newest rewind: restore the former branch, and redo the undone changes.
 
-    With `keep_changed`, files in conflict stay as they are. Otherwise a conflict changes nothing.
+    With `keep_changed`, files in conflict stay as they are. Without it, a conflict is an error, and
+    nothing changes.
     """
     return await Rewinds(server.app).undo_rewind(session, keep_changed=keep_changed)

@@ -22,6 +22,7 @@ from treadle.tui.conversation.items import (
     PromptState,
     ReasoningItem,
 )
+from treadle.tui.conversation.turn_activity import TurnActivity
 
 if TYPE_CHECKING:  # not imported at the start, which must be quick
     from treadle.app.code_exploration import Excerpt
@@ -57,6 +58,9 @@ class TranscriptState:
         self.items: list[Item] = []
         self.conversation_id: UUID | None = None
         self.title = ""
+        self.activity = TurnActivity(clock)
+        self.branch: tuple[int, ...] = ()
+        """The numbers of the messages that were loaded."""
         self._turns: dict[UUID, _Turn] = {}
         self._positions: dict[int, int] = {}
         self._changed: set[int] = set()
@@ -98,6 +102,8 @@ class TranscriptState:
         turn = self._turns.get(request_id)
         if turn is not None:
             return turn.prompt
+        if not self._turns:
+            self.activity.clear()
         prompt = next((each for each in self._pending if each.text == text), None)
         if prompt is None:
             prompt = PromptItem(request_id=request_id, text=text)
@@ -108,6 +114,15 @@ class TranscriptState:
             self._touch(prompt)
         self._turns[request_id] = _Turn(prompt)
         return prompt
+
+    @property
+    def cost(self) -> float | None:
+        """The cost of the conversation in US dollars. None if no turn has a known cost."""
+        costs = [
+            item.cost for item in self.items
+            if isinstance(item, OutcomeItem) and item.cost is not None
+        ]  # fmt: skip
+        return sum(costs) if costs else None
 
     def add_notice(self, text: str, *, level: str = "info") -> None:
         """Add a line that belongs to no turn."""
@@ -151,6 +166,7 @@ class TranscriptState:
         turn = self._turns.get(event.request_id)
         if turn is None:
             return False
+        self.activity.apply(event)
         match event:
             case ev.ModelDelta():
                 self._delta(turn, event)
@@ -169,11 +185,8 @@ class TranscriptState:
         """Show the current branch of a saved conversation in place of the present items."""
         from treadle.tui.conversation.saved_items import saved_items
 
-        self.items.clear()
-        self._positions.clear()
-        self._turns.clear()
-        self._changed.clear()
-        self._pending.clear()
+        self.clear()
+        self.branch = tuple(session.branch)
         self.conversation_id = session.conversation.id
         self.title = session.conversation.title
         for item in saved_items(session):
@@ -211,6 +224,16 @@ class TranscriptState:
         else:
             item.excerpts[source] = excerpt
         self._touch(item)
+
+    def clear(self) -> None:
+        """Remove all items. The next message begins a new conversation."""
+        self.items.clear()
+        self._positions.clear()
+        self._turns.clear()
+        self._changed.clear()
+        self._pending.clear()
+        self.activity.clear()
+        self.conversation_id, self.title, self.branch = None, "", ()
 
     def _start(self, event: ev.SessionStarted) -> bool:
         known = event.request_id in self._turns or event.session_id == self.conversation_id

@@ -33,8 +33,8 @@ def _commands(typed: str, actions: Iterable[Action]) -> Sequence[Choice]:
     found.sort(key=lambda action: not str(action.slash).startswith(typed))
     return [
         Choice(
-            f"/{action.slash}",
-            action.argument or "",
+            f"/{action.slash} {action.argument or ''}".rstrip(),
+            "",
             action.help,
             text=f"/{action.slash} " if action.argument else f"/{action.slash}",
             submits=action.argument is None,

@@ -37,6 +37,8 @@ class CompletionList(OptionList, can_focus=False):
         max-height: 8;
         border: none;
         padding: 0 1;
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
         background: $surface;
         scrollbar-size-vertical: 1;
         &.-open { display: block; }
@@ -79,7 +81,9 @@ class CompletionList(OptionList, can_focus=False):
 def _line(choice: Choice, width: int) -> Content:
     name = foreign_line(choice.name, "$text-primary", columns=width)
     space = " " * max(0, width - name.cell_length)
-    kind = foreign_line(choice.kind, "$text-muted", columns=10)
     detail = foreign_line(choice.detail, "$text-muted", columns=200)
+    if not choice.kind:
+        return Content.assemble(name, space, "  ", detail)
+    kind = foreign_line(choice.kind, "$text-muted", columns=10)
     padding = " " * max(0, 10 - kind.cell_length)
     return Content.assemble(name, space, "  ", kind, padding, " ", detail)

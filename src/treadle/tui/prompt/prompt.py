@@ -26,7 +26,12 @@ from treadle.tui.prompt.tokens import Token, token_at
 from treadle.tui.text import foreign_line
 from treadle.visible import printable
 
-_PLACEHOLDER = "Ask about the code. @ attaches code, / runs a command, ! runs a shell command."
+_PLACEHOLDERS = (
+    "Ask about the code. @ attaches code, / runs a command, ! runs the shell.",
+    "Ask. @ code, / commands, ! shell",
+    "Ask.",
+)
+"""Texts of an empty prompt, longest first. The first one that fits is shown."""
 
 
 @dataclass(slots=True)
@@ -103,7 +108,6 @@ class Prompt(TextArea):
             soft_wrap=True,
             show_line_numbers=False,
             highlight_cursor_line=False,
-            placeholder=_PLACEHOLDER,
             id=id,
         )
         self.cursor_blink = False  # a blinking cursor needs a timer while nothing happens
@@ -235,6 +239,11 @@ class Prompt(TextArea):
     def on_mount(self) -> None:
         """Prepare the keys of the terminal."""
         recognize_alt_enter()
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Choose a text for the empty prompt."""
+        fitting = (each for each in _PLACEHOLDERS if len(each) < self.wrap_width)
+        self.placeholder = next(fitting, "")
 
     async def _on_key(self, event: events.Key) -> None:
         """Run the action of a key at once, so that keys typed quickly keep their order."""

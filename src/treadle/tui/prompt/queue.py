@@ -59,6 +59,8 @@ class QueueView(OptionList):
         max-height: {_SHOWN + 2};
         border: round $border-blurred;
         padding: 0 1;
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
         background: $background;
         scrollbar-size-vertical: 1;
         &:focus {{ border: round $primary; }}
@@ -96,7 +98,7 @@ class QueueView(OptionList):
         selected = self.highlighted
         self.clear_options()
         self.add_options([_line(number, each) for number, each in enumerate(self._queue, 1)])
-        if self._queue:
+        if self.has_focus and self._queue:
             self.highlighted = min(selected or 0, len(self._queue) - 1)
         elif self.has_focus:
             self.post_message(self.Left())

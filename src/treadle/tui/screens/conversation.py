@@ -5,13 +5,16 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from treadle.clock import Clock
 from treadle.tui.actions import Where
+from treadle.tui.activity_line import ActivityLine
 from treadle.tui.approvals.panel import ApprovalPanel
 from treadle.tui.conversation.transcript_state import TranscriptState
 from treadle.tui.key_bindings import bindings
 from treadle.tui.prompt.area import PromptArea
 from treadle.tui.prompt.prompt import Prompt
 from treadle.tui.screens.transcript_actions import TranscriptActions
+from treadle.tui.status import Status
 from treadle.tui.status_line import StatusLine
 from treadle.tui.transcript.find_bar import FindBar
 from treadle.tui.transcript.transcript import Transcript
@@ -22,26 +25,41 @@ class ConversationScreen(TranscriptActions):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CONVERSATION)
 
-    def __init__(self, state: TranscriptState, area: PromptArea) -> None:
+    def __init__(
+        self, state: TranscriptState, area: PromptArea, status: Status, clock: Clock
+    ) -> None:
         super().__init__()
         self.state = state
         self.area = area
+        self._activity = ActivityLine(state, clock)
+        self._status = StatusLine(status)
 
     def compose(self) -> ComposeResult:
         """Create the parts of the screen."""
         yield Transcript(self.state)
         yield FindBar()
+        yield self._activity
         yield ApprovalPanel()
         yield self.area
-        yield StatusLine()
+        yield self._status
 
     def on_mount(self) -> None:
         """Let the person type at once."""
         self.query_one(Prompt).focus()
 
+    def on_screen_resume(self) -> None:
+        """Show what changed behind an overlay."""
+        self.sync()
+
     def sync(self) -> None:
         """Show the changes of the state."""
         self.query_one(Transcript).sync()
+        self._activity.sync()
+        self._status.sync()
+
+    def keep_still(self) -> None:
+        """Do not count the seconds of a turn."""
+        self._activity.still = True
 
     def action_write(self) -> None:
         """Go back to the prompt."""

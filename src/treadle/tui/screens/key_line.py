@@ -13,7 +13,7 @@ _SEPARATOR = "  "
 
 
 class KeyLine(Static):
-    """Lists as many of its actions as fit. The first ones are the most important ones."""
+    """Lists as many of its actions as fit: first the last one, then the others in their order."""
 
     DEFAULT_CSS = """
     KeyLine {
@@ -36,17 +36,19 @@ class KeyLine(Static):
         self._fit()
 
     def _fit(self) -> None:
-        parts: list[Content] = []
-        left = self.size.width
-        for action in self._actions:
-            part = Content.assemble(
-                (self._key(action), "bold"), " ", (action.title.lower(), "$text-muted")
-            )
+        parts = [self._part(action) for action in self._actions]
+        left = self.size.width - sum(part.cell_length for part in parts[-1:])
+        shown: list[Content] = []
+        for part in parts[:-1]:
             left -= part.cell_length + len(_SEPARATOR)
-            if left < -len(_SEPARATOR):
+            if left < 0:
                 break
-            parts.append(part)
-        self.update(Content(_SEPARATOR).join(parts))
+            shown.append(part)
+        self.update(Content(_SEPARATOR).join([*shown, *parts[-1:]]))
+
+    def _part(self, action: Action) -> Content:
+        title = Content.styled(action.title.lower(), "$text-muted")
+        return Content.assemble((self._key(action), "bold"), " ", title)
 
     def _key(self, action: Action) -> str:
         """The first key of the action in the key set of the person."""

@@ -44,21 +44,12 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
 
     DEFAULT_CSS = """
     Picker {
-        align: center middle;
         & > #panel {
-            width: 96%;
-            max-width: 160;
-            height: 92%;
             padding: 0 1;
             border: round $primary;
             background: $surface;
         }
-        &.-small > #panel {
-            width: 100%;
-            height: 100%;
-            padding: 0;
-            border: none;
-        }
+        &.-small > #panel { padding: 0; border: none; }
         #title { height: 1; text-style: bold; text-wrap: nowrap; text-overflow: ellipsis; }
         #filter {
             height: 1; border: none; padding: 0; margin: 0 0 1 0; background: $boost;
@@ -74,7 +65,7 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
         &.-wide #columns { layout: horizontal; }
         &.-wide #list { width: 1fr; height: 100%; }
         &.-wide #preview {
-            display: block; width: 50%; height: 100%; border-top: none;
+            display: block; width: 44%; height: 100%; border-top: none;
             border-left: solid $border-blurred;
         }
         &.-plain #preview { display: none; }
@@ -100,6 +91,7 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
     def __init__(self, query: str = "") -> None:
         super().__init__()
         self._query = query
+        self._is_empty = False
         self._list: RowList[T] = RowList()
         self._list.id = "list"
         self._rows_requested = self._reading_rows = self._choose_later = False
@@ -214,6 +206,7 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
         message.stop()
         if message.value != self._query:
             self._query = message.value
+            self.show_message("")
             self.reload()
 
     async def on_input_submitted(self, message: Input.Submitted) -> None:
@@ -252,7 +245,12 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
             return
         (message, is_error), self._message = self._message, ("", False)
         self._list.show_rows(rows)
-        self.show_message(message or ("" if rows else self.EMPTY), error=is_error)
+        if message:
+            self._is_empty = not rows
+            self.show_message(message, error=is_error)
+        elif not rows or self._is_empty:
+            self._is_empty = not rows
+            self.show_message("" if rows else self.EMPTY)
         title = Content.assemble(self.TITLE_TEXT, (f"  {self.summary()}", "not bold $text-muted"))
         self.query_one("#title", Static).update(title)
 

@@ -38,11 +38,11 @@ class Row(Generic[T]):
 def fields(columns: int, main: Content, *sides: tuple[Content, int]) -> Content:
     """Lay out a row: `main`, and fields of fixed widths at the right end.
 
-    Fields are dropped from the right if `main` has too few columns.
+    Fields are dropped from the right if `main` has too few columns. A field of width 0 is left out.
     """
     kept: list[tuple[Content, int]] = []
     left = columns
-    for side, width in sides:
+    for side, width in (each for each in sides if each[1]):
         if left - width - 2 < min(_MAIN_COLUMNS, columns):
             break
         kept.append((side, width))
@@ -60,6 +60,7 @@ class RowList(ScrollView, Generic[T], can_focus=True):
     DEFAULT_CSS = """
     RowList {
         height: 1fr;
+        padding: 0 1 0 0;
         background: $surface;
         color: $foreground;
         overflow-x: hidden;

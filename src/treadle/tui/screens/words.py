@@ -29,15 +29,17 @@ class WordsScreen(ModalScreen[str | None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.OVERLAY, priority=True)
 
-    def __init__(self, question: Content) -> None:
+    def __init__(self, question: Content, words: str = "") -> None:
+        """`words` are in the field from the start."""
         super().__init__()
         self._question = question
+        self._words = words
 
     def compose(self) -> ComposeResult:
         """Create the parts of the screen."""
         with Vertical():
             yield Static(self._question)
-            yield Input(compact=True)
+            yield Input(self._words, compact=True, select_on_focus=False)
             yield KeyLine([*actions_in(Where.LIST)[:1], *actions_in(Where.OVERLAY)])
 
     def on_input_submitted(self, message: Input.Submitted) -> None:

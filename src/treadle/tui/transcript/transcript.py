@@ -237,7 +237,8 @@ class Transcript(ScrollView, can_focus=True):
         base = self.rich_style
         line = self.scroll_offset.y + y
         width = self.size.width
-        if line >= self._heights.total:
+        replaced = len(self.state.items) < len(self._heights)  # `sync` follows soon
+        if line >= self._heights.total or replaced:
             return Strip.blank(width, base)
         position, offset = self._heights.find(line)
         strips = self._rendered(position).strips

@@ -1,0 +1,1 @@
+"""The tree of a recorded trace and the details of its spans."""
