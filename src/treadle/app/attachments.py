@@ -18,6 +18,7 @@ from treadle.code.model import FoundItem
 from treadle.code.snippets import write_snippet
 from treadle.errors import NotFoundError, PathRefusedError, TreadleError, UsageError
 from treadle.events.types import SourceRange
+from treadle.inside import read_regular
 from treadle.llm.image_parts import image_type
 from treadle.llm.messages import AttachedText, Image
 from treadle.session.attachments import (
@@ -285,6 +286,17 @@ def _refuse_large(attachment: Attachment, size: int, hint: str) -> None:
             f"{attachment} has {size:,} bytes; the limit of an attachment is {MAX_TEXT_BYTES:,}.",
             hint=hint,
         )
+
+
+def read_image(path: str) -> ImageAttachment:
+    """Read an image file of the person. Raises UsageError if it cannot be read."""
+    try:
+        data = read_regular(path, MAX_IMAGE_BYTES + 1)
+    except OSError as error:
+        raise UsageError(
+            f"The image {path!r} cannot be read: {error.strerror}.", hint="Check its path."
+        ) from error
+    return ImageAttachment(Path(path).name, data)
 
 
 def _image(attachment: ImageAttachment) -> Image:

@@ -26,6 +26,7 @@ from treadle.tui.workbench import Workbench
 
 if TYPE_CHECKING:  # the first screen starts before this module is loaded
     from treadle.checks.runner import KeptOutput
+    from treadle.session.attachments import Attachment
 
 REWIND_SECONDS = 1.0
 """The longest time between two Escape keys that open the rewind."""
@@ -143,7 +144,7 @@ class TurnActions(App[None]):
                 draft.message,
                 conversation=self.state.conversation_id,
                 choices=self._choices,
-                attachments=draft.attachments,
+                attachments=await asyncio.to_thread(_attachments, draft),
             )
             self.state.conversation_id = started.conversation_id
             self.state.add_prompt(started.request_id, draft.message)
@@ -245,3 +246,10 @@ class TurnActions(App[None]):
         self._command = None
         if not task.cancelled() and (error := task.exception()) is not None:
             raise error
+
+
+def _attachments(draft: Draft) -> "Sequence[Attachment]":
+    """The attachments of a message with the content of its images. Raises UsageError."""
+    from treadle.app.attachments import read_image  # the first screen starts before it
+
+    return [*draft.attachments, *map(read_image, draft.images)]

@@ -9,13 +9,13 @@ from tests.fakes.replies import Answer
 from tests.tui.terminal import running
 from treadle.errors import StoreError
 from treadle.session.attachments import CodeAttachment, ItemAttachment
-from treadle.tui.prompt.draft import CommandOutput, Draft, PastedText, Unsent
+from treadle.tui.prompt.draft import CommandOutput, Draft, ImageFile, PastedText, Unsent
 from treadle.tui.prompt.files import PromptFiles
 from treadle.tui.prompt.history import KEPT, History
 
 MIXED = Draft((
     "see ", PastedText(1, "a\nb"), CommandOutput("ls", "x"), CodeAttachment("a.py", 1, 2),
-    ItemAttachment("a.f", "a.py"),
+    ItemAttachment("a.f", "a.py"), ImageFile("/a.png"),
 ))  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from treadle.app.application import Toolset, open_app
 from treadle.app.assistant import Assistant
-from treadle.app.attachments import MAX_IMAGE_BYTES
+from treadle.app.attachments import read_image
 from treadle.app.choices import Choices
 from treadle.cli.command import Command, repository
 from treadle.cli.output import report_line
@@ -20,9 +20,8 @@ from treadle.config.loader import load
 from treadle.errors import UsageError
 from treadle.events import EventBus
 from treadle.ids import new_id
-from treadle.inside import read_regular
 from treadle.session import SessionOutcome
-from treadle.session.attachments import Attachment, CodeAttachment, ImageAttachment
+from treadle.session.attachments import Attachment, CodeAttachment
 from treadle.session.cassette import Cassette
 from treadle.session.recorder import SessionRecording
 from treadle.session.replay import replaying, still_clock
@@ -186,17 +185,7 @@ async def _run(
 
 
 def _attachments(options: argparse.Namespace) -> tuple[Attachment, ...]:
-    return (*map(_attachment, options.attach), *map(_image, options.image))
-
-
-def _image(text: str) -> ImageAttachment:
-    try:
-        data = read_regular(text, MAX_IMAGE_BYTES + 1)
-    except OSError as error:
-        raise UsageError(
-            f"The image {text!r} cannot be read: {error.strerror}.", hint="Check its path."
-        ) from error
-    return ImageAttachment(Path(text).name, data)
+    return (*map(_attachment, options.attach), *map(read_image, options.image))
 
 
 _LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{0,9}))?")

@@ -222,7 +222,7 @@ class PromptArea(Vertical):
             self.post_message(self.Send(draft))
 
     def _steer(self, draft: Draft) -> None:
-        if draft.attachments:
+        if draft.attachments or draft.images:
             self.prompt.show_hint(
                 Content("Attached code cannot join a running turn. The message is queued.")
             )

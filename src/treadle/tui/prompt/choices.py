@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 from treadle.tui.actions import Action, slash_commands
 from treadle.tui.prompt.completion_list import Choice
+from treadle.tui.prompt.draft import Chip, ImageFile
+from treadle.tui.prompt.images import is_image
 from treadle.tui.prompt.tokens import Token, TokenKind
 from treadle.tui.workbench import Workbench
 
@@ -18,13 +20,16 @@ async def find_choices(workbench: Workbench | None, token: Token) -> Sequence[Ch
         return _commands(token.text, slash_commands())
     if workbench is None:
         return ()
-    return [_code(each) for each in await workbench.complete(token.text)]
+    return [_code(each, workbench) for each in await workbench.complete(token.text)]
 
 
-def _code(completion: "Completion") -> Choice:
+def _code(completion: "Completion", workbench: Workbench) -> Choice:
     if completion.attachment is None:  # a folder
         return Choice(completion.name, completion.kind, "", text=f"@{completion.name}")
-    return Choice(completion.name, completion.kind, completion.place, chip=completion.attachment)
+    chip: Chip = completion.attachment
+    if completion.kind == "file" and workbench.address is None and is_image(completion.name):
+        chip = ImageFile(f"{workbench.root}/{completion.name}")
+    return Choice(completion.name, completion.kind, completion.place, chip=chip)
 
 
 def _commands(typed: str, actions: Iterable[Action]) -> Sequence[Choice]:

@@ -25,7 +25,14 @@ class CommandOutput:
     text: str
 
 
-Chip = PastedText | CommandOutput | CodeAttachment | ItemAttachment
+@dataclass(frozen=True, slots=True)
+class ImageFile:
+    """An image on the machine of the terminal. It is read when the message is sent."""
+
+    path: str
+
+
+Chip = PastedText | CommandOutput | ImageFile | CodeAttachment | ItemAttachment
 Part = str | Chip
 
 
@@ -36,6 +43,8 @@ def label(chip: Chip) -> str:
             return f"[paste {number}: {_size(text)}]"
         case CommandOutput(command=command, text=text):
             return f"[output of {_shortened(command)}: {_size(text)}]"
+        case ImageFile(path=path):
+            return f"[image {_shortened(path.rpartition('/')[2])}]"
         case ItemAttachment(name=name):
             return f"@{in_line(name)}"
         case CodeAttachment():
@@ -47,8 +56,8 @@ def _size(text: str) -> str:
     return f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
 
 
-def _shortened(command: str) -> str:
-    line = in_line(command)
+def _shortened(text: str) -> str:
+    line = in_line(text)
     return line if len(line) <= _LABEL_CHARACTERS else f"{line[: _LABEL_CHARACTERS - 1]}…"
 
 
@@ -80,9 +89,14 @@ class Draft:
 
     @property
     def attachments(self) -> Sequence[Attachment]:
-        """The attachments of the message, each once."""
+        """The attachments of the message except images, each once."""
         found = (_attachment(part) for part in self.parts if not isinstance(part, str))
         return list(dict.fromkeys(each for each in found if each is not None))
+
+    @property
+    def images(self) -> Sequence[str]:
+        """The paths of the attached images, each once."""
+        return list(dict.fromkeys(each.path for each in self.parts if isinstance(each, ImageFile)))
 
     @property
     def is_empty(self) -> bool:

@@ -16,9 +16,10 @@ from treadle.tui.actions import Where
 from treadle.tui.key_bindings import KeySet, bindings
 from treadle.tui.prompt.chips import Chips, is_long, is_plain
 from treadle.tui.prompt.completion_list import Choice, CompletionList
-from treadle.tui.prompt.draft import Chip, CommandOutput, Draft, PastedText
+from treadle.tui.prompt.draft import Chip, CommandOutput, Draft, ImageFile, PastedText
 from treadle.tui.prompt.entries import begins_command
 from treadle.tui.prompt.history import History
+from treadle.tui.prompt.images import pasted_image
 from treadle.tui.prompt.key_sets import emacs, vim
 from treadle.tui.prompt.key_sets.steps import Effect, Step
 from treadle.tui.prompt.terminal_keys import recognize_alt_enter
@@ -148,8 +149,14 @@ class Prompt(TextArea):
         self.border_subtitle = hint
 
     def paste(self, text: str) -> None:
-        """Insert a pasted text. It never becomes a command, and a long text becomes a chip."""
+        """Insert a pasted text. It never becomes a command.
+
+        A long text becomes a chip. The path of an image becomes the image.
+        """
         text = text.replace("\r\n", "\n").replace("\r", "\n")
+        if (image := pasted_image(text)) is not None:
+            self.insert_chip(ImageFile(image))
+            return
         is_first = min(self.selection) == (0, 0)
         if is_long(text) or not is_plain(text) or (is_first and begins_command(text)):
             text = self._chips.paste(text)

@@ -6,11 +6,12 @@ from dataclasses import asdict
 from pydantic import BaseModel, JsonValue, TypeAdapter
 
 from treadle.session.attachments import CodeAttachment, ItemAttachment
-from treadle.tui.prompt.draft import Chip, CommandOutput, Draft, Part, PastedText, Unsent
+from treadle.tui.prompt.draft import Chip, CommandOutput, Draft, ImageFile, Part, PastedText, Unsent
 
 _KINDS: Mapping[str, type[Chip]] = {
     "paste": PastedText,
     "output": CommandOutput,
+    "image": ImageFile,
     "code": CodeAttachment,
     "item": ItemAttachment,
 }
