@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import ClassVar
 
 from markdown_it import MarkdownIt
-from rich.console import Console, JustifyMethod
-from rich.markdown import Heading, Markdown, MarkdownElement
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
+from rich.markdown import Heading, ListItem, Markdown, MarkdownElement
 from rich.segment import Segment
 from rich.style import Style as RichStyle
 from rich.theme import Theme
@@ -51,10 +51,25 @@ class _LeftHeading(Heading):
     LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
 
 
+class _ListItem(ListItem):
+    """An item of a numbered list has a full stop after its number."""
+
+    def render_number(
+        self, console: Console, options: ConsoleOptions, number: int, last_number: int
+    ) -> RenderResult:
+        parts = super().render_number(console, options, number, last_number)
+        for position, part in enumerate(parts):
+            if position == 0 and isinstance(part, Segment):
+                yield Segment(f"{number}. ".rjust(len(part.text)), part.style)
+            else:
+                yield part
+
+
 class _Markdown(Markdown):
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
         "heading_open": _LeftHeading,
+        "list_item_open": _ListItem,
     }
 
 

@@ -1,0 +1,62 @@
+"""The look of Markdown in a transcript."""
+
+from itertools import pairwise
+
+from textual.style import Style
+
+from treadle.events.types import CallKey
+from treadle.tui.conversation.items import CallItem, CodeItem, Item, ProseItem
+from treadle.tui.transcript.look import Look
+from treadle.tui.transcript.renderer import Renderer
+
+LOOK = Look(30, lambda _: Style())
+
+
+def markdown(text: str) -> list[str]:
+    return [strip.text.rstrip() for strip in LOOK.markdown(text)]
+
+
+def test_headings_are_at_the_left() -> None:
+    assert markdown("# One\n\n## Two") == ["One", "", "Two"]
+
+
+def test_blank_lines_are_single() -> None:
+    lines = markdown("Text\n\n- a\n- b\n\n| x |\n|---|\n| 1 |\n\nMore")
+    assert "" in lines
+    assert all(one or two for one, two in pairwise(lines))
+    assert lines[0]
+    assert lines[-1]
+
+
+def test_numbers_of_lists_keep_their_start_and_width() -> None:
+    rows = "".join(f"{number}. item\n" for number in range(9, 12))
+    assert markdown(rows) == [" 9. item", "10. item", "11. item"]
+
+
+def test_long_words_and_tables_fit_the_width() -> None:
+    for text in ("x" * 100, f"| {'y' * 100} | b |\n|---|---|\n| {'z' * 50} | c |"):
+        assert all(len(line) <= 30 for line in markdown(text))
+        assert "".join(markdown("x" * 100)) == "x" * 100
+
+
+def heights(*items: Item) -> list[int]:
+    renderer = Renderer(LOOK)
+    return [
+        len(renderer.render(item, items[number - 1] if number else None).strips)
+        for number, item in enumerate(items)
+    ]
+
+
+def test_a_blank_line_separates_items_but_not_calls_and_parts_of_code() -> None:
+    call, other = (CallItem(key=CallKey(0, slot), name="grep", arguments="") for slot in (0, 1))
+    first = CodeItem(label="py", lines=["a"])
+    second = CodeItem(label="py", lines=["b"], starts=False, ends=True)
+    assert heights(ProseItem(text="x"), call, other, first, second, ProseItem(text="y")) == [
+        1, 2, 1, 3, 1, 2,
+    ]  # fmt: skip
+
+
+def test_a_code_block_fills_the_width_and_names_its_language() -> None:
+    rendered = Renderer(LOOK).render(CodeItem(label="python", lines=["x = 1"], ends=True))
+    assert [strip.text.strip() for strip in rendered.strips] == ["python", "x = 1"]
+    assert {strip.cell_length for strip in rendered.strips} == {30}
