@@ -26,6 +26,8 @@ from treadle.app.index_refresh import refresh_in_background
 from treadle.app.permissions import Choice, Permission, Permissions
 from treadle.app.proposal_answers import ListedProposal, ShownProposal
 from treadle.app.proposals import ProposalService
+from treadle.app.rewind import Rewinds
+from treadle.app.rewind_plan import RewindOutcome, RewindPlan, UndoRewindPlan
 from treadle.app.running_server import find_server
 from treadle.app.turn_records import TurnRecord, read_turn_records
 from treadle.app.turns import Turns
@@ -40,6 +42,7 @@ from treadle.events import Event
 from treadle.events.types import ApprovalRequested, ApprovalScope, SourceRange
 from treadle.session import ConversationSummary
 from treadle.session.attachments import Attachment
+from treadle.session.rewinds import RewindScope
 from treadle.spans.span import Span, Trace
 from treadle.tools.approvals.question import Program
 from treadle.tui.workbench import Missed, StartedTurn, Workbench
@@ -146,6 +149,28 @@ class LocalWorkbench(Workbench):
     async def delete_conversation(self, conversation_id: UUID) -> None:
         """See `Workbench.delete_conversation`."""
         await self._app.conversations.delete(str(conversation_id))
+
+    async def plan_rewind(
+        self, conversation_id: UUID, prompt: int, scope: RewindScope
+    ) -> RewindPlan:
+        """See `Workbench.plan_rewind`."""
+        return await Rewinds(self._app).plan_rewind(str(conversation_id), prompt, scope)
+
+    async def rewind(
+        self, conversation_id: UUID, prompt: int, scope: RewindScope, *, keep_changed: bool
+    ) -> RewindOutcome:
+        """See `Workbench.rewind`."""
+        return await Rewinds(self._app).rewind(
+            str(conversation_id), prompt, scope, keep_changed=keep_changed
+        )
+
+    async def plan_undo_rewind(self, conversation_id: UUID) -> UndoRewindPlan:
+        """See `Workbench.plan_undo_rewind`."""
+        return await Rewinds(self._app).plan_undo(str(conversation_id))
+
+    async def undo_rewind(self, conversation_id: UUID, *, keep_changed: bool) -> RewindOutcome:
+        """See `Workbench.undo_rewind`."""
+        return await Rewinds(self._app).undo_rewind(str(conversation_id), keep_changed=keep_changed)
 
     async def proposals(self, *, limit: int = 100) -> Sequence[ListedProposal]:
         """See `Workbench.proposals`."""

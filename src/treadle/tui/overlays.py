@@ -8,10 +8,13 @@ from textual import work
 from treadle.errors import TreadleError
 from treadle.events.changes import ConversationChanged
 from treadle.tui.exploration import ExplorationActions
+from treadle.tui.prompt.area import PromptArea
+from treadle.tui.prompt.draft import restored
 from treadle.tui.workbench import Workbench
 
 if TYPE_CHECKING:
     from treadle.app.conversation_answers import Session
+    from treadle.app.rewind_plan import RewindOutcome
 
 _DELETED = "This conversation was deleted. Your next message begins a new one."
 
@@ -21,6 +24,8 @@ class OverlayActions(ExplorationActions):
 
     The modules of the overlays are loaded when they are opened, so that the start is quick.
     """
+
+    area: PromptArea
 
     async def opened(self) -> Workbench:
         """Wait until the repository is open."""
@@ -34,6 +39,52 @@ class OverlayActions(ExplorationActions):
         screen = SessionsScreen(await self.opened(), self.state.conversation_id)
         if (session := await self.push_screen_wait(screen)) is not None:
             self.show_session(session)
+
+    @work
+    async def action_rewind(self) -> None:
+        """Let the person go back to an earlier prompt."""
+        from treadle.tui.screens.rewind import RewindScreen
+
+        workbench, shown = await self.opened(), self.state.conversation_id
+        if shown is None:
+            self.notify("The conversation has no prompt yet.", markup=False)
+            return
+        try:
+            session = await workbench.conversation(str(shown))
+        except TreadleError as error:
+            self.report(error)
+            return
+        outcome = await self.push_screen_wait(RewindScreen(workbench, session))
+        if outcome is not None:
+            await self._after_rewind(outcome, f"{_went_back(outcome)} /undo-rewind undoes it.")
+
+    @work
+    async def action_undo_rewind(self) -> None:
+        """Let the person undo the newest rewind."""
+        from treadle.tui.screens.rewind_plan import UndoRewindScreen
+
+        workbench, shown = await self.opened(), self.state.conversation_id
+        if shown is None:
+            self.notify("The conversation has no rewind to undo.", markup=False)
+            return
+        outcome = await self.push_screen_wait(UndoRewindScreen(workbench, shown))
+        if outcome is not None:
+            await self._after_rewind(outcome, "The rewind is undone.")
+
+    async def _after_rewind(self, outcome: "RewindOutcome", notice: str) -> None:
+        """Show the conversation as it is now, and offer the prompt in the editor."""
+        workbench = await self.opened()
+        try:
+            self.show_session(await workbench.conversation(str(outcome.conversation_id)))
+        except TreadleError as error:
+            self.report(error)
+        kept = sorted({conflict.path for conflict in outcome.conflicts})
+        if kept:
+            notice = f"{notice} These files stay as they were: {', '.join(kept)}."
+        self.state.add_notice(notice)
+        if outcome.text is not None:
+            self.area.give_back(restored(outcome.text, outcome.attached))
+        self.plan_sync()
 
     def show_session(self, session: "Session") -> None:
         """Show a conversation in place of the present one."""
@@ -61,3 +112,15 @@ class OverlayActions(ExplorationActions):
                 self.state.load(session)
                 self.read_records()
         self.plan_sync()
+
+
+def _went_back(outcome: "RewindOutcome") -> str:
+    count = len(outcome.proposals)
+    edits = f"{count} {'edit is' if count == 1 else 'edits are'} undone."
+    if not outcome.scope.moves_conversation:
+        return edits
+    return (
+        f"The conversation went back. {edits}"
+        if outcome.scope.undoes_code
+        else ("The conversation went back. The files stay.")
+    )

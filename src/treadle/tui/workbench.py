@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from treadle.app.conversation_answers import Final, Session
     from treadle.app.permissions import Choice, Permission
     from treadle.app.proposal_answers import ListedProposal, ShownProposal
+    from treadle.app.rewind_plan import RewindOutcome, RewindPlan, UndoRewindPlan
     from treadle.app.turn_records import TurnRecord
     from treadle.checks.model import Check, CheckRun
     from treadle.checks.runner import TakeLine
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from treadle.events.types import ApprovalRequested, ApprovalScope, SourceRange
     from treadle.session import ConversationSummary
     from treadle.session.attachments import Attachment
+    from treadle.session.rewinds import RewindScope
     from treadle.spans.span import Span, Trace
     from treadle.tools.approvals.question import Program
 
@@ -128,6 +130,30 @@ class Workbench(ABC):
     @abstractmethod
     async def delete_conversation(self, conversation_id: UUID) -> None:
         """Delete a conversation with all its branches."""
+
+    @abstractmethod
+    async def plan_rewind(
+        self, conversation_id: UUID, prompt: int, scope: RewindScope
+    ) -> RewindPlan:
+        """State the effects of a rewind to the user message `prompt`. This changes nothing."""
+
+    @abstractmethod
+    async def rewind(
+        self, conversation_id: UUID, prompt: int, scope: RewindScope, *, keep_changed: bool
+    ) -> RewindOutcome:
+        """Go back to the state before the user message `prompt`.
+
+        With `keep_changed`, files in conflict stay as they are. Otherwise a conflict is an error,
+        and nothing changes.
+        """
+
+    @abstractmethod
+    async def plan_undo_rewind(self, conversation_id: UUID) -> UndoRewindPlan:
+        """State the effects of undoing the newest rewind. This changes nothing."""
+
+    @abstractmethod
+    async def undo_rewind(self, conversation_id: UUID, *, keep_changed: bool) -> RewindOutcome:
+        """Undo the newest rewind. `keep_changed` is as in `rewind`."""
 
     @abstractmethod
     async def proposals(self, *, limit: int = 100) -> Sequence[ListedProposal]:

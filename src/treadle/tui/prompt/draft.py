@@ -1,10 +1,15 @@
 """A message that a person writes: typed text, and parts that the prompt shows as chips."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from treadle.session.attachments import Attachment, CodeAttachment, ItemAttachment, TextAttachment
 from treadle.visible import in_line
+
+if TYPE_CHECKING:  # the first screen starts before the messages are loaded
+    from treadle.llm.messages import AttachedText
 
 _LABEL_CHARACTERS = 60
 
@@ -128,3 +133,21 @@ def _attachment(chip: Chip) -> Attachment | None:
         case CodeAttachment() | ItemAttachment():
             return chip
     return None
+
+
+_LINES = re.compile(r"(.+):(\d+)-(\d+)")
+
+
+def restored(message: str, attached: "Iterable[AttachedText]") -> Draft:
+    """The draft of a message that was sent. Code whose label is in the text becomes a chip."""
+    chips = []
+    for each in attached:
+        found = _LINES.fullmatch(each.name)
+        if each.pinned or each.name.startswith("output of "):
+            continue
+        chips.append(
+            CodeAttachment(found[1], int(found[2]), int(found[3]))
+            if found
+            else CodeAttachment(each.name)
+        )
+    return Draft(tuple(chips)).with_message(message)

@@ -116,8 +116,8 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
         """The preview of a row. Raises TreadleError."""
         return Content()
 
-    def summary(self) -> str:
-        """The text after the title, such as the number of rows. It must not be foreign."""
+    def summary(self) -> Content | str:
+        """The text after the title, such as the number of rows. A `str` must not be foreign."""
         return ""
 
     # A subclass uses the methods below.
@@ -251,7 +251,8 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
         elif not rows or self._is_empty:
             self._is_empty = not rows
             self.show_message("" if rows else self.EMPTY)
-        title = Content.assemble(self.TITLE_TEXT, (f"  {self.summary()}", "not bold $text-muted"))
+        summary = Content.assemble("  ", self.summary()).stylize("not bold $text-muted")
+        title = Content.assemble(self.TITLE_TEXT, summary)
         self.query_one("#title", Static).update(title)
 
     @work
