@@ -53,7 +53,8 @@ Reply = Script | Answer | Callable[[RecordedRequest], Script | Answer]
 class FakeProvider:
     """Plays `replies`, one for each such request.
 
-    `models` are what `/v1/models` lists: ids, or whole entries.
+    `models` are what `/v1/models` lists: ids, or whole entries. `vendors` has the vendors of models
+    by their ids, as `/v1/models/ID/endpoints` lists them.
     """
 
     def __init__(
@@ -61,10 +62,12 @@ class FakeProvider:
         replies: Sequence[Reply] = (),
         *,
         models: Sequence[str | Mapping[str, object]] | None = ("fake-model",),
+        vendors: Mapping[str, Sequence[Mapping[str, object]]] | None = None,
         strict: bool = True,
     ) -> None:
         self._replies = list(replies)
         self._models = models
+        self._vendors = vendors or {}
         self._strict = strict
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
@@ -135,6 +138,9 @@ class FakeProvider:
                 return error(404, "not found")
             listed = [{"id": m} if isinstance(m, str) else m for m in self._models]
             return body({"object": "list", "data": listed})
+        for model, offers in self._vendors.items():
+            if request.path.endswith(f"/models/{model}/endpoints"):
+                return body({"data": {"id": model, "endpoints": list(offers)}})
         if not request.path.endswith(("/chat/completions", "/responses", "/embeddings")):
             return error(404, f"no such path: {request.path}")
         async with self._arrived:

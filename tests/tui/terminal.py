@@ -1,6 +1,6 @@
 """Runs the terminal of a small repository with a fake provider, without a real terminal."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +72,8 @@ async def running(
     *,
     size: tuple[int, int] = (80, 24),
     clock: Clock | None = None,
+    models: Sequence[str | Mapping[str, object]] = ("fake-model",),
+    vendors: Mapping[str, Sequence[Mapping[str, object]]] | None = None,
 ) -> AsyncIterator[Terminal]:
     """Run the terminal in `folder / "repo"`, which is created if it does not exist.
 
@@ -83,7 +85,7 @@ async def running(
         (root / "calc.py").write_text(
             'def add(left, right):\n    """Sum of two numbers."""\n    return left + right\n'
         )
-    async with FakeProvider(replies, strict=False) as provider:
+    async with FakeProvider(replies, models=models, vendors=vendors, strict=False) as provider:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("TREADLE_HOME", str(folder / "home"))
             patch.setenv("TREADLE_BASE_URL", provider.base_url)

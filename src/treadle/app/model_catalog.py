@@ -49,11 +49,13 @@ class TokenPrices:
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """A model, with its context window in tokens and its prices. Unknown values are null."""
+    """A model. `context_window` is in tokens. Unknown values are null."""
 
     id: str
     context_window: int | None
     prices: TokenPrices | None
+    takes_tools: bool | None
+    takes_images: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,16 @@ def _provider_models(found: ProviderModels) -> ListedModels:
         if found.provider != EMBEDDED:
             price = listed_price(model.id, found.provider, base_url=found.base_url)
         window = model.context_window or (price.context_window if price else None)
-        listed.append(ListedModel(id=model.id, context_window=window, prices=TokenPrices.of(price)))
+        own = found.provider == EMBEDDED  # it takes one tool, and no images
+        listed.append(
+            ListedModel(
+                id=model.id,
+                context_window=window,
+                prices=TokenPrices.of(price),
+                takes_tools=True if own else model.takes_tools,
+                takes_images=False if own else model.takes_images,
+            )
+        )
     return ListedModels(
         provider=found.provider,
         base_url=None if found.base_url is None else secrets.redact(found.base_url),

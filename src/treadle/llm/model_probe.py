@@ -17,13 +17,13 @@ _BODY_LIMIT = 4_000_000
 class ModelInfo:
     """A model of a provider.
 
-    `context_window` is in tokens, or None if the provider reports none. `takes_images` is None if
-    the provider does not report it.
+    `context_window` is in tokens. A value that the provider does not report is None.
     """
 
     id: str
     context_window: int | None = None
     takes_images: bool | None = None
+    takes_tools: bool | None = None
 
 
 async def probe(base_url: str) -> tuple[ModelInfo, ...] | None:
@@ -44,7 +44,7 @@ def parse_models(body: object) -> tuple[ModelInfo, ...]:
     if not isinstance(entries, list):
         raise ValueError("no list of models")  # noqa: TRY004  (the content is wrong, not the call)
     return tuple(
-        ModelInfo(str(entry["id"]), _window(entry), _takes_images(entry))
+        ModelInfo(str(entry["id"]), _window(entry), _takes_images(entry), _takes_tools(entry))
         for entry in entries
         if isinstance(entry, dict) and entry.get("id")
     )
@@ -107,7 +107,19 @@ def _window(entry: dict[str, object]) -> int | None:
 
 
 def _takes_images(entry: dict[str, object]) -> bool | None:
-    """Return whether a model takes images, from the field of OpenRouter's list."""
-    described = entry.get("architecture")
+    """Return whether a model takes images, from the lists of OpenRouter and Mistral."""
+    described, abilities = entry.get("architecture"), entry.get("capabilities")
     kinds = described.get("input_modalities") if isinstance(described, dict) else None
-    return "image" in kinds if isinstance(kinds, list) else None
+    if isinstance(kinds, list):
+        return "image" in kinds
+    vision = abilities.get("vision") if isinstance(abilities, dict) else None
+    return vision if isinstance(vision, bool) else None
+
+
+def _takes_tools(entry: dict[str, object]) -> bool | None:
+    """Return whether a model takes tools, from the lists of OpenRouter and Mistral."""
+    parameters, abilities = entry.get("supported_parameters"), entry.get("capabilities")
+    if isinstance(parameters, list):
+        return "tools" in parameters
+    calls = abilities.get("function_calling") if isinstance(abilities, dict) else None
+    return calls if isinstance(calls, bool) else None

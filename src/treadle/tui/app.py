@@ -144,6 +144,8 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         self.status.address = workbench.address
         self.plan_sync()
         self._workbench.set_result(workbench)
+        if self._choices.model is None:
+            self.advise()
         self.read_status()
         await self.read_questions(workbench)
 

@@ -23,6 +23,8 @@ from treadle.app.completion import Completion, complete
 from treadle.app.conversation_answers import Final, Session
 from treadle.app.conversation_costs import recorded_costs
 from treadle.app.index_refresh import refresh_in_background
+from treadle.app.model_catalog import ModelList, model_catalog
+from treadle.app.model_checks import first_start_advice, try_model
 from treadle.app.permissions import Choice, Permission, Permissions
 from treadle.app.proposal_answers import ListedProposal, ShownProposal
 from treadle.app.proposals import ProposalService
@@ -36,10 +38,13 @@ from treadle.checks.runner import TakeLine
 from treadle.code import SearchResults
 from treadle.code.files.checkout import Checkout
 from treadle.config.model import Settings
+from treadle.config.user_file import SavedSetting, save_setting
 from treadle.display.trace_tree import TraceView, view_trace
 from treadle.errors import NotFoundError
 from treadle.events import Event
 from treadle.events.types import ApprovalRequested, ApprovalScope, SourceRange
+from treadle.llm import ModelTest
+from treadle.llm.vendors import Vendor, model_vendors
 from treadle.session import ConversationSummary
 from treadle.session.attachments import Attachment
 from treadle.session.rewinds import RewindScope
@@ -171,6 +176,26 @@ class LocalWorkbench(Workbench):
     async def undo_rewind(self, conversation_id: UUID, *, keep_changed: bool) -> RewindOutcome:
         """See `Workbench.undo_rewind`."""
         return await Rewinds(self._app).undo_rewind(str(conversation_id), keep_changed=keep_changed)
+
+    async def models(self) -> ModelList:
+        """See `Workbench.models`."""
+        return await model_catalog(self._app.settings, self._app.env)
+
+    async def test_model(self, provider: str, model: str | None) -> ModelTest:
+        """See `Workbench.test_model`."""
+        return await try_model(self._app.settings, self._app.env, provider, model)
+
+    async def model_vendors(self, provider: str, model: str) -> Sequence[Vendor]:
+        """See `Workbench.model_vendors`."""
+        return await model_vendors(self._app.settings, self._app.env, provider, model)
+
+    async def save_model(self, name: str) -> SavedSetting:
+        """See `Workbench.save_model`."""
+        return await asyncio.to_thread(save_setting, self._app.root, self._app.env, "model", name)
+
+    async def first_start_advice(self) -> str | None:
+        """See `Workbench.first_start_advice`."""
+        return await first_start_advice(self._app.settings, self._app.env)
 
     async def proposals(self, *, limit: int = 100) -> Sequence[ListedProposal]:
         """See `Workbench.proposals`."""

@@ -1,10 +1,12 @@
 """The actions of the application that open overlays about conversations."""
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from textual import work
 
+from treadle.app.choices import Choices
 from treadle.errors import TreadleError
 from treadle.events.changes import ConversationChanged
 from treadle.tui.exploration import ExplorationActions
@@ -26,6 +28,7 @@ class OverlayActions(ExplorationActions):
     """
 
     area: PromptArea
+    _choices: Choices
 
     async def opened(self) -> Workbench:
         """Wait until the repository is open."""
@@ -85,6 +88,29 @@ class OverlayActions(ExplorationActions):
         if outcome.text is not None:
             self.area.give_back(restored(outcome.text, outcome.attached))
         self.plan_sync()
+
+    @work
+    async def action_models(self) -> None:
+        """Let the person choose the model of this session."""
+        from treadle.tui.screens.models import ModelsScreen
+
+        screen = ModelsScreen(await self.opened(), self._choices.model)
+        if (name := await self.push_screen_wait(screen)) is not None:
+            self._choices = replace(self._choices, model=name)
+            self.state.add_notice(f"From now on, {name} answers.")
+            self.plan_sync()
+
+    @work
+    async def advise(self) -> None:
+        """Help a person who has no provider yet."""
+        try:
+            advice = await (await self.opened()).first_start_advice()
+        except TreadleError as error:
+            self.report(error)
+            return
+        if advice is not None:
+            self.state.add_notice(advice)
+            self.plan_sync()
 
     def show_session(self, session: "Session") -> None:
         """Show a conversation in place of the present one."""

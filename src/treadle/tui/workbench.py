@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from treadle.app.code_exploration import Excerpt, Neighbours, Relation
     from treadle.app.completion import Completion
     from treadle.app.conversation_answers import Final, Session
+    from treadle.app.model_catalog import ModelList
     from treadle.app.permissions import Choice, Permission
     from treadle.app.proposal_answers import ListedProposal, ShownProposal
     from treadle.app.rewind_plan import RewindOutcome, RewindPlan, UndoRewindPlan
@@ -27,9 +28,12 @@ if TYPE_CHECKING:
     from treadle.checks.runner import TakeLine
     from treadle.code import SearchResults
     from treadle.config.model import TerminalSettings
+    from treadle.config.user_file import SavedSetting
     from treadle.display.trace_tree import TraceView
     from treadle.events import Event
     from treadle.events.types import ApprovalRequested, ApprovalScope, SourceRange
+    from treadle.llm import ModelTest
+    from treadle.llm.vendors import Vendor
     from treadle.session import ConversationSummary
     from treadle.session.attachments import Attachment
     from treadle.session.rewinds import RewindScope
@@ -154,6 +158,26 @@ class Workbench(ABC):
     @abstractmethod
     async def undo_rewind(self, conversation_id: UUID, *, keep_changed: bool) -> RewindOutcome:
         """Undo the newest rewind. `keep_changed` is as in `rewind`."""
+
+    @abstractmethod
+    async def models(self) -> ModelList:
+        """Ask all available providers for their models."""
+
+    @abstractmethod
+    async def test_model(self, provider: str, model: str | None) -> ModelTest:
+        """Ask a model one small question with a tool. The result reports a failure."""
+
+    @abstractmethod
+    async def model_vendors(self, provider: str, model: str) -> Sequence[Vendor]:
+        """The vendors that a router offers for a model. Other providers list none."""
+
+    @abstractmethod
+    async def save_model(self, name: str) -> SavedSetting:
+        """Save the name of a model in the configuration of the person."""
+
+    @abstractmethod
+    async def first_start_advice(self) -> str | None:
+        """Lines about models for a person who has no provider yet, otherwise None."""
 
     @abstractmethod
     async def proposals(self, *, limit: int = 100) -> Sequence[ListedProposal]:

@@ -4,18 +4,16 @@ No response contains an API key or a part of one.
 """
 
 import asyncio
-import time
 from typing import Annotated
 
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from treadle import secrets
+from treadle.app.model_checks import try_model
 from treadle.config.layers import LayerKind, Origin
 from treadle.config.loader import LoadedConfig
-from treadle.errors import TreadleError
-from treadle.llm import ModelTest, check_model, connect
-from treadle.llm.profiles import EMBEDDED, UNNAMED
+from treadle.llm.profiles import UNNAMED
 from treadle.llm.provider_states import (
     KeyState,
     ProviderState,
@@ -134,22 +132,16 @@ async def check(configured: Configured, name: Name, test: TestRequest | None = N
     """
     test = test or TestRequest()
     await asyncio.to_thread(state_of, configured.settings, configured.env, name)
-    began = time.monotonic()
-    try:
-        async with asyncio.timeout(test.seconds):
-            outcome = await _tested(configured, name, test.model)
-    except TimeoutError:
-        error = f"{name} did not answer within {test.seconds:g} s."
-        outcome = ModelTest(name, test.model or "", False, error, None, False)
-    except TreadleError as failure:
-        outcome = ModelTest(name, test.model or "", False, str(failure), None, False)
+    tested = await try_model(
+        configured.settings, configured.env, name, test.model, seconds=test.seconds
+    )
     return TestAnswer(
         provider=name,
-        model=outcome.model or None,
-        reachable=outcome.reachable,
-        latency=time.monotonic() - began if outcome.latency is None else outcome.latency,
-        tool_call=outcome.tool_call,
-        error=None if outcome.error is None else secrets.redact(outcome.error),
+        model=tested.model or None,
+        reachable=tested.reachable,
+        latency=tested.latency,
+        tool_call=tested.tool_call,
+        error=None if tested.error is None else secrets.redact(tested.error),
     )
 
 
@@ -171,21 +163,6 @@ async def _one(configured: Configuration, name: str) -> ProviderInfo:
     chosen = await configured.default_model()
     state = await asyncio.to_thread(state_of, configured.settings, configured.env, name)
     return _info(configured.loaded, state, chosen.provider)
-
-
-async def _tested(configured: Configuration, name: str, model: str | None) -> ModelTest:
-    """Test the provider `name` at its own address, even if TREADLE_BASE_URL is set."""
-    env = dict(configured.env)
-    model_name = f"{name}/{model}" if model and name != EMBEDDED else name
-    if name != UNNAMED:
-        env.pop("TREADLE_BASE_URL", None)
-    elif "TREADLE_BASE_URL" in env:
-        model_name = model or configured.settings.model or ""
-    connected = await connect(configured.settings, env, model=model_name)
-    try:
-        return await check_model(connected)
-    finally:
-        await connected.close()
 
 
 def _info(loaded: LoadedConfig, state: ProviderState, default: str | None) -> ProviderInfo:
