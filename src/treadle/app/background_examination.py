@@ -1,7 +1,7 @@
 """Examines new spans in the background. An examination searches a span for faults.
 
-The examination waits while many spans arrive. Queries for faults then find most spans already
-examined.
+A query for faults examines the remaining spans itself, so it is fast if few remain. The
+examination waits while many spans arrive.
 """
 
 import asyncio

@@ -37,7 +37,7 @@ COMMANDS = {
     "checks": Entry("checks", "list and run the checks of a repository"),
     "mcp": Entry("mcp", "serve the tools to an editor or agent over MCP"),
     "serve": Entry("serve", "serve a repository over HTTP to browsers and programs"),
-    "traces": Entry("traces", "read, exchange and delete recorded traces"),
+    "traces": Entry("traces", "read, import, export and delete recorded traces"),
     "agent": Entry("agent", "ask what failed, what is slow, what is expensive"),
     "experiment": Entry("experiment", "change a recorded model call, run it again, compare"),
     "sessions": Entry("sessions", "list, show and resume saved conversations"),

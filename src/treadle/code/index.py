@@ -53,7 +53,7 @@ _CONTEXT_CANDIDATES = 250
 _NEAREST = 50
 """The maximum number of items that only vectors find."""
 _TOKENS_OF_ITEM = 80
-"""A context is chosen from one candidate for each 80 tokens of its budget.
+"""The budget of a context in tokens, divided by this number, is its number of candidates.
 
 About half of the candidates are shown.
 """
@@ -96,11 +96,11 @@ class CodeIndex:
     ) -> Self:
         """Open the index of `root`, which is empty until the first `refresh`.
 
-        `static` returns the folder of an embedding model. If `static` is given, every item gets a
-        vector when it is indexed, and queries in words also find items by their vectors. A search
-        waits at most `patience` seconds for missing vectors. If `patience` is None, the search
-        waits until all vectors exist. A thread computes the remaining vectors while the index is
-        open.
+        `static` returns the folder of an embedding model. If `static` is given, a refresh computes
+        a vector for each new item. Queries in words then also find items by their vectors. Items
+        that were indexed without this model have no vectors yet. A search waits at most `patience`
+        seconds for missing vectors. If `patience` is None, the search waits until all vectors
+        exist. A thread computes the remaining vectors while the index is open.
 
         `history` returns whether a refresh also reads the git history. If `history` returns false,
         a refresh deletes the stored history.
@@ -361,7 +361,9 @@ class CodeIndex:
         return self._guarded(run)
 
     def names(self, beginning: str, *, limit: int) -> tuple[FoundItem, ...]:
-        """Return items whose name or canonical path begins with `beginning`, in any case.
+        """Return items whose name or canonical path begins with `beginning`.
+
+        Upper and lower case do not matter.
 
         The index is that of the last refresh.
         """
@@ -415,7 +417,10 @@ class CodeIndex:
         return self._guarded(run)
 
     def status(self) -> IndexStatus:
-        """Return the size of the index, and whether it matches the file status in the tree."""
+        """Return the size of the index, and whether the index matches the files of the tree.
+
+        The files are compared by size, times and inode, and recently changed files by their hash.
+        """
 
         def run() -> IndexStatus:
             files, items, skipped = self._store.counts()

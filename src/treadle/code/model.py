@@ -82,9 +82,9 @@ class Item(NamedTuple):
 
     Byte ranges exclude their end. Line numbers count from 1, and `end_line` is the last line of the
     item. The range of an item contains its doc comment, attributes and decorators. The signature is
-    the byte range from the definition below these lines to its body. `parent` is the position of
-    the enclosing item in the list of the file's items. `parent` is None for an item at the top
-    level.
+    the byte range of the definition without its doc comment, attributes, decorators and body.
+    `parent` is the position of the enclosing item in the list of the file's items. `parent` is None
+    for an item at the top level.
     """
 
     name: str
@@ -205,9 +205,9 @@ def _milliseconds(seconds: float) -> float:
 class SearchResult(NamedTuple):
     """One item or file that a search found.
 
-    For the view `FILES`, `kind` is "file" and the range is the whole file. `reason` states how the
-    result was found if not by its own words, such as "calls parse_header". Otherwise `reason` is
-    empty.
+    For the view `FILES`, `kind` is "file" and the range is the whole file. `reason` states the
+    relation to another result, such as "calls parse_header", if that relation raised the score.
+    Otherwise `reason` is empty.
     """
 
     rank: int

@@ -287,7 +287,7 @@ def write_all(tree: Tree, writes: Sequence[FileWrite]) -> None:
                 error.kind,
                 f"{error.message} Reverting the edit also failed at {left[0]}.",
                 path=error.path,
-                hint="Treadle reverts it at its next start; check the disk first.",
+                hint="Check the disk, then start Treadle again: it then reverts the edit.",
             ) from error
         raise
     _clean_up(tree, writes)

@@ -134,7 +134,7 @@ def _replace_text(source: Source, request: ReplaceEdit) -> tuple[list[Replacemen
             raise EditError(
                 ErrorKind.VALIDATION,
                 "The old text is empty, so there is nothing to replace.",
-                hint="Give the lines next to the new text, or a range of lines.",
+                hint="Give a line as the old text and repeat it in the new text, or give a range.",
             )
         return [Replacement(source.text_start, source.text_start, new)], []
     return replace_text(source, old, new, everywhere=request.everywhere)

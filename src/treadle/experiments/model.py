@@ -383,7 +383,7 @@ def named_variant(name: str, current: int) -> Variant:
     if found is None or int(found[1]) > current:
         raise UsageError(
             f"There is no variant {name[:100]!r}.",
-            hint=f"Available: {ORIGINAL}, {CURRENT} and v1 to v{current}; a model follows an @."
+            hint=f"Available: {ORIGINAL}, {CURRENT} and v1 to v{current}, each also with @MODEL."
             if current
             else f"The experiment has no changes: only {ORIGINAL} is available.",
         )

@@ -36,7 +36,7 @@ class ProviderState:
     `key_name` is the environment variable or the keyring entry of the key, or None if only a saved
     key works. `wants_key` states whether requests need a key, and `takes_key` whether a key can be
     saved. `kept` is the location of the saved key, even if requests use another key. `kept_for` is
-    the address of the saved key if it differs from `base_url`.
+    the provider address that the key was saved for, if it differs from `base_url`.
     """
 
     name: str
@@ -52,6 +52,8 @@ class ProviderState:
 
 def provider_states(settings: Settings, env: Mapping[str, str]) -> list[ProviderState]:
     """Return all providers: the unnamed provider first (if set), the embedded provider last.
+
+    The unnamed provider is the endpoint of TREADLE_BASE_URL.
 
     Reads neither a keyring nor a server. Raises ConfigError.
     """

@@ -11,15 +11,15 @@ from treadle.config.model import ProviderSettings
 
 ALPHANUMERIC = string.ascii_letters + string.digits
 _FILL = 16
-"""The characters of a new id after its prefix, if the rule does not set a length."""
+"""The number of characters after the prefix of a new id, if the rule does not set a length."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdRule:
     """The call ids that an endpoint accepts: their prefix, their characters, their length.
 
-    Most servers accept the default. OpenAI's limit is 40 characters, and some models want their own
-    ids back, which contain dots and colons.
+    Most servers accept the default. It allows 40 characters, which is OpenAI's limit. It allows
+    dots and colons, since some models use them in ids and want these ids back.
     """
 
     characters: str = ALPHANUMERIC + "_-.:"
@@ -86,8 +86,9 @@ class Strictness:
 
     `alternating` endpoints need alternating roles of user and assistant, and a reply after each
     tool result. `single_calls` endpoints accept one tool call in a reply. `named_results` endpoints
-    need the name of the tool in each result. `call_signatures` endpoints need a signature for calls
-    of other models. `refused_fields` are names of fields that the endpoint does not accept back.
+    need the name of the tool in each result. `call_signatures` endpoints need a thought signature
+    in each tool call, even if another model made the call. `refused_fields` are names of fields
+    that the endpoint does not accept back.
     """
 
     call_ids: IdRule = IdRule()

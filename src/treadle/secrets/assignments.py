@@ -1,4 +1,4 @@
-# ruff: noqa: E501  (patterns are read as a whole)
+# ruff: noqa: E501  (a pattern on one line is easier to read)
 """Finds secrets by the names before them, in any syntax: `DB_PASS=…`, `--password …`.
 
 The name decides what its value must look like. After the name of a password, a short value with

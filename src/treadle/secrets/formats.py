@@ -1,4 +1,4 @@
-# ruff: noqa: E501  (patterns are read as a whole)
+# ruff: noqa: E501  (a pattern on one line is easier to read)
 """Finds secrets by their format: hashes of passwords, manifests, recovery phrases.
 
 The name of a secret does not need to be near them.

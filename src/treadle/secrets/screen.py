@@ -1,4 +1,4 @@
-# ruff: noqa: E501  (patterns are read as a whole)
+# ruff: noqa: E501  (a pattern on one line is easier to read)
 """The first scan of text. It finds the parts with possible secrets, and the detectors to run.
 
 RE2 matches the patterns on bytes in one pass. They match at least everything that the detectors
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import re2  # type: ignore[import-untyped]  # it brings no types
 
 _SPACE = r"[\t-\r\x1c-\x20\x80-\xff]"
-r"""The bytes that `\s` matches in text: a space outside of ASCII has two or three of them."""
+r"""The bytes of characters that `\s` matches. A space outside of ASCII has two or three bytes."""
 _QUOTED = r"[^\s\"'`\\]"
 _BARE = r"[A-Za-z0-9+/_.~!@#$%^*?:&-]"
 _MARKED = r"[0-9!@#$%^&*+~?=|;,\x80-\xff]"
@@ -60,7 +60,10 @@ _CLOSES = rf"(?:[\"'`*\\\])}}]|{_SPACE})*"
 
 
 def _assigned(name: str, value: str, quoted: str, bare: str) -> tuple[str, ...]:
-    """Return patterns for a secret's name and a value, in each syntax of `assignments`."""
+    """Return patterns for a name and its value, one for each syntax that `assignments` detects.
+
+    `assignments` is the module that detects secrets by the names before them.
+    """
     return (
         # An operator joins name and value. A type may precede the value, and a function may
         # surround it.
@@ -136,7 +139,7 @@ _FIRST = "|".join(
         *_SHARED,
     )
 )
-"""The pattern for the whole text. Its automaton is small, since it reads every byte."""
+"""The pattern for the whole text. It reads every byte, so its automaton must be small."""
 _SECOND = "|".join(
     (
         _vendors(12),
@@ -156,9 +159,9 @@ _SECOND = "|".join(
 """The pattern for the text around a first match. This pattern decides whether detectors run."""
 
 _NAME, _VALUE = 96, 160
-"""The second pattern is searched from `_NAME` bytes before a first match on.
+"""The search for the second pattern begins `_NAME` bytes before a match of the first pattern.
 
-The next search for a first match begins `_VALUE` bytes before the end of that search.
+If it finds nothing, the next search for the first pattern begins `_VALUE` bytes before its end.
 """
 _AROUND = 480
 """The bytes after a first match that the second pattern reads."""
@@ -168,11 +171,11 @@ _LEAD = 256
 _WINDOW = 700
 """A window ends this many bytes after a match."""
 _REACH = 640
-"""The cue of a secret in a window may begin up to this many characters after the window."""
+"""The number of characters after a window that are also searched for a cue (see `Detector`)."""
 
 
 def _options() -> "re2.Options":
-    import re2  # a late import: most commands store no text
+    import re2  # imported late, since most commands redact no text
 
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1

@@ -1,4 +1,4 @@
-# ruff: noqa: E501  (patterns are read as a whole)
+# ruff: noqa: E501  (a pattern on one line is easier to read)
 """Detectors for values that have the form of a secret, and the list of all detectors.
 
 All patterns take time linear in the length of the text. Each begins with a literal or a short

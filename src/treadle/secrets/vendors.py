@@ -1,4 +1,4 @@
-# ruff: noqa: E501  (patterns are read as a whole)
+# ruff: noqa: E501  (a pattern on one line is easier to read)
 """Detectors for keys of vendors, by their prefix or by their whole form.
 
 The vendors document these forms. A prefix alone is not enough. The text after the prefix must be

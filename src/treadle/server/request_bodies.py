@@ -14,7 +14,7 @@ _PIECE = 1_000_000
 _READ = 64_000
 """The number of bytes that one call of zlib receives.
 
-Each call copies the bytes that it does not use.
+zlib copies the bytes that a call leaves over, so large inputs would be copied many times.
 """
 _MEMBER = 1_000
 """The number of bytes that each member of a gzip body adds to the counted size.
@@ -22,9 +22,9 @@ _MEMBER = 1_000
 This bounds the number of empty members.
 """
 _DRAINED = 16
-"""The server reads a body that is too large up to this many times the limit.
+"""The server reads at most this many times the limit of a body, and discards the part above it.
 
-A client that is still sending would not read a response.
+It reads on since a client that is still sending does not read a response.
 """
 
 _TOO_LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE

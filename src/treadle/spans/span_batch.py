@@ -13,8 +13,8 @@ class SpanBatch(Generic[T_co]):
     """Spans in their order, and a report of the omitted data.
 
     `rejected` counts omitted spans, and `reasons` states why the first of them were omitted.
-    `damaged` counts fields, such as attributes, that accepted spans lack. `warnings` describes the
-    first of these fields.
+    `damaged` counts fields of accepted spans, such as attributes, that were omitted or changed.
+    `warnings` describes the first of these fields.
     """
 
     spans: tuple[T_co, ...]

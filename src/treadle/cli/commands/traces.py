@@ -401,4 +401,4 @@ _ACTIONS = {
     "redact-preview": _Action(configure_redact_preview, preview_rules),
 }
 
-COMMAND = Command("Read, exchange and delete recorded traces.", configure, run)
+COMMAND = Command("Read, import, export and delete recorded traces.", configure, run)

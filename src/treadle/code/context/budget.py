@@ -18,8 +18,8 @@ class ContextBudget:
     """A token budget for entries. `text_of` returns the text of an entry.
 
     The budget adds the tokens of the single entries. This sum is an upper bound for the joined
-    text, since only separators meet where texts are joined. Therefore adding an entry requires
-    measuring only that entry.
+    text: a separator is between two entries, so no token can extend over both. Therefore adding an
+    entry requires measuring only that entry.
     """
 
     def __init__(self, tokens: int, text_of: Callable[[ContextEntry], str]) -> None:

@@ -28,7 +28,7 @@ class Checkout(NamedTuple):
 
     @classmethod
     def of(cls, root: Path) -> Self | None:
-        """Return the checkout of the work tree that contains `root`. None without git."""
+        """Return the checkout of the work tree that contains `root`, or None if there is none."""
         git_root = git_root_of(root)
         if git_root is None:
             return None

@@ -58,8 +58,8 @@ def changed_item(
 ) -> str | None:
     """Return what else the edit of `entry` would change, as part of a sentence, or None.
 
-    `size` is the size of the new code in bytes. `edited` is the file after the edit, which must
-    have each other item at its expected position.
+    `size` is the size of the new code in bytes. `edited` is the file after the edit. Every other
+    item must be in this file, at its expected position.
     """
     if edited.data == file.data:
         return None

@@ -99,7 +99,7 @@ def _children(items: list[Item]) -> list[list[int]]:
 
 
 def _owner(items: list[Item], item: Item, types: Mapping[str, str]) -> Owner:
-    """Return the name of the enclosing item, and the doc comment of its type.
+    """Return the name of the enclosing item, and the doc comment of the type with that name.
 
     `types` has the doc comments of all types of the file by name. Therefore a method in an impl
     block or an extension gets the doc comment of the type. The doc comment is empty if `item` is
@@ -189,7 +189,10 @@ class _Rest(NamedTuple):
 
 
 def _gaps(data: bytes, items: Sequence[Item], remaining: Iterable[tuple[int, int]]) -> _Rest:
-    """Find the parts of a file outside of top-level items and of the ranges `remaining`."""
+    """Find the parts of a file that are in no top-level item and in no range of `remaining`.
+
+    `remaining` has the ranges that another item covers, such as the docstring of the module.
+    """
     taken = [
         (item.start_byte, item.end_byte, index)
         for index, item in enumerate(items)

@@ -180,10 +180,11 @@ def _tier(item: Named, pattern: NamePattern, whole: str) -> int | None:
 
 
 def beginning_with(connection: sqlite3.Connection, text: str, limit: int) -> list[FoundItem]:
-    """Return items whose name begins with the last part of `text`, in any case.
+    """Return items whose name begins with the last part of `text`.
 
-    The other parts of `text` must be in the canonical path before the name, as a whole end of it.
-    Definitions come before members and parts of texts, and code before tests.
+    Upper and lower case do not matter. The other parts of `text` must be in the canonical path
+    before the name, as a whole end of it. Definitions come before members and parts of texts, and
+    code before tests.
     """
     *_, last = [None, *_SEPARATORS.finditer(text)]
     owner, name = ("", text) if last is None else (text[: last.start()], text[last.end() :])

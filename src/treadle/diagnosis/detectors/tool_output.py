@@ -34,7 +34,7 @@ class OutputTraits:
     programs: frozenset[str] = frozenset()
     """The programs in a shell command. Empty if the call did not run a shell command."""
     complains: frozenset[str] = frozenset()
-    """The programs that begin a line of output with their name only to report an error."""
+    """The programs whose name at the beginning of an output line always means an error."""
 
 
 _READS = word_set(
@@ -115,7 +115,7 @@ _TERSE_PROGRAMS = word_set(
     "tee xargs jq wc dd du df stat file tr paste comm split sudo bash sh zsh dash cd source merge "
     "patch"
 )
-"""Programs that begin a line of output with their name only to report an error."""
+"""Programs whose name at the beginning of an output line always means an error."""
 _COMPLETE = frozenset({"cd", "export", "source", ".", "mkdir", "set", "pushd", "sleep"})
 """Programs whose arguments are not another program."""
 _CUT_COMMAND = re.compile(r'\s*\{\s*"(?:command|cmd|script)"\s*:\s*"((?:[^"\\]|\\.)*+)')

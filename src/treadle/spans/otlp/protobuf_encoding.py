@@ -35,7 +35,7 @@ _TAG_LIMIT = 1 << 32
 
 _NESTED = {0x5A: "one of its events", 0x6A: "one of its links", 0x7A: "its status"}
 _DROPPED = dict(zip((0x50, 0x60, 0x70), DROPPED, strict=True))
-"""For each tag of a field that counts dropped data, the attribute for the count."""
+"""Maps the tag of a field that counts dropped data to the attribute that stores the count."""
 
 _Field = tuple[int, int, int]
 """The tag of a field (number << 3 | wire type), then the start and the end of its bytes.
@@ -213,7 +213,10 @@ class _Reader:
             attributes[key] = value
 
     def _count(self, attributes: dict[str, JsonValue], start: int, end: int) -> int:
-        """Read a count of dropped data, or skip another number. Returns the end of the number."""
+        """Read a field that is a number, and return the position of its end.
+
+        A count of dropped data becomes an attribute. Any other number is skipped.
+        """
         tag, value, stop = next(_fields(self._data, start, end))
         if tag in _DROPPED and value:
             attributes[_DROPPED[tag]] = value

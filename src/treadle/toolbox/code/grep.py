@@ -147,7 +147,7 @@ class Grep(Tool[GrepArguments, GrepResult]):
     def _files(self, target: Path, glob: str | None, context: ToolContext) -> Iterator[str]:
         """Yield the paths to search, relative to the root.
 
-        A file that the call names is included.
+        A file that the call names is searched even if an ignore file excludes it.
         """
         if not target.is_dir():
             named = self._workspace.file(str(target), context.private)

@@ -68,7 +68,7 @@ class Operator(StrEnum):
     LESS = "<"
     AT_MOST = "<="
     CONTAINS = "contains"
-    """The text contains exactly these words or this phrase. The case is ignored."""
+    """The text contains the whole word or phrase of the value. The case is ignored."""
     BEGINS = "begins"
     """The text contains a word that begins with the value."""
 
