@@ -159,7 +159,9 @@ class ExplorationActions(App[None]):
             self.state.show_excerpt(item, source, await workbench.excerpt(source))
         except TreadleError as error:
             self.state.show_excerpt(item, source, str(error))
-        self.plan_sync()
+        if isinstance(self.screen, TranscriptActions):
+            self.screen.transcript.sync()
+            self.screen.transcript.make_room()
 
     def action_open_source(self) -> None:
         """Open the selected source in the editor, or the first source of the selected item."""

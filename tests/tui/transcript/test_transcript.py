@@ -42,6 +42,16 @@ async def test_a_source_unfolds_to_its_lines(tmp_path: Path) -> None:
         await terminal.until(lambda: "Sum of two numbers." not in terminal.text())
 
 
+async def test_lines_that_unfold_below_the_window_scroll_into_it(tmp_path: Path) -> None:
+    async with running(tmp_path, [READ, Answer("It adds.")], size=(80, 14)) as terminal:
+        await terminal.ask("What does add do?")
+        await terminal.until(lambda: "1 source · 1 tool call" in terminal.text())
+        await select(terminal, OutcomeItem)
+        await terminal.pilot.press("enter", "down", "enter")
+        await terminal.until(lambda: "3      return left + right" in terminal.text())
+        assert "▾ calc.py:1-3" in terminal.text()
+
+
 async def test_a_missing_source_states_the_reason(tmp_path: Path) -> None:
     async with running(tmp_path, [READ, Answer("It adds.")]) as terminal:
         await terminal.ask("What does add do?")

@@ -1,7 +1,7 @@
 """Texts of a transcript that a person can copy."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from treadle.display.call_arguments import main_argument
@@ -34,13 +34,8 @@ def message_text(items: Sequence[Item], position: int) -> str:
 
 
 def code_text(items: Sequence[Item], position: int) -> str | None:
-    """The code block at a position, or the nearest one above it in the same turn."""
-    while position >= 0 and not isinstance(items[position], PromptItem):
-        item = items[position]
-        if isinstance(item, CodeItem):
-            return "".join(f"{line}\n" for part in _block(items, position) for line in part.lines)
-        position -= 1
-    return None
+    """The code block at a position, or the nearest one in the same turn."""
+    return next((_code(items, found) for found in _nearest_code(items, position)), None)
 
 
 def command_text(items: Sequence[Item], position: int) -> str | None:
@@ -48,12 +43,26 @@ def command_text(items: Sequence[Item], position: int) -> str | None:
     item = items[position]
     if isinstance(item, CallItem):
         return main_argument(item.arguments)
-    while position >= 0 and not isinstance(items[position], PromptItem):
-        item = items[position]
-        if isinstance(item, CodeItem) and item.label.lower() in _SHELLS:
-            return _PROMPT_SIGN.sub("", code_text(items, position) or "").strip()
-        position -= 1
+    for found in _nearest_code(items, position):
+        if _block(items, found)[0].label.lower() in _SHELLS:
+            return _PROMPT_SIGN.sub("", _code(items, found)).strip()
     return None
+
+
+def _nearest_code(items: Sequence[Item], position: int) -> Iterator[int]:
+    """The positions of code in the turn of a position: first upwards, then downwards."""
+    for step in (-1, 1):
+        at = position if step < 0 else position + 1
+        while 0 <= at < len(items) and not (
+            isinstance(items[at], PromptItem) and (step > 0 or at != position)
+        ):
+            if isinstance(items[at], CodeItem):
+                yield at
+            at += step
+
+
+def _code(items: Sequence[Item], position: int) -> str:
+    return "".join(f"{line}\n" for part in _block(items, position) for line in part.lines)
 
 
 def _answer_before(items: Sequence[Item], position: int) -> int:

@@ -69,19 +69,19 @@ class TranscriptActions(Screen[None]):
         """Copy the selected message, or the last answer."""
         position = self._position()
         if position is not None:
-            self._copy(message_text(self.transcript.state.items, position), "the message")
+            self._copy(message_text(self.transcript.state.items, position), "message")
 
     def action_copy_code(self) -> None:
         """Copy the selected code block, or the last one."""
         position = self._position()
         if position is not None:
-            self._copy(code_text(self.transcript.state.items, position), "the code block")
+            self._copy(code_text(self.transcript.state.items, position), "code block")
 
     def action_copy_command(self) -> None:
         """Copy the selected command, or the last one."""
         position = self._position()
         if position is not None:
-            self._copy(command_text(self.transcript.state.items, position), "the command")
+            self._copy(command_text(self.transcript.state.items, position), "command")
 
     def _position(self) -> int | None:
         """The position of the selected item, or of the last item."""
@@ -111,11 +111,11 @@ class TranscriptActions(Screen[None]):
     async def _copy(self, text: str | None, what: str) -> None:
         """Copy with the terminal and with a program of the system, and state what was copied."""
         if not text:
-            self.app.notify(f"There is no text to copy: {what} is missing.", markup=False)
+            self.app.notify(f"There is no {what} here to copy.", markup=False)
             return
         self.app.copy_to_clipboard(text)
         program = await copy_with_program(text)
         way = f"with {program} and the terminal" if program else "with the terminal (OSC 52)"
         lines = len(text.splitlines())
         size = f"{lines} lines" if lines > 1 else foreign_line(text, columns=_SHOWN_COLUMNS).plain
-        self.app.notify(f"Copied {what} {way}: {size}", markup=False)
+        self.app.notify(f"Copied the {what} {way}: {size}", markup=False)

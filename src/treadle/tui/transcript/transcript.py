@@ -169,6 +169,22 @@ class Transcript(ScrollView, can_focus=True):
         elif isinstance(item, FOLDABLE):
             self.state.toggle(item)
             self.sync()
+            self.make_room()
+
+    def make_room(self) -> None:
+        """Scroll down to the end of the selected item, as far as its selected line stays visible.
+
+        Call it after the item grew.
+        """
+        if self.selected is None or self.following:
+            return
+        self._rendered(self.selected)
+        top = self._heights.before(self.selected)
+        line = top + (self.selected_line or 0)
+        wanted = min(line, top + self._heights[self.selected] - self.size.height)
+        if wanted > self.scroll_offset.y:
+            self._settle()
+            self._scroll_to_line(wanted)
 
     def search(self, text: str) -> None:
         """Mark the matches of a text."""
