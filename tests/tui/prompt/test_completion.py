@@ -8,6 +8,7 @@ from treadle.app.completion import complete
 from treadle.code import CodeIndex
 from treadle.session.attachments import CodeAttachment, ItemAttachment
 from treadle.tui.prompt.completion_list import CompletionList
+from treadle.tui.transcript.transcript import Transcript
 
 
 def choices(terminal: Terminal) -> CompletionList:
@@ -98,3 +99,9 @@ def test_names_of_members_paths_and_folders_are_completed(tmp_path: Path) -> Non
     assert names[""] == ["src/", "src/core/", "src/core/engine.py"]
     assert names["src/core/engine.py:1-2"] == ["src/core/engine.py:1-2"]
     assert not any(names[each] for each in ("src/core/engine.py:3-2", "none", "%", "::", "@"))
+
+
+async def test_tab_without_a_list_moves_the_focus(tmp_path: Path) -> None:
+    async with running(tmp_path) as terminal:
+        await terminal.pilot.press("tab")
+        assert terminal.app.focused is terminal.app.screen.query_one(Transcript)

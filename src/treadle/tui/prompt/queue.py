@@ -8,12 +8,10 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList
 
-from treadle.tui.actions import Where
-from treadle.tui.key_bindings import bindings
+from treadle.tui.actions import Where, actions_in
+from treadle.tui.key_bindings import bindings, key_label
 from treadle.tui.prompt.draft import Draft
 from treadle.tui.text import foreign_line
-
-_SHOWN = 6
 
 
 class MessageQueue:
@@ -52,20 +50,21 @@ class MessageQueue:
 class QueueView(OptionList):
     """The queued messages above the prompt. It is hidden while the queue is empty."""
 
-    DEFAULT_CSS = f"""
-    QueueView {{
+    DEFAULT_CSS = """
+    QueueView {
         display: none;
         height: auto;
-        max-height: {_SHOWN + 2};
+        max-height: 33vh;
+        overflow-x: hidden;
         border: round $border-blurred;
         padding: 0 1;
         text-wrap: nowrap;
         text-overflow: ellipsis;
         background: $background;
         scrollbar-size-vertical: 1;
-        &:focus {{ border: round $primary; }}
-        &.-shown {{ display: block; }}
-    }}
+        &:focus { border: round $primary; }
+        &.-shown { display: block; }
+    }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.QUEUE)
 
@@ -105,9 +104,7 @@ class QueueView(OptionList):
         self.set_class(bool(self._queue), "-shown")
         when = "sent when the turn ends" if busy else "press Enter in the empty prompt to send"
         self.border_title = Content(f"Queued: {when}")
-        self.border_subtitle = Content(
-            "Enter edit · Delete drop · s send now · Shift+↑/↓ move" if self.has_focus else ""
-        )
+        self.border_subtitle = Content(_keys() if self.has_focus else "")
 
     # Actions of the registry.
 
@@ -166,6 +163,12 @@ class QueueView(OptionList):
         position = self._queue.move(self._selected, step)
         self.highlighted = position
         self.post_message(self.Changed())
+
+
+def _keys() -> str:
+    """The main keys of the view."""
+    shown = (action for action in actions_in(Where.QUEUE) if action.name != "leave_queue")
+    return " · ".join(f"{key_label(each.keys[0])} {each.title.lower()}" for each in shown)
 
 
 def _line(number: int, draft: Draft) -> Content:
