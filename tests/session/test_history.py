@@ -1,5 +1,6 @@
 """The content of a request: complete pairs in order, within the budget, with the newest message."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -176,6 +177,26 @@ def test_the_oldest_exchanges_go_first_and_whole() -> None:
     assert prompt.reason == (
         f"{prompt.left_out} messages of earlier exchanges left out, to fit 900 tokens"
     )
+
+
+class Counted(TokenCounts):
+    """Counts how many messages are counted."""
+
+    messages = 0
+
+    def of(self, messages: Sequence[Message]) -> int:
+        self.messages += len(messages)
+        return super().of(messages)
+
+
+def test_work_for_a_prompt_is_proportional_to_the_history() -> None:
+    history = [message for number in range(500) for message in exchange(number)]
+    counts = Counted()
+    prompt = build_prompt(
+        "S", [*history, UserMessage("now")], [], context_window=9_000, counts=counts
+    )
+    assert prompt.left_out > 1_500
+    assert counts.messages < 10 * len(history)
 
 
 def test_older_images_go_before_whole_exchanges() -> None:

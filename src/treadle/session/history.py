@@ -361,11 +361,15 @@ class _Fitter:
             self.changes.append("images left out because the model takes none")
 
     def _drop_older_images(self) -> None:
-        replaced = 0
+        replaced, over = 0, self._excess()
         for part in (part for unit in self._older for part in unit):
-            if self._excess() <= 0:
+            if over <= 0:
                 break
-            replaced += self._replace_images(part, "It does not fit into the window.")
+            before = part.message
+            count = self._replace_images(part, "It does not fit into the window.")
+            if count:
+                replaced += count
+                over -= self._counts.of([before]) - self._counts.of([part.message])
         if replaced:
             self.changes.append(f"{replaced} {_plural(replaced, 'image')} left out")
 
@@ -390,8 +394,9 @@ class _Fitter:
         summary = int(bool(self._older) and isinstance(self._older[0][0].message, NoteMessage))
         while over > 0 and self._older:
             start = summary if len(self._older) > summary else 0
-            begins = [begins_turn(unit[0].message) for unit in self._older[start + 1 :]]
-            end = start + 1 + (begins.index(True) if True in begins else len(begins))
+            end = start + 1
+            while end < len(self._older) and not begins_turn(self._older[end][0].message):
+                end += 1
             gone = [part.message for unit in self._older[start:end] for part in unit]
             del self._older[start:end]
             over -= self._counts.of(gone)
