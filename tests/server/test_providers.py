@@ -170,6 +170,8 @@ async def test_key_of_the_environment_precedes_a_saved_key(repo: Path) -> None:
                 "id": "a",
                 "context_window": None,
                 "prices": None,
+                "takes_tools": None,
+                "takes_images": None,
             }
             health = await server.get("/health")
             assert health["model"] == {

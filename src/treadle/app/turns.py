@@ -106,18 +106,24 @@ class Turns:
         return turn
 
     async def plan(
-        self, session: str | None, *, text: str = "", choices: Choices | None = None
+        self,
+        session: str | None,
+        *,
+        text: str = "",
+        attachments: Sequence[Attachment] = (),
+        choices: Choices | None = None,
     ) -> ContextPlan:
         """Return the plan of the next prompt of a conversation, or of a new one.
 
-        Raises NotFoundError, UsageError, StoreError and ProviderError.
+        Raises NotFoundError, UsageError, PathRefusedError, StoreError and ProviderError.
         """
         assistant = await self._assistant(choices or Choices())
         if session is None:
             conversation = Conversation(new_id(), str(self._app.root), "", 0, 0)
         else:
             conversation = await assistant.conversation(session)
-        return await plan_next(assistant, conversation, text)
+        resolved = await assistant.attach(attachments, conversation)
+        return await plan_next(assistant, conversation, text, resolved)
 
     async def start_question(
         self,

@@ -20,6 +20,8 @@ from treadle.app.code_exploration import (
     read_excerpt,
 )
 from treadle.app.completion import Completion, complete
+from treadle.app.context_choices import ChoicesChange, change_choices
+from treadle.app.context_plan import ContextPlan
 from treadle.app.conversation_answers import Final, Session
 from treadle.app.conversation_costs import recorded_costs
 from treadle.app.index_refresh import refresh_in_background
@@ -28,6 +30,7 @@ from treadle.app.model_checks import first_start_advice, try_model
 from treadle.app.permissions import Choice, Permission, Permissions
 from treadle.app.proposal_answers import ListedProposal, ShownProposal
 from treadle.app.proposals import ProposalService
+from treadle.app.recorded_context import recorded_plan
 from treadle.app.rewind import Rewinds
 from treadle.app.rewind_plan import RewindOutcome, RewindPlan, UndoRewindPlan
 from treadle.app.running_server import find_server
@@ -176,6 +179,26 @@ class LocalWorkbench(Workbench):
     async def undo_rewind(self, conversation_id: UUID, *, keep_changed: bool) -> RewindOutcome:
         """See `Workbench.undo_rewind`."""
         return await Rewinds(self._app).undo_rewind(str(conversation_id), keep_changed=keep_changed)
+
+    async def plan_context(
+        self,
+        conversation: UUID | None,
+        text: str,
+        *,
+        choices: Choices,
+        attachments: Sequence[Attachment] = (),
+    ) -> ContextPlan:
+        """See `Workbench.plan_context`."""
+        session = None if conversation is None else str(conversation)
+        return await self._turns.plan(session, text=text, attachments=attachments, choices=choices)
+
+    async def change_context(self, conversation_id: UUID, change: ChoicesChange) -> None:
+        """See `Workbench.change_context`."""
+        await change_choices(self._app, str(conversation_id), change)
+
+    async def recorded_context(self, trace_id: str, span_id: str) -> ContextPlan:
+        """See `Workbench.recorded_context`."""
+        return await asyncio.to_thread(recorded_plan, self._app.traces, trace_id, span_id)
 
     async def models(self) -> ModelList:
         """See `Workbench.models`."""

@@ -15,6 +15,7 @@ from treadle.tui.prompt.draft import restored
 from treadle.tui.workbench import Workbench
 
 if TYPE_CHECKING:
+    from treadle.app.context_plan import ContextPlan
     from treadle.app.conversation_answers import Session
     from treadle.app.rewind_plan import RewindOutcome
 
@@ -88,6 +89,22 @@ class OverlayActions(ExplorationActions):
         if outcome.text is not None:
             self.area.give_back(restored(outcome.text, outcome.attached))
         self.plan_sync()
+
+    @work
+    async def action_context(self) -> None:
+        """Show the content of the next prompt."""
+        from treadle.tui.screens.context_plan import ContextPlanScreen
+
+        workbench, shown, draft = (
+            await self.opened(), self.state.conversation_id, self.area.prompt.draft
+        )  # fmt: skip
+
+        async def read() -> "ContextPlan":
+            return await workbench.plan_context(
+                shown, draft.message, choices=self._choices, attachments=draft.attachments
+            )
+
+        await self.push_screen_wait(ContextPlanScreen(workbench, read, shown))
 
     @work
     async def action_models(self) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from treadle.app.choices import Choices
     from treadle.app.code_exploration import Excerpt, Neighbours, Relation
     from treadle.app.completion import Completion
+    from treadle.app.context_choices import ChoicesChange
+    from treadle.app.context_plan import ContextPlan
     from treadle.app.conversation_answers import Final, Session
     from treadle.app.model_catalog import ModelList
     from treadle.app.permissions import Choice, Permission
@@ -158,6 +160,25 @@ class Workbench(ABC):
     @abstractmethod
     async def undo_rewind(self, conversation_id: UUID, *, keep_changed: bool) -> RewindOutcome:
         """Undo the newest rewind. `keep_changed` is as in `rewind`."""
+
+    @abstractmethod
+    async def plan_context(
+        self,
+        conversation: UUID | None,
+        text: str,
+        *,
+        choices: Choices,
+        attachments: Sequence[Attachment] = (),
+    ) -> ContextPlan:
+        """The plan of the next prompt, if the next message is `text`. No model is asked."""
+
+    @abstractmethod
+    async def change_context(self, conversation_id: UUID, change: ChoicesChange) -> None:
+        """Change what is pinned and left out, from the next message on."""
+
+    @abstractmethod
+    async def recorded_context(self, trace_id: str, span_id: str) -> ContextPlan:
+        """The plan of a recorded request: the span of a model call."""
 
     @abstractmethod
     async def models(self) -> ModelList:

@@ -40,9 +40,9 @@ class KeyLine(Static):
         left = self.size.width - sum(part.cell_length for part in parts[-1:])
         shown: list[Content] = []
         for part in parts[:-1]:
+            if left < part.cell_length + len(_SEPARATOR):
+                continue  # a shorter one may fit
             left -= part.cell_length + len(_SEPARATOR)
-            if left < 0:
-                break
             shown.append(part)
         self.update(Content(_SEPARATOR).join([*shown, *parts[-1:]]))
 

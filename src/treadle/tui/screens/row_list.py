@@ -141,15 +141,18 @@ class RowList(ScrollView, Generic[T], can_focus=True):
         if position == self._position and position is not None:
             return
         self._position = position
-        if position is not None:
-            top = position
-            while top > 0 and not _selectable(self.rows[top - 1]):
-                top -= 1  # show the headings above the row
-            self.scroll_to_region(
-                Region(0, top, 1, position - top + 1), animate=False, force=True, immediate=True
-            )
-        self.refresh()
+        self._show_highlighted()
         self.post_message(self.Highlighted())
+
+    def _show_highlighted(self) -> None:
+        """Scroll to the highlighted row and the headings above it."""
+        if self._position is not None:
+            top = self._position
+            while top > 0 and not _selectable(self.rows[top - 1]):
+                top -= 1
+            region = Region(0, top, 1, self._position - top + 1)
+            self.scroll_to_region(region, animate=False, force=True, immediate=True)
+        self.refresh()
 
     # Textual calls the methods below.
 
@@ -162,9 +165,8 @@ class RowList(ScrollView, Generic[T], can_focus=True):
 
     def on_resize(self, _: events.Resize) -> None:
         """Keep the highlighted row visible."""
-        position, self._position = self._position, None
         self.virtual_size = Size(self.size.width, len(self.rows))
-        self._highlight(position)
+        self._show_highlighted()
 
     def render_line(self, y: int) -> Strip:
         """Draw one row."""
