@@ -84,16 +84,19 @@ async def test_an_unreadable_attachment_gives_the_message_back(tmp_path: Path) -
 def test_names_of_members_paths_and_folders_are_completed(tmp_path: Path) -> None:
     folder = tmp_path / "repo" / "src" / "core"
     folder.mkdir(parents=True)
-    (folder / "engine.py").write_text("class Engine:\n    def start(self):\n        pass\n")
+    (folder / "engine.py").write_text(
+        "class Engine:\n    def start(self):\n        pass\n\nENGINE = 1\n"
+    )
     with CodeIndex.open(tmp_path / "repo", cache_dir=tmp_path / "cache") as index:
         index.refresh()
         names = {typed: [each.name for each in complete(index, typed)] for typed in (
-            "Engine.", "engine.Engine.st", "ENG", "src/", "core", "", "src/core/engine.py:1-2",
-            "src/core/engine.py:3-2", "none", "%", "::", "@",
+            "Engine.", "engine.Engine.st", "ENG", "eng", "src/", "core", "",
+            "src/core/engine.py:1-2", "src/core/engine.py:3-2", "none", "%", "::", "@",
         )}  # fmt: skip
     assert names["Engine."][0] == "core.engine.Engine.start"
     assert names["engine.Engine.st"] == ["core.engine.Engine.start"]
-    assert names["ENG"][:2] == ["core.engine.Engine", "src/core/engine.py"]
+    assert names["eng"][:3:2] == ["core.engine", "core.engine.Engine"]
+    assert names["ENG"][:3:2] == ["core.engine.ENGINE", "core.engine.Engine"]
     assert names["src/"] == ["src/", "src/core/", "src/core/engine.py"]
     assert names["core"][0] == "src/core/"
     assert names[""] == ["src/", "src/core/", "src/core/engine.py"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from heapq import nlargest, nsmallest
 from typing import Any, Protocol, TypeVar
 
-from treadle.code.model import FoundItem, Kind
+from treadle.code.model import TYPE_KINDS, FoundItem, Kind
 from treadle.code.retrieval.hits import is_test
 
 
@@ -188,7 +188,8 @@ def beginning_with(connection: sqlite3.Connection, text: str, limit: int) -> lis
     """
     *_, last = [None, *_SEPARATORS.finditer(text)]
     owner, name = ("", text) if last is None else (text[: last.start()], text[last.end() :])
-    owners = [part.lower() for part in _SEPARATORS.split(owner) if part]
+    owners = [part for part in _SEPARATORS.split(owner) if part]
+    any_case = [part.lower() for part in owners]
     if not name and not owners:
         return []
     condition, *values = ("i.name >= ? AND i.name < ?", name, name + _LAST_CHARACTER)
@@ -199,14 +200,18 @@ def beginning_with(connection: sqlite3.Connection, text: str, limit: int) -> lis
         f" WHERE {condition} AND i.kind NOT IN ('chunk', 'section', 'key') LIMIT ?",
         (*values, _CASES),
     ).fetchall()
-    found = [item for item in map(_found, rows) if _is_below(item, owners)]
+    items = map(_found, rows)
+    found = [
+        item for item in items if [part.lower() for part in _owners(item, len(owners))] == any_case
+    ]
 
     def order(item: FoundItem) -> tuple[object, ...]:
         return (
             is_test(item.file, item.canonical_path),
-            owner not in item.canonical_path,  # another case, or another separator
+            _owners(item, len(owners)) != owners,  # another case
+            not item.name.startswith(name),
+            _BEGINNING_WEIGHT.get(item.kind, 1),
             len(item.name),
-            _WEIGHT.get(item.kind, 1),
             item.canonical_path,
             item.file,
             item.start_line,
@@ -215,6 +220,10 @@ def beginning_with(connection: sqlite3.Connection, text: str, limit: int) -> lis
     return nsmallest(limit, found, key=order)
 
 
+_BEGINNING_WEIGHT: dict[str, int] = {
+    **dict.fromkeys(TYPE_KINDS | {Kind.FUNCTION}, 0),
+    Kind.CONSTANT: 2,
+}
 _LAST_CHARACTER = "\U0010ffff"
 
 
@@ -222,12 +231,10 @@ def _escaped(text: str) -> str:
     return re.sub(r"[!%_]", r"!\g<0>", text)
 
 
-def _is_below(item: FoundItem, owners: Sequence[str]) -> bool:
-    """Whether the canonical path of an item has `owners` directly before its name."""
-    if not owners:
-        return True
-    path = [part.lower() for part in _SEPARATORS.split(item.canonical_path) if part]
-    return path[-1 - len(owners) : -1] == list(owners)
+def _owners(item: FoundItem, count: int) -> list[str]:
+    """The last `count` parts of a canonical path before the name."""
+    path = [part for part in _SEPARATORS.split(item.canonical_path) if part]
+    return path[-1 - count : -1]
 
 
 _MOST_NEAREST = 5

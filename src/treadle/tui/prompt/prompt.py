@@ -283,7 +283,7 @@ class Prompt(TextArea):
 
     def on_text_area_changed(self) -> None:
         """Find out whether the cursor is at a word that may be completed."""
-        self.set_class(self.text.startswith("!"), "-shell")
+        self.set_class(self.document.get_line(0).startswith("!"), "-shell")
         self._update_token()
 
     def on_text_area_selection_changed(self) -> None:
