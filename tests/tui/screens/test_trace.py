@@ -13,7 +13,7 @@ from treadle.app.stores import traces_path
 from treadle.display.trace_tree import Row, Symbol, view_trace
 from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
 from treadle.traces import SqliteTraceStore
-from treadle.tui.conversation.items import CallItem, OutcomeItem, PromptItem
+from treadle.tui.conversation.items import CallItem, CodeItem, OutcomeItem, PromptItem, ProseItem
 from treadle.tui.screens.trace import TraceScreen
 from treadle.tui.trace.row_view import draw_row
 from treadle.tui.trace.span_detail import span_detail
@@ -98,6 +98,20 @@ async def test_the_analyst_answers_in_the_conversation_with_spans(tmp_path: Path
         await terminal.pilot.press("ctrl+up", "end", "up", "t")
         await opened(terminal)
         await terminal.until(lambda: "Arguments" in terminal.text())
+
+
+async def test_an_answer_that_does_not_stream_is_shown_once(tmp_path: Path) -> None:
+    text = "The run is **fine**.\n\n```\ncode\n```\n"
+    final = Answer("", (Call("final", {"answer": text}),))
+    async with running(tmp_path, [Answer("Yes."), final], size=(100, 40)) as terminal:
+        await terminal.ask("Hello?")
+        await terminal.app.run_named("analyse", "Was it fine?")
+        await terminal.until(lambda: "The run is fine." in terminal.text())
+        items = terminal.app.state.items
+        kinds = [type(item) for item in items[-4:]]
+        assert kinds == [CallItem, ProseItem, CodeItem, OutcomeItem]
+        assert "> Was it fine?" in terminal.text()
+        assert terminal.text().count("Yes.") == 1
 
 
 async def test_without_a_server_the_browser_key_states_what_to_do(

@@ -15,11 +15,13 @@ from treadle.tui.conversation.answer_parts import AnswerParts
 from treadle.tui.conversation.items import (
     CallItem,
     CallState,
+    CodeItem,
     Item,
     NoticeItem,
     OutcomeItem,
     PromptItem,
     PromptState,
+    ProseItem,
     ReasoningItem,
 )
 from treadle.tui.conversation.turn_activity import TurnActivity
@@ -34,6 +36,9 @@ _FAILED_STATES = {
     ev.ErrorKind.CANCELLED: CallState.CANCELLED,
     ev.ErrorKind.TIMEOUT: CallState.TIMED_OUT,
 }
+
+_COMPARED = 400
+"""The characters at the end of an answer that are compared with the shown ones."""
 
 
 @dataclass(slots=True)
@@ -150,14 +155,33 @@ class TranscriptState:
         self._touch(item)
 
     def finish(self, request_id: UUID, final: "Final") -> None:
-        """Add the sources, quotes and mentioned spans of a completed turn to its outcome."""
-        for item in reversed(self.items):
+        """Add the sources, quotes and mentioned spans of a completed turn to its outcome.
+
+        An answer that did not stream, such as a report or the answer of an agent, is added too.
+        """
+        for position in range(len(self.items) - 1, -1, -1):
+            item = self.items[position]
             if isinstance(item, OutcomeItem) and item.request_id == request_id:
                 item.sources, item.quotes = final.sources or (), final.quotes or ()
                 item.spans = tuple(dict.fromkeys(linked_spans(final.text)))
                 item.unfolded = item.unfolded or bool(item.spans)
                 self._touch(item)
+                self._insert_answer(position, request_id, final.text)
                 return
+
+    def _insert_answer(self, position: int, request_id: UUID, text: str) -> None:
+        """Insert an answer, unless the items of its turn end with it."""
+        of_turn = (
+            item for item in reversed(self.items[:position]) if item.request_id == request_id
+        )
+        shown = next(filter(None, map(_content, of_turn)), "")[-_COMPARED:]
+        if not text.strip() or (shown and shown in text[-2 * _COMPARED :]):
+            return
+        parts = AnswerParts(request_id)
+        new = [*parts.feed(text), *parts.finish()]
+        self.items[position:position] = new
+        self._positions = {id(item): at for at, item in enumerate(self.items)}
+        self._changed.update(range(position, len(self.items)))
 
     def apply(self, event: Event) -> bool:
         """Apply an event. Returns False if it belongs to another conversation."""
@@ -386,3 +410,13 @@ class TranscriptState:
     def _touch(self, item: Item) -> None:
         item.touch()
         self._changed.add(self._positions[id(item)])
+
+
+def _content(item: Item) -> str | None:
+    """The text of a part of an answer, None for other items."""
+    match item:
+        case ProseItem(text=text):
+            return text.strip()
+        case CodeItem(lines=lines):
+            return "\n".join(lines).strip()
+    return None
