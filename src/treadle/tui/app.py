@@ -45,7 +45,7 @@ from treadle.tui.workbench import Missed, Workbench
 if TYPE_CHECKING:  # the first screen starts before the settings are loaded
     from treadle.config.model import TerminalSettings
 
-REFRESH_SECONDS = 1 / 30
+REFRESH_SECONDS = 1 / 20
 """The shortest time between two refreshes of the transcript while text arrives."""
 
 QUIT_SECONDS = 2.0
@@ -259,7 +259,7 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         if not self.state.running:
             self.status.cost = self.state.cost
         self.status.tools = self.state.activity.calls
-        if isinstance(self.screen, ConversationScreen):
+        if self.screen_stack and isinstance(self.screen, ConversationScreen):
             self.screen.sync()
 
     @work(exclusive=True, group="status")

@@ -36,6 +36,8 @@ from treadle.tui.transcript.renderer import Rendered, Renderer
 
 GUTTER = 2
 """Columns in front of each line. They show which item is selected."""
+DRAWN_LINES = 1_000
+"""The number of drawn lines that are kept."""
 CACHED_LINES = 5_000
 """The number of rendered lines that are kept."""
 
@@ -77,6 +79,8 @@ class Transcript(ScrollView, can_focus=True):
         self._renderer: Renderer | None = None
         self._cache: OrderedDict[int, tuple[int, Rendered]] = OrderedDict()
         self._cached_lines = 0
+        self._drawn: dict[tuple[int, int, int, int], Strip] = {}
+        """Lines as they are drawn without a selection, since scrolling draws the same ones."""
         self._settling = False
 
     def sync(self) -> None:
@@ -211,6 +215,7 @@ class Transcript(ScrollView, can_focus=True):
         """Render everything again, after a change of the theme."""
         self._renderer = None
         self._cache.clear()
+        self._drawn.clear()
         self._cached_lines = 0
         self.refresh()
 
@@ -250,14 +255,17 @@ class Transcript(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Render one line of the window."""
-        base = self.rich_style
         line = self.scroll_offset.y + y
         width = self.size.width
         replaced = len(self.state.items) < len(self._heights)  # `sync` follows soon
         if line >= self._heights.total or replaced:
-            return Strip.blank(width, base)
+            return Strip.blank(width, self.rich_style)
         position, offset = self._heights.find(line)
         strips = self._rendered(position).strips
+        is_plain = position != self.selected and not self.searched and self.text_selection is None
+        key = line, position, offset, self.state.items[position].revision
+        if is_plain and (drawn := self._drawn.get(key)) is not None:
+            return drawn
         text = strips[offset] if offset < len(strips) else Strip([])
         if self.searched:
             text = with_matches(text, self.searched, self._style("$text-warning reverse"))
@@ -268,7 +276,12 @@ class Transcript(ScrollView, can_focus=True):
         if (selection := self.text_selection) is not None and (span := selection.get_span(line)):
             style = self.screen.get_component_rich_style("screen--selection")
             strip = with_style(strip, *span, style)
-        return strip.apply_style(base).apply_offsets(0, line)
+        strip = strip.apply_style(self.rich_style).apply_offsets(0, line)
+        if is_plain:
+            if len(self._drawn) >= DRAWN_LINES:
+                self._drawn.clear()
+            self._drawn[key] = strip
+        return strip
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the selected text, and the line end after it."""
@@ -325,6 +338,7 @@ class Transcript(ScrollView, can_focus=True):
         """Forget all heights, for another width or other items."""
         self._renderer = None
         self._cache.clear()
+        self._drawn.clear()
         self._cached_lines = 0
         self._heights.clear()
         self.state.take_changes()
@@ -345,13 +359,13 @@ class Transcript(ScrollView, can_focus=True):
         try:
             if self.following:
                 self._render_end()
-                self.virtual_size = Size(self.size.width, self._heights.total)
+                self._set_total()
                 self.scroll_to(y=self._heights.total, animate=False, force=True)
             elif len(self._heights):
                 position, offset = self._heights.find(self.scroll_offset.y)
                 before = self._heights.before(position)
                 self._render_from(position, offset)
-                self.virtual_size = Size(self.size.width, self._heights.total)
+                self._set_total()
                 if self._heights.before(position) != before:
                     self.scroll_to(
                         y=self._heights.before(position) + offset, animate=False, force=True
@@ -359,6 +373,17 @@ class Transcript(ScrollView, can_focus=True):
         finally:
             self._settling = False
         self.refresh()
+
+    def _set_total(self) -> None:
+        """Set the height of all items."""
+        size = Size(self.size.width, self._heights.total)
+        if self.show_vertical_scrollbar and size.height > self.size.height:
+            # Textual lays out the whole screen for another `virtual_size`. That is only needed
+            # when the scroll bar appears or disappears.
+            self.set_reactive(Transcript.virtual_size, size)
+            self._scroll_update(size)
+        else:
+            self.virtual_size = size
 
     def _render_end(self) -> None:
         lines = 0
