@@ -114,7 +114,7 @@ ACTIONS: tuple[Action, ...] = (
            Where.DECISION, keys=("a",), in_palette=False),
     Action("deny_proposal", "Deny", "Deny the proposal, with words for the model.", Where.DECISION,
            keys=("d",), in_palette=False),
-    Action("toggle_hunk", "Take or leave", "Take or leave the current hunk.", Where.PROPOSAL,
+    Action("toggle_hunk", "Take/leave", "Take or leave the current hunk.", Where.PROPOSAL,
            keys=("space",), in_palette=False),
     Action("toggle_file", "File", "Take or leave all hunks of the current file.", Where.PROPOSAL,
            keys=("f",), in_palette=False),

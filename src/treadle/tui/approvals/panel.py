@@ -12,7 +12,7 @@ _HEIGHT_PERCENT = 40
 _OTHER_LINES = 6
 """The border, the question, its reason, the number of further lines, and the key."""
 _LOW_ROWS = 18
-"""On a terminal with fewer rows, the panel shows no preview."""
+"""On a terminal with fewer rows, the panel shows neither the reason nor a preview."""
 _DIFF_STYLES = {"+": "$text-success", "-": "$text-error", "@": "$text-muted"}
 
 
@@ -60,12 +60,13 @@ class ApprovalPanel(Static, can_focus=True):
         room = 0 if height < _LOW_ROWS else height * _HEIGHT_PERCENT // 100 - _OTHER_LINES
         others = f" · {self._waiting - 1} more waiting" if self._waiting > 1 else ""
         columns = max(20, self.app.size.width - 6)
+        reason = foreign_line(question.reason, "$text-muted", columns=2 * columns)
         lines = [
             Content.assemble(
                 ("? ", "$text-warning bold"),
                 foreign_line(question.summary, "bold", columns=columns),
             ),
-            foreign_line(question.reason, "$text-muted", columns=2 * columns),
+            *([reason] if height >= _LOW_ROWS else []),
             *preview(question, room),
             Content.styled(f"Tab: answer{others}", "$text-primary"),
         ]  # fmt: skip

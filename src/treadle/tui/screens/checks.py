@@ -30,7 +30,8 @@ from treadle.tui.workbench import Workbench
 _SHOWN_LINES = 5_000
 """The number of output lines that are kept for the screen."""
 _REFRESH_SECONDS = 0.1
-_HANDED_CHARACTERS = 20_000
+_HANDED_CHARACTERS = 10_000
+"""The number of characters of output that the model gets."""
 _SEVERITIES = {
     Severity.ERROR: "$text-error",
     Severity.WARNING: "$text-warning",
@@ -105,7 +106,7 @@ class CheckScreen(ModalScreen[str | None]):
         & > Vertical { width: 100%; height: 100%; }
         #title { height: 1; padding: 0 1; background: $panel; text-style: bold; }
         #state { height: auto; max-height: 4; padding: 0 1; }
-        Log { height: 1fr; padding: 0 1; background: $background; scrollbar-size-vertical: 1; }
+        Log { height: 1fr; padding: 0 1; background: $background; scrollbar-size: 1 1; }
         RowList { height: 1fr; display: none; background: $background; }
         KeyLine { padding: 0 1; }
         &.-results Log { display: none; }
@@ -136,7 +137,9 @@ class CheckScreen(ModalScreen[str | None]):
             yield Static(id="state")
             yield Log(max_lines=_SHOWN_LINES)
             yield self._results
-            yield KeyLine([*actions_in(Where.CHECK), *actions_in(Where.OVERLAY)])
+            yield KeyLine(
+                [*actions_in(Where.CHECK), *actions_in(Where.LIST)[:1], *actions_in(Where.OVERLAY)]
+            )
 
     def on_mount(self) -> None:
         """Start the check."""
@@ -219,13 +222,7 @@ class CheckScreen(ModalScreen[str | None]):
         if self.ran is None:
             self.app.bell()
             return
-        lines = list(result_lines(self.ran))
-        if self.ran.status is CheckStatus.PASSED:
-            lines = [*output_lines(self.ran), lines[-1]]
-        text = "\n".join(lines)
-        if len(text) > _HANDED_CHARACTERS:
-            text = f"… {text[-_HANDED_CHARACTERS:]}"
-        _ = self.dismiss(f"The check {self._check.name} reports:\n{text}\n")
+        _ = self.dismiss(_handed_text(self.ran))
 
     def action_show_output(self) -> None:
         """Change between the results and the whole output."""
@@ -346,6 +343,15 @@ class ConsentScreen(ModalScreen[bool | None]):
     def action_run_always(self) -> None:
         """Run the program, and allow it for this check."""
         _ = self.dismiss(True)
+
+
+def _handed_text(ran: CheckRun) -> str:
+    """The result of a check for the model: the parsed results, the output and the outcome."""
+    *results, summary = result_lines(ran)
+    output = "\n".join(output_lines(ran))[-_HANDED_CHARACTERS:]
+    if ran.reading.diagnostics:
+        output = "\n".join([*results, "", "The end of the output:", output])
+    return f"The check {ran.check.name} reports:\n{output}\n{summary}\n"
 
 
 def _check_row(check: Check, columns: int) -> Content:

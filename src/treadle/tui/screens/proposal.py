@@ -29,6 +29,9 @@ from treadle.tui.screens.words import WordsScreen
 from treadle.tui.text import foreign, foreign_line
 from treadle.tui.workbench import Workbench
 
+_NARROW_COLUMNS = 60
+"""On a narrower terminal, the title does not contain the state."""
+
 
 class ProposalScreen(ModalScreen[None]):
     """The diff of a proposal. With `question`, the screen answers the question of the call.
@@ -126,11 +129,12 @@ class ProposalScreen(ModalScreen[None]):
         total = len(review.document.hunks)
         state = "waits for your answer" if self.question is not None else proposal.state.value
         left = f" · {len(review.left_out)} left out" if review.left_out else ""
-        where = f" · hunk {view.hunk} of {total}{left}" if total else ""
-        columns = max(10, self.size.width - len(state) - len(where) - 6)
+        where = f"hunk {view.hunk} of {total}{left}" if total else "no text changes"
+        about = where if self.size.width < _NARROW_COLUMNS else f"{state} · {where}"
+        columns = max(10, self.size.width - len(about) - 6)
         summary = foreign_line(proposal.summary, columns=columns)
-        about = Content.styled(f"{state}{where}", "not bold $text-muted")
-        self.query_one("#title", Static).update(Content.assemble(summary, "  ", about))
+        title = Content.assemble(summary, "  ", (about, "not bold $text-muted"))
+        self.query_one("#title", Static).update(title)
 
     def _say(self, text: str, *, error: bool = False) -> None:
         """Show a message, which may be foreign, below the diff."""
@@ -328,7 +332,8 @@ class ProposalScreen(ModalScreen[None]):
 
 
 def _main_actions() -> list[Action]:
-    """The actions of the last line, the most important ones first."""
-    first = ("toggle_hunk", "apply_proposal", "deny_proposal", "edit_result", "close")
-    every = actions_in(Where.PROPOSAL, Where.DECISION, Where.OVERLAY)
-    return sorted(every, key=lambda each: first.index(each.name) if each.name in first else 9)
+    """The actions of the last line: the most important ones first, then the way out."""
+    first = ("toggle_hunk", "apply_proposal", "deny_proposal", "edit_result")
+    every = actions_in(Where.PROPOSAL, Where.DECISION)
+    ranked = sorted(every, key=lambda each: first.index(each.name) if each.name in first else 9)
+    return [*ranked, *actions_in(Where.OVERLAY)]
