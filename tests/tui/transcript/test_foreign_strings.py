@@ -132,5 +132,6 @@ def test_any_stream_of_deltas_is_shown(text: str) -> None:
 
 
 @given(st.text(alphabet="[]()<>*_`~#-+|\\!&;:.=\"'ab1 \n\t\0\x1b\u202e", max_size=80))
+@example(text="[a](/traces/t?span=%1b%00%0a)")
 def test_any_markdown_is_shown(text: str) -> None:
     assert is_clean(lines_of(ProseItem(text=text)))

@@ -39,6 +39,10 @@ def test_long_words_and_tables_fit_the_width() -> None:
         assert "".join(markdown("x" * 100)) == "x" * 100
 
 
+def test_a_link_to_a_span_shows_its_id() -> None:
+    assert markdown("[it](/traces/a%2Fb?span=0f1) fails") == ["it (span 0f1) fails"]
+
+
 def heights(*items: Item) -> list[int]:
     renderer = Renderer(LOOK)
     return [

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
 from rich.markdown import Heading, ListItem, Markdown, MarkdownElement
 from rich.segment import Segment
@@ -17,8 +18,10 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.visual import RenderOptions
 
+from treadle.diagnosis.evidence import linked_spans
 from treadle.tui.code_style import CodeTheme
 from treadle.tui.text import foreign
+from treadle.visible import in_line
 
 _HIGHLIGHTED_CHARACTERS = 20_000
 """The maximum characters of a text that is highlighted."""
@@ -96,6 +99,10 @@ class Look:
         """Render foreign Markdown. HTML in it is shown as text."""
         shown = _Markdown("", hyperlinks=False)
         shown.parsed = _PARSER.parse(foreign(text).plain)
+        for token in shown.parsed:
+            for inline in token.children or ():
+                if inline.type == "link_open":
+                    _shorten_span_link(inline)
         options = self._console.options.update(width=width or self.width)
         lines = self._console.render_lines(shown, options, pad=False)
         return _without_double_blanks([Strip(line).simplify() for line in lines])
@@ -145,6 +152,13 @@ class Look:
             file=io.StringIO(), force_terminal=True, color_system="truecolor", width=self.width,
             theme=theme, markup=False, highlight=False, emoji=False, legacy_windows=False,
         )  # fmt: skip
+
+
+def _shorten_span_link(link: Token) -> None:
+    """Show the id of a linked span in place of its path on the page."""
+    spans = linked_spans(str(link.attrs.get("href", "")))
+    if spans:
+        link.attrs["href"] = f"span {in_line(spans[0].span_id)}"
 
 
 def _without_double_blanks(strips: Sequence[Strip]) -> list[Strip]:

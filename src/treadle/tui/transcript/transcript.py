@@ -98,6 +98,7 @@ class Transcript(ScrollView, can_focus=True):
                 self._heights.append(self._estimate(item))
                 if isinstance(item, PromptItem) and not self.has_focus:
                     self.following = True  # the person sent a message
+                    self.selected = self.selected_line = None
             self._settle()
 
     @property
