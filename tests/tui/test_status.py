@@ -92,3 +92,15 @@ async def test_silence_is_stated_within_two_seconds(tmp_path: Path) -> None:
         await terminal.until(lambda: "waiting for the rest" not in terminal.text())
         await clock.advance(1.0)
         await terminal.until(lambda: not any(w.name == "_tick" for w in terminal.app.workers))
+
+
+async def test_new_conversation_begins_without_messages(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer("One"), Answer("Two")], size=(120, 24)) as terminal:
+        await terminal.ask("First")
+        first = terminal.app.state.conversation_id
+        assert await terminal.app.run_named("new")
+        await terminal.until(lambda: "First" not in terminal.text())
+        assert "context" not in Picture.of(terminal.app).lines[-1]
+        await terminal.ask("Second")
+        assert terminal.app.state.conversation_id != first
+        assert len(terminal.provider.requests[-1].messages) == 2

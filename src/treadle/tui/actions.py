@@ -281,7 +281,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("rename_session", "Rename", "Change the title of the session.", Where.SESSIONS,
            keys=("ctrl+r",), in_palette=False),
     Action("show_branches", "Branches", "Show the tree of branches, and continue at a message.",
-           Where.SESSIONS, keys=("ctrl+b",), in_palette=False),
+           Where.SESSIONS, keys=("ctrl+b",), vim=("alt+b",), in_palette=False),
     Action("export_session", "Export", "Write the session to a file, as Markdown or JSON.",
            Where.SESSIONS, keys=("ctrl+e",), in_palette=False),
     Action("delete_session", "Delete", "Delete the session with all its branches.",

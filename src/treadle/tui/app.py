@@ -258,6 +258,7 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         self._sync_planned = False
         if not self.state.running:
             self.status.cost = self.state.cost
+        self.status.follow(self.state.conversation_id)
         self.status.tools = self.state.activity.calls
         if self.screen_stack and isinstance(self.screen, ConversationScreen):
             self.screen.sync()

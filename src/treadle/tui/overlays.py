@@ -129,6 +129,14 @@ class OverlayActions(ExplorationActions):
             self.state.add_notice(advice)
             self.plan_sync()
 
+    def action_new(self) -> None:
+        """Begin a conversation. The present one is saved."""
+        if self.state.running:
+            self.notify("A turn is running. End it first, with Esc.", markup=False)
+            return
+        self.state.clear()
+        self.plan_sync()
+
     def show_session(self, session: "Session") -> None:
         """Show a conversation in place of the present one."""
         self.state.load(session)

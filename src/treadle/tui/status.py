@@ -6,6 +6,7 @@ A narrow terminal shows only the most important parts. `Part` states their order
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from uuid import UUID
 
 from treadle.events import Event
 from treadle.events import types as ev
@@ -60,12 +61,15 @@ class Status:
         """The address of the server to which the terminal is attached."""
         self.connected = True
         self.indexing: tuple[int, int] | None = None
-        self.clear()
-
-    def clear(self) -> None:
-        """Another conversation is shown."""
         self.tokens: int | None = None
         self.window: int | None = None
+        self._conversation: UUID | None = None
+
+    def follow(self, conversation_id: UUID | None) -> None:
+        """Forget the prompt of another conversation."""
+        if self._conversation not in {None, conversation_id}:
+            self.tokens = self.window = None
+        self._conversation = conversation_id
 
     def apply(self, event: Event) -> None:
         """Apply an event of the conversation."""
