@@ -131,7 +131,14 @@ def test_any_stream_of_deltas_is_shown(text: str) -> None:
     assert is_clean(lines_of(*items))
 
 
-@given(st.text(alphabet="[]()<>*_`~#-+|\\!&;:.=\"'ab1 \n\t\0\x1b\u202e", max_size=80))
-@example(text="[a](/traces/t?span=%1b%00%0a)")
-def test_any_markdown_is_shown(text: str) -> None:
-    assert is_clean(lines_of(ProseItem(text=text)))
+MARKDOWN = st.sampled_from([
+    *"[]()<>*_`~#-+|\\!:.=\"'ab1 \n\t\0\x1b\u202e", "&#27;", "&#x202e;", "&ZeroWidthSpace;", "\n\n",
+    "](/traces/t?span=%1b%00)", "![", "1. ", "> ", "    ", "|-|-|\n", "<https://a.b/&#x202e;>",
+])  # fmt: skip
+
+
+@given(parts=st.lists(MARKDOWN, max_size=40))
+@example(parts=["[a](/traces/t?span=%1b%00%0a)"])
+@example(parts=["a &#x202e;b ![&#x202e;](x) [&#x202e;](&#x202e;) `&#x202e;`"])
+def test_any_markdown_is_shown(parts: list[str]) -> None:
+    assert is_clean(lines_of(ProseItem(text="".join(parts))))

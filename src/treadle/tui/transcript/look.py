@@ -1,7 +1,7 @@
 """The styles of a transcript in the present theme, and the conversion of content to strips."""
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ from textual.visual import RenderOptions
 from treadle.diagnosis.evidence import linked_spans
 from treadle.tui.code_style import CodeTheme
 from treadle.tui.text import foreign
-from treadle.visible import in_line
+from treadle.visible import in_line, printable
 
 _HIGHLIGHTED_CHARACTERS = 20_000
 """The maximum characters of a text that is highlighted."""
@@ -99,10 +99,7 @@ class Look:
         """Render foreign Markdown. HTML in it is shown as text."""
         shown = _Markdown("", hyperlinks=False)
         shown.parsed = _PARSER.parse(foreign(text).plain)
-        for token in shown.parsed:
-            for inline in token.children or ():
-                if inline.type == "link_open":
-                    _shorten_span_link(inline)
+        _make_visible(shown.parsed)
         options = self._console.options.update(width=width or self.width)
         lines = self._console.render_lines(shown, options, pad=False)
         return _without_double_blanks([Strip(line).simplify() for line in lines])
@@ -154,11 +151,13 @@ class Look:
         )  # fmt: skip
 
 
-def _shorten_span_link(link: Token) -> None:
-    """Show the id of a linked span in place of its path on the page."""
-    spans = linked_spans(str(link.attrs.get("href", "")))
-    if spans:
-        link.attrs["href"] = f"span {in_line(spans[0].span_id)}"
+def _make_visible(tokens: Iterable[Token]) -> None:
+    """Escape characters that entities such as `&#x202e;` add, and shorten the links to spans."""
+    for token in tokens:
+        token.content = printable(token.content)
+        if token.type == "link_open" and (spans := linked_spans(str(token.attrs.get("href", "")))):
+            token.attrs["href"] = f"span {in_line(spans[0].span_id)}"
+        _make_visible(token.children or ())
 
 
 def _without_double_blanks(strips: Sequence[Strip]) -> list[Strip]:
