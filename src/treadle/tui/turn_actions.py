@@ -182,13 +182,11 @@ class TurnActions(App[None]):
             with self.batch_update(), ExitStack() as stack:
                 with suppress(SuspendNotSupported):  # a graphical editor works without it
                     stack.enter_context(self.suspend())
-                edited = await edit(draft.message.encode("utf-8", "replace"), suffix=".md")
+                edited = await edit(f"{draft.message}\n".encode("utf-8", "replace"), suffix=".md")
         except (TreadleError, OSError) as error:
             self.report(error if isinstance(error, TreadleError) else UsageError(str(error)))
             return
-        text = edited.decode("utf-8", "replace")
-        if not draft.message.endswith("\n"):
-            text = text.removesuffix("\n")  # most editors add one
+        text = edited.decode("utf-8", "replace").removesuffix("\n")
         if text != draft.message:
             prompt.load(draft.with_message(text))
         elif self._clock.monotonic() - started < _AT_ONCE_SECONDS:

@@ -29,7 +29,7 @@ async def test_saved_text_becomes_the_prompt_and_chips_stay(tmp_path: Path, edit
         prompt.load(Draft(("look ", PastedText(1, paste), " ", CodeAttachment("calc.py", 1, 2))))
         await terminal.pilot.press("ctrl+g")
         await terminal.until(lambda: prompt.text.startswith("LOOK"))
-        assert (tmp_path / "seen").read_text() == f"look {paste} @calc.py:1-2"
+        assert (tmp_path / "seen").read_text() == f"look {paste} @calc.py:1-2\n"
         assert prompt.draft.parts == (
             "LOOK ", PastedText(2, paste), " ", CodeAttachment("calc.py", 1, 2), "\nmore"
         )  # fmt: skip

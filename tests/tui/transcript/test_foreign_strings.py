@@ -66,7 +66,7 @@ def with_examples(test: Callable[[], None]) -> Callable[[], None]:
 @given(text=st.text())
 def test_texts_of_prompts_notices_and_reasoning_are_literal(text: str) -> None:
     for item in (
-        PromptItem(text=text),
+        PromptItem(text=text, unfolded=True),
         NoticeItem(text=text, level="error"),
         ReasoningItem(parts=[text], unfolded=True),
         OutcomeItem(stop_reason=StopReason.FAILED, error=text, hint=text),

@@ -184,3 +184,19 @@ async def test_sending_a_message_follows_the_answer_again(tmp_path: Path) -> Non
         transcript(terminal).scroll_to(y=0, animate=False, force=True)
         await terminal.ask("two")
         assert "Second." in terminal.text()
+
+
+async def test_a_long_message_is_folded_and_found(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer("Done.")]) as terminal:
+        terminal.app.area.prompt.paste("\n".join(f"row {number} of it" for number in range(500)))
+        await terminal.ask(" ok")
+        assert "row 9 of it" in terminal.text()
+        assert "row 10 of it" not in terminal.text()
+        assert "▸ the message has 500 lines" in terminal.text()
+        await terminal.app.run_named("find", "row 300 of")
+        await terminal.until(
+            lambda: "▾ the message" in terminal.text() or "row 300" in terminal.text()
+        )
+        item = transcript(terminal).selected_item
+        assert isinstance(item, PromptItem)
+        assert item.unfolded

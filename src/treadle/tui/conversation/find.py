@@ -68,8 +68,10 @@ def is_folded_match(item: Item, text: str) -> bool:
 
 def _shown(item: Item) -> Iterator[str]:
     match item:
-        case PromptItem(text=text) | ProseItem(text=text) | NoticeItem(text=text):
+        case ProseItem(text=text) | NoticeItem(text=text):
             yield text
+        case PromptItem():
+            yield item.beginning
         case CodeItem(lines=lines, label=label):
             yield label
             yield "\n".join(lines)
@@ -88,6 +90,8 @@ def _folded(item: Item) -> Iterator[str]:
             yield arguments
             yield details or content
         case PromptItem(sources=sources) | OutcomeItem(sources=sources):
+            if isinstance(item, PromptItem):
+                yield item.text
             for source in sources:
                 yield f"{source.file}:{source.start_line}-{source.end_line}"
                 yield source.name

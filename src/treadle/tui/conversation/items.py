@@ -22,6 +22,11 @@ Target = SourceRange | SpanReference
 """A destination of a line: code that can be shown and opened, or a span of a trace."""
 
 
+_FOLDED_LINES = 12
+_FOLDED_CHARACTERS = 2_000
+"""A longer message of the person is folded."""
+
+
 @dataclass(slots=True, eq=False, kw_only=True)
 class Item:
     """One entry of a transcript. `request_id` is the turn that it belongs to, if there is one.
@@ -67,6 +72,14 @@ class PromptItem(Item):
     steers: bool = False
     sources: tuple[SourceRange, ...] = ()
     context_tokens: int | None = None
+
+    @property
+    def beginning(self) -> str:
+        """The text that is shown of a folded message. A short message is shown whole."""
+        rows = self.text[:_FOLDED_CHARACTERS].split("\n")
+        if len(rows) <= _FOLDED_LINES and len(self.text) <= _FOLDED_CHARACTERS:
+            return self.text
+        return "\n".join(rows[: _FOLDED_LINES - 2]) + "\n…"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

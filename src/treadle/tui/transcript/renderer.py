@@ -112,14 +112,20 @@ class Renderer:
             PromptState.SENT: " (sent to the running turn)" if item.steers else "",
         }[item.state]
         head = Content.styled("> ", "$text-primary bold")
-        text = foreign(item.text.strip("\n"), "bold")
-        lines.add(self._hanging(head, Content.assemble(text, Content.styled(note, "$text-muted"))))
+        shown = (item.text if item.unfolded else item.beginning).strip("\n")
+        folded = []
+        if item.beginning != item.text:
+            folded.append(f"the message has {_count(item.text.count(chr(10)) + 1, 'line')}")
         if item.sources:
             size = "" if item.context_tokens is None else f", {item.context_tokens:,} tokens"
             count = _count(len(item.sources), "source")
-            self._fold(item, f"automatic context: {count}{size}", lines)
-            if item.unfolded:
-                self._sources(item, item.sources, lines)
+            folded.append(f"automatic context: {count}{size}")
+        content = Content.assemble(foreign(shown, "bold"), Content.styled(note, "$text-muted"))
+        lines.add(self._hanging(head, content))
+        if folded:
+            self._fold(item, " · ".join(folded), lines)
+        if item.unfolded:
+            self._sources(item, item.sources, lines)
 
     @_add.register
     def _(self, item: ReasoningItem, lines: _Lines) -> None:

@@ -438,6 +438,8 @@ class Transcript(ScrollView, can_focus=True):
         """The approximate height of an item that was not rendered at this width."""
         width = max(8, self.size.width - GUTTER)
         match item:
+            case PromptItem(unfolded=False, beginning=beginning):
+                return 2 + beginning.count("\n") + len(beginning) // width
             case ProseItem(text=text) | PromptItem(text=text):
                 return 2 + text.count("\n") + len(text) // width
             case CodeItem(lines=lines):
