@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 import pytest_asyncio
 
-from treadle.app.conversations import Conversations
+from treadle.app.conversations import Conversations, TurnRunningError
 from treadle.clock import SystemClock
 from treadle.errors import StoreError
 from treadle.events import EventBus
@@ -129,3 +129,18 @@ async def test_branches_of_a_conversation_are_counted(
     assert await branches() == 1
     await answer(conversations, await conversations.branch(reference, 1), "Other", new_id())
     assert await branches() == 2
+
+
+async def test_conversation_of_a_running_turn_is_neither_branched_nor_deleted(
+    service: tuple[Conversations, EventBus],
+) -> None:
+    conversations, _ = service
+    conversation = await conversations.create("fake/model")
+    await answer(conversations, conversation, "One", new_id())
+    reference = str(conversation.id)
+    async with conversations.reserve(conversation, UserMessage("Two"), new_id()):
+        with pytest.raises(TurnRunningError):
+            await conversations.branch(reference, 1)
+        with pytest.raises(TurnRunningError):
+            await conversations.delete(reference)
+    assert (await conversations.show(reference)).conversation.id == conversation.id

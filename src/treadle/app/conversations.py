@@ -121,10 +121,12 @@ class Conversations:
     async def branch(self, reference: str, at: int) -> Conversation:
         """Continue a conversation from message `at`. The later messages stay as another branch.
 
-        Raises what `load` raises.
+        Raises what `load` raises, and TurnRunningError while a turn of the conversation runs.
         """
         store = await self.open_store()
-        conversation = await store.branch(reference, at, root=self._root)
+        found = await store.get(reference, root=self._root)
+        async with self.exclusive(found.id):
+            conversation = await store.branch(str(found.id), at, root=self._root)
         await self.announce(conversation.id)
         return conversation
 
@@ -135,9 +137,14 @@ class Conversations:
         await self.announce(conversation.id)
 
     async def delete(self, reference: str, *, kind: Kind = Kind.ASSISTANT) -> ConversationSummary:
-        """Delete a conversation with all its branches. Raises what `load` raises."""
+        """Delete a conversation with all its branches.
+
+        Raises what `load` raises, and TurnRunningError while a turn of the conversation runs.
+        """
         store = await self.open_store()
-        deleted = await store.delete(reference, root=self._root, kind=kind)
+        found = await store.get(reference, root=self._root, kind=kind)
+        async with self.exclusive(found.id):
+            deleted = await store.delete(str(found.id), root=self._root, kind=kind)
         await self.announce(deleted.id, gone=True)
         return deleted
 

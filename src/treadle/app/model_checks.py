@@ -60,16 +60,11 @@ async def first_start_advice(settings: Settings, env: Mapping[str, str]) -> str 
     chosen = settings.model or env.get("TREADLE_BASE_URL", "").strip()
     if chosen or hosted_with_key(settings, env) or await local_servers(settings, env):
         return None
+    first = "The small embedded model answers now: on this machine, at no cost."
     if missing_parts():
-        first = (
-            "No model can answer yet. `python -m pip install 'treadle[embedded]'` adds a small one."
-        )
-    else:
-        first = "The embedded model answers: it is small, runs on this machine and costs nothing."
+        first = "No model can answer: `python -m pip install 'treadle[embedded]'` adds one."
     return (
         f"{first}\n"
-        "A better answer needs a key: `treadle models key set openai`, or anthropic, gemini,"
-        " openrouter.\n"
-        "Servers on this machine need no key: start Ollama, llama.cpp, LM Studio or vLLM, then"
-        " /model."
+        "`treadle models key set openai` adds a hosted model, which /model lists.\n"
+        "/model lists running servers too: Ollama, llama.cpp, LM Studio, vLLM."
     )

@@ -166,12 +166,12 @@ class OverlayActions(ExplorationActions):
 
 
 def _went_back(outcome: "RewindOutcome") -> str:
+    parts = []
+    if outcome.scope.moves_conversation:
+        parts.append("The conversation went back.")
     count = len(outcome.proposals)
-    edits = f"{count} {'edit is' if count == 1 else 'edits are'} undone."
-    if not outcome.scope.moves_conversation:
-        return edits
-    return (
-        f"The conversation went back. {edits}"
-        if outcome.scope.undoes_code
-        else ("The conversation went back. The files stay.")
-    )
+    if outcome.scope.undoes_code and count:
+        parts.append("1 edit is undone." if count == 1 else f"{count} edits are undone.")
+    else:
+        parts.append("No file changed.")
+    return " ".join(parts)

@@ -77,7 +77,7 @@ async def test_chosen_model_answers_the_next_message_of_the_conversation(
     assert len(terminal.provider.requests[1].messages) > len(terminal.provider.requests[0].messages)
 
 
-async def test_known_and_unknown_facts_are_told_apart(tmp_path: Path) -> None:
+async def test_unknown_facts_are_shown_as_unknown(tmp_path: Path) -> None:
     async with running(tmp_path, size=(120, 40), models=MODELS) as terminal:
         await opened(terminal, "models")
         filter_by(terminal, "able")

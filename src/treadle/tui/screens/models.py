@@ -250,7 +250,7 @@ def _dollars(price: float | None) -> str:
 
 def _ability(takes: bool | None, name: str) -> Content:
     if takes is None:
-        return Content.styled(f"{name[:4]}?", "$text-muted")
+        return Content.styled(f"{name}?", "$text-muted")
     return Content.styled(name, "$text-success") if takes else Content.styled("–", "$text-muted")  # noqa: RUF001
 
 

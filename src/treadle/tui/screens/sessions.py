@@ -43,7 +43,7 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
     TITLE_TEXT = "Sessions"
     PLACE = Where.SESSIONS
     FILTER = "Type to find a session by its title, model or state"
-    EMPTY = "No session matches."
+    EMPTY = "There is no such session."
 
     def __init__(self, workbench: Workbench, current: UUID | None) -> None:
         """`current` is the conversation on the screen."""
