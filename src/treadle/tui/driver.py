@@ -5,9 +5,12 @@ import threading
 from collections.abc import Callable
 from typing import IO, Any
 
+from textual.drivers import linux_driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key, Paste
 from textual.message import Message
+
+from treadle.tui.input_parser import InputParser
 
 
 class TerminalDriver(LinuxDriver):
@@ -19,6 +22,7 @@ class TerminalDriver(LinuxDriver):
 
     def __init__(self, app: Any, **options: Any) -> None:
         super().__init__(app, **options)
+        linux_driver.XTermParser = InputParser  # type: ignore[attr-defined]  # Textual has no hook for it
         assert sys.__stdout__ is not None
         self._file: Any = _Output(sys.__stdout__, self._lost)
         self._lock = threading.Lock()

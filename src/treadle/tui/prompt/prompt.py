@@ -22,7 +22,6 @@ from treadle.tui.prompt.history import History
 from treadle.tui.prompt.images import pasted_image
 from treadle.tui.prompt.key_sets import emacs, vim
 from treadle.tui.prompt.key_sets.steps import Effect, Step
-from treadle.tui.prompt.terminal_keys import recognize_alt_enter
 from treadle.tui.prompt.tokens import Token, token_at
 from treadle.tui.text import foreign_line
 from treadle.visible import printable
@@ -154,6 +153,8 @@ class Prompt(TextArea):
         A long text becomes a chip. The path of an image becomes the image.
         """
         text = text.replace("\r\n", "\n").replace("\r", "\n")
+        if not text:
+            return
         if (image := pasted_image(text)) is not None:
             self.insert_chip(ImageFile(image))
             return
@@ -242,10 +243,6 @@ class Prompt(TextArea):
         self.paste(self.app.clipboard)
 
     # Textual calls the methods below.
-
-    def on_mount(self) -> None:
-        """Prepare the keys of the terminal."""
-        recognize_alt_enter()
 
     def on_resize(self, _: events.Resize) -> None:
         """Choose a text for the empty prompt."""
