@@ -45,6 +45,9 @@ class JsonField(NamedTuple):
     """The key in the JSON object. By default it is the name of the field."""
     write: Callable[[Any], Any] | None = None
     """A function that converts the value first. Its return annotation is the documented type."""
+    read: Callable[[Any], Any] | None = None
+    """Converts the JSON back, for `json_records.from_json`. Without it, the type of the field does.
+    """
     omit: bool = False
     """Whether the JSON omits the field."""
     optional: bool = False

@@ -99,6 +99,24 @@ async def test_a_summary_replaces_the_older_part_permanently() -> None:
         assert len(at.conversation.entries) == 6 * 2 + 5, "nothing is taken out"
 
 
+async def test_compaction_stops_and_asks_after_a_summary_that_frees_little() -> None:
+    """Case U10: summaries that free little would eat the budget."""
+    async with stage() as at:
+        await talked(at, 6)
+        model = FakeModel(
+            Say(LONG * 5), Say("Yes."), Say("Again."), Say("Still."), context_window=WINDOW
+        )
+        assert (await compacting(at, model).run("And?")).text == "Yes."
+        assert len(at.seen(HistoryCompacted)) == 1
+        (notice,) = [each.text for each in at.seen(Notice) if "freed only" in each.text]
+        assert "Start a new conversation" in notice
+        await talked(at, 3)
+        assert (await compacting(at, model).run("So?")).text == "Again."
+        assert (await compacting(at, model).run("Well?")).text == "Still."
+        assert len(at.seen(HistoryCompacted)) == 1, "no further summary is asked for"
+        assert len([each for each in at.seen(Notice) if "freed only" in each.text]) == 3
+
+
 async def test_without_a_summary_the_oldest_messages_are_left_out() -> None:
     down = ProviderError("It is down.", kind=FaultKind.SERVER)
     async with stage() as at:

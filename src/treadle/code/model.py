@@ -198,8 +198,16 @@ def _text_or_none(text: str) -> str | None:
     return text or None
 
 
+def _text(text: str | None) -> str:
+    return text or ""
+
+
 def _milliseconds(seconds: float) -> float:
     return round(seconds * 1_000, 1)
+
+
+def _seconds(milliseconds: float) -> float:
+    return milliseconds / 1_000
 
 
 class SearchResult(NamedTuple):
@@ -220,7 +228,7 @@ class SearchResult(NamedTuple):
     end_line: int
     start_byte: int
     end_byte: int
-    reason: Annotated[str, JsonField(write=_text_or_none)] = ""
+    reason: Annotated[str, JsonField(write=_text_or_none, read=_text)] = ""
 
 
 class SearchedIndex(NamedTuple):
@@ -245,7 +253,7 @@ class SearchResults(NamedTuple):
     results: tuple[SearchResult, ...]
     files: Annotated[int, JsonField(omit=True)]
     items: Annotated[int, JsonField(omit=True)]
-    took: Annotated[float, JsonField("took_ms", write=_milliseconds)]
+    took: Annotated[float, JsonField("took_ms", write=_milliseconds, read=_seconds)]
     parts: tuple[str, ...] = ("lexical",)
     notes: tuple[str, ...] = ()
 

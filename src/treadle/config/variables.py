@@ -3,6 +3,7 @@
 PREFIX = "TREADLE_"
 NOT_SETTINGS = frozenset({
     "TREADLE_HOME", "TREADLE_DEBUG", "TREADLE_BASE_URL", "TREADLE_API_KEY", "TREADLE_SERVE_TOKEN",
+    "TREADLE_TOKEN",
 })  # fmt: skip
 """Variables that are not settings, because other code reads them.
 

@@ -1,12 +1,16 @@
-"""Converts events to the JSON that `--json` prints and other programs read."""
+"""Converts events to the JSON that `--json` prints and other programs read, and back."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from functools import cache
 from uuid import UUID
 
+from treadle.events import changes, types
 from treadle.events.bus import Envelope
+from treadle.events.types import Event
+from treadle.json_records import from_json
 
 
 def event_json(envelope: Envelope) -> dict[str, object]:
@@ -50,3 +54,26 @@ def plain(value: object) -> object:
 def _object(value: object) -> dict[str, object]:
     assert is_dataclass(value)
     return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+
+
+def event_from_json(data: Mapping[str, object]) -> Event | None:
+    """Read an event that `event_json` wrote. Returns None for an event of a newer version.
+
+    Raises JsonMismatchError if a known event has an unknown form.
+    """
+    kind = _event_types().get(str(data.get("type")))
+    if kind is None:
+        return None
+    event: Event = from_json(kind, data)
+    return event
+
+
+@cache
+def _event_types() -> dict[str, type[Event]]:
+    """The event classes by their names."""
+    return {
+        name: kind
+        for module in (types, changes)
+        for name, kind in vars(module).items()
+        if isinstance(kind, type) and issubclass(kind, Event)
+    }

@@ -27,6 +27,7 @@ from treadle.server.routes import (
     agent_conversations,
     agents,
     approvals,
+    checks,
     code,
     effective_settings,
     events,
@@ -61,8 +62,8 @@ from treadle.server.state import ServerState
 _ROUTERS = (
     health.router, code.router, tools.router, sessions.router, turns.router, approvals.router,
     permissions.router, rewinds.router, repository.router,
-    proposals.router, events.router, events.sockets, front_ends.router, traces.router,
-    faults.router,
+    proposals.router, checks.router, events.router, events.sockets, front_ends.router,
+    traces.router, faults.router,
     redaction.router, gateway.router, ui.router, agents.router, experiments.router, query.router,
     agent_conversations.router, views.router,
     providers.router, models.router, effective_settings.router, retention.router,

@@ -60,6 +60,11 @@ class TextAttachment:
     name: str
     text: str
 
+    @json_property
+    def kind(self) -> Literal["text"]:
+        """The kind of the attachment in JSON."""
+        return "text"
+
     def __str__(self) -> str:
         return in_line(self.name)
 

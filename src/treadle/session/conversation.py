@@ -55,7 +55,7 @@ class Entry:
     parent: int | None
     state: MessageState = MessageState.COMPLETED
     stop_reason: StopReason | None = None
-    request_id: Annotated[UUID | None, JsonField(omit=True)] = None
+    request_id: UUID | None = None
 
 
 @dataclass(slots=True)

@@ -55,6 +55,12 @@ _REQUEST = UserMessage(
     "is open. Write only the summary."
 )
 
+MIN_FREED = 0.2
+"""The least share of the conversation's tokens that a summary must free.
+
+After a summary that frees less, further summaries would cost tokens and free little.
+"""
+
 _KEPT_SHARE = 4
 """The newest exchanges stay unchanged if they fit into the budget divided by this number."""
 
@@ -76,6 +82,18 @@ def messages_to_summarize(conversation: Conversation, room: int, counts: TokenCo
         covers = start
     notes = [entry.message for entry in entries if isinstance(entry.message, NoteMessage)]
     return covers if covers > max((note.covers for note in notes), default=0) else 0
+
+
+def last_summary_freed(conversation: Conversation, counts: TokenCounts) -> float | None:
+    """Return the share of the conversation's tokens that its newest summary freed, or None."""
+    entries, choices = conversation.entries, conversation.choices
+    for end in range(len(entries), 0, -1):
+        message = entries[end - 1].message
+        if isinstance(message, NoteMessage) and message.covers:
+            before = counts.of(messages_for_model(entries[: end - 1], end - 1, choices))
+            after = counts.of(messages_for_model(entries[:end], end, choices))
+            return 1 - after / before if before else 0.0
+    return None
 
 
 def summary_messages(conversation: Conversation, covers: int) -> tuple[Message, ...]:
@@ -272,7 +290,7 @@ class ModelRequests:
         """Summarize the older part of the conversation, and return whether there is a summary."""
         conversation, started = self._writer.conversation, self._clock.monotonic()
         covers = messages_to_summarize(conversation, prompt.budget_tokens, self._counts)
-        if not covers:
+        if not covers or await self._compaction_stopped():
             return False
         before = self._counts.of(conversation.messages)
         summary_prompt = await self._build(
@@ -299,6 +317,20 @@ class ModelRequests:
         await self._writer.append(summary_note(text, covers))
         after = self._counts.of(conversation.messages)
         await self._reporter.compacted(covers, before, after, self._clock.monotonic() - started)
+        await self._compaction_stopped()
+        return True
+
+    async def _compaction_stopped(self) -> bool:
+        """Whether the last summary freed too little. Then ask the person what to do."""
+        freed = last_summary_freed(self._writer.conversation, self._counts)
+        if freed is None or freed >= MIN_FREED:
+            return False
+        await self._reporter.notice(
+            "warning",
+            f"The last summary freed only {max(freed, 0):.0%} of the conversation, so Treadle "
+            "makes no further summary of it. What do you want to do? Start a new conversation, go "
+            "back to an earlier prompt, or leave messages out of the context.",
+        )
         return True
 
     async def _complete(

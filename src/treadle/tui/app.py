@@ -40,7 +40,7 @@ from treadle.tui.screens.theme_picker import ThemePicker
 from treadle.tui.status import Status
 from treadle.tui.themes import THEMES
 from treadle.tui.turn_actions import TurnActions
-from treadle.tui.workbench import Missed, Workbench
+from treadle.tui.workbench import ConnectionChanged, Missed, Workbench
 
 if TYPE_CHECKING:  # the first screen starts before the settings are loaded
     from treadle.config.model import TerminalSettings
@@ -96,6 +96,7 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         self.settings: TerminalSettings | None = None
         """The settings of the terminal, once they are loaded."""
         self._sync_planned = False
+        self._connected = True
         self._interrupted: float | None = None
         """The time of the last Ctrl+C without a selection."""
         self.state = TranscriptState(self._clock)
@@ -154,6 +155,15 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         """The keys that the person has chosen."""
         return KeySet.DEFAULT if self.settings is None else KeySet(self.settings.keys)
 
+    def _show_connection(self, change: ConnectionChanged) -> None:
+        """Show that the server is lost, or answers again. Further attempts add no lines."""
+        if change.retry_in is None:
+            self.state.add_notice(f"Connected to {change.address} again.")
+        elif self._connected:
+            lost = f"The server at {change.address} does not answer. Treadle tries again."
+            self.state.add_notice(lost, level="warning")
+        self._connected = change.retry_in is None
+
     def apply_settings(self, settings: "TerminalSettings") -> None:
         """Use the settings of the terminal."""
         self.settings = settings
@@ -201,6 +211,10 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
             if self.state.conversation_id is not None:
                 self.state.load(await workbench.conversation(str(self.state.conversation_id)))
                 self.read_records()
+            self.plan_sync()
+            return
+        if isinstance(event, ConnectionChanged):
+            self._show_connection(event)
             self.plan_sync()
             return
         self.follow_questions(event)  # type: ignore[arg-type]

@@ -40,6 +40,35 @@ def local_workbench(root: Path, model: str | None) -> OpenWorkbench:
     return opened
 
 
+def remote_workbench(address: str) -> OpenWorkbench:
+    """Return a function that uses the server at `address`. The person's settings apply here."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Workbench]:
+        await asyncio.to_thread(import_module, "treadle.tui.remote_workbench")
+        from treadle.config.loader import load
+        from treadle.tui.remote_workbench import RemoteWorkbench
+        from treadle.tui.server_client import TOKEN_VARIABLE
+
+        loaded = await asyncio.to_thread(load, Path.cwd(), os.environ, {})
+        token = os.environ.get(TOKEN_VARIABLE)
+        async with RemoteWorkbench.open(
+            address, token, terminal=loaded.settings.terminal
+        ) as workbench:
+            gc.freeze()
+            yield workbench
+
+    return opened
+
+
+async def served_root(address: str) -> str:
+    """Return the path of the repository of a server. Raises TreadleError if it does not answer."""
+    from treadle.tui.server_client import TOKEN_VARIABLE, ServerClient
+
+    async with ServerClient.open(address, os.environ.get(TOKEN_VARIABLE)) as server:
+        return str((await server.get("/health"))["root"])
+
+
 async def run_terminal(app: TerminalApp, *, mouse: bool) -> int:
     """Run `app` until the person quits or a signal comes, and return the exit status.
 

@@ -49,6 +49,17 @@ class Missed:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectionChanged:
+    """The connection to the server at `address` is lost, or was made again.
+
+    `retry_in` are the seconds until the next attempt, None if the connection was made again.
+    """
+
+    address: str
+    retry_in: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class StartedTurn:
     """A message that is served or waits. Its events have the id `request_id`."""
 
@@ -71,7 +82,7 @@ class Workbench(ABC):
     terminal: TerminalSettings
 
     @abstractmethod
-    def events(self) -> AsyncIterator[Event | Missed]:
+    def events(self) -> AsyncIterator[Event | Missed | ConnectionChanged]:
         """Yield the events from now on, without end. While it runs, a person answers approvals."""
 
     @abstractmethod

@@ -3,11 +3,14 @@
 import argparse
 import os
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from treadle.cli.command import Command, repository
 from treadle.cli.process_end import leave
 from treadle.errors import UsageError
+
+if TYPE_CHECKING:
+    from treadle.tui.app import OpenWorkbench
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +21,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="resume a saved conversation: its id, a prefix of its id, or `last`",
     )
+    parser.add_argument(
+        "--attach",
+        metavar="URL",
+        help="use the server at this address, which `treadle serve` prints; the variable "
+        "TREADLE_TOKEN has its token if it needs one",
+    )
     parser.add_argument("--no-tools", action="store_true", help="do not offer tools to the model")
+    parser.add_argument(
+        "--inline",
+        action="store_true",
+        help="print the conversation into the scrollback of the terminal, with a prompt of one "
+        "line",
+    )
     parser.add_argument(
         "--no-mouse",
         action="store_true",
@@ -42,30 +57,60 @@ def run(options: argparse.Namespace) -> int:
             "`treadle chat` cannot draw in this terminal: TERM is `dumb`.",
             hint='Use `treadle ask "…"`, or another terminal.',
         )
-    root = repository(options)
-
     import asyncio
 
+    running = _run_inline(options) if options.inline else _run_terminal(options)
     with asyncio.Runner() as runner:
-        status = runner.run(_run_terminal(root, options))
+        status = runner.run(running)
         return leave(status)  # closing the runner would wait for its threads
 
 
-async def _run_terminal(root: Path, options: argparse.Namespace) -> int:
+async def _run_inline(options: argparse.Namespace) -> int:
+    if options.attach is not None:
+        raise UsageError("--inline works without --attach only.", hint="Remove one of them.")
+    from treadle.app.choices import Choices
+    from treadle.cli.inline_chat import chat_inline
+    from treadle.config.loader import load
+
+    root = repository(options)
+    loaded = load(root, os.environ, {"model": options.model})
+    choices = Choices(options.model, tools=not options.no_tools)
+    return await chat_inline(root, loaded, choices, options.session)
+
+
+async def _run_terminal(options: argparse.Namespace) -> int:
     from treadle.app.choices import Choices
     from treadle.tui.app import TerminalApp
     from treadle.tui.first_theme import first_theme
     from treadle.tui.process import local_workbench, run_terminal
     from treadle.tui.prompt.files import PromptFiles
 
+    if options.attach is None:
+        root = repository(options)
+        name, opening = str(root), local_workbench(root, options.model)
+    else:
+        name, opening = await _attached(options)
     app = TerminalApp(
-        local_workbench(root, options.model),
+        opening,
         choices=Choices(options.model, tools=not options.no_tools),
         session=options.session,
         theme=first_theme(os.environ),
-        prompt_files=PromptFiles.of(str(root)),
+        prompt_files=PromptFiles.of(name),
     )
     return await run_terminal(app, mouse=not options.no_mouse)
+
+
+async def _attached(options: argparse.Namespace) -> "tuple[str, OpenWorkbench]":
+    """The repository of the server, and how to open it. Raises TreadleError."""
+    if options.repo is not None:
+        raise UsageError(
+            "--attach takes no --repo: the server has its own repository.", hint="Remove --repo."
+        )
+    from treadle.tui.process import remote_workbench, served_root
+    from treadle.tui.server_client import server_address
+
+    address = server_address(options.attach)
+    return await served_root(address), remote_workbench(address)
 
 
 COMMAND = Command("Hold a conversation about a repository in the terminal.", configure, run)

@@ -2,14 +2,25 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from treadle.app.code_exploration import (
+    Excerpt,
+    Neighbours,
+    Relation,
+    neighbours,
+    read_excerpt,
+)
+from treadle.app.completion import Completion, complete
 from treadle.code import SearchResults, View
 from treadle.errors import NotFoundError, UsageError
+from treadle.events.types import SourceRange
 from treadle.server.openapi import JsonOf, json_responses
 from treadle.server.routes.tools import answer
 from treadle.server.state import CurrentServer, ServerState
@@ -54,6 +65,44 @@ async def context(server: CurrentServer, query: Annotated[ContextQuery, Query()]
     _check(server, query)
     arguments = json.dumps({"token_budget": query.budget, "hint": query.q})
     return answer(await server.app.executor.call("request_code_context", arguments, vendor="http"))
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionList:
+    """The completions of a name, best first."""
+
+    data: Sequence[Completion]
+
+
+@router.get("/completions")
+async def completions(
+    server: CurrentServer, typed: Annotated[str, Query(max_length=4_096)] = ""
+) -> JsonOf[CompletionList]:
+    """Return the files, folders and items of the index whose name begins with the typed text."""
+    return CompletionList(await asyncio.to_thread(complete, server.app.index, typed))
+
+
+@router.get("/excerpt")
+async def excerpt(
+    server: CurrentServer,
+    file: Annotated[str, Query(min_length=1, max_length=4_096)],
+    first_line: Annotated[int, Query(ge=1)],
+    last_line: Annotated[int, Query(ge=1)],
+) -> JsonOf[Excerpt]:
+    """Return lines of a file of the repository as they are on disk now."""
+    source = SourceRange(file, first_line, last_line)
+    return await asyncio.to_thread(read_excerpt, server.app.root, server.app.index, source)
+
+
+@router.get("/neighbours")
+async def item_neighbours(
+    server: CurrentServer,
+    name: Annotated[str, Query(min_length=1, max_length=1_000)],
+    file: Annotated[str, Query(min_length=1, max_length=4_096)],
+    relation: Relation,
+) -> JsonOf[Neighbours]:
+    """Return the callers, callees or implementations of an item of the index."""
+    return await asyncio.to_thread(neighbours, server.app.index, name, file, relation)
 
 
 def _fresh_results(server: ServerState, query: SearchQuery) -> SearchResults:

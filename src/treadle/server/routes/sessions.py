@@ -1,8 +1,10 @@
 """Routes that list, show, rename, branch and delete saved conversations with the assistant."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,6 +13,8 @@ from treadle.app.choices import Choices
 from treadle.app.context_choices import MAX_PINS, ChoicesChange, change_choices
 from treadle.app.context_plan import ContextPlan
 from treadle.app.conversation_answers import Session
+from treadle.app.conversation_costs import recorded_costs
+from treadle.app.turn_records import TurnRecord, read_turn_records
 from treadle.server.attachment_bodies import CodeBody, code_of
 from treadle.server.openapi import JsonOf
 from treadle.server.responses import OffsetPagination
@@ -71,6 +75,20 @@ class ContextChange(BaseModel):
     tools_left_out: list[str] | None = Field(None, max_length=1_000)
 
 
+@dataclass(frozen=True, slots=True)
+class ConversationCosts:
+    """The recorded costs in US dollars by the ids of conversations. Unknown costs are absent."""
+
+    data: Mapping[UUID, float]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecords:
+    """The recorded usage, cost and sources of turns, by their ids."""
+
+    data: Mapping[UUID, TurnRecord]
+
+
 @router.get("")
 async def sessions(
     server: CurrentServer, query: Annotated[ListQuery, Query()]
@@ -80,6 +98,23 @@ async def sessions(
     found = await server.conversations.list(root=server.app.root, limit=end + 1)
     page = OffsetPagination(query.offset, query.limit, more=len(found) > end)
     return SessionPage(found[query.offset : end], page)
+
+
+@router.get("/costs")
+async def costs(
+    server: CurrentServer,
+    id: Annotated[list[UUID], Query(max_length=1_000)],  # noqa: A002
+) -> JsonOf[ConversationCosts]:
+    """Return the recorded costs of conversations."""
+    return ConversationCosts(await asyncio.to_thread(recorded_costs, server.traces, id))
+
+
+@router.get("/{session}/turns")
+async def turn_records(server: CurrentServer, session: str) -> JsonOf[TurnRecords]:
+    """Return the recorded turns of a conversation."""
+    conversation = await server.conversations.load(session, root=server.app.root)
+    records = await asyncio.to_thread(read_turn_records, server.traces, conversation.id)
+    return TurnRecords(records)
 
 
 @router.get("/{session}")

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from treadle.app.context_plan import ContextPlan
 from treadle.app.recorded_context import recorded_plan
+from treadle.display.trace_tree import TraceView, view_trace
 from treadle.errors import NotFoundError
 from treadle.events.changes import SpansDeleted
 from treadle.ids import NO_REQUEST
@@ -21,6 +22,7 @@ from treadle.server.path_ids import ids_in_path, rest_of_path
 from treadle.server.responses import json_response
 from treadle.server.span_content import SpanContent, previewed_span, whole_span
 from treadle.server.state import CurrentServer, ServerState
+from treadle.spans.span import Trace
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import Condition, GroupBy, Operator, Page, Sort, SortKey, any_of
 from treadle.traces.query import Field as About
@@ -240,6 +242,39 @@ async def trace(server: CurrentServer, request: Request, trace_id: str) -> Respo
     """Return all spans of a trace, as one array for each column and without content."""
     (reference,) = ids_in_path(request, "/traces/")
     return await json_response(request, lambda: server.traces.skeleton(reference))
+
+
+@router.get(
+    "/trace_views/" + rest_of_path("trace_id"),
+    response_class=Response,
+    responses=json_responses(TraceView),
+)
+async def trace_view(server: CurrentServer, request: Request, trace_id: str) -> Response:  # noqa: ARG001
+    """Return a trace as the rows of a tree, as the terminal shows it."""
+    (reference,) = ids_in_path(request, "/trace_views/")
+    return await json_response(request, lambda: view_trace(server.traces.trace(reference)))
+
+
+@router.get(
+    "/whole_traces/" + rest_of_path("trace_id"),
+    response_class=Response,
+    responses=json_responses(Trace),
+)
+async def whole_trace(server: CurrentServer, request: Request, trace_id: str) -> Response:  # noqa: ARG001
+    """Return all spans of a trace with their content."""
+    (reference,) = ids_in_path(request, "/whole_traces/")
+    return await json_response(request, lambda: server.traces.trace(reference))
+
+
+@router.get(
+    "/recorded_plans/" + rest_of_path("ids"),
+    response_class=Response,
+    responses=json_responses(ContextPlan),
+)
+async def recorded_context(server: CurrentServer, request: Request, ids: str) -> Response:  # noqa: ARG001
+    """Return the content of a recorded model request by section. The path ends with TRACE/SPAN."""
+    trace_id, span_id = ids_in_path(request, "/recorded_plans/", 2)
+    return await json_response(request, lambda: recorded_plan(server.traces, trace_id, span_id))
 
 
 @router.get(

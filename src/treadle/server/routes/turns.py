@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.app.attachments import MAX_ATTACHMENTS
 from treadle.app.choices import Choices
+from treadle.app.context_plan import ContextPlan
 from treadle.app.conversation_answers import Failure, Final
 from treadle.app.turns import Turn
 from treadle.server.attachment_bodies import AttachmentBody, attachment_of
@@ -43,6 +44,18 @@ class Begin(BaseModel):
     tools: bool = True
     stream: bool = True
     front_end: str | None = Field(None, description="the front end that runs the external tools")
+
+
+class PlanRequest(BaseModel):
+    """The body of a request for the plan of the next prompt. The fields are those of a message."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = Field("", max_length=1_000_000)
+    attachments: list[AttachmentBody] = Field([], max_length=MAX_ATTACHMENTS)
+    session: str | None = Field(None, description='an id, a prefix of an id, or "last"')
+    model: str | None = Field(None, description="PROVIDER/MODEL; default: the configured model")
+    tools: bool = True
 
 
 class Steer(BaseModel):
@@ -122,6 +135,20 @@ async def begin(server: CurrentServer, message: Begin) -> TurnAnswer:
         front_end=message.front_end,
     )
     return turn_answer(turn)
+
+
+@router.post("/plan")
+async def plan(server: CurrentServer, message: PlanRequest) -> JsonOf[ContextPlan]:
+    """Return the content of the next prompt by section, and what it leaves out.
+
+    No model is asked, and no turn starts.
+    """
+    return await server.turns.plan(
+        message.session,
+        text=message.text,
+        attachments=[attachment_of(each) for each in message.attachments],
+        choices=Choices(message.model, tools=message.tools),
+    )
 
 
 @router.get("")
