@@ -22,7 +22,7 @@ async def apply_edit(terminal: Terminal) -> None:
 async def open_list(terminal: Terminal) -> None:
     """Show all proposals."""
     await terminal.app.run_named("proposals")
-    await terminal.until(lambda: "change 2 files" in terminal.text())
+    await terminal.until(lambda: "calc.py, util.py" in terminal.text())
     assert isinstance(terminal.app.screen, ProposalsScreen)
 
 

@@ -69,8 +69,12 @@ class DiffRenderer:
         parse: Callable[[str], Style],
         *,
         decides: bool,
+        plain_changes: bool = False,
     ) -> None:
-        """`decides` states whether the person can take and leave hunks."""
+        """`decides` states whether the person can take and leave hunks.
+
+        With `plain_changes`, changed lines have one colour each instead of highlighted code.
+        """
         self._layout = layout
         self._document = layout.document
         self._review = review
@@ -81,6 +85,7 @@ class DiffRenderer:
             rules={"text_wrap": "nowrap", "text_overflow": "clip"},
         )
         self._decides = decides
+        self._plain_changes = plain_changes
         self._chunks: OrderedDict[tuple[int, int, bool], Sequence[Content]] = OrderedDict()
         self._lines: OrderedDict[int, list[Strip]] = OrderedDict()
 
@@ -193,6 +198,8 @@ class DiffRenderer:
         text = self._highlighted(hunk, index // CHUNK_ROWS, old=old)[index % CHUNK_ROWS]
         if not self._is_taken(hunk) or WIDENS in text.plain:  # a style would split the emoji
             return Content(text.plain)
+        if self._plain_changes and row.kind is not RowKind.CONTEXT:
+            text = Content(text.plain)
         if row.kind is RowKind.CHANGED:
             removed, added = changed_words(row.old or "", row.new or "")
             style = self._styles.removed_word if old else self._styles.added_word

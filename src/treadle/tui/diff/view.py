@@ -42,6 +42,14 @@ class DiffView(ScrollView, can_focus=True):
         & > .diff--number { color: $text-muted; }
         & > .diff--head { background: $surface; color: $text-muted; }
         & > .diff--file { background: $panel; }
+        &:ansi > .diff--removed { background: ansi_default; color: $error; }
+        &:ansi > .diff--added { background: ansi_default; color: $success; }
+        &:ansi > .diff--removed-word {
+            background: ansi_default; color: $error; text-style: bold underline;
+        }
+        &:ansi > .diff--added-word {
+            background: ansi_default; color: $success; text-style: bold underline;
+        }
     }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -207,7 +215,13 @@ class DiffView(ScrollView, can_focus=True):
             )
             look = Look(self.size.width - GUTTER, parse)
             self._renderer = DiffRenderer(
-                self._layout, self.review, look, styles, parse, decides=self.decides
+                self._layout,
+                self.review,
+                look,
+                styles,
+                parse,
+                decides=self.decides,
+                plain_changes=self.app.native_ansi_color,
             )
         return self._renderer
 

@@ -9,10 +9,10 @@ from textual import work
 from textual.binding import BindingType
 from textual.content import Content
 
-from treadle.app.proposal_answers import ListedProposal
+from treadle.app.proposal_answers import ListedProposal, ShownFile
 from treadle.clock import when
 from treadle.edits.freshness import Freshness
-from treadle.edits.model import ProposalState
+from treadle.edits.model import Proposal, ProposalState
 from treadle.edits.service import OPEN_STATES
 from treadle.errors import TreadleError
 from treadle.events.types import ApprovalRequested
@@ -87,20 +87,10 @@ class ProposalsScreen(Picker[ListedProposal, None]):
         if proposal.words:
             lines.append(foreign(f"Your words: {proposal.words}", "$text-muted"))
         lines.append(Content())
-        for file in shown.files:
-            stale = "" if file.freshness is Freshness.FRESH else f"  {file.freshness.value}"
-            is_open = proposal.state in OPEN_STATES
-            lines.append(
-                Content.assemble(
-                    foreign_line(file.file.path), f"  {file.file.kind.value} ",
-                    (f"+{file.file.added:,}", "$text-success"), " ",
-                    (f"-{file.file.removed:,}", "$text-error"),
-                    (stale if is_open else "", "$text-warning"),
-                    ("  undone" if file.file.undone else "", "$text-muted"),
-                )
-            )  # fmt: skip
+        lines += [_file_line(file, proposal) for file in shown.files]
         lines.append(Content())
-        diff = "\n".join(file.diff.rstrip("\n") for file in shown.files)
+        taken = [file for file in shown.files if len(file.denied_hunks) < file.hunks]
+        diff = "\n".join(file.diff.rstrip("\n") for file in taken or shown.files)
         lines += diff_lines(diff, _PREVIEW_LINES)
         return Content("\n").join(lines)
 
@@ -166,13 +156,33 @@ def _row(listed: ListedProposal, columns: int) -> Content:
     proposal = listed.proposal
     added = sum(file.added for file in listed.files)
     removed = sum(file.removed for file in listed.files)
+    paths = ", ".join(file.path for file in listed.files)
     main = Content.assemble(
-        (f"{proposal.state.value:<13} ", _STATES[proposal.state]), foreign_line(proposal.summary)
+        (f"{proposal.state.value:<13} ", _STATES[proposal.state]), foreign_line(paths)
     )
     return fields(
         columns,
         main,
         (Content(f"+{added:,} -{removed:,}"), 12),
-        (Content("1 file" if len(listed.files) == 1 else f"{len(listed.files):,} files"), 9),
         (Content(when(proposal.changed_us)), 16),
+    )
+
+
+def _file_line(file: ShownFile, proposal: Proposal) -> Content:
+    """The path of a file with its changes, and whether the proposal still fits to the file."""
+    denied = len(file.denied_hunks)
+    notes = [
+        f"{denied} of {file.hunks} hunks denied" if 0 < denied < file.hunks else "",
+        "denied" if denied and denied == file.hunks else "",
+        "undone" if file.file.undone else "",
+    ]
+    if proposal.state in OPEN_STATES and file.freshness is not Freshness.FRESH:
+        notes.append(file.freshness.value)
+    return Content.assemble(
+        foreign_line(file.file.path),
+        f"  {file.file.kind.value} ",
+        (f"+{file.file.added:,}", "$text-success"),
+        " ",
+        (f"-{file.file.removed:,}", "$text-error"),
+        *((f"  {note}", "$text-warning") for note in notes if note),
     )
