@@ -166,6 +166,14 @@ def test_large_content_is_shortened_until_it_is_wanted() -> None:
     assert "x" * 50_000 in span_detail(large, None, whole=True).plain
 
 
+def test_figures_stay_in_their_columns_where_a_text_is_cut() -> None:
+    for size in range(30):
+        row = Row(0, Symbol.OK, "tool", "a  b" * size, span_id="1", offset_us=0, duration_us=1)
+        drawn = draw_row(row, 60, total_us=2, mark=" ").plain
+        assert drawn.endswith("1 µs  ━━━━━━······    +0.00 s")
+        assert len(drawn) == 60
+
+
 @given(text=st.text(), kind=st.sampled_from(SpanKind))
 def test_any_text_of_a_span_is_literal(text: str, kind: SpanKind) -> None:
     hostile = span(

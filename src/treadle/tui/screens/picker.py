@@ -181,7 +181,9 @@ class Picker(ModalScreen[R | None], Generic[T, R]):
         with Vertical(id="panel"):
             yield Static(Content(self.TITLE_TEXT), id="title")
             if self.FILTER is not None:
-                yield Input(self._query, placeholder=self.FILTER, id="filter", compact=True)
+                field = Input(self._query, placeholder=self.FILTER, id="filter", compact=True)
+                field.cursor_blink = False  # a blinking cursor needs a timer
+                yield field
             with Container(id="columns"):
                 yield self._list
                 with VerticalScroll(id="preview", can_focus=False):

@@ -47,7 +47,8 @@ def fields(columns: int, main: Content, *sides: tuple[Content, int]) -> Content:
             break
         kept.append((side, width))
         left -= width + 2
-    shown = [main.truncate(left, ellipsis=True, pad=True)]
+    head = main.truncate(left, ellipsis=True)
+    shown = [head, Content(" " * (left - head.cell_length))]
     for side, width in kept:
         cut = side.truncate(width, ellipsis=True)
         shown += [Content("  "), Content(" " * (width - cut.cell_length)), cut]

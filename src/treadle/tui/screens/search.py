@@ -17,7 +17,7 @@ from treadle.session.attachments import CodeAttachment, ItemAttachment
 from treadle.tui.actions import Where
 from treadle.tui.key_bindings import bindings
 from treadle.tui.screens.picker import Picker
-from treadle.tui.screens.row_list import Row
+from treadle.tui.screens.row_list import Row, fields
 from treadle.tui.text import foreign_line
 from treadle.tui.transcript.look import Look
 from treadle.tui.workbench import Workbench
@@ -251,10 +251,7 @@ def _row(rank: int, code: FoundCode) -> Row[FoundCode]:
             "  ",
             foreign_line(code.reason, "$text-muted", columns=max(8, columns)),
         )
-        room = max(8, columns - len(path) - 2)
-        return Content.assemble(
-            head.truncate(room, ellipsis=True, pad=True), "  ", (path, "$text-muted")
-        )
+        return fields(columns, head, (Content.styled(path, "$text-muted"), len(path)))
 
     return Row(code.key, code, draw)
 

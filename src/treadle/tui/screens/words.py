@@ -39,7 +39,9 @@ class WordsScreen(ModalScreen[str | None]):
         """Create the parts of the screen."""
         with Vertical():
             yield Static(self._question)
-            yield Input(self._words, compact=True, select_on_focus=False)
+            field = Input(self._words, compact=True, select_on_focus=False)
+            field.cursor_blink = False  # a blinking cursor needs a timer
+            yield field
             yield KeyLine([*actions_in(Where.LIST)[:1], *actions_in(Where.OVERLAY)])
 
     def on_input_submitted(self, message: Input.Submitted) -> None:

@@ -46,7 +46,9 @@ class FindBar(Horizontal):
     def compose(self) -> ComposeResult:
         """Create the parts of the line."""
         yield Static("Find", id="find-label")
-        yield Input(id="find-text", compact=True)
+        field = Input(id="find-text", compact=True)
+        field.cursor_blink = False  # a blinking cursor needs a timer
+        yield field
         yield Static(id="find-count")
 
     def open(self, text: str | None) -> None:
