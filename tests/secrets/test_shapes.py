@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from treadle import secrets
@@ -266,6 +266,8 @@ LIKELY = st.lists(
 
 
 @settings(max_examples=1_500, deadline=None)
+@example("\ud800sk-glimt-00000000000000")
+@example("\ud800" * 900 + " password = 'hunter2!xyz'")
 @given(LIKELY)
 def test_first_scan_misses_no_secret(text: str) -> None:
     assert redact(text) == unscreened(text)

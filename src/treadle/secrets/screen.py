@@ -172,6 +172,8 @@ _WINDOW = 700
 """A window ends this many bytes after a match."""
 _REACH = 640
 """The number of characters after a window that are also searched for a cue (see `Detector`)."""
+_CONTINUATION = bytes(range(0x80, 0xC0))
+"""The bytes that continue a character in UTF-8."""
 
 
 def _options() -> "re2.Options":
@@ -255,10 +257,12 @@ def suspected(text: str) -> list[tuple[int, int]]:
             at = max(found[1], at - _OVERLAP)
     if len(data) == len(text):
         return windows
-    return [
-        (len(data[:start].decode("utf-8", "ignore")), len(data[:end].decode("utf-8", "ignore")))
-        for start, end in windows
-    ]
+    return [(_characters(data[: start + 1]) - 1, _characters(data[:end])) for start, end in windows]
+
+
+def _characters(data: bytes) -> int:
+    """Count the characters that begin in UTF-8 bytes. A lone surrogate is one character."""
+    return len(data.translate(None, _CONTINUATION))
 
 
 def _encoded(text: str) -> bytes:
