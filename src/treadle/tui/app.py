@@ -96,6 +96,7 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         self.settings: TerminalSettings | None = None
         """The settings of the terminal, once they are loaded."""
         self._sync_planned = False
+        self._other_turns = {}
         self._connected = True
         self._interrupted: float | None = None
         """The time of the last Ctrl+C without a selection."""
@@ -236,6 +237,8 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
                 )
         elif isinstance(event, ConversationChanged):
             self.follow_change(event)
+        else:
+            self.follow_other_turn(event)  # type: ignore[arg-type]
         self.plan_sync()
 
     async def run_named(self, name: str, argument: str | None = None) -> bool:

@@ -3,12 +3,15 @@
 import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from textual import work
 
 from treadle.app.choices import Choices
 from treadle.errors import TreadleError
+from treadle.events import Event
 from treadle.events.changes import ConversationChanged
+from treadle.events.types import SessionCancelled, SessionFailed, SessionFinished, SessionStarted
 from treadle.tui.exploration import ExplorationActions
 from treadle.tui.prompt.area import PromptArea
 from treadle.tui.prompt.draft import restored
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from treadle.app.conversation_answers import Session
     from treadle.app.rewind_plan import RewindOutcome
 
+_RUNNING = "A turn is running. End it first, with Esc."
 _DELETED = "This conversation was deleted. Your next message begins a new one."
 
 
@@ -29,6 +33,8 @@ class OverlayActions(ExplorationActions):
     """
 
     area: PromptArea
+    _other_turns: dict[UUID, UUID]
+    """The conversations of running turns that are not on the screen, by the ids of the turns."""
     _choices: Choices
 
     async def opened(self) -> Workbench:
@@ -41,7 +47,11 @@ class OverlayActions(ExplorationActions):
         from treadle.tui.screens.sessions import SessionsScreen
 
         screen = SessionsScreen(await self.opened(), self.state.conversation_id)
-        if (session := await self.push_screen_wait(screen)) is not None:
+        if (session := await self.push_screen_wait(screen)) is None:
+            return
+        if self.state.running:
+            self.notify(_RUNNING, markup=False)
+        else:
             self.show_session(session)
 
     @work
@@ -132,7 +142,7 @@ class OverlayActions(ExplorationActions):
     def action_new(self) -> None:
         """Begin a conversation. The present one is saved."""
         if self.state.running:
-            self.notify("A turn is running. End it first, with Esc.", markup=False)
+            self.notify(_RUNNING, markup=False)
             return
         self.state.clear()
         self.plan_sync()
@@ -146,22 +156,45 @@ class OverlayActions(ExplorationActions):
     @work(exclusive=True, group="conversation")
     async def follow_change(self, event: ConversationChanged) -> None:
         """Show a change of the present conversation that no turn on the screen made."""
-        workbench, shown = await self.opened(), self.state.conversation_id
-        if event.conversation_id != str(shown) or self.state.running:
+        if event.conversation_id != str(self.state.conversation_id) or self.state.running:
             return
         if event.gone:
             self.state.clear()
             self.state.add_notice(_DELETED, level="warning")
+            self.plan_sync()
         else:
-            try:
-                session = await workbench.conversation(str(shown))
-            except TreadleError as error:
-                self.report(error)
-                return
-            self.state.title = session.conversation.title
-            if tuple(session.branch) != self.state.branch:
-                self.state.load(session)
-                self.read_records()
+            await self._read_again()
+
+    def follow_other_turn(self, event: Event) -> None:
+        """Show the answer of a turn that began before its conversation was on the screen."""
+        match event:
+            case SessionStarted(parent_key=None):
+                self._other_turns[event.request_id] = event.session_id
+            case SessionFinished() | SessionFailed() | SessionCancelled():
+                conversation_id = self._other_turns.pop(event.request_id, None)
+                if conversation_id is not None and conversation_id == self.state.conversation_id:
+                    self._show_other_answer()
+
+    @work(exclusive=True, group="conversation")
+    async def _show_other_answer(self) -> None:
+        if not self.state.running:
+            self.state.branch = ()  # the messages of the branch changed
+            await self._read_again()
+
+    async def _read_again(self) -> None:
+        """Show the present conversation as it is saved now."""
+        workbench, shown = await self.opened(), self.state.conversation_id
+        try:
+            session = await workbench.conversation(str(shown))
+        except TreadleError as error:
+            self.report(error)
+            return
+        if session.conversation.id != self.state.conversation_id:
+            return  # the person chose another one meanwhile
+        self.state.title = session.conversation.title
+        if tuple(session.branch) != self.state.branch:
+            self.state.load(session)
+            self.read_records()
         self.plan_sync()
 
 

@@ -1,13 +1,16 @@
 """The picker of sessions: it resumes, renames, branches, exports and deletes."""
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.widgets import Input
 
-from tests.fakes.replies import Answer
+from tests.fakes.replies import Answer, Pause
 from tests.tui.screens.saved import on, opened, rows_shown, saved
 from tests.tui.terminal import Terminal, running
+from treadle.app.choices import Choices
 from treadle.tui.conversation.items import PromptItem
 from treadle.tui.screens.branches import BranchesScreen
 from treadle.tui.screens.sessions import SessionsScreen
@@ -138,3 +141,18 @@ async def test_cost_of_a_session_comes_from_its_traces(
 
 async def _costs(identity: object) -> dict[object, float]:
     return {identity: 0.25}
+
+
+async def test_answer_of_a_turn_that_began_elsewhere_appears_when_it_ends(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    slow = replace(Answer("the late answer").script(stream=True), before=(Pause(event=gate),))
+    async with running(tmp_path, [slow]) as terminal:
+        workbench = terminal.app._workbench.result()
+        started = await workbench.send("asked elsewhere", conversation=None, choices=Choices())
+        await terminal.provider.wait_for_requests(1)
+        session = await workbench.conversation(str(started.conversation_id))
+        terminal.app.show_session(session)
+        await terminal.until(lambda: "asked elsewhere" in terminal.text())
+        gate.set()
+        await terminal.until(lambda: "the late answer" in terminal.text())
+        assert "interrupted" not in terminal.text()
