@@ -167,8 +167,9 @@ def test_large_content_is_shortened_until_it_is_wanted() -> None:
 
 
 def test_figures_stay_in_their_columns_where_a_text_is_cut() -> None:
-    for size in range(30):
-        row = Row(0, Symbol.OK, "tool", "a  b" * size, span_id="1", offset_us=0, duration_us=1)
+    for size in range(1, 40):
+        name = "t" * size
+        row = Row(0, Symbol.OK, name, "a detail", span_id="1", offset_us=0, duration_us=1)
         drawn = draw_row(row, 60, total_us=2, mark=" ").plain
         assert drawn.endswith("1 µs  ━━━━━━······    +0.00 s")
         assert len(drawn) == 60
