@@ -47,8 +47,7 @@ def fields(columns: int, main: Content, *sides: tuple[Content, int]) -> Content:
             break
         kept.append((side, width))
         left -= width + 2
-    head = main.truncate(left, ellipsis=True)
-    shown = [head, Content(" " * (left - head.cell_length))]
+    shown = [main.truncate(left, ellipsis=True, pad=True)]
     for side, width in kept:
         cut = side.truncate(width, ellipsis=True)
         shown += [Content("  "), Content(" " * (width - cut.cell_length)), cut]
