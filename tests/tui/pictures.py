@@ -24,13 +24,20 @@ _SVG_STYLE = (
     "<style>text { font: 14px 'DejaVu Sans Mono', 'Fira Code', Menlo, monospace;"
     " white-space: pre }</style>"
 )
+_EDGE = 3
 _RICH_CELL, _RICH_LINE = 12.2, 24.4
 _RECT = re.compile(r'<rect fill="(#\w+)" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"')
 _TEXT = re.compile(
     r'<text class="[\w-]+-(r\d+)" x="([\d.]+)" y="([\d.]+)" textLength="([\d.]+)"[^>]*>([^<]*)<'
 )
 _STYLE = re.compile(r"^\s*\.[\w-]+-(r\d+) \{ (.*) \}$", re.MULTILINE)
-_TIMES = re.compile(r"\b\d+(?:\.\d+)? m?s\b")
+_VARYING = (
+    (re.compile(r"\b\d+(?:\.\d+)? [mµ]?s\b"), "0.0 s"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d\b"), "2026-01-01"),
+    (re.compile(r"\b\d\d:\d\d\b"), "12:00"),
+    (re.compile(r"\b[0-9a-f]{16,32}\b"), "0" * 18),
+)
+"""Durations, dates, times and ids, and what a picture has in their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,7 @@ class Picture:
 
     @classmethod
     def of(cls, app: App[Any]) -> "Picture":
-        """The present picture of an application. Times are replaced, since they vary."""
+        """The present picture of an application. Times and ids are replaced, since they vary."""
         exported = app.export_screenshot(simplify=True)
         width, height = app.size
         styles = {name: _style(css) for name, css in _STYLE.findall(exported)}
@@ -68,9 +75,7 @@ class Picture:
             text = html.unescape(content).replace("\xa0", " ").rstrip("\n")
             if text:
                 row = round((float(y) - 20) / _RICH_LINE)
-                same = _TIMES.sub("0.0 s", text)
-                cells = _cells(length) + len(same) - len(text)
-                texts[row].append(_Run(_cells(x), cells, styles[name], same))
+                texts[row].append(_same(_Run(_cells(x), _cells(length), styles[name], text), width))
         return cls(width, texts, backgrounds)
 
     @property
@@ -137,6 +142,16 @@ def _stored_lines(svg: str) -> list[str]:
             text = text.ljust(round(float(x) / CELL)) + html.unescape(content)
         lines[round((float(y) - ASCENT) / LINE)] = text.rstrip()
     return lines
+
+
+def _same(run: _Run, width: int) -> _Run:
+    """Replace what varies. A text at the right edge of the screen still ends there."""
+    text = run.text
+    for pattern, replacement in _VARYING:
+        text = pattern.sub(replacement, text)
+    longer = len(text) - len(run.text)
+    at_edge = run.column + run.cells >= width - _EDGE
+    return _Run(run.column - longer * at_edge, run.cells + longer, run.style, text)
 
 
 def _cells(pixels: str) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import work
+from textual import events, work
 from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.widgets import Input, TextArea
@@ -150,6 +150,11 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
             self.advise()
         self.read_status()
         await self.read_questions(workbench)
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Do not let the cursor blink. A blinking one would wake the process twice a second."""
+        if isinstance(event.widget, Input | TextArea):
+            event.widget.cursor_blink = False
 
     @property
     def key_set(self) -> KeySet:

@@ -110,7 +110,6 @@ class Prompt(TextArea):
             highlight_cursor_line=False,
             id=id,
         )
-        self.cursor_blink = False  # a blinking cursor needs a timer while nothing happens
 
     def use_keys(self, key_set: KeySet) -> None:
         """Use the keys of another editor."""
