@@ -81,7 +81,7 @@ class AnswerScreen(ModalScreen[Answer | None]):
         """Create the parts of the screen."""
         with Vertical():
             yield Static(self._head(), id="question")
-            if self._note is None:
+            if self._note is None and self.question.preview:
                 with VerticalScroll(id="arguments"):
                     yield Static(Content("\n").join(preview(self.question)))
             columns = self.app.size.width - _BORDER_COLUMNS
