@@ -221,7 +221,7 @@ class Prompt(TextArea):
                 if is_plain(chip.text):
                     self.replace(chip.text, (row, start), (row, end))
                 else:
-                    self.notify("The text has control characters, which a prompt cannot show.")
+                    self.show_hint(Content("A prompt cannot show its control characters."))
 
     def action_edit_in_editor(self) -> None:
         """Open the text in the editor of the person."""
