@@ -53,7 +53,8 @@ class ConversationScreen(TranscriptActions):
 
     def sync(self) -> None:
         """Show the changes of the state."""
-        self.query_one(Transcript).sync()
+        for transcript in self.query(Transcript):  # none before the first paint and at the end
+            transcript.sync()
         self._activity.sync()
         self._status.sync()
 
