@@ -52,6 +52,24 @@ async def test_lines_that_unfold_below_the_window_scroll_into_it(tmp_path: Path)
         assert "▾ calc.py:1-3" in terminal.text()
 
 
+async def click(terminal: Terminal, line: str) -> None:
+    """Click on the line of the terminal that contains a text."""
+    rows = terminal.text().splitlines()
+    row = next(number for number, text in enumerate(rows) if line in text)
+    await terminal.pilot.click(offset=(8, row))
+
+
+async def test_a_click_unfolds_a_call_and_shows_its_source(tmp_path: Path) -> None:
+    async with running(tmp_path, [READ, Answer("It adds.")]) as terminal:
+        await terminal.ask("What does add do?")
+        await click(terminal, "● read_file")
+        await terminal.until(lambda: "▸ calc.py:1-3" in terminal.text())
+        await click(terminal, "▸ calc.py:1-3")
+        await terminal.until(lambda: "1  def add(" in terminal.text())
+        await click(terminal, "It adds")
+        assert "1  def add(" in terminal.text()
+
+
 async def test_a_missing_source_states_the_reason(tmp_path: Path) -> None:
     async with running(tmp_path, [READ, Answer("It adds.")]) as terminal:
         await terminal.ask("What does add do?")
