@@ -19,16 +19,17 @@ def editor_command() -> str:
     return next(filter(None, map(os.environ.get, _VARIABLES)), _DEFAULT)
 
 
-async def edit(data: bytes, *, suffix: str = "") -> bytes:
+async def edit(data: bytes, *, suffix: str = "", line: int = 1) -> bytes:
     """Open `data` in the editor, and return the saved content.
 
-    `suffix` is the ending of the temporary file, from which editors detect its language. Raises
-    UsageError if the editor cannot be started, and TreadleError if it fails.
+    The cursor is at `line`, counted from 1. `suffix` is the ending of the temporary file, from
+    which editors detect its language. Raises UsageError if the editor cannot be started, and
+    TreadleError if it fails.
     """
     with tempfile.TemporaryDirectory(prefix="treadle-") as folder:
         file = Path(folder) / f"edit{suffix}"
         await asyncio.to_thread(file.write_bytes, data)
-        await run_editor(str(file))
+        await run_editor(*position_arguments(editor_command(), str(file), line))
         return await asyncio.to_thread(file.read_bytes)
 
 

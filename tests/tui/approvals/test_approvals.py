@@ -118,17 +118,16 @@ async def test_proposal_without_a_taken_hunk_is_not_applied(tmp_path: Path) -> N
 
 async def test_edited_result_is_applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = repository(tmp_path)
-    editor = tmp_path / "editor"
-    editor.write_text(
-        '#!/bin/sh\nfor last; do :; done\nsed -i "s/LIMIT = 20/LIMIT = 30/" "$last"\n'
-    )
+    editor = tmp_path / "vi"
+    editor.write_text('#!/bin/sh\necho "$1" > opened\nsed -i "s/LIMIT = 20/LIMIT = 30/" "$2"\n')
     editor.chmod(0o755)
     monkeypatch.setenv("VISUAL", str(editor))
     async with running(tmp_path, [EDIT, DONE]) as terminal:
         monkeypatch.setattr(terminal.app, "suspend", nullcontext)  # there is no real terminal
         await ask(terminal)
         screen = await open_proposal(terminal)
-        await terminal.pilot.press("n", "space", "p", "e")
+        monkeypatch.chdir(tmp_path)
+        await terminal.pilot.press("n", "space", "e")
         await terminal.until(lambda: "has your content of calc.py" in terminal.text())
         assert "LIMIT = 30" in terminal.text()
         assert screen.review is not None
@@ -136,6 +135,7 @@ async def test_edited_result_is_applied(tmp_path: Path, monkeypatch: pytest.Monk
         await open_answers(terminal, "a")
         await terminal.pilot.press("y")
         await finish(terminal)
+    assert (tmp_path / "opened").read_text() == "+19\n"  # the line of the second hunk
     assert (root / "calc.py").read_text() == CALC.replace("LIMIT = 10", "LIMIT = 30")
 
 

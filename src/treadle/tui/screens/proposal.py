@@ -273,7 +273,7 @@ class ProposalScreen(ModalScreen[None]):
             data = await self._workbench.proposed_content(self._proposal_id, file.path)
             suffix = "".join(PurePosixPath(path).suffixes[-1:])
             with self.app.suspend():
-                edited = await edit(data, suffix=suffix)
+                edited = await edit(data, suffix=suffix, line=hunk.line or 1)
             if edited != data:
                 await self._workbench.amend(self._proposal_id, file.path, edited)
                 self._say(f"The proposal has your content of {path}.")
