@@ -14,6 +14,7 @@ from textual.widgets import Input, TextArea
 from treadle.app.choices import Choices
 from treadle.clock import Clock, SystemClock
 from treadle.errors import TreadleError
+from treadle.events import Event
 from treadle.events.changes import ConversationChanged
 from treadle.events.types import (
     IndexProgress,
@@ -37,6 +38,7 @@ from treadle.tui.screens.conversation import ConversationScreen
 from treadle.tui.screens.help import Help
 from treadle.tui.screens.palette import Palette
 from treadle.tui.screens.theme_picker import ThemePicker
+from treadle.tui.signals import Signals
 from treadle.tui.status import Status
 from treadle.tui.themes import THEMES
 from treadle.tui.turn_actions import TurnActions
@@ -97,11 +99,13 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         """The settings of the terminal, once they are loaded."""
         self._sync_planned = False
         self._other_turns = {}
-        self._connected = True
         self._interrupted: float | None = None
         """The time of the last Ctrl+C without a selection."""
         self.state = TranscriptState(self._clock)
         self.status = Status()
+        self._signals = Signals(
+            self._clock, os.environ, ring=self.bell, write=self._write_to_terminal
+        )
         self.area = PromptArea(self.find_choices, self.is_busy, prompt_files)
         self.questions = Questions()
 
@@ -165,10 +169,10 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         """Show that the server is lost, or answers again. Further attempts add no lines."""
         if change.retry_in is None:
             self.state.add_notice(f"Connected to {change.address} again.")
-        elif self._connected:
+        elif self.status.connected:
             lost = f"The server at {change.address} does not answer. Treadle tries again."
             self.state.add_notice(lost, level="warning")
-        self._connected = change.retry_in is None
+        self.status.connected = change.retry_in is None
 
     def apply_settings(self, settings: "TerminalSettings") -> None:
         """Use the settings of the terminal."""
@@ -225,15 +229,7 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
             return
         self.follow_questions(event)  # type: ignore[arg-type]
         if self.state.apply(event):  # type: ignore[arg-type]
-            self.status.apply(event)  # type: ignore[arg-type]
-            if isinstance(event, SessionFinished | SessionFailed | SessionCancelled):
-                self.read_status()
-                self.area.turn_ended(
-                    normally=isinstance(event, SessionFinished)
-                    and event.stop_reason is StopReason.COMPLETED
-                )
-            if isinstance(event, SessionFinished):
-                self.complete_turn(event.request_id)
+            self._follow_turn(event)  # type: ignore[arg-type]
         elif isinstance(event, IndexProgress):
             self.status.apply_progress(event)
             if event.done < event.total:
@@ -245,6 +241,22 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
         else:
             self.follow_other_turn(event)  # type: ignore[arg-type]
         self.plan_sync()
+
+    def _follow_turn(self, event: Event) -> None:
+        """Show an event of the conversation outside of the transcript, too."""
+        self.status.apply(event)
+        if self.settings is not None:
+            self._signals.apply(
+                event, self.settings, folder=self.status.folder, focused=self.app_focus
+            )
+        if isinstance(event, SessionFinished | SessionFailed | SessionCancelled):
+            self.read_status()
+            self.area.turn_ended(
+                normally=isinstance(event, SessionFinished)
+                and event.stop_reason is StopReason.COMPLETED
+            )
+        if isinstance(event, SessionFinished):
+            self.complete_turn(event.request_id)
 
     async def run_named(self, name: str, argument: str | None = None) -> bool:
         """Run an action of the registry, with the text after its slash command.
@@ -270,6 +282,11 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
             node = next((each for each in node.ancestors if has_action(each, name)), node)
         return await super().run_action(action, node, namespaces)
 
+    def _write_to_terminal(self, sequence: str) -> None:
+        if self._driver is not None:
+            self._driver.write(sequence)
+            self._driver.flush()
+
     def plan_sync(self) -> None:
         """Refresh the transcript soon. Several calls lead to one refresh."""
         if not self._sync_planned:
@@ -287,10 +304,12 @@ class TerminalApp(TurnActions, OverlayActions, ApprovalActions):
 
     @work(exclusive=True, group="status")
     async def read_status(self) -> None:
-        """Read what no event reports: the branch of the repository."""
-        workbench = await self._workbench
+        """Read what no event reports: the branch of the repository, and the permissions."""
+        workbench, shown = await self._workbench, self.state.conversation_id
         with suppress(TreadleError):  # the status line then keeps its values
             self.status.branch = await workbench.branch()
+            given = await workbench.permissions(shown)
+            self.status.allowed = sum(each.conversation_id in {None, shown} for each in given)
         self.plan_sync()
 
     def report(self, error: TreadleError) -> None:

@@ -115,7 +115,13 @@ class Status:
         return Shown(Part.CONTEXT, f"context {used:.0%} of {_thousands(self.window)}", style)
 
     def _approvals(self) -> str:
-        return "" if self.allowed is None else f"{self.allowed} allowed" if self.allowed else "asks"
+        return (
+            ""
+            if self.allowed is None
+            else f"{self.allowed} allowed"
+            if self.allowed
+            else "asks first"
+        )
 
     def _index(self) -> Shown:
         if self.indexing is None:

@@ -39,10 +39,6 @@ _DARK = Theme(
         "input-selection-background": "#35548a",
         "scrollbar": "#4a5262",
         "scrollbar-background": "#1b1e24",
-        "diff-added": "#17301f",
-        "diff-removed": "#3a1d22",
-        "diff-added-strong": "#22552f",
-        "diff-removed-strong": "#6a2a33",
     },
 )
 _LIGHT = Theme(
@@ -78,10 +74,6 @@ _LIGHT = Theme(
         "input-selection-background": "#b5d3f5",
         "scrollbar": "#aab2bf",
         "scrollbar-background": "#eceef2",
-        "diff-added": "#dcf3e1",
-        "diff-removed": "#fbe1e3",
-        "diff-added-strong": "#aee3bb",
-        "diff-removed-strong": "#f5b5ba",
     },
 )
 _HIGH_CONTRAST = Theme(
@@ -117,10 +109,6 @@ _HIGH_CONTRAST = Theme(
         "input-selection-background": "#0050c0",
         "scrollbar": "#ffffff",
         "scrollbar-background": "#262626",
-        "diff-added": "#003300",
-        "diff-removed": "#440000",
-        "diff-added-strong": "#005f00",
-        "diff-removed-strong": "#870000",
     },
 )
 _ANSI = Theme(
@@ -156,10 +144,6 @@ _ANSI = Theme(
         "scrollbar-background": "ansi_default",
         "scrollbar-background-hover": "ansi_default",
         "scrollbar-background-active": "ansi_default",
-        "diff-added": "ansi_default",
-        "diff-removed": "ansi_default",
-        "diff-added-strong": "ansi_default",
-        "diff-removed-strong": "ansi_default",
     },
 )
 
