@@ -263,7 +263,7 @@ ACTIONS: tuple[Action, ...] = (
            keys=("ctrl+down", "shift+down"), in_palette=False),
     Action("confirm", "Yes", "Do what the question asks about.", Where.QUESTION, keys=("y",),
            in_palette=False),
-    Action("rewind_keeping", "Keep conflicts",
+    Action("rewind_keeping", "Keep files",
            "Leave the files in conflict as they are, and do the rest.", Where.REWIND, keys=("k",),
            vim=("K",), in_palette=False),
     Action("leave_out", "Leave out",

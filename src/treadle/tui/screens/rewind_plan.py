@@ -36,7 +36,7 @@ _TITLES = {
     RewindScope.CONVERSATION: "Conversation alone",
     RewindScope.CODE: "Code alone",
 }
-_KEEPING = "Enter changes nothing now. “Keep conflicts” leaves these files as they are."
+_KEEPING = "Enter changes nothing now. “Keep files” leaves these files as they are."
 
 
 class PlanScreen(Picker[T, RewindOutcome], Generic[T]):
