@@ -13,6 +13,7 @@ from tests.fakes.provider import FakeProvider, Reply
 from tests.fakes.replies import Answer, Call, Pause, Script, delta, sse
 from tests.server.serving import serving
 from tests.tui.real_terminal import RealTerminal, terminal
+from treadle.llm.embedded import missing_parts
 
 QUESTION = "How does add work?"
 ANSWER = "It **adds** `left` and `right`."
@@ -199,6 +200,20 @@ async def test_attached_terminals_show_the_same_turn(repo: Path) -> None:
             await other.shows(QUESTION, "It adds left and right.")
             await leave(other)
         await leave(one)
+
+
+@pytest.mark.model
+@pytest.mark.skipif(bool(missing_parts()), reason="no embedded model installed")
+async def test_embedded_model_answers_and_does_not_hold_the_exit(repo: Path) -> None:
+    async with terminal(
+        home=repo.parent / "home", cwd=repo, TREADLE_MODEL="embedded", TREADLE_BASE_URL=""
+    ) as screen:
+        await screen.shows("╭")
+        await ask(screen, "What does add do?")
+        await screen.until(lambda: "tokens in" in screen.text, "the end of the answer")
+        await ask(screen, "Tell me everything about it in many words.")
+        await screen.hides("Ask about the code")
+        await leave(screen)
 
 
 async def test_absent_server_is_one_line_before_the_screen(repo: Path) -> None:
