@@ -36,12 +36,15 @@ def slow(go_on: asyncio.Event, reply: Answer) -> Script:
 
 @asynccontextmanager
 async def busy(
-    folder: Path, *replies: Answer, first: Answer | None = None
+    folder: Path,
+    *replies: Answer,
+    first: Answer | None = None,
+    size: tuple[int, int] = (80, 24),
 ) -> AsyncIterator[tuple[Terminal, asyncio.Event]]:
     """A terminal whose first turn runs until the event is set."""
     go_on = asyncio.Event()
     script = slow(go_on, first or Answer("One."))
-    async with running(folder, [script, *replies], clock=FakeClock()) as terminal:
+    async with running(folder, [script, *replies], clock=FakeClock(), size=size) as terminal:
         try:
             await terminal.write("one")
             await terminal.pilot.press("enter")
