@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 from uuid import UUID
 
 from textual import work
@@ -30,6 +30,14 @@ from treadle.tui.workbench import Workbench
 LISTED = 1_000
 """The maximum number of listed conversations."""
 _TITLE_COLUMNS = 60
+
+
+class _Widths(NamedTuple):
+    """The columns of the fields that some rows have. A field that no row has takes none."""
+
+    cost: int
+    branches: int
+    state: int
 
 
 class SessionsScreen(Picker[ConversationSummary, Session]):
@@ -61,7 +69,12 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
             self._found = await self._workbench.conversations(limit=LISTED)
             self._stale = False
             self._read_costs()
-        return filtered(map(self._row, self._found), query)
+        widths = _Widths(
+            7 * bool(self._costs),
+            11 * any(row.branches > 1 for row in self._found),
+            16 * any(end_of(row.stop_reason) for row in self._found),
+        )
+        return filtered((self._row(each, widths) for each in self._found), query)
 
     def summary(self) -> str:
         """Return the number of conversations."""
@@ -174,13 +187,11 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
             self.show_message(f"The costs are unknown: {error}")
         self.reload()
 
-    def _row(self, value: ConversationSummary) -> Row[ConversationSummary]:
+    def _row(self, value: ConversationSummary, widths: _Widths) -> Row[ConversationSummary]:
         cost = self._costs.get(value.id)
         state = end_of(value.stop_reason) if value.turns else "empty"
         turns = f"{value.turns} turn" + "s" * (value.turns != 1)
         branches = f"{value.branches} branches" if value.branches > 1 else ""
-        has_costs, has_branches = bool(self._costs), any(r.branches > 1 for r in self._found)
-        has_states = any(end_of(r.stop_reason) for r in self._found)
 
         def draw(columns: int) -> Content:
             mark = "● " if value.id == self._current else ""
@@ -190,9 +201,9 @@ class SessionsScreen(Picker[ConversationSummary, Session]):
                 Content.assemble((mark, "$text-primary"), title),
                 (Content.styled(short_when(value.updated_us), "$text-muted"), TIME_COLUMNS),
                 (Content.styled(turns, "$text-muted"), 9),
-                (Content.styled("" if cost is None else f"${cost:.2f}"), 7 * has_costs),
-                (Content.styled(branches, "$text-muted"), 11 * has_branches),
-                (Content.styled(state, "$text-warning"), 16 * has_states),
+                (Content.styled("" if cost is None else f"${cost:.2f}"), widths.cost),
+                (Content.styled(branches, "$text-muted"), widths.branches),
+                (Content.styled(state, "$text-warning"), widths.state),
             )
 
         return Row(str(value.id), value, draw, f"{value.title} {value.model} {state}")
