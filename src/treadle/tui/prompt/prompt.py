@@ -55,6 +55,7 @@ class Prompt(TextArea):
     Prompt {
         height: auto;
         max-height: 40vh;
+        scrollbar-size-vertical: 1;
         border: round $border-blurred;
         padding: 0 1;
         background: $background;
