@@ -8,6 +8,7 @@ from treadle.app.completion import complete
 from treadle.code import CodeIndex
 from treadle.session.attachments import CodeAttachment, ItemAttachment
 from treadle.tui.prompt.completion_list import CompletionList
+from treadle.tui.screens.theme_picker import ThemePicker
 from treadle.tui.transcript.transcript import Transcript
 
 
@@ -67,6 +68,15 @@ async def test_slash_lists_commands_with_their_help(tmp_path: Path) -> None:
         assert "/search QUERY  Find code by name or meaning" in terminal.text()
         await terminal.pilot.press("tab")
         assert terminal.app.area.prompt.text == "/search "
+
+
+async def test_enter_runs_a_completely_typed_command(tmp_path: Path) -> None:
+    async with running(tmp_path) as terminal:
+        await terminal.write("/theme")
+        await terminal.until(lambda: choices(terminal).is_open)
+        await terminal.pilot.press("enter")
+        await terminal.until(lambda: isinstance(terminal.app.screen, ThemePicker))
+        assert terminal.app.area.prompt.draft.is_empty
 
 
 async def test_an_unreadable_attachment_gives_the_message_back(tmp_path: Path) -> None:

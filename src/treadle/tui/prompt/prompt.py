@@ -166,9 +166,11 @@ class Prompt(TextArea):
     # Actions of the registry.
 
     def action_send(self) -> None:
-        """Send the message, or choose the selected completion."""
+        """Send the message, or choose the selected completion if the word is incomplete."""
+        typed = self._present_token
         chosen = self._complete()
-        if chosen is not None and not chosen.submits:
+        whole = typed is not None and chosen is not None and chosen.text == f"/{typed.text} "
+        if chosen is not None and not (chosen.submits or whole):
             return
         self.post_message(self.Submitted(self._take()))
 
